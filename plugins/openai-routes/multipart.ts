@@ -22,6 +22,8 @@ export interface MultipartReader {
 }
 
 const MAX_HEAD = 16 * 1024;
+/** More than the head of a part: what is looked at at a time. */
+const WINDOW = 64 * 1024;
 const MAX_VALUE = 256 * 1024;
 const MAX_PARTS = 1000;
 const HEAD_END = Buffer.from("\r\n\r\n");
@@ -50,8 +52,10 @@ export function createMultipartReader(boundary: string): MultipartReader {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
   const dashed = delimiter.subarray(2);
   const fields: Field[] = [];
+  /** All that comes is looked at in here: a buffer of its own for each chunk would be as much garbage as the body is large. */
+  const window = Buffer.allocUnsafeSlow(WINDOW);
   // The first delimiter needs no line break before it.
-  let held: Buffer = Buffer.from("\r\n");
+  let held = window.subarray(0, CRLF.copy(window));
   /** Where `held` begins in the body. */
   let at = -2;
   let state: "before" | "delimited" | "head" | "value" | "over" = "before";
@@ -72,6 +76,15 @@ export function createMultipartReader(boundary: string): MultipartReader {
         drop(Math.max(0, held.length - dashed.length));
         return false;
     }
+  }
+
+  /** Puts as much behind what is held as has room there. Returns how much. */
+  function take(bytes: Buffer, from: number): number {
+    if (held.byteOffset + held.length === WINDOW) held = window.subarray(0, held.copy(window));
+    const end = held.byteOffset + held.length;
+    const taken = bytes.copy(window, end, from);
+    held = window.subarray(held.byteOffset, end + taken);
+    return taken;
   }
 
   function drop(length: number): void {
@@ -100,7 +113,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
     if (current.value === undefined) return;
     if (current.size > MAX_VALUE)
       throw malformed(`the field \`${current.name}\` is larger than ${MAX_VALUE >> 10} KiB`);
-    // A copy: the bytes share their memory with what was received.
+    // A copy: the window is filled again.
     if (bytes.length > 0) current.value.push(Buffer.from(bytes));
   }
 
@@ -138,8 +151,10 @@ export function createMultipartReader(boundary: string): MultipartReader {
 
   return {
     push(bytes) {
-      held = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
-      while (step());
+      for (let from = 0; from < bytes.length; ) {
+        from += take(bytes, from);
+        while (step());
+      }
     },
     end() {
       if (state !== "over") throw malformed("it ends before its last boundary");

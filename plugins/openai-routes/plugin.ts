@@ -26,16 +26,17 @@ export default definePlugin({
     ctx.onConfig((next: typeof config) => {
       settings = next.routes;
     });
-    const mount = (route: ApiRoute, summary: string, handle: (call: Call) => Promise<void>) =>
-      ctx.route("POST", `/v1/${route}`, { access: "client", summary }, handle);
-    for (const [route, summary] of JSON_ROUTES) {
-      mount(route, summary, async (call) => {
-        const { forwardJson } = await import("./json-request.ts");
-        await forwardJson(ctx.use("chat"), call, route);
-      });
-    }
+    const mount = (path: string, summary: string, handle: (call: Call) => Promise<void>) =>
+      ctx.route("POST", path, { access: "client", summary }, handle);
+    const takeJson = (route: ApiRoute) => async (call: Call) => {
+      const { forwardJson } = await import("./json-request.ts");
+      await forwardJson(ctx.use("chat"), call, route);
+    };
+    for (const [route, summary] of JSON_ROUTES) mount(`/v1/${route}`, summary, takeJson(route));
+    // Cohere's newer clients ask here, and mean the same.
+    mount("/v2/rerank", "The same as /v1/rerank", takeJson("rerank"));
     for (const [route, summary] of UPLOAD_ROUTES) {
-      mount(route, summary, async (call) => {
+      mount(`/v1/${route}`, summary, async (call) => {
         const { forwardUpload } = await import("./upload-request.ts");
         await forwardUpload(ctx.use("chat"), call, route, settings.maxUploadBytes);
       });

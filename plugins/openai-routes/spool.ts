@@ -1,15 +1,14 @@
 /** A request's body, kept out of memory while it is passed on. */
 import { randomUUID } from "node:crypto";
-import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
+import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Call, PorticoError } from "portico";
 import type { BodySource } from "portico/chat";
-import { collectYoung } from "./young-garbage.ts";
+import { leaveGarbage } from "./young-garbage.ts";
 
-/** A small body needs no file. */
-const IN_MEMORY = 256 * 1024;
-const CHUNK = 64 * 1024;
+/** What is written and read at a time; a body that is no larger needs no file. */
+const CHUNK = 256 * 1024;
 /** A client must send something this often. */
 const IDLE_MS = 60_000;
 
@@ -35,22 +34,33 @@ export async function receive(call: Call, maxBytes: number, onBytes: (bytes: Buf
     late = true;
     req.destroy();
   }, IDLE_MS);
-  const held: Buffer[] = [];
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Number(req.headers["content-length"]) || CHUNK));
+  let held = 0;
   let file: FileHandle | undefined;
   let size = 0;
+  const keep = async (bytes: Buffer) => {
+    for (let from = 0; from < bytes.length; ) {
+      if (held === chunk.length) {
+        file ??= await openUnseen();
+        await writeAll(file, chunk);
+        held = 0;
+      }
+      const taken = bytes.copy(chunk, held, from);
+      held += taken;
+      from += taken;
+    }
+  };
   try {
     // Whoever is refused on the way still gets the response.
     for await (const bytes of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       timer.refresh();
-      collectYoung(size, size + bytes.length);
       size += bytes.length;
       if (size > maxBytes) throw tooLarge(maxBytes);
       onBytes(bytes);
-      held.push(bytes);
-      if (file === undefined && size <= IN_MEMORY) continue;
-      file ??= await openUnseen();
-      for (const one of held.splice(0)) await writeAll(file, one);
+      await keep(bytes);
+      leaveGarbage(bytes.length);
     }
+    if (file !== undefined) await writeAll(file, chunk.subarray(0, held));
     if (!req.complete) throw gone();
   } catch (error) {
     await file?.close();
@@ -59,15 +69,16 @@ export async function receive(call: Call, maxBytes: number, onBytes: (bytes: Buf
   } finally {
     clearTimeout(timer);
   }
-  return file === undefined ? inMemory(Buffer.concat(held)) : onDisk(file, size);
+  return file === undefined ? inMemory(chunk.subarray(0, held)) : onDisk(file, size);
 }
 
-/** A file without a name: whatever happens to this process, nothing of it stays. */
+/**
+ * A file without a name: whatever happens to this process, nothing of it stays. In no directory of ours, whose name
+ * another user may have taken first.
+ */
 async function openUnseen(): Promise<FileHandle> {
-  const dir = join(tmpdir(), "portico", "requests");
-  const path = join(dir, randomUUID());
+  const path = join(tmpdir(), `portico-request-${randomUUID()}`);
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
     const file = await open(path, "wx+", 0o600);
     await unlink(path);
     return file;

@@ -43,9 +43,10 @@ def with_openai(openai):
 
 
 def with_cohere(cohere):
-    client = cohere.Client(base_url=url, api_key=key)
-    ranked = client.rerank(model="main/m", query="q", documents=["a", "b"], top_n=1)
-    check("rerank", [(one.index, one.relevance_score) for one in ranked.results], [(1, 0.9)])
+    for kind in (cohere.Client, cohere.ClientV2):
+        client = kind(base_url=url, api_key=key)
+        ranked = client.rerank(model="main/m", query="q", documents=["a", "b"], top_n=1)
+        check("rerank", [(one.index, one.relevance_score) for one in ranked.results], [(1, 0.9)])
 
 
 def send(path, body, kind="application/json", read=json.load):

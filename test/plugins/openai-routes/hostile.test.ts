@@ -1,12 +1,14 @@
 /** Bodies that ask for more than they are: parsers, clients that leave, upstreams that do not listen. */
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { boundaryOf, createMultipartReader } from "../../../plugins/openai-routes/multipart.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { assertLinear, repeated } from "../../support/growth.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite("hostile bodies of openai's routes");
@@ -135,7 +137,7 @@ test("no field beside `model` names one, however a server may read its name", as
 function unseenFiles(): number {
   return readdirSync("/proc/self/fd").filter((fd) => {
     try {
-      return /portico\/requests\/.*\(deleted\)/.test(readlinkSync(`/proc/self/fd/${fd}`));
+      return /portico-request-.*\(deleted\)/.test(readlinkSync(`/proc/self/fd/${fd}`));
     } catch {
       return false;
     }
@@ -181,18 +183,33 @@ test("a response that is cut before it is passed on is an error, and one that it
   }
 });
 
+function upload(chunks: number, token = gateway.token): Promise<Response> {
+  const chunk = Buffer.alloc(65_536, 1);
+  async function* body() {
+    yield Buffer.from(HEAD);
+    for (let i = 0; i < chunks; i++) yield chunk;
+    yield Buffer.from("\r\n--b--\r\n");
+  }
+  const headers = { authorization: `Bearer ${token}`, "content-type": TYPE };
+  const options = { method: "POST", duplex: "half", body: body(), headers };
+  return fetch(`${gateway.url}/v1/audio/transcriptions`, options as unknown as RequestInit);
+}
+
+test("what another user has put in the temporary directory is in nobody's way", async () => {
+  const tmp = temporaryDir();
+  writeFileSync(join(tmp, "portico"), "");
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = tmp;
+  try {
+    assert.is((await upload(100)).status, 400);
+    assert.equal(readdirSync(tmp), ["portico"]);
+  } finally {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+  }
+});
+
 test("an upload that is refused, too large or left behind keeps no file and no place", async () => {
-  const upload = (chunks: number, token = gateway.token) => {
-    const chunk = Buffer.alloc(65_536, 1);
-    async function* body() {
-      yield Buffer.from(HEAD);
-      for (let i = 0; i < chunks; i++) yield chunk;
-      yield Buffer.from("\r\n--b--\r\n");
-    }
-    const headers = { authorization: `Bearer ${token}`, "content-type": TYPE };
-    const options = { method: "POST", duplex: "half", body: body(), headers };
-    return fetch(`${gateway.url}/v1/audio/transcriptions`, options as unknown as RequestInit);
-  };
   assert.is((await upload(100)).status, 400);
   assert.is((await upload(400)).status, 413);
   assert.is((await upload(40, "wrong")).status, 401);

@@ -9,8 +9,17 @@ import { test } from "../../support/suite.ts";
 const MEGABYTE = Buffer.alloc(1024 * 1024, "x");
 const SIZE = 100;
 const LIMIT_MB = 20;
+for (const [when, warmUps] of [
+  ["as a gateway's first request", 0],
+  ["after three small ones", 3],
+] as const)
+  test(`a recording of ${SIZE} MB adds less than ${LIMIT_MB} MB ${when}`, async () => {
+    const added = await addedByUpload(warmUps);
+    assert.ok(added < LIMIT_MB, `MB that were added: ${added}`);
+  });
 
-test(`a recording of ${SIZE} MB adds less than ${LIMIT_MB} MB`, async () => {
+/** To the memory of a gateway of its own. */
+async function addedByUpload(warmUps: number): Promise<number> {
   let received = 0;
   const upstream = createServer((req, res) => {
     req.on("data", (part: Buffer) => (received += part.length));
@@ -53,7 +62,7 @@ test(`a recording of ${SIZE} MB adds less than ${LIMIT_MB} MB`, async () => {
   }
 
   try {
-    for (let i = 0; i < 3; i++) await upload(4);
+    for (let i = 0; i < warmUps; i++) await upload(4);
     received = 0;
     const before = resident();
     let most = before;
@@ -62,12 +71,11 @@ test(`a recording of ${SIZE} MB adds less than ${LIMIT_MB} MB`, async () => {
     clearInterval(watch);
     assert.equal([status, text], [200, '{"text":"said"}']);
     assert.ok(received > SIZE * MEGABYTE.length);
-    const added = Math.max(most, resident()) - before;
-    assert.ok(added < LIMIT_MB, `${added.toFixed(1)} MB were added to ${before.toFixed(1)} MB`);
+    return Math.max(most, resident()) - before;
   } finally {
     await gateway.stop();
     upstream.close();
   }
-});
+}
 
 test.run();

@@ -153,9 +153,11 @@ test("images, moderations and rerank", async () => {
   const ranked = await gateway.json("POST", "/v1/rerank", body);
   assert.is(ranked.results[0].index, 1);
   assert.equal(bodyOf(seen[2]), { ...body, model: "rerank-v3" });
+  // the path of Cohere's second interface
+  assert.is((await gateway.json("POST", "/v2/rerank", body)).results[0].index, 1);
   assert.equal(
     seen.map((one) => one.path),
-    ["/v1/images/generations", "/v1/moderations", "/v1/rerank"],
+    ["/v1/images/generations", "/v1/moderations", "/v1/rerank", "/v1/rerank"],
   );
 });
 
@@ -273,6 +275,51 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     results.map((one) => one.flagged),
     [true, false],
   );
+});
+
+test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", async () => {
+  const chunk = (members: object) => `data: ${JSON.stringify({ id: "f", model: "codestral", ...members })}\n\n`;
+  const choice = (content: string | undefined, finish_reason: string | null = null) =>
+    chunk({ object: "chat.completion.chunk", choices: [{ index: 0, delta: { content }, finish_reason }] });
+  const events = (...parts: string[]) => {
+    respond = (_, res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(parts.join(""));
+  };
+  const request = { model: "code", prompt: "return ", suffix: ";", stream: true } as const;
+  const usage = { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 };
+  const last = chunk({ choices: [{ index: 0, delta: { content: "1" }, finish_reason: "length" }], usage });
+  events(choice(""), choice("x +"), choice(" "), last, "data: [DONE]\n\n");
+  for (const asked of [undefined, { include_usage: true }]) {
+    const parts = [];
+    for await (const part of await client.completions.create({ ...request, stream_options: asked })) parts.push(part);
+    assert.is(parts.map((part) => part.choices[0]?.text ?? "").join(""), "x + 1");
+    assert.equal([...new Set(parts.map((part) => `${part.object} ${part.id}`))].length, 1);
+    assert.is(parts[0]!.object, "text_completion");
+    assert.equal(
+      parts.flatMap((part) => part.choices[0]?.finish_reason ?? []),
+      ["length"],
+    );
+    assert.equal(parts.at(-1)!.usage ?? undefined, asked && usage);
+  }
+  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "return ", suffix: ";", stream: true });
+
+  const text = async () => (await gateway.request("POST", "/v1/completions", request)).text();
+  events(choice("a"));
+  assert.match(await text(), /"text":"a".*"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/s);
+  events(choice("a"), chunk({ object: "error", message: "burnt out", type: "server_error" }));
+  assert.match(await text(), /"text":"a".*burnt out/s);
+  const failed = async () => {
+    const response = await gateway.request("POST", "/v1/completions", request);
+    assert.is(response.status, 502);
+    return response.text();
+  };
+  for (const said of ["data: nonsense\n\n", "data: [DONE]\n\n", choice("", "error")]) {
+    events(said);
+    await failed();
+  }
+  respond = (_, res) => json(res, { object: "error", message: "too hot" });
+  assert.match(await failed(), /too hot/);
+  respond = (_, res) => json(res, { choices: [{ index: 0, message: { content: "whole" }, finish_reason: "stop" }] });
+  assert.match(await failed(), /no stream/);
 });
 
 test("bad requests are 400 with the place, and too large a file is 413", async () => {

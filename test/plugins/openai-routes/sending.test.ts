@@ -77,6 +77,21 @@ test("completions, whole: each text is changed, and refused", async () => {
   assert.match(await refused.text(), /not this/);
 });
 
+test("completions in chat's form, whole and streamed, are seen as well", async () => {
+  await mode("sending");
+  respond = (res) => json(res, { choices: [{ index: 0, message: { role: "assistant", content: "a SECRET" } }] });
+  assert.match(await (await complete(false)).text(), '"content":"a [gone]"');
+  for (const how of ["sending", "streaming"]) {
+    await mode(how);
+    const said = (content: string) => event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+    const end = event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+    respond = (res) => stream(res, said("a SEC"), said("RET, SE"), end, "data: [DONE]\n\n");
+    const text = await (await complete(true)).text();
+    assert.is(saidIn(text, "content"), "a [gone], SE", how);
+    assert.ok(text.endsWith("data: [DONE]\n\n"), text);
+  }
+});
+
 for (const size of [1, 2, 4, 7, 40]) {
   const pieces = "a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!;
   for (const how of ["sending", "streaming", "sending streaming"]) {
