@@ -1,4 +1,5 @@
-import { appendFile, mkdir, rename, stat } from "node:fs/promises";
+import { renameSync, statSync } from "node:fs";
+import { appendFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { HookHandler } from "portico";
 
@@ -7,16 +8,19 @@ const handler: HookHandler<"command:new" | "command:reset" | "command:stop"> = a
   const { command, args, source } = event.context;
   const line = { time: event.timestamp.toISOString(), command, args, session: event.sessionKey, source };
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await moveWhenLarge(file, Number(ctx.config["maxBytes"] ?? 10_000_000));
+  moveWhenLarge(file, Number(ctx.config["maxBytes"] ?? 10_000_000));
   await appendFile(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
 };
 
 export default handler;
 
-async function moveWhenLarge(file: string, maxBytes: number): Promise<void> {
-  const size = await stat(file).then(
-    (found) => found.size,
-    () => 0,
-  );
-  if (size > maxBytes) await rename(file, `${file}.1`);
+/** At once: of two commands, the second would move away what the first has just begun. */
+function moveWhenLarge(file: string, maxBytes: number): void {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= maxBytes) return;
+  try {
+    renameSync(file, `${file}.1`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // another process was faster
+  }
 }

@@ -65,6 +65,7 @@ async function chatTurn(
   listen: Listen | undefined,
 ): Promise<Response> {
   const { signal } = info;
+  checkAgent(agent, info);
   const { turnId, item } = service.turnItem(turnRequest(request, info, caller, listen !== undefined));
   // a caller is told what went wrong instead of being kept waiting for the next attempt
   item.maxAttempts = 1;
@@ -88,8 +89,16 @@ async function chatTurn(
   }
 }
 
+const agentOf = ({ model }: Info): string => (model === "agent" ? MAIN_AGENT : model);
+
+/** Said as of any other model that is not there. */
+function checkAgent(agent: AgentContext, info: Info): void {
+  if (agent.agentIds().includes(agentOf(info))) return;
+  const message = `There is no agent ${agentOf(info)}: name it in agents.list first. GET /v1/models lists what there is.`;
+  throw new PorticoError("model_not_found", message, { param: "model" });
+}
+
 function turnRequest(request: ChatRequest, info: Info, caller: string, streamed: boolean) {
-  const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
   if (typeof request["n"] === "number" && request["n"] > 1) {
     throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", { param: "n" });
   }
@@ -99,7 +108,7 @@ function turnRequest(request: ChatRequest, info: Info, caller: string, streamed:
   const body: TurnBody = {
     message: textOf(prompt),
     source: "chat",
-    agent: agentId,
+    agent: agentOf(info),
     received: true,
     stream: streamed && info.leaves,
     chat: { history, prompt, parameters, caller, leaves: info.leaves },

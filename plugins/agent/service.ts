@@ -117,7 +117,9 @@ export function createService(
     async cancel(turnId) {
       if (worker.abort(turnId)) return true;
       const item = await agent.store().items.get(turnId);
-      return item?.kind === "turn" && (await agent.store().items.cancel(turnId));
+      if (item?.kind !== "turn" || !(await agent.store().items.cancel(turnId))) return false;
+      worker.abort(turnId); // it may have begun to run here meanwhile, and would go on until its lease is renewed
+      return true;
     },
     async announce(text, from) {
       await agent.store().enqueue({ messages: [announcement(text, from.sessionId ?? from.source, from.turnId)] });

@@ -15,6 +15,7 @@ export class ToolRefusal extends Error {
  * Throws `ToolRefusal` or `invalid_request_error` for a bad call, otherwise what the tool throws.
  */
 export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promise<unknown> {
+  call.signal.throwIfAborted();
   const checked = checkArguments(tool, args);
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const deadline = new AbortController();

@@ -177,6 +177,7 @@ export async function dial<T>(
       done();
       reject(error);
     });
+    if (signal.aborted) abort();
   });
 }
 

@@ -3,8 +3,9 @@ import { type PluginContext, PorticoError } from "portico";
 import { createScheduleEntries, type ScheduleTools, unmasked, unmaskedPayload, wantsEnabled } from "portico/cron";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
-import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
+import { identityOf, KIND, masked, placeOf, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";
+import { confined, fileRoots } from "./sources/confined.ts";
 import { compileIgnored } from "./sources/pages/ignore.ts";
 import { compileSelector } from "./sources/pages/select.ts";
 import { needs } from "./sources/source.ts";
@@ -90,9 +91,17 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       anchorMs: now,
     };
     for (const key of SETTINGS) if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
-    if (source.url !== undefined) guardOf(ctx, settings(), body).precheck(source.url);
+    // What has become forbidden since can still be renamed, and switched off.
+    if (before === undefined || origin !== before.origin || placeOf(source) !== placeOf(before.source))
+      checkPlace(body);
     if (payload.kind === "hook") tools.declareHookEvent(payload.event);
     return body;
+  }
+
+  function checkPlace(body: PollBody): void {
+    const { url, path } = body.source;
+    if (url !== undefined) guardOf(ctx, settings(), body).precheck(url);
+    if (path !== undefined) confined(fileRoots(ctx, settings().roots), path);
   }
 
   /** An interval begins at once, with the baseline; a schedule at its first date. */

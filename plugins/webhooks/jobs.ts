@@ -46,10 +46,17 @@ export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<ty
   };
 }
 
-export function agentJob(agent: AgentService, { wait, delivery, ...request }: Static<typeof agentRequest>): Job {
+export function agentJob(
+  agent: AgentService,
+  { wait, delivery, ...request }: Static<typeof agentRequest>,
+  ownSessions: string | undefined,
+): Job {
   // the caller is no owner: no private address is delivered to on its word
   const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
-  return { ...turnJob(agent, { ...request, delivery: guarded, source: SOURCE }), wait };
+  const turn = { ...request, delivery: guarded, source: SOURCE };
+  if (ownSessions === undefined || turn.session !== undefined) return { ...turnJob(agent, turn), wait };
+  const turnId = newId("turn");
+  return { ...turnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }), wait };
 }
 
 export function mappingJob(

@@ -100,7 +100,13 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
         throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
       const target =
         found.kind === "mapping" && change ? { ...found, mapping: await changed(found.mapping, change) } : found;
-      const request = body === undefined ? await sampleFor(target) : sampleOf({ body, headers, query });
+      const given = sampleOf({ body, headers, query });
+      const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
+      const request: Request = {
+        body: body === undefined ? kept?.body : body,
+        headers: { ...kept?.headers, ...given.headers },
+        query: { ...kept?.query, ...given.query },
+      };
       const { job, source, missing = [], rendering } = await planner.plan(target, request);
       const nearest = missing.map((placeholder) => [placeholder, nearestPath(placeholder, request)] as const);
       return {
@@ -171,9 +177,14 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     throw new PorticoError("not_found", `There is no mapping ${params["mapping"]}.`);
   }
 
-  async function sampleFor({ mapping }: Pick<Target, "mapping">): Promise<Request> {
-    const kept = mapping?.config.sample ? sampleOf(mapping.config.sample) : mapping && (await samples.of(mapping.name));
+  async function keptFor({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
+    return mapping?.config.sample ? sampleOf(mapping.config.sample) : mapping && (await samples.of(mapping.name));
+  }
+
+  async function sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
+    const kept = await keptFor(target);
     if (kept) return kept;
+    const { mapping } = target;
     const way = mapping ? `, or catch a sample first: portico webhooks catch ${mapping.name}` : "";
     throw new PorticoError("invalid_request_error", `There is no sample: send a body${way}.`, { param: "body" });
   }

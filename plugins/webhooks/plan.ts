@@ -39,7 +39,7 @@ export interface Planner {
 /** What a caller may start; without one everything. */
 interface Permission {
   allowed(mapping: Mapping): boolean;
-  credential: Pick<Credential, "checkNames">;
+  credential: Pick<Credential, "checkNames" | "ownSessions">;
 }
 
 const EVERYTHING: Permission = { allowed: () => true, credential: { checkNames: () => {} } };
@@ -120,7 +120,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       if (target.kind === "agent") {
         const body = agentCheck.parse(request.body);
         credential.checkNames(body);
-        return { source: "agent", request, job: agentJob(agent(), body) };
+        return { source: "agent", request, job: agentJob(agent(), body, credential.ownSessions) };
       }
       const { source } = target;
       if (target.mapping && isChallenge(target.mapping, request.body)) {

@@ -190,9 +190,10 @@ export const agentRequest = Type.Object({
 export const testRequest = Type.Object({
   /** `wake`, `agent`, a mapping's name; absent: the prefix itself. */
   path: Type.Optional(Type.String()),
+  /** They take the place of those of the mapping's sample, whose others stay. */
   headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   query: Type.Optional(Type.Record(Type.String(), Type.String())),
-  /** Absent: the mapping's sample is sent. */
+  /** Absent: the sample's. */
   body: Type.Optional(Type.Unknown()),
   /** Tried in place of what the mapping has; an empty text for none. */
   change: Type.Optional(

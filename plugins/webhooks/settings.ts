@@ -22,6 +22,8 @@ export interface Credential {
   allows(path: string): boolean;
   /** Throws `forbidden` for a session or model that it may not name. */
   checkNames(named: { session?: string | undefined; model?: string | undefined }): void;
+  /** What begins the names of its own sessions: a turn for which it names none lies there too, and can be gone on with. */
+  ownSessions?: string | undefined;
 }
 
 export interface Mapping {
@@ -79,7 +81,8 @@ export async function readSettings(
   for (const [name, key] of Object.entries(config.keys)) {
     const limit = key.rateLimit ?? config.rateLimit;
     const allows = key.paths ? allowing(key.paths, prefix) : everything;
-    addToken(key.token, { name: `key:${name}`, limit, allows, checkNames: namesOf(name, key) });
+    const ownSessions = key.sessions === undefined ? `webhook:${name}:` : undefined;
+    addToken(key.token, { name: `key:${name}`, limit, allows, checkNames: namesOf(name, key), ownSessions });
   }
   const mappings = new Map<string, Mapping>();
   const broken = new Map<string, string>();

@@ -93,6 +93,19 @@ test("command-logger writes one JSON line for each command, and moves a large fi
   assert.is(readFileSync(file, "utf8").trim().split("\n").length, 1);
 });
 
+test("command-logger loses no line of commands that come while a large file is moved", async ({ start }) => {
+  const home = await start({ "command-logger": { enabled: true, maxBytes: 10_000 } });
+  const file = join(home.paths.state, "logs/commands.log");
+  const old = `${"x".repeat(10_000)}\n`;
+  mkdirSync(join(home.paths.state, "logs"), { recursive: true });
+  writeFileSync(file, old);
+  const names = ["command:new", "command:reset", "command:stop"];
+  await Promise.all(names.map((name) => command(home, name, {})));
+  const written = `${readFileSync(`${file}.1`, "utf8")}${readFileSync(file, "utf8")}`;
+  assert.ok(written.startsWith(old), "what was moved is what was large");
+  for (const name of names) assert.ok(written.includes(`"command":"${name.slice(8)}"`), name);
+});
+
 test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ start }) => {
   const home = await start();
   const asked: Record<string, unknown>[] = [];

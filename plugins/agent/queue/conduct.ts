@@ -107,6 +107,7 @@ function refuseUseless({ item }: Claim<TurnBody>): void {
 
 /** Rejects as soon as the signal is aborted, whatever the work is doing. */
 async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
   let abort: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
     abort = () => reject(signal.reason);

@@ -69,7 +69,9 @@ const DEAD_SHOWN = 5;
 
 /** For `portico status`: what is not tried again. */
 export async function deadTurns(agent: AgentContext): Promise<string[]> {
-  const items = await agent.store().items.list({ kind: "turn", state: "dead", limit: DEAD_SHOWN + 1 });
+  const queue = agent.store().items;
+  if ((await queue.count("turn", "dead")) === 0) return [];
+  const items = await queue.list({ kind: "turn", state: "dead", limit: DEAD_SHOWN + 1 });
   const dead = items.slice(0, DEAD_SHOWN).map((item) => {
     const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
     return `The turn ${turnId} of session ${sessionId} is dead: ${(error?.message ?? "no reason was given").replace(/\.+$/, "")}. Try it again: portico turns replay ${turnId}`;

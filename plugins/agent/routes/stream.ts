@@ -23,21 +23,22 @@ export async function streamTurn(
   call: Call,
   { turnId, sessionId, start }: Started,
 ): Promise<void> {
-  const early: [text: string, attempt: number][] = [];
-  let listen: ListenToAttempts = (...delta) => early.push(delta);
-  const undo = [progress.onDelta(turnId, (...delta) => listen(...delta))];
+  // What comes before the response has begun waits for that.
+  const early: [name: string, data: object][] = [];
+  let send = (name: string, data: object): void => void early.push([name, data]);
+  let heard = 0;
+  const listen: ListenToAttempts = (text, attempt) => {
+    if (heard !== 0 && heard !== attempt) send("attempt", { attempt });
+    heard = attempt;
+    send("delta", { text });
+  };
+  const undo = [progress.onDelta(turnId, listen), followEvents(agent, turnId, (name, data) => send(name, data))];
   try {
     await start();
     const sse = openSse(call, { endOnClose: false });
     sse.send("turn", { turnId, sessionId });
-    let heard = 0;
-    listen = (text, attempt) => {
-      if (heard !== 0 && heard !== attempt) sse.send("attempt", { attempt });
-      heard = attempt;
-      sse.send("delta", { text });
-    };
-    for (const delta of early) listen(...delta);
-    undo.push(followEvents(agent, turnId, (name, data) => sse.send(name, data)));
+    for (const [name, data] of early) sse.send(name, data);
+    send = (name, data) => sse.send(name, data);
     const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
     // an attempt that another gateway has made was not heard here
     if (status?.result && heard !== status.attempts) listen(status.result, status.attempts);

@@ -11,21 +11,18 @@ const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
  */
 export function parseDuration(value: string | number, param?: string, least = 1): number {
   const whose = param === undefined ? "" : `${param}: `;
-  const about = param === undefined ? {} : { param };
   const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
   if (ms > LONGEST_MS)
-    throw new PorticoError(
-      "invalid_request_error",
-      `${whose}${JSON.stringify(value)} is longer than 100 years.`,
-      about,
-    );
+    throw new PorticoError("invalid_request_error", `${whose}${JSON.stringify(value)} is longer than 100 years.`, {
+      param,
+    });
   if (ms >= least) return ms;
   throw new PorticoError(
     "invalid_request_error",
     `${whose}${JSON.stringify(value)} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${
       least > 0 ? "above 0" : "(0: never)"
     }.`,
-    about,
+    { param },
   );
 }
 

@@ -175,22 +175,30 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
     return found;
   }
 
+  /** Undefined for a wrong definition: `problems` says what is wrong with it. */
+  function bodyIfRight(given: G, anchorMs: number): E["body"] | undefined {
+    try {
+      return options.bodyOf(given, anchorMs);
+    } catch {
+      return undefined;
+    }
+  }
+
   /**
    * Brings the store in line with the configuration. What kept its definition keeps its due time, state and history; what
    * has a wrong one stays as it was. Answers all that there are then: to read ten thousand takes a while.
    */
   async function sync(configured: Readonly<Record<string, G>>): Promise<E[]> {
     const now = store().now();
-    const wrong = problems(configured);
     const all = await list();
     const known = new Map(all.filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]));
     let isChanged = false;
     for (const [name, given] of Object.entries(configured)) {
       const entry = known.get(name);
       known.delete(name);
-      if (wrong.has(name)) continue;
       const id = entry?.row.id ?? `config:${name}`;
-      const body = options.bodyOf(given, entry?.body.anchorMs ?? now);
+      const body = bodyIfRight(given, entry?.body.anchorMs ?? now);
+      if (body === undefined) continue;
       const enabled = wantsEnabled(given, true);
       const definition = JSON.stringify([body, enabled]);
       if (entry?.state.configured === definition) continue;
@@ -203,9 +211,7 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
     return isChanged || known.size > 0 ? list() : all;
   }
 
-  /**
-   * The newest runs of one, by id or name, each as `view` shows it.
-   */
+  /** The newest runs of one, by id or name, each as `view` shows it. */
   async function history<V>(idOrName: string, limit: number, view: (run: Run, entry: E) => V): Promise<V[]> {
     const entry = await find(idOrName);
     const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit });

@@ -72,6 +72,7 @@ export function takeOver(
 /** In another worker. Rejects with what the first one has against the node. */
 export async function handOn(workers: Workers, announced: Announced, socket: Duplex, head: Buffer): Promise<void> {
   const { port, code } = await workers.ask<Ticket>(FIRST, TOPIC, announced);
+  if (socket.destroyed) return; // nobody would tell the first worker that the node has gone
   const onward = connect({ port, host: "127.0.0.1", noDelay: true });
   const end = () => {
     onward.destroy();

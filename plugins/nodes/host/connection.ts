@@ -68,6 +68,7 @@ export async function connect(
   });
   const stop = (): void => nodeSocket.close(1001, `node ${name} stops`);
   ctx.signal.addEventListener("abort", stop, { once: true });
+  if (ctx.signal.aborted) stop();
   const quiet = ctx.on("browser:navigated", ({ context }) => {
     if (enabled()) void nodeSocket.send({ t: "navigated", ...context } satisfies FromNode);
   });

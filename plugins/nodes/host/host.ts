@@ -66,7 +66,9 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
         hasMoved = true;
         close("the node's settings have changed");
       };
-      const unlisten = onConfig(() => void targetOf(parts, options).then(follow, (error) => say(error.message)));
+      const look = (): void => void targetOf(parts, options).then(follow, (error) => say(error.message));
+      const unlisten = onConfig(look);
+      look(); // they may have changed while it connected
       const { code, reason } = await closed;
       unlisten();
       if (ctx.signal.aborted) return;

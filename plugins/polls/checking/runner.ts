@@ -16,6 +16,7 @@ import {
   toPoll,
 } from "../poll.ts";
 import type { PollsConfig } from "../schema.ts";
+import { fileRoots } from "../sources/confined.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { type Checked, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";
@@ -67,7 +68,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       cursor,
       fireOnFirst: body.fireOnFirst,
       guard: guardOf(ctx, settings(), body),
-      roots: [ctx.paths.workspace, ...roots],
+      roots: fileRoots(ctx, roots),
       timeoutMs: body.timeoutMs ?? timeoutMs,
       maxBytes: body.maxBytes ?? maxBytes,
       settleMs,

@@ -1,10 +1,11 @@
 /** A file or a directory below one of the roots. */
 import type { Stats } from "node:fs";
-import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
-import { extname, join, resolve, sep } from "node:path";
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
+import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import picomatch from "picomatch";
 import { decodeText } from "portico/strings";
+import { confined } from "./confined.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
@@ -12,32 +13,11 @@ import { type ReadResult, type ReadRequest, CheckFailed, needs } from "./source.
 
 const MAX_ENTRIES = 10_000;
 
-const inside = (root: string, path: string): boolean =>
-  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
-
-/** The real path of what is asked for; `undefined` where nothing is there. Refuses what lies outside all roots. */
-async function confined(roots: readonly string[], asked: string): Promise<string | undefined> {
-  let missing = false;
-  for (const root of roots) {
-    const real = await realpath(root).catch(() => undefined);
-    const path = resolve(root, asked);
-    if (real === undefined || !(inside(resolve(root), path) || inside(real, path))) continue;
-    const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
-      throw new CheckFailed(`The path cannot be read: ${error.code}.`, { cause: error });
-    });
-    if (found === undefined) missing = true;
-    else if (inside(real, found)) return found;
-  }
-  if (missing) return undefined;
-  throw new CheckFailed("The path lies outside the workspace and the directories of polls.roots.");
-}
-
 /** A directory lists its files (new and changed ones are items); a file is one text. */
 export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
   const { source, roots } = request;
   if (source.path === undefined) throw needs("path", "file");
-  const path = await confined(roots, source.path);
+  const path = confined(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
   if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, request) }, bytes: 0 };

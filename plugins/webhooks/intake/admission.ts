@@ -19,7 +19,10 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   const signed = { headers, body: visit.raw ?? Buffer.alloc(0), now: Date.now() };
   if (target.kind === "mapping" && target.mapping.verifier) {
     const { mapping } = target;
-    const credential = admitted(visit, presentedSignature(mapping, signed), refusals);
+    const { credential: known, problem } = presentedSignature(mapping, signed);
+    // a compressed body has not been read
+    const hint = visit.raw === undefined ? " The body is compressed, and so cannot be checked: send it as it is." : "";
+    const credential = admitted(visit, { credential: known, problem: problem && problem + hint }, refusals);
     return { credential, mapping, allowed: () => true };
   }
   checkAddress(settings, call.address);

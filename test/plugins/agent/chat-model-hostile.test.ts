@@ -46,7 +46,7 @@ const textOf = async (response: Response) =>
 
 test("a chat waits for its session's turn, in order", async () => {
   const first = chat("wait one", { "x-portico-session": "lane" });
-  await until("the first to run", async () => (await turns("running")).length === 1);
+  await until("the first to ask the model", () => g.asked.length === 1);
   const { turnId } = await g.json<Turn>("POST", "/agent", { message: "two", session: "lane" });
   const third = chat("three", { "x-portico-session": "lane" });
   await until("both to wait", async () => (await turns("queued")).length === 2);
@@ -60,7 +60,7 @@ test("a chat waits for its session's turn, in order", async () => {
 
 test("chats count against maxConcurrentTurns, streamed or not", async () => {
   const both = [chat("wait a"), chat("wait b", {}, { stream: true })];
-  await until("two to run", async () => (await turns("running")).length === 2);
+  await until("two to ask the model", () => g.asked.length === 2);
   const third = chat("c");
   await until("the third to wait", async () => (await turns("queued")).length === 1);
   assert.is(g.asked.length, 2);
@@ -72,7 +72,7 @@ test("chats count against maxConcurrentTurns, streamed or not", async () => {
 
 test("so do they by whatever name, route and form the agent is come to", async () => {
   const both = [chat("wait a"), chat("wait b")];
-  await until("two to run", async () => (await turns("running")).length === 2);
+  await until("two to ask the model", () => g.asked.length === 2);
   const messages = [{ role: "user", content: "c" }];
   const ways: [string, object][] = ["agent", "agent/main", "nick", "deep", "side/main"].flatMap(
     (model): [string, object][] => [

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
@@ -11,7 +11,7 @@ const home = makeHome();
 /** What waits for the gate goes on once this file is there. */
 const gate = join(home, "gate");
 
-/** A provider that thinks for as long as the message says: `wait 200`, `wait for the gate`. */
+/** A provider that thinks for as long as the message says: `wait 150`, `wait for the gate`. */
 const SLOW = `import { definePlugin } from "portico";
 import { existsSync } from "node:fs";
 export default definePlugin({ name: "slow", setup(ctx) {
@@ -75,9 +75,16 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
 });
 
 test("an orderly stop lets running turns end", async () => {
-  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", { message: "last wait 300", session: "s9" });
+  rmSync(gate);
+  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
+    message: "last, wait for the gate",
+    session: "s9",
+  });
   await until("it runs", async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "running");
-  await g.kill("SIGTERM");
+  const stopped = g.kill("SIGTERM");
+  await until("the stop to begin", () => g.output().includes("portico stops"));
+  writeFileSync(gate, "");
+  await stopped;
   assert.is(g.child.exitCode, 0);
   g = await spawnGateway({ home });
   const turn = await g.json<TurnStatus>("GET", `/turns/${turnId}`);

@@ -4,7 +4,7 @@ import type { AgentService, TurnStatus, WakeStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isActive } from "../../../plugins/agent/heartbeat/active-hours.ts";
-import { until } from "../../support/until.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 import { lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
 
 const PEEK = `import { definePlugin } from "portico";
@@ -15,7 +15,7 @@ export default definePlugin({ name: "peek", needs: ["agent"], setup(ctx) {
 let g: ScriptedGateway;
 const agent = () => (globalThis as unknown as Record<symbol, () => AgentService>)[Symbol.for("portico.test.agent")]!();
 const beat = () => g.json<{ turnId: string | null }>("POST", "/heartbeat");
-const ended = (turnId: string) => agent().waitFor(turnId, { timeoutMs: 60_000 });
+const ended = (turnId: string) => agent().waitFor(turnId, { timeoutMs: PATIENCE_MS });
 
 const COOLDOWN_MS = 500;
 

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { TurnStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -335,8 +337,21 @@ test("the models agent and agent/<id> run a whole turn over the caller's message
   assert.is(poet?.tools, undefined);
   const nobody = await g.request("POST", "/v1/chat/completions", { model: "agent/nobody", ...body });
   assert.is(nobody.status, 404);
+  assert.is(((await nobody.json()) as { error: { param: string } }).error.param, "model");
+  assert.is((await g.request("GET", "/v1/models/agent/nobody")).status, 404);
+  assert.is((await g.request("GET", "/v1/models/agent/poet")).status, 200);
   const { data } = await g.json("GET", "/v1/models");
   assert.ok(data.some((model: { id: string }) => model.id === "agent"));
+});
+
+test("an agent that is added to the configuration is a listed model at once", async () => {
+  const listed = async () =>
+    (await g.json<{ data: { id: string }[] }>("GET", "/v1/models")).data.some(({ id }) => id === "agent/late");
+  assert.not(await listed());
+  const config = JSON.parse(readFileSync(join(g.home, "portico.json"), "utf8"));
+  config.agents.list.late = {};
+  g.write("portico.json", JSON.stringify(config));
+  await until("the agent is listed", listed);
 });
 
 test("POST /agent streams the answer where it is asked to", async () => {
@@ -378,6 +393,28 @@ test("what no model has said is streamed too: a hook's answer, its notes, the no
   assert.is(said(limited).join(""), `a note\n\nLook 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n${notice}`);
   assert.is(limited.at(-1)?.[1].result, `a note\n\nLook 4.\n\n${notice}`);
   await undo();
+});
+
+test("what a turn does before its response has begun is streamed too", async () => {
+  const store = g.gateway.use("store");
+  const { enqueue } = store;
+  const session = newSession();
+  // slow to answer: the turn is over by then
+  store.enqueue = async (...given) => {
+    const put = await enqueue(...given);
+    await until("the turn's end", async () => (await store.items.list({ lane: session, state: "done" })).length > 0);
+    return put;
+  };
+  try {
+    g.script(({ messages }) => (messages.at(-1)?.role === "tool" ? "It is 42." : call("lookup", { key: "x" })));
+    const text = await (await g.request("POST", "/agent", { message: "go", stream: true, session })).text();
+    assert.equal(
+      [...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event),
+      ["turn", "tool", "delta", "end"],
+    );
+  } finally {
+    store.enqueue = enqueue;
+  }
 });
 
 test("a failed attempt is told at once, and a new one before its first words", async () => {

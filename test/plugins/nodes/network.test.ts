@@ -48,7 +48,7 @@ test("the node's network is the browser's, and a cut cable is found out and mend
   const link = () => String(spawnSync("ip", ["-n", space, "link", "show", inner]).stdout);
   await until("the link to come up", () => link().includes("state UP"));
 
-  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 2000 } } };
+  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 4000 } } };
   const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
   const site = spawn(inside[0] as string, [...inside.slice(1), process.execPath, "-e", SITE]);
   const [line] = await once(site.stdout, "data");

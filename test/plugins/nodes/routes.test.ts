@@ -8,6 +8,7 @@ import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
 import { until } from "../../support/until.ts";
 import { type NodeProcess, spawnNode } from "./support.ts";
+import { headlessBrowser } from "../../support/machine/prepare.ts";
 
 const PAGE = `<!doctype html><title>Form</title>
   <label>Name <input id=name></label>
@@ -62,7 +63,7 @@ test.before(async () => {
     gateway: url,
     token,
     name: "handler",
-    config: { browser: { headless: true, noSandbox: true, profiles: { work: {} } } },
+    config: { browser: { ...headlessBrowser, profiles: { work: {} } } },
   });
   await node.says("Connected to");
 });

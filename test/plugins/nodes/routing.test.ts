@@ -5,6 +5,7 @@ import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../browser/support.ts";
 import { createNodes, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
+import { headlessBrowser } from "../../support/machine/prepare.ts";
 
 const { joinAs, start, stopAll } = createNodes();
 let site: Site;
@@ -57,7 +58,7 @@ test("the gateway's policy holds on the node, and the node's own too", async () 
   const open = await startBrowser(NO_BROWSER);
   try {
     await joinAs("handler", strict).says("Connected to");
-    const own = { headless: true, noSandbox: true, ssrfPolicy: { dangerouslyAllowPrivateNetwork: false } };
+    const own = { ...headlessBrowser, ssrfPolicy: { dangerouslyAllowPrivateNetwork: false } };
     await joinAs("narrow", open, { config: { browser: own } }).says("Connected to");
     const refused = await strict.post("/navigate", { url: site.url });
     assert.is(refused.body.error.code, "navigation_blocked");

@@ -9,6 +9,7 @@ import { WebSocket } from "ws";
 import { HEADER, PATH, PROTOCOL } from "../../../plugins/nodes/wire.ts";
 import { until } from "../../support/until.ts";
 import type { BrowserGateway } from "../browser/support.ts";
+import { headlessBrowser } from "../../support/machine/prepare.ts";
 
 export interface NodeProcess {
   child: ChildProcess;
@@ -33,12 +34,9 @@ export interface NodeOptions {
   wrap?: string[];
 }
 
-/** What a machine with root and no display needs. */
-const CONTAINER = { headless: true, noSandbox: true };
-
 export function spawnNode(options: NodeOptions): NodeProcess {
   const home = options.home ?? makeHome("portico-node-");
-  const config = { browser: CONTAINER, ...options.config };
+  const config = { browser: headlessBrowser, ...options.config };
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
   const words = [...porticoProgram(), "node", "--port", "0", "--home", home];
@@ -65,7 +63,7 @@ export function spawnNode(options: NodeOptions): NodeProcess {
     exited,
     kill,
     output: () => output,
-    async says(text, timeoutMs = 60_000) {
+    async says(text, timeoutMs) {
       const fits = (): boolean => (typeof text === "string" ? output.includes(text) : text.test(output));
       await until(`the node to say ${text}`, fits, timeoutMs).catch((error: Error) => {
         throw new Error(`${error.message}; it said:\n${output}`);

@@ -256,10 +256,31 @@ test("files and directories below the workspace, and nothing else", async () => 
   writeFileSync(join(dir, "in", "a.csv"), "changed");
   assert.equal(await d.texts(await d.run()), ["a.csv"]);
   symlinkSync("/etc", join(dir, "link"));
-  for (const path of ["/etc/hostname", "../portico.json", "link/hostname"]) {
-    const bad = await poll({ source: { kind: "file", path } });
-    assert.match((await bad.run()).error!, "outside", path);
+  for (const path of [
+    "/etc/hostname",
+    "../portico.json",
+    "link/hostname",
+    join(dir, "..", "portico.json"),
+    "in/../../x",
+  ]) {
+    const source = { kind: "file", path };
+    for (const [method, at, body] of [
+      ["POST", "/polls", { source }],
+      ["POST", "/polls/test", { source }],
+      ["PATCH", `/polls/${p.id}`, { source }],
+    ] as const) {
+      const response = await gateway.request(method, at, body);
+      assert.is(response.status, 400, `${at} ${path}`);
+      const { error } = (await response.json()) as { error: { message: string; param: string } };
+      assert.match(error.message, "outside");
+      assert.is(error.param, "source.path");
+    }
   }
+  // What leads elsewhere only later is refused when it is read, and can still be switched off.
+  const later = await poll({ source: { kind: "file", path: "later/hostname" } });
+  symlinkSync("/etc", join(dir, "later"));
+  assert.match((await later.run()).error!, "outside");
+  assert.is((await gateway.request("POST", `/polls/${later.id}/disable`)).status, 200);
 });
 
 test("the guard: a redirect to a private address, metadata, own ports; a written private origin is the owner's", async () => {
@@ -522,7 +543,7 @@ test("a poll on its own interval, with the event for hooks", async () => {
     every: "1s",
     source: { kind: "json", url: at, items: "items", key: "id" },
   });
-  await until("the baseline", async () => (await gateway.json("GET", `/polls/${id}`)).state.lastStatus === "baseline");
+  await until("the baseline", async () => (await gateway.json("GET", `/polls/${id}`)).state.lastStatus);
   answer(rows(1, 2));
   await until("the change", () => seen.length > 0);
   assert.is(seen[0]!.count, 1);

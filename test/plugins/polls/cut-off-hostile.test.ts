@@ -32,8 +32,11 @@ interface Result {
   error?: string;
 }
 
+/** Checked only when it is told to. */
+const SLEEPING = { every: "1h", status: "disabled" };
+
 async function poll(spec: Record<string, unknown>): Promise<() => Promise<Result>> {
-  const { id } = await gateway.json("POST", "/polls", { every: "1h", status: "disabled", ...spec });
+  const { id } = await gateway.json("POST", "/polls", { ...SLEEPING, ...spec });
   return () => gateway.json("POST", `/polls/${id}/run`);
 }
 
@@ -156,7 +159,9 @@ test("a file that is being written to is waited for, or an error; in a directory
   mkdirSync(join(dir, "drop"), { recursive: true });
   const file = join(dir, "log.txt");
   writeFileSync(file, "start\n");
-  const run = await poll({ source: { kind: "file", path: "log.txt" }, timeoutMs: 2000 });
+  const { id } = await gateway.json("POST", "/polls", { ...SLEEPING, source: { kind: "file", path: "log.txt" } });
+  const within = (timeoutMs: number) => gateway.json("PATCH", `/polls/${id}`, { timeoutMs });
+  const run = (): Promise<Result> => gateway.json("POST", `/polls/${id}/run`);
   const inDir = await poll({ source: { kind: "file", path: "drop", match: "*.txt" } });
   assert.is((await run()).status, "baseline");
   assert.is((await inDir()).status, "baseline");
@@ -174,10 +179,12 @@ test("a file that is being written to is waited for, or an error; in a directory
   write();
   try {
     assert.is((await inDir()).status, "unchanged");
+    await within(1000);
     assert.match(JSON.stringify(await run()), /being written/);
   } finally {
     isWriting = false;
   }
+  await within(60_000);
   assert.is((await run()).count, 1);
   assert.is((await run()).status, "unchanged");
   assert.is((await inDir()).count, 1);

@@ -228,6 +228,16 @@ test("a mapping's next request is kept as its sample", async () => {
   assert.not.match(JSON.stringify(sample), TOKEN);
   const dry = await porticoHere(gateway.home, ["webhooks", "test", "ci"]);
   assert.match(dry.stdout, /Build 12 of green/);
+  // what is not given is the sample's
+  await porticoHere(gateway.home, ["config", "set", "webhooks.mappings.ci.match", '{"headers.x-ci":"1"}']);
+  const words = ["webhooks", "test", "ci", "--json", "--body", '{"build":13}'];
+  const own = JSON.parse((await porticoHere(gateway.home, words)).stdout);
+  assert.is(own.outcome, undefined);
+  assert.match(own.text, /13[\s\S]*green/);
+  const other = JSON.parse(
+    (await porticoHere(gateway.home, ["webhooks", "test", "ci", "--json", "--header", "X-CI: 2"])).stdout,
+  );
+  assert.is(other.outcome, "skipped");
   const none = await gateway.request("POST", "/webhooks/samples/none");
   assert.is(none.status, 404);
   await none.text();

@@ -252,6 +252,9 @@ test("a signature takes the place of the token, for either of two secrets", asyn
   assert.is((await post({ authorization: `Bearer ${TOKEN}` })).status, 401, "a token is no signature");
   assert.is((await post({ authorization: `Bearer ${TOKEN}` }, "/hooks")).status, 401, "at the prefix neither");
   assert.is((await post({})).status, 401);
+  const compressed = await post({ "x-hub-signature-256": sign(body, "new"), "content-encoding": "gzip" });
+  assert.is(compressed.status, 401, "what cannot be read cannot be checked");
+  assert.match(compressed.body.error.message, /compressed.*send it as it is/);
 });
 
 test("a signed delivery that is sent again starts nothing, with or without its id", async () => {

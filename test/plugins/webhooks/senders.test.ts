@@ -179,6 +179,13 @@ test("a key names its own sessions and models, the main token any", async () => 
   }
 });
 
+test("a key goes on with the session that it got without naming one", async () => {
+  const { body } = await gateway.send("/hooks/agent", { message: "x" }, bearer("ci-token"));
+  assert.is(body.sessionId, `webhook:ci:${body.turnId}`);
+  const next = await gateway.send("/hooks/agent", { message: "y", session: body.sessionId }, bearer("ci-token"));
+  assert.is(next.status, 200);
+});
+
 test("a wrong placeholder is an error of the configuration, with what was probably meant", async () => {
   const sample = { body: { issue: { title: "x", labels: [{ name: "y" }] } }, headers: { "X-Kind": "z" } };
   const rows: [Record<string, unknown>, RegExp | ""][] = [

@@ -1,0 +1,38 @@
+/** What file sources may read: the workspace and the directories of `polls.roots`. */
+import { realpathSync } from "node:fs";
+import { resolve, sep } from "node:path";
+import { type PluginContext, PorticoError } from "portico";
+
+export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [paths.workspace, ...roots];
+
+/** The real path of what is asked for; `undefined` where nothing is there. Refuses what lies outside all roots. */
+export function confined(roots: readonly string[], asked: string): string | undefined {
+  let missing = false;
+  for (const root of roots) {
+    const real = realPathOf(root);
+    const path = resolve(root, asked);
+    if (!isInside(resolve(root), path) && (real === undefined || !isInside(real, path))) continue;
+    const found = real === undefined ? undefined : realPathOf(path);
+    if (real === undefined || found === undefined) missing = true;
+    else if (isInside(real, found)) return found;
+  }
+  if (missing) return undefined;
+  throw unusable("The path lies outside the workspace and the directories of polls.roots.");
+}
+
+const isInside = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw unusable(`The path cannot be read: ${code}.`, error);
+  }
+}
+
+function unusable(message: string, cause?: unknown): PorticoError {
+  return new PorticoError("invalid_request_error", message, { param: "source.path", cause });
+}

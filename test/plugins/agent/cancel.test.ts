@@ -1,0 +1,44 @@
+/** A turn is stopped wherever it has got to by the time that somebody asks for it. */
+import * as assert from "uvu/assert";
+import { runTool } from "portico/agent";
+import { Type } from "portico";
+import { createService } from "../../../plugins/agent/service.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { test } from "../../support/suite.ts";
+
+test("one that begins to run while its cancelling looks for it is aborted at once", async () => {
+  const running = new Set<string>();
+  const aborted: string[] = [];
+  const items = {
+    get: async (id: string) => {
+      running.add(id); // a worker takes it at this very moment
+      return { id, kind: "turn" };
+    },
+    cancel: async () => true,
+  };
+  const abort = (id: string) => {
+    if (running.has(id)) aborted.push(id);
+    return running.has(id);
+  };
+  const service = createService(
+    { store: () => ({ items }) } as never,
+    { worker: { abort }, heartbeat: {}, progress: {} } as never,
+  );
+  assert.is(await service.cancel("turn_1"), true);
+  assert.equal(aborted, ["turn_1"]);
+});
+
+test("a tool whose turn has been stopped is not begun", async () => {
+  let begun = false;
+  const tool = {
+    name: "t",
+    description: "",
+    parameters: Type.Object({}),
+    handler: async () => (begun = true),
+  };
+  const call = { signal: AbortSignal.abort(new Error("stopped")), log: quietLog(), sessionKey: "s" };
+  const said = await runTool(tool, {}, call).catch((error: Error) => error.message);
+  assert.equal([said, begun], ["stopped", false]);
+});
+
+test.run();
