@@ -7,7 +7,7 @@ export default defineCommand({
   name: "keys",
   summary: "Client keys: make, list and revoke them",
   description:
-    "A client key opens /v1 and nothing else. Only its hash is kept, in gateway.keys of the configuration, where its limits can be changed too.",
+    "A client key opens /v1 and nothing else. Only its hash is kept, in gateway.keys of the configuration, where its limits can be changed too; or in the store that several gateways share.",
   examples: [
     "portico keys create ci --models 'main/gpt-4o*' --rpm 60 --budget 5/day",
     "portico keys create guest --expires 30d",

@@ -39,9 +39,14 @@ function idOf(hash: string): string {
   return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
 }
 
+const MARK = "pk_";
+
 export function newKey(): string {
-  return `pk_${randomBytes(32).toString("base64url")}`;
+  return MARK + randomBytes(32).toString("base64url");
 }
+
+/** Whether `newKey` may have made it. */
+export const isKey = (token: string): boolean => token.startsWith(MARK);
 
 /** Knows keys by their hashes: looking one up tells nothing about another, however long it takes. */
 export function createAuthenticator(keys: KeysConfig, now: () => number): Authenticator {

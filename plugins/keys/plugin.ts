@@ -10,22 +10,36 @@ export default definePlugin({
   commands: { keys: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { createAuthenticator } = await import("./grant.ts");
+    const { createAuthenticator, hashOf, isKey } = await import("./grant.ts");
     const { createGate } = await import("./gate.ts");
     const { createHolders } = await import("./holders.ts");
     const { mountKeys } = await import("./routes.ts");
+    const { openStoredKeys } = await import("./stored.ts");
 
-    let keys = config["gateway.keys"];
+    let configured = config["gateway.keys"];
+    const stored = await openStoredKeys(ctx, takeUp);
+    let keys = { ...stored.all(), ...configured };
     let known = createAuthenticator(keys, Date.now);
-    ctx.onConfig((next: typeof config) => {
-      keys = next["gateway.keys"];
+    function takeUp(): void {
+      keys = { ...stored.all(), ...configured };
       known = createAuthenticator(keys, Date.now);
+    }
+    ctx.onConfig((next: typeof config) => {
+      configured = next["gateway.keys"];
+      takeUp();
     });
-    ctx.add("authenticator", { name: known.name, authenticate: (token, req) => known.authenticate(token, req) });
+    ctx.add("authenticator", {
+      name: known.name,
+      authenticate(token, req) {
+        const client = known.authenticate(token, req);
+        if (client !== undefined || !stored.isShared || !isKey(token)) return client;
+        return stored.find(hashOf(token)).then((isThere) => (isThere ? known.authenticate(token, req) : undefined));
+      },
+    });
     const holders = createHolders(ctx);
     const gate = createGate({ store: () => ctx.use("store"), usage: () => ctx.find("usage"), holders, log: ctx.log });
     ctx.add("gate", gate);
     ctx.add("meter", gate);
-    mountKeys(ctx, () => keys, holders);
+    mountKeys(ctx, () => keys, stored, holders);
   },
 });

@@ -3,6 +3,7 @@ import { type Call, compile, type PluginContext, PorticoError, reply } from "por
 import { periodOf } from "portico/chat";
 import { hashOf, newKey, type State, stateOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
+import type { StoredKeys } from "./stored.ts";
 import { budgetWarnings } from "./warnings.ts";
 import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
 
@@ -18,8 +19,9 @@ export interface KeyView extends Omit<KeyConfig, "hash"> {
   warnings?: string[];
 }
 
-export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, holders: Holders): void {
+export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: StoredKeys, holders: Holders): void {
   const now = () => ctx.use("store").now();
+  const configure = (name: string, key: object | undefined) => ctx.setConfig(["gateway", "keys", name], key);
 
   async function view(name: string, { hash: _, ...rest }: KeyConfig): Promise<KeyView> {
     const shown: KeyView = { name, state: stateOf(rest, now()), ...rest };
@@ -39,7 +41,9 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, holders: H
       throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
     await holders.forget(name);
     const key = newKey();
-    await ctx.setConfig(["gateway", "keys", name], { hash: hashOf(key), ...limits });
+    const hash = hashOf(key);
+    if (stored.isShared) await stored.put(name, { hash, enabled: true, ...limits });
+    else await configure(name, { hash, ...limits });
     const made = keys()[name];
     if (made === undefined) throw new PorticoError("internal_error", "The key was written, but is not in force.");
     const shown = await view(name, made);
@@ -52,7 +56,8 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, holders: H
     const name = params["name"] ?? "";
     if (!Object.hasOwn(keys(), name))
       throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
-    await ctx.setConfig(["gateway", "keys", name], undefined);
+    await stored.remove(name);
+    if (Object.hasOwn(keys(), name)) await configure(name, undefined);
     return { name, revoked: true };
   }
 

@@ -1,7 +1,8 @@
 /** The files that `portico hooks new` writes. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EventOutline } from "portico";
+import { writeDirectory } from "./write-directory.ts";
 
 export interface NewHook {
   name: string;
@@ -19,15 +20,9 @@ export function hookFiles(hook: NewHook): Record<string, string> {
 /** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
 export function writeHook(root: string, editorConfig: string, hook: NewHook): string {
   const dir = join(root, hook.name);
-  if (existsSync(dir)) throw new Error(`${dir} is there already: choose another name, or remove it first.`);
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  writeDirectory(dir, hookFiles(hook));
   const config = join(root, "tsconfig.json");
   if (!existsSync(config)) writeFileSync(config, editorConfig, { mode: 0o600 });
-  mkdirSync(dir, { mode: 0o700 });
-  // HOOK.md last: a gateway that watches sees the handler first.
-  const { "HOOK.md": descriptor, ...others } = hookFiles(hook);
-  for (const [file, text] of Object.entries(others)) writeFileSync(join(dir, file), text, { mode: 0o600 });
-  writeFileSync(join(dir, "HOOK.md"), descriptor as string, { mode: 0o600 });
   return dir;
 }
 

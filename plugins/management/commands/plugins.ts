@@ -1,11 +1,10 @@
-import { editorConfig } from "./editor-config.ts";
-import { removeCommand } from "./extension-rm.ts";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { didYouMean, type HomeOnDisk, type PluginRecord } from "portico";
 import type { Command, CommandIO, PluginTemplate } from "portico/command-line";
-
 import type { PluginInfo, ShownRuns } from "../routes/plugin-runs.ts";
+import { editorConfig } from "./editor-config.ts";
+import { removeCommand } from "./extension-rm.ts";
+import { writeDirectory } from "./write-directory.ts";
 
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
 
@@ -115,11 +114,9 @@ async function makePlugin(io: CommandIO): Promise<void> {
     throw new Error(`"${plugin}" is no plugin name: use lower-case letters, digits and dashes.`);
   const home = io.home();
   const dir = join(home.paths.home, "plugins", plugin);
-  if (existsSync(dir)) throw new Error(`There is a plugin ${plugin} already. Choose another name.`);
   const template = await templateFor(home, io.options["kind"] as string | undefined);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = { "tsconfig.json": editorConfig(home.paths.package), ...template.files(plugin, home.paths.package) };
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text, { mode: 0o600 });
+  const files = template.files(plugin, home.paths.package);
+  writeDirectory(dir, { "tsconfig.json": editorConfig(home.paths.package), ...files });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
     () => io.gateway.request<PluginRecord>("GET", pathOf(io)),
     () => undefined,

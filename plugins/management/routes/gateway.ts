@@ -1,16 +1,17 @@
-/** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import { type Call, type Management, type Mount, type PluginContext, PorticoError } from "portico";
+/** `/kernel/*`: the state, the events and the configuration of the gateway. */
+import type { Management, Mount, PluginContext } from "portico";
 import type { Notice } from "portico/command-line";
-import { openSse } from "portico/event-stream";
-import type {} from "portico/cluster";
 import type { Everywhere, WorkerStatus } from "../everywhere.ts";
+import { certificateNotices } from "./certificate.ts";
 
-type Mounting = Mount & Pick<PluginContext, "add" | "find" | "list">;
+type Mounting = Mount & Pick<PluginContext, "find" | "list">;
 
 export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywhere: Everywhere): void {
   const owner = { access: "gateway" } as const;
-  const own: Notice = { name: "gateway", list: gateway.notices };
-  mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => gateway.log.follow(send) });
+  const own: Notice = {
+    name: "gateway",
+    list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
+  };
   mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, async () => {
     const workers = await everywhere.status();
     const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
@@ -44,9 +45,6 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       return { name, mode, description, changes: changes ?? [], effects, sample };
     }),
   }));
-  mount.route("GET", "/kernel/logs", { ...owner, summary: "The last lines; ?follow=true sends further ones" }, (call) =>
-    serveLog(call, mount, gateway, everywhere),
-  );
 }
 
 /** One that cannot say what it has to say must not keep the others from it. */
@@ -56,29 +54,6 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
   } catch (error) {
     return [{ from: name, text: `It cannot say how it does: ${(error as Error).message}` }];
   }
-}
-
-const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
-
-/** `?lines=N` gives the last lines, of `?level=L` and above; with `?follow=true` further ones come as server-sent events. */
-async function serveLog(call: Call, { find }: Mounting, { log }: Management, { lines }: Everywhere): Promise<unknown> {
-  const count = Number(call.query.get("lines") ?? 100);
-  if (!Number.isInteger(count) || count < 0)
-    throw new PorticoError("invalid_request_error", "lines is a number of lines.", { param: "lines" });
-  const least = LEVELS.indexOf(call.query.get("level") ?? "trace");
-  if (least === -1)
-    throw new PorticoError("invalid_request_error", `level is one of ${LEVELS.join(", ")}.`, { param: "level" });
-  const read = (line: string) => JSON.parse(line) as { level: string };
-  const isWanted = ({ level }: { level: string }) => LEVELS.indexOf(level) >= least;
-  const recent = count > 0 ? (await lines()).map(read).filter(isWanted).slice(-count) : [];
-  if (call.query.get("follow") !== "true") return { lines: recent };
-  const sse = openSse(call);
-  const send = (entry: { level: string }) => isWanted(entry) && sse.send(undefined, entry);
-  for (const entry of recent) send(entry);
-  const follow = (line: unknown) => void send(read(line as string));
-  const unfollow = [log.follow(follow), find("cluster")?.watch("log", follow)];
-  sse.onClose(() => unfollow.forEach((undo) => void undo?.()));
-  return undefined;
 }
 
 /** Of one worker: the rest is the same in all of them, or stands above. */

@@ -7,6 +7,7 @@ import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
 import { declaredEvents } from "../../../support/sources/declared-events.ts";
 import { hookFiles, writeHook } from "../../../../plugins/management/commands/hook-template.ts";
+import { writeDirectory } from "../../../../plugins/management/commands/write-directory.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 const packageDir = join(import.meta.dirname, "../../../..");
@@ -161,6 +162,15 @@ test("what is written is valid, private, and never written over", () => {
     ["hello", ["message:received"], hook.description, []],
   );
   assert.throws(() => writeHook(join(root, "hooks"), editorConfig(packageDir), hook), /there already/);
+});
+
+test("what cannot be written whole is not there at all: a gateway that watches never reads a part of it", () => {
+  const root = temporaryDir("portico-scaffold-");
+  const dir = join(root, "half");
+  assert.throws(() => writeDirectory(dir, { "HOOK.md": "", "none/handler.ts": "" }), /ENOENT/);
+  assert.equal(readdirSync(root), []);
+  writeDirectory(dir, { "HOOK.md": "" });
+  assert.equal(readdirSync(root), ["half"]);
 });
 
 test.run();

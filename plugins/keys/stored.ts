@@ -1,0 +1,79 @@
+/**
+ * Keys that are made where several gateways share a store: they stand in it, and all of them know them. Those of the
+ * configuration are one gateway's own.
+ */
+import type { PluginContext } from "portico";
+import type { KeyConfig, KeysConfig } from "./schema.ts";
+
+const NAMESPACE = "keys.shared";
+const SIGNAL = "keys";
+/** That a key was made or revoked is told at once; should that get lost, it is seen after this. */
+const LOOK_MS = 5_000;
+
+interface StoredKey {
+  name: string;
+  key: KeyConfig;
+}
+
+export type StoredKeys = Awaited<ReturnType<typeof openStoredKeys>>;
+
+/** `changed` is called when `all` has become another one. */
+export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
+  const kv = () => ctx.use("store").kv;
+  const isShared = ctx.use("store").sharedBy === "gateways";
+  /** By hash: a key is made and revoked, and never another one in between. */
+  let known = new Map<string, StoredKey>();
+  let looking: Promise<void> = Promise.resolve();
+  let tell = (): void => {};
+
+  async function read(): Promise<void> {
+    const next = new Map<string, StoredKey>();
+    for (const hash of await kv().list(NAMESPACE)) {
+      const stored = known.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
+      if (stored !== undefined) next.set(hash, stored);
+    }
+    const isSame = next.size === known.size && [...next.keys()].every((hash) => known.has(hash));
+    if (isSame) return;
+    known = next;
+    tell();
+  }
+
+  /** One after the other, so that none that began before a change ends after it. */
+  function look(): Promise<void> {
+    looking = looking.catch(() => {}).then(read);
+    return looking;
+  }
+
+  async function change(work: () => Promise<unknown>): Promise<void> {
+    await work();
+    await look();
+    ctx.find("cluster")?.tell(SIGNAL, {});
+  }
+
+  await look();
+  tell = changed;
+  if (isShared) {
+    // Without the store no key is let in at all: that is said there.
+    const lookOn = () => look().catch(() => {});
+    ctx.add("signal", { name: SIGNAL, take: () => void lookOn() });
+    ctx.task("look for keys of other gateways", { everyMs: LOOK_MS }, lookOn);
+  }
+
+  return {
+    /** New keys belong here, and not into the configuration. */
+    isShared,
+    all: (): KeysConfig => Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
+    /** Whether another gateway has made it since the last look; it is in `all` then. Rejects where the store fails. */
+    async find(hash: string): Promise<boolean> {
+      if ((await kv().get(NAMESPACE, hash)) === undefined) return false;
+      await look();
+      return true;
+    },
+    put: (name: string, key: KeyConfig) =>
+      change(() => kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey)),
+    async remove(name: string): Promise<void> {
+      const hashes = [...known].filter(([, stored]) => stored.name === name).map(([hash]) => hash);
+      if (hashes.length > 0) await change(() => Promise.all(hashes.map((hash) => kv().delete(NAMESPACE, hash))));
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** What the gateway's owner should know of the certificate that it serves, whatever lies in the files. */
+import { once } from "node:events";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const SOON_DAYS = 14;
+const HANDSHAKE_MS = 5_000;
+
+export async function certificateNotices(url: string): Promise<string[]> {
+  if (!url.startsWith("https:")) return [];
+  const validTo = await servedUntil(new URL(url));
+  const days = (Date.parse(validTo) - Date.now()) / DAY_MS;
+  if (days > SOON_DAYS) return [];
+  const what = days < 0 ? "has expired" : `expires in ${Math.floor(days)} d`;
+  return [`gateway.tls: the certificate ${what} (${validTo}): put a renewed one in its place, it is read at once.`];
+}
+
+async function servedUntil({ hostname, port }: URL): Promise<string> {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const { connect } = await import("node:tls");
+  const socket = connect({ host, port: Number(port) || 443, rejectUnauthorized: false });
+  socket.setTimeout(HANDSHAKE_MS, () => socket.destroy(new Error("the gateway's own TLS does not answer")));
+  try {
+    await once(socket, "secureConnect");
+    return socket.getPeerCertificate().valid_to;
+  } finally {
+    socket.destroy();
+  }
+}
