@@ -100,14 +100,19 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
   const { tab, ref, needs, what, timeoutMs, explicit, param } = trial;
   const start = Date.now();
   const patience = explicit ? timeoutMs : Math.min(timeoutMs, PATIENCE_MS);
+  let hindered: PorticoError | undefined;
   for (;;) {
-    const found = await findElement(tab, ref, { ...needs, scroll: true }, left(start, timeoutMs), param);
+    const looking = findElement(tab, ref, { ...needs, scroll: true }, left(start, timeoutMs), param);
+    // The last look may have no time left: what the one before has seen counts.
+    const found = await looking.catch((error: PorticoError) => {
+      throw error.code === "timeout" ? (hindered ?? error) : error;
+    });
     const reason = hindrance(found.probe, needs);
     if (reason === undefined) return found;
-    if (Date.now() - start >= patience)
-      throw new PorticoError("action_failed", `${what} failed: the ${spoken(found.entry)} ${reason}.`, {
-        details: { ref: `e${found.entry.n}` },
-      });
+    hindered = new PorticoError("action_failed", `${what} failed: the ${spoken(found.entry)} ${reason}.`, {
+      details: { ref: `e${found.entry.n}` },
+    });
+    if (Date.now() - start >= patience) throw hindered;
     await pause(50);
   }
 }

@@ -1,8 +1,8 @@
 /** What a page said and asked for: console, errors, requests, response bodies; and traces. */
 import { stat } from "node:fs/promises";
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import { openConfined } from "../files/confine.ts";
-import { attempt, left, within } from "../deadline.ts";
+import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
@@ -89,21 +89,28 @@ async function readBody(response: Response, maxChars: number, timeoutMs: number)
 export async function responseBody(op: Op, input: ResponseBodyInput): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
-  const timeoutMs = input.timeoutMs ?? BODY_MS;
-  const maxChars = input.maxChars ?? BODY_CHARS;
+  const { timeoutMs = BODY_MS, maxChars = BODY_CHARS } = input;
+  const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
   const fits = urlMatcher(input.url);
   const seen = input.next ? undefined : tab.watch.lastResponse(fits);
-  if (seen !== undefined) {
-    // The browser may have dropped the body since; then a new one is waited for.
-    const reading = tab.whileAlive(readBody(seen, maxChars, timeoutMs));
-    const found = await attempt(Math.min(timeoutMs, 10_000), reading, undefined);
-    if (found !== undefined) return { ok: true, targetId: tab.targetId, response: found };
-  }
+  const read = (response: Response) => readBody(response, maxChars, left(start, timeoutMs));
+  let found = (_response: Response): void => {};
+  const next = new Promise<Response>((resolve) => {
+    found = resolve;
+  }).then(read);
+  const look = (response: Response): void => {
+    if (fits(response.url())) found(response);
+  };
+  // The browser may have dropped the body of the seen one. The one that comes while it is asked for it is not missed.
+  const last = seen && read(seen).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
+  tab.page.on("response", look);
   try {
-    const response = await tab.page.waitForResponse((one) => fits(one.url()), { timeout: left(start, timeoutMs) });
-    return { ok: true, targetId: tab.targetId, response: await readBody(response, maxChars, left(start, timeoutMs)) };
+    const response = await within(timeoutMs, what, tab.whileAlive(Promise.race([last ?? next, next])));
+    return { ok: true, targetId: tab.targetId, response };
   } catch (error) {
-    throw failure(error, `Waiting for a response of ${input.url.slice(0, 200)}`);
+    throw failure(error, what);
+  } finally {
+    tab.page.off("response", look);
   }
 }
 

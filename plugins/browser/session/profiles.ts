@@ -121,8 +121,11 @@ export class Profiles {
 
   /** All profiles by name; what stands in the configuration wins over what was made over HTTP. */
   async all(): Promise<Map<string, Profile>> {
+    return this.#named(await this.#load());
+  }
+
+  #named({ created }: Stored): Map<string, Profile> {
     const config = this.#options.config();
-    const { created } = await this.#load();
     const found = new Map<string, Profile>();
     const legacy: ProfileConfig = { cdpUrl: config.cdpUrl };
     found.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
@@ -211,8 +214,10 @@ export class Profiles {
   /** Makes a profile. 400 for a bad name or URL, 409 `conflict` where it exists. */
   async create(name: string, given: ProfileConfig): Promise<Profile> {
     checkName(name);
-    // Their directories are called so too, and not every file system tells `a` from `A`.
-    const there = [...(await this.all()).keys()].find((one) => one.toLowerCase() === name.toLowerCase());
+    const stored = await this.#load();
+    // Their directories are called so too, and not every file system tells `a` from `A`. From here until it is among
+    // them nothing is waited for: another one of the name may be on its way.
+    const there = [...this.#named(stored).keys()].find((one) => one.toLowerCase() === name.toLowerCase());
     if (there !== undefined)
       throw new PorticoError("conflict", `There is already a browser profile ${JSON.stringify(there)}.`);
     if (given.driver === "remote" && given.cdpUrl === undefined) {
@@ -232,7 +237,6 @@ export class Profiles {
     // Of a browser that is only attached to, the port is its owner's choice.
     if (driver === "managed" && given.cdpPort === OTHERS_PORT && !this.#options.config().attachOnly)
       throw new PorticoError("invalid_request_error", `${usedByOthers}: set another cdpPort.`, { param: "cdpPort" });
-    const stored = await this.#load();
     stored.created[name] = given;
     await this.#save().catch((error: unknown) => {
       delete stored.created[name];

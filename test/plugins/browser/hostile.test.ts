@@ -1,7 +1,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startDifficult } from "./operations/difficult-pages.ts";
-import { type BrowserGateway, failed, type Site } from "./support.ts";
+import { type BrowserGateway, failed, type Site, triedLongEnough } from "./support.ts";
 
 const test = suite("browser: pages that resist");
 let browser: BrowserGateway;
@@ -54,14 +54,14 @@ test("an action that cannot be done says which: covered, disabled, not editable,
   const ref = (name: string): string =>
     Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
   const answers = await Promise.all([
-    browser.act("click", { ref: ref("Disabled"), timeoutMs: 1500 }),
-    browser.act("click", { ref: ref("Covered"), timeoutMs: 4000 }),
+    triedLongEnough((limit) => browser.act("click", { ref: ref("Disabled"), ...limit })),
+    triedLongEnough((limit) => browser.act("click", { ref: ref("Covered"), ...limit })),
   ]);
   failed(answers[0]!, 422, "action_failed", "is disabled");
   failed(answers[1]!, 422, "action_failed", /covered by <div id="veil" class="overlay">/);
   failed(await browser.act("type", { ref: ref("Read only"), text: "y" }), 422, "action_failed", "not editable");
   failed(
-    await browser.act("type", { ref: ref("In fieldset"), text: "y", timeoutMs: 1500 }),
+    await triedLongEnough((limit) => browser.act("type", { ref: ref("In fieldset"), text: "y", ...limit })),
     422,
     "action_failed",
     "disabled",
@@ -83,7 +83,8 @@ test("an action that cannot be done says which: covered, disabled, not editable,
     ).status,
     200,
   );
-  failed(await browser.act("click", { ref: ref("Tick"), timeoutMs: 1500 }), 422, "action_failed", "not visible");
+  const hidden = await triedLongEnough((limit) => browser.act("click", { ref: ref("Tick"), ...limit }));
+  failed(hidden, 422, "action_failed", "not visible");
 });
 
 test("what comes soon is waited for", async () => {

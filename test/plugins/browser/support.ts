@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging/server.ts";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
-import { findChromium } from "../../support/machine/prepare.ts";
+import { findChromium, headlessBrowser } from "../../support/machine/prepare.ts";
+import { PATIENCE_MS } from "../../support/until.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
 
@@ -56,6 +57,14 @@ export function failed(answer: Answer, status: number, code: string, words?: str
   assert.not.match(JSON.stringify(answer.body), /\\u001b|\n\s+at |node_modules/);
 }
 
+/** The answer to what is tried until its limit, by the first limit that leaves the machine the time to say why. */
+export async function triedLongEnough(attempt: (limit: { timeoutMs: number }) => Promise<Answer>): Promise<Answer> {
+  for (let timeoutMs = 1_500; ; timeoutMs *= 4) {
+    const answer = await attempt({ timeoutMs });
+    if (answer.status !== 504 || timeoutMs > PATIENCE_MS) return answer;
+  }
+}
+
 export interface BrowserGateway {
   gateway: InProcessGateway;
   get(path: string, query?: Record<string, unknown>): Promise<Answer>;
@@ -69,8 +78,14 @@ export interface BrowserGateway {
   stop(): Promise<void>;
 }
 
+/** What is done once it can be done. Its limit is longer than a busy machine takes, where a test says none. */
+const LASTING = ["/snapshot", "/screenshot", "/pdf", "/navigate", "/tabs/open"];
+
+const withPatience = (path: string, fields: object): object =>
+  LASTING.includes(path) ? { timeoutMs: PATIENCE_MS, ...fields } : fields;
+
 /**
- * `browser` settings beside those that every machine with root and no display needs. Which browser it is, is said: to ask
+ * `browser` settings beside those that every machine needs. Which browser it is, is said: to ask
  * the desktop for it starts some thirty programs.
  */
 export async function startBrowser(
@@ -79,7 +94,7 @@ export async function startBrowser(
 ): Promise<BrowserGateway> {
   const config = {
     ...options.config,
-    browser: { headless: true, noSandbox: true, executablePath: findChromium(), ...browser },
+    browser: { ...headlessBrowser, executablePath: findChromium(), ...browser },
   };
   const gateway = await startGateway({ ...options, config });
 
@@ -94,11 +109,11 @@ export async function startBrowser(
   }
   const get: BrowserGateway["get"] = (path, query = {}) => {
     const search = new URLSearchParams(
-      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+      Object.entries(withPatience(path, query)).map(([name, value]): [string, string] => [name, String(value)]),
     );
     return call("GET", search.size > 0 ? `${path}?${search}` : path);
   };
-  const post: BrowserGateway["post"] = (path, body) => call("POST", path, body ?? {});
+  const post: BrowserGateway["post"] = (path, body) => call("POST", path, withPatience(path, body ?? {}));
   return {
     gateway,
     get,

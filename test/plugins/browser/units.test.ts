@@ -4,6 +4,7 @@ import * as assert from "uvu/assert";
 import { Type } from "portico";
 import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
+import { findFree, SEEN } from "../../../plugins/browser/actions/elements.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
 import { endOrphan, endRecorded, gatewayName, startOf } from "../../../plugins/browser/drivers/process-record.ts";
@@ -18,6 +19,7 @@ import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { render, type View } from "../../../plugins/browser/snapshot/render.ts";
 import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
+import type { Tab } from "../../../plugins/browser/tab/tab.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile as writeFileAsync } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -32,6 +34,16 @@ test("what the system says about a file is told without the place where it lies"
     const { code, message } = failure(error, "The trace");
     assert.equal([code, message], ["action_failed", "The trace failed: ENOENT: no such file or directory."]);
   }
+});
+
+test("what stands in the way at the end of the time is told, though the last look at it does not end in time", async () => {
+  const looks = [Promise.resolve({ visible: false }), new Promise(() => {})];
+  const locator = { count: async () => 1, evaluate: () => looks.shift() };
+  const refs = { find: () => ({ n: 1, role: "button", name: "Goal" }) };
+  const tab = { refs, page: { getByRef: () => locator } } as unknown as Tab;
+  const failed = findFree({ tab, ref: 1, needs: SEEN, what: "The drag", timeoutMs: 60, explicit: true });
+  const { code, message } = await failed.catch((error) => error);
+  assert.equal([code, message], ["action_failed", 'The drag failed: the button "Goal" (ref 1) is not visible.']);
 });
 
 test("the list of paths is the list of routes", () => {

@@ -2,7 +2,8 @@
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
-import { findChromium, personsArgs } from "../../support/machine/prepare.ts";
+import { findChromium, headlessBrowser, personsArgs } from "../../support/machine/prepare.ts";
+import { PATIENCE_MS } from "../../support/until.ts";
 
 export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const WEBHOOK_TOKEN = "token-of-the-webhooks-1234";
@@ -18,7 +19,7 @@ export async function startFilled(): Promise<InProcessGateway> {
       },
       agents: { defaults: { model: "echo" } },
       webhooks: { enabled: true, token: WEBHOOK_TOKEN, mappings: { shop: { message: "Look at {body.ordr.id}." } } },
-      browser: { headless: true, noSandbox: true },
+      browser: headlessBrowser,
     },
     files: {
       ...hook("broken", `throw new Error(${JSON.stringify(`no luck ${EVIL}`)})`),
@@ -65,13 +66,13 @@ export interface Visitor {
 export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("there is no Chromium");
-  return chromium.launch({ executablePath, args: personsArgs });
+  return chromium.launch({ executablePath, args: personsArgs, timeout: PATIENCE_MS });
 }
 
 export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (line) => {

@@ -202,10 +202,12 @@ test("clients work side by side, each with its own sessions only", async () => {
   assert.match(foreign.error.message, "Session with given id not found");
   assert.is((await two.send("Nothing.such")).error.code, -32601);
   assert.equal(two.events, [], "what belongs to one client is not told to the other");
-  assert.ok((await browser.get("/tabs")).body.tabs.some((tab: { targetId: string }) => tab.targetId === targetId));
+  const isIt = (tab: { targetId: string }) => tab.targetId === targetId;
+  await until("the tab to be listed", async () => (await browser.get("/tabs")).body.tabs.some(isIt));
   const page = await connect(`${url.replace("http", "ws")}/devtools/page/${targetId}`);
   await page.send("Page.enable");
-  assert.is((await page.send("Runtime.evaluate", { expression: "document.title" })).result.result.value, "Two");
+  const title = { expression: "document.title" };
+  await until("its title", async () => (await page.send("Runtime.evaluate", title)).result.result.value === "Two");
   await page.send("Page.navigate", { url: site.url });
   await until("the event of the page", () =>
     page.events.some(({ method, sessionId: s }) => method === "Page.loadEventFired" && s === undefined),

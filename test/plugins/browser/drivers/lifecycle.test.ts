@@ -55,14 +55,9 @@ deaf.on("upgrade", () => {});
 
 test.before(async () => {
   site = await startSite({ "/": "<title>One</title><h1>one</h1><button>Go</button>", "/two": "<title>Two</title>two" });
-  const port = { silent: await listening(silent), deaf: await listening(deaf), front: await listening(front) };
+  const port = { front: await listening(front) };
   browser = await startBrowser({
-    remoteCdpTimeoutMs: 2000,
-    remoteCdpHandshakeTimeoutMs: 2000,
     profiles: {
-      silent: { cdpUrl: `http://127.0.0.1:${port.silent}` },
-      deaf: { cdpUrl: `http://127.0.0.1:${port.deaf}` },
-      nobody: { cdpUrl: "http://127.0.0.1:9" },
       far: { cdpUrl: `http://us%20er:pass%3Aword@127.0.0.1:${port.front}/?token=T0KEN`, color: "#00AA00" },
     },
   });
@@ -242,19 +237,30 @@ test("a remote profile: credentials go along and are shown nowhere", async () =>
 });
 
 test("a remote browser that says nothing is given up in time", async () => {
+  const urls = { silent: await listening(silent), deaf: await listening(deaf), nobody: 9 };
+  const profiles = Object.entries(urls).map(([name, port]) => [name, { cdpUrl: `http://127.0.0.1:${port}` }]);
+  const hasty = await startBrowser({
+    remoteCdpTimeoutMs: 1000,
+    remoteCdpHandshakeTimeoutMs: 1000,
+    profiles: Object.fromEntries(profiles),
+  });
   const cases = [
     ["silent", 504, "timeout"],
     ["deaf", 504, "timeout"],
     ["nobody", 409, "browser_not_running"],
   ] as const;
-  await Promise.all(
-    cases.map(async ([profile, status, code]) => {
-      for (const path of ["/start", "/tabs/open"]) {
-        const answer = await browser.post(path, { profile, url: "about:blank" });
-        assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
-      }
-    }),
-  );
+  try {
+    await Promise.all(
+      cases.map(async ([profile, status, code]) => {
+        for (const path of ["/start", "/tabs/open"]) {
+          const answer = await hasty.post(path, { profile, url: "about:blank" });
+          assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
+        }
+      }),
+    );
+  } finally {
+    await hasty.stop();
+  }
 });
 
 test("profiles: made, used, deleted into the trash", async () => {

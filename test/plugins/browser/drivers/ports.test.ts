@@ -13,6 +13,7 @@ import { type Profile, Profiles } from "../../../../plugins/browser/session/prof
 import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { makeHome } from "../../../support/gateway.ts";
+import { headlessBrowser } from "../../../support/machine/prepare.ts";
 
 const home = makeHome("portico-ports-");
 const holders: Server[] = [];
@@ -30,13 +31,26 @@ test.after(async () => {
   rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 });
 
-test("profiles whose ports are asked for at once get different ones", async () => {
-  const profiles = new Profiles({
+const profilesIn = (dir: string): Profiles =>
+  new Profiles({
     config: () => ({ color: "#000000", profiles: { a: {}, b: {}, c: {} } }) as unknown as BrowserConfig,
-    dir: join(home, "profiles"),
+    dir: join(home, dir),
     trash: join(home, "trash"),
     relayUrl: () => "http://127.0.0.1:0",
   });
+
+test("of two profiles of one name that are made at once, the second is refused", async () => {
+  const profiles = profilesIn("made");
+  await profiles.all();
+  const made = await Promise.allSettled(["work", "Work"].map((name) => profiles.create(name, {})));
+  assert.equal(
+    made.map((one) => (one.status === "fulfilled" ? one.value.name : one.reason.code)),
+    ["work", "conflict"],
+  );
+});
+
+test("profiles whose ports are asked for at once get different ones", async () => {
+  const profiles = profilesIn("profiles");
   const managed = [...(await profiles.all()).values()].filter(({ driver }) => driver === "managed");
   const asked = [...managed, ...managed];
   const ports = await Promise.all(asked.map((profile) => profiles.port(profile)));
@@ -58,7 +72,7 @@ test("a profile's browser goes on to the next port", async () => {
   const given = [first, second];
   const silent = (): void => {};
   const deps = {
-    config: () => ({ headless: true, noSandbox: true, launchTimeoutMs: 30_000 }),
+    config: () => headlessBrowser,
     profiles: { launchPort: async () => given.shift() },
     guard: createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] }),
     log: { warn: silent, debug: silent, info: silent, error: silent },

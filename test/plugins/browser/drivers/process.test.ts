@@ -4,6 +4,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import { until } from "../../../support/until.ts";
+import { headlessBrowser } from "../../../support/machine/prepare.ts";
 
 const test = suite("browser: no process is left behind");
 const home = makeHome("portico-browser-");
@@ -19,7 +20,7 @@ const alive = (pid: number): boolean => {
 };
 
 async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
-  const gateway = await spawnGateway({ home, config: { browser: { headless: true, noSandbox: true } } });
+  const gateway = await spawnGateway({ home, config: { browser: headlessBrowser } });
   const answer = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, { server: "browser" });
   assert.is(answer.status, 200, await answer.clone().text());
   const status = (await (await gateway.request("GET", "/", undefined, { server: "browser" })).json()) as {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: files");
@@ -131,7 +132,7 @@ test("a download that is too large, cut off, too slow, or none", async () => {
 
 /** An armed chooser is answered after the click that opens it. */
 async function shows(text: string): Promise<void> {
-  await browser.act("wait", { fn: `out.textContent === ${JSON.stringify(text)}`, timeoutMs: 5000 });
+  await browser.act("wait", { fn: `out.textContent === ${JSON.stringify(text)}`, timeoutMs: PATIENCE_MS });
   assert.is((await browser.act("evaluate", { fn: "out.textContent" })).body.result, text);
 }
 
@@ -154,13 +155,20 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
   assert.equal((await browser.post("/hooks/file-chooser", { paths: [name("a.txt")] })).body.ok, true);
   await browser.act("click", { ref: await browser.ref("Choose") });
   await shows("a.txt=alpha");
+  assert.is((await browser.post("/hooks/file-chooser", { paths: [name("a.txt"), name("b.txt")] })).status, 200);
+  await browser.act("click", { ref: await browser.ref("Choose") });
+  const [failedUpload] = await until("the failed upload among the page's errors", async () => {
+    const { errors } = (await browser.get("/errors", { clear: "true" })).body;
+    return errors.length > 0 ? errors : undefined;
+  });
+  assert.match(failedUpload.message, "takes one file only");
   assert.equal(
     (await browser.post("/hooks/file-chooser", { paths: [name("b.txt")], ref: await browser.ref("One file") })).body.ok,
     true,
   );
   await shows("b.txt=beta");
   failed(
-    await browser.act("upload", { ref: await browser.ref("No file"), paths: [name("a.txt")], timeoutMs: 2500 }),
+    await browser.act("upload", { ref: await browser.ref("No file"), paths: [name("a.txt")], timeoutMs: PATIENCE_MS }),
     422,
     "action_failed",
   );

@@ -12,6 +12,7 @@ import { failure } from "../../../../plugins/browser/failures.ts";
 import { runInside } from "../../../support/machine/in-namespace.ts";
 import { type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import { type Site, startSite } from "../support.ts";
+import { headlessBrowser } from "../../../support/machine/prepare.ts";
 
 const test = suite("browser: a full disk");
 const dir = mkdtempSync(join(tmpdir(), "portico-full-"));
@@ -84,7 +85,7 @@ test.before(async () => {
   });
   gateway = await spawnGateway({
     home,
-    config: { browser: { headless: true, noSandbox: true } },
+    config: { browser: headlessBrowser },
     env: { TMPDIR: join(dir, "tmp") },
   });
   await works("/navigate", { url: site!.url });

@@ -1,8 +1,9 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { until } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { startDifficult } from "./difficult-pages.ts";
 import { type Answer, type BrowserGateway, failed, type Site } from "../support.ts";
+import { headlessBrowser } from "../../../support/machine/prepare.ts";
 
 const test = suite("browser: pages that hang, nag and multiply");
 let browser: BrowserGateway;
@@ -112,7 +113,7 @@ test("200 windows: no more than the limit, and one at a time is fine", async () 
     targetId,
     "a window that a page opens does not become the last used tab",
   );
-  assert.is((await browser.act("click", { ref: await browser.ref("Many") })).status, 200);
+  assert.is((await browser.act("click", { ref: await browser.ref("Many"), timeoutMs: PATIENCE_MS })).status, 200);
   const tabs = (await browser.get("/tabs")).body.tabs as { targetId: string }[];
   assert.ok(tabs.length <= 6, String(tabs.length));
   for (const tab of tabs) if (tab.targetId !== targetId) await browser.del(`/tabs/${tab.targetId}`);
@@ -154,7 +155,7 @@ test("evaluation can be turned off", async () => {
     "portico.json",
     JSON.stringify({
       gateway: { port: 0, auth: { token: browser.gateway.token } },
-      browser: { headless: true, noSandbox: true, evaluateEnabled: false },
+      browser: { ...headlessBrowser, evaluateEnabled: false },
     }),
   );
   const off = await until("the change to be applied", async () => {

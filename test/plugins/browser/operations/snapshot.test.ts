@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { untilRight } from "../../../support/until.ts";
 
 const test = suite("browser: snapshots");
 let browser: BrowserGateway;
@@ -152,8 +153,19 @@ test("aria: nodes without refs, depth-first", async () => {
   assert.equal([few.nodes.length, few.truncated], [3, true]);
 });
 
+interface Labelled {
+  path: string;
+  labels: { ref: string; box: { x: number; y: number; width: number; height: number } }[];
+  refs: Record<string, { name?: string }>;
+}
+
 test("labels: a picture, and where each ref is", async () => {
-  const { body } = await browser.get("/snapshot", { labels: true });
+  const labelOf = ({ labels, refs }: Labelled, name: string) => labels.find(({ ref }) => refs[ref]?.name === name);
+  // An element in a frame is left out where the frame takes too long to say where it is.
+  const body = await untilRight(
+    async (): Promise<Labelled> => (await browser.get("/snapshot", { labels: true })).body,
+    (shown) => labelOf(shown, "Cross button") !== undefined,
+  );
   const png = readFileSync(body.path);
   assert.is(png.readUInt32BE(0), 0x89504e47);
   assert.ok(body.labels.length >= 8);
@@ -161,7 +173,7 @@ test("labels: a picture, and where each ref is", async () => {
     assert.ok(body.refs[ref] !== undefined, ref);
     assert.ok(box.width > 0 && box.height > 0);
   }
-  const cross = body.labels.find(({ ref }: { ref: string }) => body.refs[ref].name === "Cross button");
+  const cross = labelOf(body, "Cross button")!;
   const frame = (
     await browser.act("evaluate", {
       fn: `() => { const b = document.querySelector("iframe[title=cross]").getBoundingClientRect(); return [b.x, b.y]; }`,

@@ -1,5 +1,6 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: what a page says and is told");
@@ -13,6 +14,10 @@ test.before(async () => {
       setTimeout(()=>{throw new TypeError('broken')});fetch('/api/items?page=1');fetch('/none');fetch('http://127.0.0.1:9/').catch(()=>{})</script>`,
     "/api/items": (_req, res) =>
       res.writeHead(200, { "content-type": "application/json", "x-kind": "items" }).end('{"items":[1,2,3]}'),
+    "/halves": (req, res) => {
+      res.writeHead(200, { "content-type": "text/plain" }).write("who");
+      if (req.url !== "/halves?open") res.end("le");
+    },
     "/bytes": (_req, res) => res.writeHead(200, { "content-type": "image/png" }).end(Buffer.from([1, 2, 3])),
     "/echo": (req, res) => res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(req.headers)),
     "/locked": (req, res) => {
@@ -91,12 +96,24 @@ test("response bodies: seen or still to come, exactly, in part, by a pattern", a
   }
   const cut = (await browser.post("/response/body", { url: "/api/items", maxChars: 5 })).body.response;
   assert.equal([cut.body, cut.truncated], ['{"ite', true]);
-  const coming = browser.post("/response/body", { url: "/bytes", timeoutMs: 5000 });
+  const coming = browser.post("/response/body", { url: "/bytes", timeoutMs: PATIENCE_MS });
   await browser.act("evaluate", { fn: "setTimeout(() => fetch('/bytes'), 50)" });
   const { response } = (await coming).body;
   assert.equal([response.encoding, Buffer.from(response.body, "base64")], ["base64", Buffer.from([1, 2, 3])]);
   failed(await browser.post("/response/body", { url: "/api/items", next: true, timeoutMs: 150 }), 504, "timeout");
   failed(await browser.post("/response/body", {}), 400, "invalid_request_error");
+});
+
+test("a response that comes while the body of an older one is awaited is not missed", async () => {
+  await browser.visit(`${site.url}/`);
+  await browser.act("evaluate", { fn: "void fetch('/halves?open')" });
+  await until("the first response", async () => {
+    const { requests } = (await browser.get("/requests", { filter: "halves" })).body;
+    return requests[0]?.status === 200;
+  });
+  const asked = browser.post("/response/body", { url: "/halves" });
+  await browser.act("evaluate", { fn: "void fetch('/halves')" });
+  assert.is((await asked).body.response?.body, "whole");
 });
 
 test("cookies", async () => {
@@ -198,7 +215,8 @@ test("overrides hold over navigations and in new tabs until they are cleared", a
 test("offline", async () => {
   ok(await browser.post("/set/offline", { offline: true }));
   failed(await browser.post("/navigate", { url: site.url }), 422, "action_failed");
-  assert.is(await value("navigator.onLine"), false);
+  // The page that says so has a process of its own, which hears of it in its time.
+  await until("the page to hear of it", async () => (await value("navigator.onLine")) === false);
   ok(await browser.post("/set/offline", { offline: false }));
   await browser.visit(site.url);
 });

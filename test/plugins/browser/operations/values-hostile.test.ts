@@ -1,6 +1,8 @@
 /** Values that would be swallowed, run away or bring everything to a halt without a word. */
+import { existsSync, readFileSync } from "node:fs";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
+import { PATIENCE_MS } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: values that are told");
@@ -173,15 +175,22 @@ test("nothing that a page calls itself or its parts holds terminal codes", async
   await browser.del(`/tabs/${answers.at(-1)!.body.targetId}`);
 });
 
+/** It has ended, and this process has not heard of it: no event comes in meanwhile. */
+function killUnheard(pid: number): void {
+  process.kill(pid, "SIGKILL");
+  const stat = `/proc/${pid}/stat`;
+  while (existsSync(stat) && !readFileSync(stat, "utf8").includes(") Z "));
+}
+
 test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
   await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
-  const common = { timeoutMs: 60_000 };
+  const common = { timeoutMs: PATIENCE_MS };
   const waits = [{ textGone: "text" }, { text: "never" }, { fn: "false" }].map((fields) =>
     browser.act("wait", { ...fields, ...common }),
   );
   await browser.act("wait", { timeMs: 50 });
-  process.kill(pid, "SIGKILL");
+  killUnheard(pid);
   const [started, ...ended] = await Promise.all([browser.visit(site.url), ...waits]);
   assert.is(started!.status, 200);
   for (const answer of ended) failed(answer, 409, "browser_not_running");

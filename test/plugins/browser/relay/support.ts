@@ -7,7 +7,7 @@ import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts"
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../../support/gateway.ts";
 import { personsArgs } from "../../../support/machine/prepare.ts";
-import { until, untilRight } from "../../../support/until.ts";
+import { PATIENCE_MS, until, untilRight } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";
 
 export const extensionDir = join(packageDir, "plugins/browser/extension");
@@ -42,6 +42,7 @@ export async function startPerson(): Promise<Person> {
   const context = await chromium.launchPersistentContext(dir, {
     headless: true,
     executablePath: await findBrowser(undefined, process.platform, process.env),
+    timeout: PATIENCE_MS,
     ignoreDefaultArgs: ["--disable-extensions"],
     args: [
       ...personsArgs,
@@ -50,6 +51,7 @@ export async function startPerson(): Promise<Person> {
       "--enable-unsafe-extension-debugging",
     ],
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const browser = await context.browser()!.newBrowserCDPSession();
   const base = `chrome-extension://${EXTENSION_ID}`;
   // A page of the extension's: it can ask the browser about tabs and badges while the worker is dead.

@@ -11,7 +11,7 @@ import * as assert from "uvu/assert";
 import { networkFailure } from "../../../../plugins/browser/failures.ts";
 import { overChanges } from "../../../../plugins/browser/tab/loading.ts";
 import { isInside, runInside } from "../../../support/machine/in-namespace.ts";
-import { until } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { type BrowserGateway, startBrowser } from "../support.ts";
 
 const test = suite("browser: a network that changes");
@@ -44,7 +44,8 @@ async function loadsAllTheSame(browser: BrowserGateway, route: string, n: number
   const server = createServer((_, res) => res.end("<title>here again</title>"));
   await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
   const { host, comesBack } = lostNetwork(n);
-  const loading = browser.post(route, { url: `http://${host}:${(server.address() as AddressInfo).port}/` });
+  const url = `http://${host}:${(server.address() as AddressInfo).port}/`;
+  const loading = browser.post(route, { url, timeoutMs: PATIENCE_MS });
   await until("the first load", () => isConnecting(host));
   comesBack();
   const { status, body } = await loading;

@@ -10,7 +10,7 @@ import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
 import { gatewayName } from "../../../../plugins/browser/drivers/process-record.ts";
 import { Sandboxes, type SandboxesOptions } from "../../../../plugins/browser/targets/sandboxes.ts";
 import { makeHome } from "../../../support/gateway.ts";
-import { until } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { silentPort, startBrowser } from "../support.ts";
 
 const home = makeHome("portico-sandboxes-");
@@ -30,7 +30,7 @@ const config = {
   evaluateEnabled: true,
   maxTabs: 5,
   maxDownloadBytes: 1000,
-  launchTimeoutMs: 30_000,
+  launchTimeoutMs: PATIENCE_MS,
 } as unknown as BrowserConfig;
 const made: Sandboxes[] = [];
 

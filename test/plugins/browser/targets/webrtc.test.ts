@@ -8,7 +8,7 @@ import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts"
 import { launch } from "../../../../plugins/browser/drivers/launch.ts";
 import { loadLibrary } from "../../../../plugins/browser/drivers/playwright.ts";
 import { makeHome } from "../../../support/gateway.ts";
-import { until } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: WebRTC");
@@ -57,11 +57,11 @@ test("sends UDP from a browser without the proxy, so that the test would see it"
     headless: true,
     noSandbox: true,
     color: "#000000",
-    timeoutMs: 60_000,
+    timeoutMs: PATIENCE_MS,
   });
   try {
     const { connect } = await loadLibrary();
-    const options = { timeoutMs: 60_000, isLocal: true, noDefaults: false, artifactsDir: dir };
+    const options = { timeoutMs: PATIENCE_MS, isLocal: true, noDefaults: false, artifactsDir: dir };
     const [page] = (await connect(browser.clients.primary, options)).contexts()[0]!.pages();
     await page!.goto(site.url);
     void page!.evaluate(`(${call(socket.address().port)})()`).catch(() => {});
