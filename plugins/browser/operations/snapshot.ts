@@ -6,7 +6,7 @@ import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
 import { findElement, NOTHING } from "../actions/elements.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
-import { aboutDocument, type About } from "../tab/about.ts";
+import { questionAbout, type About } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
@@ -161,8 +161,9 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
-  const asking = aboutDocument(tab.cdp);
-  const reading = asking.then((about) => patientTree(tab, input, timeoutMs, about));
+  const about = questionAbout(tab.cdp);
+  const asking = about();
+  const reading = asking.then((now) => patientTree(tab, input, timeoutMs, now));
   const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(async (error: unknown) => {
     throw isTimeout(error) ? tooLate(timeoutMs, (await asking).elements, error) : failure(error, "The snapshot");
   });
@@ -183,7 +184,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
     mode: view.style === "ai" ? "ai" : input.mode === "full" ? "role" : viewName(view),
     targetId: tab.targetId,
     url: tab.url,
-    title: sanitized((await asking).title),
+    title: sanitized((await about()).title),
     snapshot: text,
     refs,
     stats: { lines: lines.length, chars: text.length, refs: Object.keys(refs).length, interactive },

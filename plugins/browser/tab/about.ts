@@ -17,14 +17,25 @@ const EXPRESSION = `[
   document.readyState === "loading" || document.querySelector("body, frameset") ? "body" : document.documentElement ? ":root" : "none",
 ]`;
 
-/** An empty title, 0 and `body` where the page is too busy to say it. */
-export async function aboutDocument(cdp: CDPSession): Promise<About> {
-  const asking = cdp.send("Runtime.evaluate", { expression: EXPRESSION, returnByValue: true });
-  const told = (await attempt(1000, asking, undefined))?.result.value as [unknown, unknown, unknown] | undefined;
-  const [title = "", elements = 0, root] = told ?? [];
-  return {
-    title: String(title),
-    elements: Number(elements) || 0,
-    root: root === ":root" || root === "none" ? root : "body",
+/** How long it is waited for what a page says of itself. */
+const TELLS_MS = 1_000;
+
+/**
+ * A question to the page, asked with the first call. Each call waits a moment for the response: an empty title, 0 and
+ * `body` where the page is too busy, which it may not be any more by the next call. Where the page was left before it
+ * responded, the next call asks again.
+ */
+export function questionAbout(cdp: CDPSession): () => Promise<About> {
+  const ask = () => cdp.send("Runtime.evaluate", { expression: EXPRESSION, returnByValue: true });
+  let asking: ReturnType<typeof ask> | undefined;
+  return async () => {
+    asking = asking?.catch(ask) ?? ask();
+    const told = (await attempt(TELLS_MS, asking, undefined))?.result.value as [unknown, unknown, unknown] | undefined;
+    const [title = "", elements = 0, root] = told ?? [];
+    return {
+      title: String(title),
+      elements: Number(elements) || 0,
+      root: root === ":root" || root === "none" ? root : "body",
+    };
   };
 }
