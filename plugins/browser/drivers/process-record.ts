@@ -32,6 +32,10 @@ export async function startOf(pid: number): Promise<string | undefined> {
   return stdout.trim() || undefined;
 }
 
+/** Also false for one that has ended without its parent having heard of it; true where the system does not tell. */
+export const isRunning = async (pid: number): Promise<boolean> =>
+  process.platform === "win32" || (await startOf(pid)) !== undefined;
+
 /**
  * This gateway's process (or another one) in a form that may be part of a file's name; no other process ever has it
  * again. What carries the name of one that runs was not left behind: an older version of the plugin may still use it.

@@ -7,6 +7,7 @@ import { Cdp, type CdpSession } from "../drivers/cdp.ts";
 import { attempt, within } from "../deadline.ts";
 import type { Attachment } from "../drivers/attach.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides } from "../tab/emulation.ts";
+import { isRunning } from "../drivers/process-record.ts";
 import { OpenTabs, type OpenTabsOptions, type TabMemory } from "./open-tabs.ts";
 import { type Browser, type BrowserContext, type Library, libraryUnavailable } from "../drivers/playwright.ts";
 import type { Profile } from "./profiles.ts";
@@ -76,7 +77,10 @@ export class Session {
     return this.#running?.attachment;
   }
 
-  /** Asks the browser itself: one that has just died is told of a moment later. One that hangs is alive. */
+  /**
+   * Asks the browser itself: one that has just died is told of a moment later, and on a busy machine not before its last
+   * thread has ended. One that hangs is alive.
+   */
   async isAlive(): Promise<boolean> {
     const running = this.#running;
     if (running === undefined) return false;
@@ -84,7 +88,9 @@ export class Session {
       () => true,
       () => false,
     );
-    if (!(await attempt(ANSWER_MS, answered, true))) this.#lost(running);
+    const { pid } = running.attachment;
+    const answer = await attempt(ANSWER_MS, answered, undefined);
+    if (!(answer ?? (pid === undefined || (await isRunning(pid))))) this.#lost(running);
     return this.#running !== undefined;
   }
 
