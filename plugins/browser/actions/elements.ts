@@ -120,10 +120,18 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
 const DETACHED =
   /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
 
+/**
+ * Whether an element fits. The library counts none as well where its question was lost, by a navigation or when a
+ * person's browser ends the extension's worker: so none is counted again.
+ */
+export async function fitsAny(locator: Locator): Promise<boolean> {
+  return (await locator.count()) > 0 || (await locator.count()) > 0;
+}
+
 /** False at once where there is no such element; nothing waits for one to come. */
 async function isThere(locator: Locator): Promise<boolean> {
   try {
-    return (await locator.count()) > 0;
+    return await fitsAny(locator);
   } catch (error) {
     if (DETACHED.test(String((error as Error).message))) return false;
     throw error;
@@ -132,20 +140,20 @@ async function isThere(locator: Locator): Promise<boolean> {
 
 /**
  * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
- * both are sent together, so that the usual case costs one round trip.
+ * both are sent together, so that the usual case costs one round trip. A look that is lost is taken again.
  */
-async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number): Promise<Probe | undefined> {
+async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number, tries = 2): Promise<Probe | undefined> {
   const giveUp = new AbortController();
   const probing = locator.evaluate(probeElement, needs, { timeout: timeoutMs, signal: giveUp.signal });
   probing.catch(() => {});
   try {
     return (await isThere(locator)) ? await probing : undefined;
   } catch (error) {
-    if (DETACHED.test(String((error as Error).message))) return undefined;
-    throw error;
+    if (!DETACHED.test(String((error as Error).message))) throw error;
   } finally {
     giveUp.abort();
   }
+  return tries > 1 ? look(locator, needs, timeoutMs, tries - 1) : undefined;
 }
 
 /** What stands between the element and the action, in words. */

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
+import { fitsAny } from "./elements.ts";
 import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";
@@ -27,7 +28,7 @@ interface Limit {
 async function textThere(tab: Tab, text: string, wanted: boolean, { start, timeoutMs }: Limit): Promise<void> {
   const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
     try {
-      return (await frame.getByText(text).filter({ visible: true }).count()) > 0;
+      return await fitsAny(frame.getByText(text).filter({ visible: true }));
     } catch (error) {
       if (isGone(error) && !frame.isDetached()) throw error;
       // A frame that went away shows nothing; what one shows that is just loading is not known.

@@ -4,7 +4,7 @@ import { sanitized } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
-import { findElement, NOTHING } from "../actions/elements.ts";
+import { findElement, fitsAny, NOTHING } from "../actions/elements.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import { questionAbout, type About } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";
@@ -73,16 +73,16 @@ function documentOf(roots: Tree): string {
 }
 
 async function one(locator: Locator, what: string, param: string): Promise<Locator> {
-  let count: number;
+  let fits: boolean;
   try {
-    count = await locator.count();
+    fits = await fitsAny(locator);
   } catch (cause) {
     throw new PorticoError("invalid_request_error", `${param} is not a selector that the browser understands.`, {
       param,
       cause,
     });
   }
-  if (count > 0) return locator.first();
+  if (fits) return locator.first();
   throw new PorticoError("invalid_request_error", `No ${what} fits ${param}.`, { param });
 }
 

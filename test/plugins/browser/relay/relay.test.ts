@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
@@ -11,6 +12,8 @@ let browser: BrowserGateway;
 let site: Site;
 /** The same site under another origin. */
 let elsewhere: string;
+/** The response that a page waits for, and can do nothing meanwhile. */
+let held: ServerResponse | undefined;
 
 test.before(async () => {
   site = await startSite({
@@ -24,6 +27,7 @@ test.before(async () => {
     "/inner": `<button onclick="this.textContent='Pressed'">Inside</button>`,
     "/next": "<title>Next</title><h1>Next</h1>",
     "/other": "<title>Other</title><button onclick=\"document.title='Clicked'\">Here</button>",
+    "/held": (_, res) => void (held = res),
     "/private": "<title>Private</title>the person's own",
   });
   elsewhere = `http://localhost:${site.port}`;
@@ -213,6 +217,22 @@ test("a worker that was killed comes back, and the tab was never let go", async 
     await shows(expected);
   }
   assert.is((await browser.get("/tabs")).body.tabs[0].targetId, targetId);
+});
+
+test("a worker that dies while the page is busy takes no element away", async () => {
+  const before = (await browser.act("evaluate", { fn: "() => n" })).body.result;
+  const ref = await browser.ref("Count");
+  const wait = `const request = new XMLHttpRequest(); request.open("GET", "/held", false); request.send();`;
+  assert.is((await browser.act("evaluate", { fn: `() => void setTimeout(() => { ${wait} })` })).status, 200);
+  const response = await until("the page to be busy", () => held);
+  const click = browser.act("click", { ref });
+  // Meanwhile the extension takes the look for the element, which the page answers when the worker is gone.
+  await browser.get("/tabs");
+  await person.killWorker();
+  response.end();
+  const answer = await click;
+  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  assert.is((await browser.act("evaluate", { fn: "() => n" })).body.result, before + 1);
 });
 
 test("a stop leaves the tab as it was; the next request after a start takes it up again", async () => {

@@ -32,7 +32,7 @@ export interface Person {
   badge(page: Page): Promise<Badge>;
   /** Waits for the badge to show that text. */
   shows(page: Page, text: string): Promise<Badge>;
-  /** Ends the extension's worker, as the browser does with one that it thinks idle. */
+  /** Ends the extension's worker, as the browser does with one that it thinks idle; the next one is there then. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -124,7 +124,8 @@ export async function startPerson(): Promise<Person> {
       const worker = targetInfos.find(({ type, url }) => type === "service_worker" && url.startsWith(base));
       if (old === undefined || worker === undefined) throw new Error("no worker runs");
       await browser.send("Target.closeTarget", { targetId: worker.targetId });
-      await until("the worker's end", async () => !(await contexts()).includes(old));
+      // Until another one is there the old one may still take what it will never answer.
+      await until("another worker", async () => (await contexts()).some((id) => id !== old));
     },
     async stop() {
       await context.close();
