@@ -48,7 +48,9 @@ export function emitTypes(): void {
   );
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
   if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
-  // One entry that knows what every plugin adds to events, services and contributions.
+  // One entry that knows what every plugin adds to events, services and contributions. It brings Node's types along: a
+  // project of somebody else's names none of its own.
   const imports = faces().map((face) => `import "./${face.replace(/\.ts$/, ".js")}";`);
-  writeFileSync(join(types, "index.d.ts"), ['export * from "./kernel/index.js";', ...imports, ""].join("\n"));
+  const lines = ['/// <reference types="node" />', 'export * from "./kernel/index.js";', ...imports, ""];
+  writeFileSync(join(types, "index.d.ts"), lines.join("\n"));
 }

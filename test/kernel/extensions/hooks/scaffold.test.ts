@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { editorConfig } from "../../../../plugins/management/commands/editor-config.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -43,8 +43,15 @@ test("a hook for every event of the contract type-checks as it is written, in an
 
 test("types are found where Portico is an installed package, without any paths in tsconfig.json", () => {
   const root = temporaryDir("portico-installed-");
-  mkdirSync(join(root, "node_modules"));
-  symlinkSync(packageDir, join(root, "node_modules/portico"));
+  const installed = join(root, "node_modules/portico");
+  cpSync(join(packageDir, ".build/types"), join(installed, ".build/types"), { recursive: true });
+  cpSync(join(packageDir, "package.json"), join(installed, "package.json"));
+  // Its dependencies and no others: what only the development of Portico needs is not there.
+  const { dependencies } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(root, "node_modules", name)), { recursive: true });
+    symlinkSync(join(packageDir, "node_modules", name), join(root, "node_modules", name));
+  }
   const compilerOptions = { module: "nodenext", target: "es2023", strict: true, noEmit: true, types: [] };
   writeFileSync(join(root, "package.json"), '{ "type": "module" }');
   writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions }));
