@@ -83,6 +83,8 @@ test("stored responses are read, listed and deleted; what is not stored is not t
   assert.equal(read.metadata, { a: "b" });
   const { data } = await client.responses.inputItems.list(made.id);
   assert.equal((data[0] as { content: unknown }).content, [{ type: "input_text", text: "Hi" }]);
+  const streamed = await raised(client.responses.retrieve(made.id, { stream: true }));
+  assert.equal([streamed.status, streamed.param], [400, "stream"]);
   await client.responses.delete(made.id);
   for (const id of [made.id, "resp_00", "nonsense"])
     assert.instance(await raised(client.responses.retrieve(id)), OpenAI.NotFoundError);
