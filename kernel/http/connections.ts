@@ -31,8 +31,6 @@ export type Connections = ReturnType<typeof createConnections>;
 export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal) {
   const connections = new Map<Duplex, Running>();
   const handedOver = new Set<Duplex>();
-  /** Status → responses to requests that no route took. */
-  const unmatched = new Map<number, number>();
   let active = 0;
   let changed = (): void => {};
 
@@ -68,9 +66,8 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     }
     const { bytesWritten } = socket;
     const status = this.headersSent ? this.statusCode : CLIENT_CLOSED;
-    const tally = call.tally ?? unmatched;
-    tally.set(status, (tally.get(status) ?? 0) + 1);
-    const { id, isOwnId, method, path } = call;
+    const { id, isOwnId, method, path, tally } = call;
+    tally?.set(status, (tally.get(status) ?? 0) + 1);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const bytes = bytesWritten - connection.sent;
     access({ id, isOwnId, method, path, status, ms, bytes, cut: !this.writableFinished });
@@ -123,7 +120,6 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
     cut: (graceMs: number) => cut(handedOver, graceMs),
 
-    unmatched: unmatched as ReadonlyMap<number, number>,
     /** Requests under way. */
     get active() {
       return active;

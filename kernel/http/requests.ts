@@ -33,12 +33,14 @@ interface Route extends RouteOptions {
 
 export function createRequests({ server, guards, auth, forms, connections }: RequestsOptions) {
   const tallies = new Map<string, { method: string; route: string; tally: Map<number, number> }>();
+  const unmatched = tallyOf("", "");
   const routes = createRouter<Route>();
   const { finish, fail } = createResponder(server.log, forms);
 
   function take(req: HttpRequest, res: ServerResponse, expectation?: "continue" | "unknown"): void {
     if (!req.url!.startsWith("/")) toOriginForm(req);
     const call = new RequestContext(server, req, res);
+    call.tally = unmatched;
     call.awaitsContinue = expectation !== undefined;
     if (!connections.begin(call)) return;
     if (server.closing.aborted) call.res.setHeader("connection", "close");
@@ -101,10 +103,12 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       if (!call.plain.headersSent)
         fail(call, new PorticoError("service_unavailable", "The gateway stopped before there was a response.", RETRY));
     },
-    counts: (): RequestCounts =>
-      [...tallies.values(), { method: "", route: "", tally: connections.unmatched }].flatMap(
-        ({ method, route, tally }) => [...tally].map(([status, count]) => ({ method, route, status, count })),
-      ),
+    counts(): RequestCounts {
+      const counts: RequestCounts = [];
+      for (const { method, route, tally } of tallies.values())
+        for (const [status, count] of tally) counts.push({ method, route, status, count });
+      return counts;
+    },
     routes: (): RouteInfo[] =>
       routes.list().map(({ method, path, route: { handler, tally, ...options } }) => ({ method, path, ...options })),
   };

@@ -1,8 +1,9 @@
 /** `/kernel/*`: the state, the events and the configuration of the gateway. */
-import type { Management, Mount, PluginContext } from "portico";
+import { type Management, type Mount, type PluginContext, reply } from "portico";
 import type { Notice } from "portico/command-line";
 import type { Everywhere, WorkerStatus } from "../everywhere.ts";
 import { certificateNotices } from "./certificate.ts";
+import { coalesce } from "./coalesce.ts";
 
 type Mounting = Mount & Pick<PluginContext, "find" | "list">;
 
@@ -12,12 +13,12 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
-  mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, async () => {
+  const status = coalesce(async () => {
     const workers = await everywhere.status();
     const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
     const count = mount.find("workers")?.count;
     const hooks = await everywhere.hooks();
-    return {
+    const shown = {
       version: gateway.version,
       pid: count === undefined ? process.pid : process.ppid,
       uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
@@ -33,9 +34,13 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       hooks: hooks.map(({ name, state, error }) => ({ name, state, error })),
       notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
-        count === undefined ? undefined : { count, running: workers.sort((a, b) => a.worker - b.worker).map(shown) },
+        count === undefined
+          ? undefined
+          : { count, running: workers.sort((a, b) => a.worker - b.worker).map(workerShown) },
     };
+    return reply(200, JSON.stringify(shown), { "content-type": "application/json; charset=utf-8" });
   });
+  mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, status);
   mount.route("POST", "/kernel/config/refresh", { ...owner, summary: "Apply the file now" }, async () => {
     await gateway.config.refresh();
     return { problem: gateway.config.problem() ?? null };
@@ -57,7 +62,7 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
 }
 
 /** Of one worker: the rest is the same in all of them, or stands above. */
-function shown({ worker, pid, uptimeMs, rssBytes, requests, active }: WorkerStatus) {
+function workerShown({ worker, pid, uptimeMs, rssBytes, requests, active }: WorkerStatus) {
   return { worker, pid, uptimeMs, rssBytes, requests, active };
 }
 

@@ -8,6 +8,8 @@ const ELSEWHERE: Query = { sql: "PRAGMA data_version", params: [], one: true };
 export class LastReads {
   #connection: Connection | undefined;
   #version: unknown;
+  /** It was asked within this callback of the event loop: whoever tells us of a commit elsewhere does so in another one. */
+  #isFresh = false;
   readonly #results = new Map<string, unknown>();
 
   /** Something is being written over this connection. */
@@ -18,11 +20,19 @@ export class LastReads {
   /** `name`: what `look` looks for, which depends on nothing but the tables; without one it always looks. */
   of<T>(connection: Connection, name: string | undefined, look: () => T): T {
     if (name === undefined) return look();
+    if (!this.#isFresh || connection !== this.#connection) this.#lookElsewhere(connection);
+    if (!this.#results.has(name)) this.#results.set(name, look());
+    return this.#results.get(name) as T;
+  }
+
+  #lookElsewhere(connection: Connection): void {
     const version = connection.execute(ELSEWHERE).rows[0]?.["data_version"];
     if (connection !== this.#connection || version !== this.#version) this.forget();
     this.#connection = connection;
     this.#version = version;
-    if (!this.#results.has(name)) this.#results.set(name, look());
-    return this.#results.get(name) as T;
+    this.#isFresh = true;
+    process.nextTick(() => {
+      this.#isFresh = false;
+    });
   }
 }

@@ -1,0 +1,75 @@
+/** Calls that come together share one result, and nobody gets one from before it asked. */
+import * as assert from "uvu/assert";
+import { coalesce } from "../../../plugins/management/routes/coalesce.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { test } from "../../support/suite.ts";
+
+test("those of one turn of the event loop share what is so once all of them are there", async () => {
+  let runs = 0;
+  let state = "before";
+  const ask = coalesce(async () => `${state} ${++runs}`);
+  const first = ask();
+  await Promise.resolve();
+  const second = ask();
+  state = "after";
+  assert.equal(await Promise.all([first, second]), ["after 1", "after 1"]);
+  assert.is(await ask(), "after 2");
+});
+
+test("who asks while it is found out waits for the next", async () => {
+  const ends: (() => void)[] = [];
+  let state = "before";
+  let begun = (): void => {};
+  const ask = coalesce(async () => {
+    const seen = state;
+    begun();
+    await new Promise<void>((resolve) => void ends.push(resolve));
+    return seen;
+  });
+  const isBegun = () => new Promise<void>((resolve) => void (begun = resolve));
+  const beginsOnce = isBegun();
+  const first = ask();
+  await beginsOnce;
+  state = "after";
+  const beginsAgain = isBegun();
+  const second = ask();
+  await beginsAgain;
+  for (const end of ends) end();
+  assert.equal(await Promise.all([first, second]), ["before", "after"]);
+});
+
+test("what fails fails for those that came together, and not for the next", async () => {
+  let fails = true;
+  const ask = coalesce(async () => {
+    if (fails) throw new Error("it fails");
+    return "well";
+  });
+  const results = await Promise.allSettled([ask(), ask()]);
+  assert.equal(
+    results.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  fails = false;
+  assert.is(await ask(), "well");
+});
+
+test("a status shows what was done before it was asked for, however many ask", async () => {
+  const gateway = await startGateway();
+  try {
+    const status = () => gateway.json("GET", "/kernel/status");
+    for (let n = 0; n < 5; n++) {
+      const before = Promise.all([status(), status()]);
+      const action = n % 2 === 0 ? "disable" : "enable";
+      await gateway.json("POST", "/kernel/plugins/openapi/" + action);
+      for (const { plugins } of await Promise.all([status(), status(), status()])) {
+        const { state } = plugins.find(({ name }: { name: string }) => name === "openapi");
+        assert.is(state, n % 2 === 0 ? "disabled" : "active");
+      }
+      await before;
+    }
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
