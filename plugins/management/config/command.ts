@@ -62,44 +62,66 @@ export default command;
 async function set(io: CommandIO, words: string): Promise<void> {
   const key = io.args["key"] ?? "";
   const config = await io.home().config();
-  const { written, atNextStart } = await underGateway(io, () => config.set(key, words));
+  const { written, atNextStart, unconfirmed } = await underGateway(io, () => config.set(key, words));
   const hint = atNextStart ? " It takes effect at the next start of the gateway." : "";
-  io.show({ key, value: written }, () => `Set ${key}.${hint}`);
+  io.show({ key, value: written, unconfirmed }, () => `Set ${key}.${hint}${doubt(unconfirmed)}`);
 }
 
 async function unset(io: CommandIO): Promise<void> {
   const key = io.args["key"] ?? "";
   const config = await io.home().config();
-  const { undo } = await underGateway(io, async () => ({ undo: await config.unset(key) }));
+  const { undo, unconfirmed } = await underGateway(io, async () => ({ undo: await config.unset(key) }));
   const removed = undo !== undefined;
-  io.show({ key, removed }, () => (removed ? `Removed ${key}.` : `${key} was not set.`));
+  io.show({ key, removed, unconfirmed }, () =>
+    removed ? `Removed ${key}.${doubt(unconfirmed)}` : `${key} was not set.`,
+  );
+}
+
+interface Unconfirmed {
+  /** Why it is not known whether the running gateway has the change. */
+  unconfirmed?: string;
+}
+
+function doubt(unconfirmed: string | undefined): string {
+  if (unconfirmed === undefined) return "";
+  return ` The running gateway did not confirm that it has it: ${unconfirmed} See portico doctor.`;
 }
 
 /**
  * A gateway that runs from this home has the change when the command ends, instead of a moment later. One that refuses
  * it has the file back as it was, unless there was something wrong with it before: one of two faults may be mended.
  */
-async function underGateway<T extends { undo: Dispose | undefined }>(io: CommandIO, change: () => Promise<T>) {
+async function underGateway<T extends { undo: Dispose | undefined }>(
+  io: CommandIO,
+  change: () => Promise<T>,
+): Promise<T & Unconfirmed> {
   if (!io.home().running()) return change();
-  const problemBefore = await problemOf(io);
+  const before = await refresh(io);
   const changed = await change();
-  const problem = await problemOf(io);
-  if (!problem) return changed;
-  if (problemBefore !== null)
-    throw new Error(`It is written, but the running gateway goes on without it: ${problem.message}`);
+  const after = await refresh(io);
+  if ("failure" in after) {
+    // its token may just have been changed, or it may be told to stop
+    const { status, message } = after.failure;
+    const isTaken = !("failure" in before) && status === 401;
+    if (isTaken || !io.home().running()) return changed;
+    return { ...changed, unconfirmed: status === undefined ? "it does not answer." : message };
+  }
+  if (!after.problem) return changed;
+  if ("failure" in before || before.problem)
+    throw new Error(`It is written, but the running gateway goes on without it: ${after.problem.message}`);
   await changed.undo?.();
-  await problemOf(io);
-  throw new Error(`The running gateway refuses it, and the file is as it was: ${problem.message}`);
+  await refresh(io);
+  throw new Error(`The running gateway refuses it, and the file is as it was: ${after.problem.message}`);
 }
 
-/** Lets the gateway read the file; undefined where it cannot be asked (its token has just been changed, say). */
-async function problemOf(io: CommandIO): Promise<{ message: string } | null | undefined> {
-  const refreshed = await io.gateway
-    .request<{ problem: { message: string } | null }>("POST", "/kernel/config/refresh", undefined, {
-      timeoutMs: 20_000,
-    })
-    .catch(() => undefined);
-  return refreshed?.problem;
+type Refreshed = { problem: { message: string } | null } | { failure: Error & { status?: number } };
+
+/** Lets the gateway read the file. */
+function refresh(io: CommandIO): Promise<Refreshed> {
+  const options = { timeoutMs: 20_000 };
+  return io.gateway
+    .request<{ problem: { message: string } | null }>("POST", "/kernel/config/refresh", undefined, options)
+    .catch((failure) => ({ failure }));
 }
 
 async function validate(io: CommandIO): Promise<void> {

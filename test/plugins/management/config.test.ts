@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -78,6 +81,33 @@ test("set makes a file where there is none, and refuses what would not be right"
   assert.is(code, 1);
   assert.match(stderr, /^portico: .*log\.level must be "trace".*not "loud"\n$/);
   assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
+});
+
+test("set and unset say so where the running gateway does not confirm the change", async () => {
+  const { home } = homeWith(FILE);
+  let statuses: number[] = [];
+  const gateway = createServer((_, res) => {
+    const status = statuses.shift() ?? 500;
+    res.writeHead(status, { "content-type": "application/json" });
+    res.end(status === 200 ? '{"problem":null}' : '{"error":{"message":"No time."}}');
+  });
+  gateway.listen(0, "127.0.0.1").unref();
+  await once(gateway, "listening");
+  const { port } = gateway.address() as AddressInfo;
+  mkdirSync(join(home, "state"));
+  const running = { pid: process.pid, port, url: `http://127.0.0.1:${port}` };
+  writeFileSync(join(home, "state", "gateway.json"), JSON.stringify(running));
+  const said = "The running gateway did not confirm that it has it: No time. See portico doctor.";
+  for (const [given, words, answer] of [
+    [[200, 200], "set log.level debug", "Set log.level."],
+    [[200, 503], "set log.level info", `Set log.level. ${said}`],
+    [[503, 503], "unset log.level", `Removed log.level. ${said}`],
+    [[200, 401], "set gateway.auth.token another-token", "Set gateway.auth.token."], // it is asked with the one before
+  ] as const) {
+    statuses = [...given];
+    assert.equal(await portico(home, words), { code: 0, stdout: `${answer}\n`, stderr: "" });
+  }
+  gateway.close();
 });
 
 test("what set answers shows no secret", async () => {
