@@ -12,5 +12,6 @@ if compgen -G "$home/state/portico.db*" > /dev/null; then
 fi
 mkdir -p "$home"
 tar -xzf "$archive" -C "$home"
+${PORTICO:-portico} store check "$home"/state/backups/*.db
 # from a store on PostgreSQL too this is a file, which `portico store migrate --from file:… --to postgres://…` takes back
 mv "$home"/state/backups/*.db "$home/state/portico.db"

@@ -1,6 +1,6 @@
 /** Opens the store that `store.url` names. */
 import { statSync } from "node:fs";
-import { dirname, isAbsolute } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
 import { postgresEngine } from "./postgres/engine.ts";
@@ -52,7 +52,14 @@ export function storeExists(url: string): boolean {
   return !isFile || statSync(fileOf(url), { throwIfNoEntry: false }) !== undefined;
 }
 
-function fileOf(url: string): string {
+/** Where a home's store is. */
+export function urlOf(config: Record<string, unknown>, stateDir: string): string {
+  const { url } = (config["store"] ?? {}) as { url?: string };
+  return url ?? `file:${join(stateDir, "portico.db")}`;
+}
+
+/** The path in an address of the embedded engine. */
+export function fileOf(url: string): string {
   const path = url.startsWith("file://") ? pathOf(url) : url.replace(/^file:/, "");
   if (isAbsolute(path)) return path;
   throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");

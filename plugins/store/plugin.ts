@@ -1,9 +1,8 @@
 /** Opens the store and provides it; its state, checks and copies, and what it forgets after a while. */
-import { join } from "node:path";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
-import { isPostgres, openStore } from "./open.ts";
+import { isPostgres, openStore, urlOf } from "./open.ts";
 import { applyRetention } from "./records/retention.ts";
 import { mountRoutes } from "./routes.ts";
 import { storeSchema } from "./schema.ts";
@@ -19,7 +18,7 @@ export default definePlugin({
   commands: { store: () => import("./cli.ts") },
   checks: { store: () => import("./check.ts") },
   async setup(ctx, config) {
-    const url = config.store.url ?? `file:${join(ctx.paths.state, "portico.db")}`;
+    const url = urlOf(config, ctx.paths.state);
     const isShared = config.store.shared ?? isPostgres(url);
     const sharedBy = isShared ? "gateways" : ctx.find("workers") ? "workers" : "nobody";
     const store = openStore({ url, log: ctx.log, sharedBy });

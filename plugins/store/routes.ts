@@ -1,4 +1,5 @@
 /** The store over HTTP. */
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
 import { makePrivateDir } from "./private-files.ts";
@@ -19,7 +20,8 @@ export function mountRoutes(ctx: PluginContext): void {
   ctx.route("POST", "/store/backup", owner, async () => {
     const directory = join(ctx.paths.state, "backups");
     makePrivateDir(directory);
-    const name = `portico-${new Date().toISOString().replaceAll(":", "-")}.db`;
+    const at = new Date().toISOString().replaceAll(":", "-");
+    const name = `portico-${at}-${randomBytes(4).toString("hex")}.db`; // workers may be asked at the same time
     const { bytes } = await ctx.use("store").backup(join(directory, name));
     return { ok: true, name, bytes };
   });

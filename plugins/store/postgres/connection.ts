@@ -55,13 +55,13 @@ const LOCK_MS = 1000;
 const IDLE_MS = 15_000;
 const SETTINGS = `SET lock_timeout = ${LOCK_MS}; SET idle_in_transaction_session_timeout = ${IDLE_MS}`;
 
-export async function openPool(url: string): Promise<Pool> {
+export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool> {
   const { Pool: Pg } = await importPg();
   const pool = new Pg({
     connectionString: checked(url),
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
+    query_timeout: answerMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: ANSWER_MS,
     application_name: "portico",

@@ -6,6 +6,7 @@ import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { type Client, connect, openPool, PATIENT_MS, type Pool } from "./connection.ts";
 import { copyToFile } from "./backup.ts";
+import { invalidIndexes } from "./inspect.ts";
 import { isBroken, isWrong, problemOf, storeUnavailable } from "./failures.ts";
 import { migrate, schemaVersion } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
@@ -158,14 +159,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
         return { ok: false, engine: "postgresql", problem: error instanceof Error ? error.message : String(error) };
       }
     },
-    check: () =>
-      withOpen(async (client) => {
-        const { rows } = await client.query(
-          `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-           JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid`,
-        );
-        return rows.map(({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`);
-      }),
+    check: () => withOpen(invalidIndexes),
     copied: () =>
       withOpen(async (client) => {
         await client.query("SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))");

@@ -24,7 +24,7 @@ interface Database {
 
 /** libsql's other face: what is awaited runs in another thread. */
 interface BackgroundDatabase {
-  prepare(sql: string): Promise<{ all(): Promise<Row[]> }>;
+  prepare(sql: string): Promise<{ all(params: readonly Param[]): Promise<Row[]> }>;
   exec(sql: string): Promise<void>;
   close(): void;
 }
@@ -196,17 +196,17 @@ export async function openLock(file: string): Promise<FileLock> {
 /** A connection whose every statement runs in another thread, so that long ones stop nobody here. */
 export interface BackgroundConnection {
   exec(sql: string): Promise<void>;
-  all(sql: string): Promise<Row[]>;
+  all(sql: string, params?: readonly Param[]): Promise<Row[]>;
   close(): void;
 }
 
-/** `busyMs`: how long its thread waits for a lock. */
+/** `file`: a path, or a `file:` address with SQLite's own parameters. `busyMs`: how long its thread waits for a lock. */
 export async function connectInBackground(file: string, busyMs = BUSY_MS): Promise<BackgroundConnection> {
   const Libsql = await importBackground();
   const db = withThreads(() => new Libsql(file, { timeout: busyMs }));
   return {
     exec: (sql) => db.exec(sql),
-    all: async (sql) => (await db.prepare(sql)).all(),
+    all: async (sql, params = []) => (await db.prepare(sql)).all(params),
     close: () => db.close(),
   };
 }

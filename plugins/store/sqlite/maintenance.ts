@@ -41,11 +41,7 @@ export function createMaintenance(file: string): Maintenance {
   }
 
   return {
-    check: () =>
-      inTurn("The store could not be checked", async (connection) => {
-        const rows = await connection.all("PRAGMA integrity_check");
-        return rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
-      }),
+    check: () => inTurn("The store could not be checked", integrityProblems),
     async copy(target) {
       if (existsSync(target))
         throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
@@ -82,6 +78,11 @@ export function createMaintenance(file: string): Maintenance {
     },
     ended: () => last,
   };
+}
+
+export async function integrityProblems(connection: BackgroundConnection): Promise<string[]> {
+  const rows = await connection.all("PRAGMA integrity_check");
+  return rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
 }
 
 function settled(work: Promise<unknown>): Promise<void> {

@@ -1,8 +1,7 @@
 /** `portico store migrate`: one engine's state to another, while no gateway runs. */
-import { join } from "node:path";
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
-import { isPostgres, openEngine, storeExists } from "../open.ts";
+import { isPostgres, openEngine, storeExists, urlOf } from "../open.ts";
 import { LISTENING } from "../postgres/notifications.ts";
 import type { Engine } from "../sql/engine.ts";
 import { first } from "../sql/query.ts";
@@ -54,8 +53,7 @@ async function isUsed(engine: Engine, url: string): Promise<boolean> {
 
 async function ownUrl(io: CommandIO): Promise<string> {
   const { current } = await io.home().config();
-  const { url } = (current["store"] ?? {}) as { url?: string };
-  return url ?? `file:${join(io.home().paths.state, "portico.db")}`;
+  return urlOf(current, io.home().paths.state);
 }
 
 function wrong(why: string): PorticoError {

@@ -8,7 +8,11 @@ export interface Table {
 }
 
 /** Read from the migrations themselves, so that a column that is added to them is copied too. */
-export const tables: readonly Table[] = readTables(migrations.flat());
+export function tablesOf(schemaVersion: number): Table[] {
+  return readTables(migrations.slice(0, schemaVersion).flat());
+}
+
+export const tables: readonly Table[] = tablesOf(migrations.length);
 
 /** In these columns numbers need not be whole. */
 export const FRACTIONS = new Set(["cost"]);

@@ -146,7 +146,8 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   await run(join(deployDir, "backup.sh"), [relative(dir, gateway.home), "home.tar.gz"], relativeTo);
   await gateway.stop();
   const home = join(dir, "restored");
-  await run(join(deployDir, "restore.sh"), [archive, home]);
+  const withCommand = { cwd: dir, env: { ...process.env, PORTICO: "./portico" } };
+  await run(join(deployDir, "restore.sh"), [archive, home], withCommand);
   assert.is(readFileSync(join(home, "workspace/AGENTS.md"), "utf8"), "Be kind.");
   const restored = await start({ home });
   const { messages } = await restored.json("GET", "/sessions/kept");

@@ -6,7 +6,7 @@ import { openEngine, openStore } from "../../../../plugins/store/open.ts";
 import { type Source, transfer } from "../../../../plugins/store/transfer/transfer.ts";
 import { tables } from "../../../../plugins/store/transfer/tables.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
-import { portico } from "../../../support/portico.ts";
+import { portico, porticoHere } from "../../../support/portico.ts";
 import { makeHome } from "../../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
@@ -152,6 +152,24 @@ test("a copy of a store in PostgreSQL is a file that opens", async () => {
     assert.equal(await store.check(), []);
     assert.is((await store.items.get("i1099"))?.state, "queued");
   });
+});
+
+test("portico store check looks into a database without a gateway, and changes nothing in it", async () => {
+  const url = server.emptyUrl();
+  const schema = /search_path%3D(\w+)/.exec(url)?.[1] ?? assert.unreachable(url);
+  const check = (address = url) => porticoHere(makeHome(), ["store", "check", address]);
+  const empty = await check();
+  assert.match(empty.stderr, /it is a database, but no store of a gateway; name another one/);
+  assert.match(server.sql(`SELECT count(*) FROM pg_tables WHERE schemaname = '${schema}'`), /^0$/m);
+  await fill(url);
+  const sound = await check();
+  assert.equal([sound.code, sound.stdout.includes("items 1100")], [0, true], sound.stdout + sound.stderr);
+  server.sql(`DELETE FROM ${schema}.lanes`);
+  assert.match((await check()).stderr, /1100 waiting items are in no lane/);
+  server.sql(`UPDATE ${schema}.portico_schema SET version = 999`);
+  assert.match((await check()).stderr, /by a newer portico/);
+  const wrong = await check(url.replace(/\/\/([^@/]*@)?/, "//nobody:secret-word@"));
+  assert.equal([wrong.code, /secret-word/.test(wrong.stderr + wrong.stdout)], [1, false], wrong.stderr);
 });
 
 test("portico store migrate moves this home's store, and says what it moved", async () => {

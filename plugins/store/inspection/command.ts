@@ -1,0 +1,58 @@
+/** `portico store check`: by the running gateway, or of the store itself where none runs or another one is named. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { CommandIO } from "portico/command-line";
+import { fileOf, isPostgres, urlOf } from "../open.ts";
+import { sizeText } from "./size-text.ts";
+import { inspect } from "./inspect.ts";
+import { type Inspection, RESTORE } from "./inspection.ts";
+
+export async function check(io: CommandIO): Promise<void> {
+  const given = io.args["store"];
+  if (given !== undefined) return show(io, given, urlFrom(io, given));
+  const home = io.home();
+  if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running()) return ask(io);
+  const url = urlOf((await home.config()).current, home.paths.state);
+  const name = isPostgres(url) ? "store.url" : fileOf(url);
+  if (!isPostgres(url) && !existsSync(name)) throw new Error(`${name} is not there: the first start makes it.`);
+  return show(io, name, url);
+}
+
+/** An address, or a path as the shell has it. */
+function urlFrom({ cwd }: CommandIO, given: string): string {
+  if (isPostgres(given) || given.startsWith("file:")) return given;
+  // not repeated: a password may stand in it
+  if (/^\w+:\/\//.test(given)) throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
+  return resolve(cwd, given);
+}
+
+async function ask(io: CommandIO): Promise<void> {
+  io.progress("checking …");
+  const timeoutMs = 600_000;
+  const found = await io.gateway.request<Inspection>("POST", "/store/check", undefined, { timeoutMs });
+  io.show(found, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
+  refuse("The store", { ...found, mend: RESTORE });
+}
+
+async function show(io: CommandIO, given: string, url: string): Promise<void> {
+  // a password may stand in an address
+  const name = isPostgres(url) ? "The database" : given;
+  io.progress(`checking ${name} …`);
+  const found = await inspect(url);
+  io.show({ ok: found.problems.length === 0, ...found }, () =>
+    found.problems.length === 0 ? `${name} is sound: ${describe(found)}.` : found.problems,
+  );
+  refuse(name, found);
+}
+
+function refuse(name: string, { problems, mend }: Pick<Inspection, "problems" | "mend">): void {
+  if (problems.length === 0) return;
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  throw new Error(`${name}: ${problems[0]}${more}${mend === undefined ? "" : `; ${mend}`}.`);
+}
+
+function describe({ bytes = 0, schemaVersion, rows }: Inspection): string {
+  const held = Object.entries(rows).filter(([table]) => table !== "counters");
+  const shown = held.map(([table, n]) => `${table} ${n}`);
+  return `${sizeText(bytes)}, schema ${schemaVersion}, ${shown.length > 0 ? shown.join(", ") : "nothing in it"}`;
+}

@@ -1,0 +1,46 @@
+/** What is found in a store that no gateway of ours has open. Looking changes nothing in it. */
+import { queueProblems } from "../operations/queue-views.ts";
+import { migrations } from "../sql/migrations.ts";
+import type { Operation } from "../sql/operation.ts";
+import { first } from "../sql/query.ts";
+import { tablesOf } from "../transfer/tables.ts";
+
+export interface Inspection {
+  engine: "sqlite" | "postgresql";
+  bytes?: number;
+  schemaVersion?: number;
+  /** Of each table that holds any. */
+  rows: Record<string, number>;
+  /** None: it is sound. */
+  problems: string[];
+  /** What to do about them. */
+  mend?: string;
+}
+
+/** Whether this portico knows these tables; `undefined` where it does. */
+export function strangeness(present: ReadonlySet<string>, version: number) {
+  const expected = tablesOf(version).map(({ name }) => name);
+  const missing = expected.filter((name) => !present.has(name));
+  if (version < 1 || missing.length > expected.length / 2)
+    return { problems: ["it is a database, but no store of a gateway"], mend: ANOTHER };
+  if (version > migrations.length) {
+    const problem = `it was written by a newer portico (schema ${version}, known here: ${migrations.length})`;
+    return { problems: [problem], mend: "update portico before you start a gateway with it" };
+  }
+  if (missing.length === 0) return undefined;
+  return { problems: missing.map((name) => `its table ${name} is missing`), mend: OLDER };
+}
+
+/** Its rows, and contradictions among them. */
+export function* contents(version: number): Operation<Pick<Inspection, "rows" | "problems">> {
+  const rows: Inspection["rows"] = {};
+  for (const { name } of tablesOf(version)) {
+    const counted = yield* first<{ n: number }>(`SELECT COUNT(*) AS n FROM ${name}`);
+    if (counted && counted.n > 0) rows[name] = counted.n;
+  }
+  return { rows, problems: yield* queueProblems() };
+}
+
+export const ANOTHER = "name another one";
+export const OLDER = "take an older copy";
+export const RESTORE = "copy it away while no gateway runs, and start with the last copy in <home>/state/backups";

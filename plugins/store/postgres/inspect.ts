@@ -1,0 +1,54 @@
+/** A database that may hold a store: is it sound? */
+import { contents, type Inspection, strangeness } from "../inspection/inspection.ts";
+import { type Client, connect, openPool, PATIENT_MS } from "./connection.ts";
+import { problemOf } from "./failures.ts";
+import { schemaVersion } from "./migrate.ts";
+import { perform } from "./perform.ts";
+
+/** Rejects only for an address that cannot be right, and where the package `pg` is missing. */
+export async function inspectDatabase(url: string): Promise<Inspection> {
+  const found = (what: Partial<Inspection>): Inspection => ({ engine: "postgresql", rows: {}, problems: [], ...what });
+  // rows are counted, which takes its time
+  const pool = await openPool(url, PATIENT_MS);
+  pool.on("error", () => {});
+  try {
+    const client = await connect(pool);
+    try {
+      await client.query("SET default_transaction_read_only = on");
+      return found(await look(client));
+    } finally {
+      client.release();
+    }
+  } catch (error) {
+    const problem = problemOf(error) ?? "the address cannot be read (postgres://user:password@host:port/database)";
+    return found({ problems: [problem], mend: "see to the server, or name another one" });
+  } finally {
+    await pool.end();
+  }
+}
+
+async function look(client: Client): Promise<Partial<Inspection>> {
+  const { rows } = await client.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()");
+  const present = new Set(rows.map(({ name }) => String(name)));
+  const version = present.has("portico_schema") ? await schemaVersion(client) : 0;
+  const strange = strangeness(present, version);
+  if (strange) return { schemaVersion: version, ...strange };
+  const size = await client.query("SELECT pg_database_size(current_database()) AS bytes");
+  const invalid = await invalidIndexes(client);
+  const held = await perform(client, contents(version));
+  return {
+    bytes: Number(size.rows[0]?.["bytes"]),
+    schemaVersion: version,
+    rows: held.rows,
+    problems: [...invalid, ...held.problems],
+    mend: "see what the server's log says, or restore a copy of before",
+  };
+}
+
+export async function invalidIndexes(client: Client): Promise<string[]> {
+  const { rows } = await client.query(
+    `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid`,
+  );
+  return rows.map(({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`);
+}

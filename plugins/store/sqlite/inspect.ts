@@ -1,0 +1,94 @@
+/** A file of the embedded engine as it lies there, of a stopped gateway or a copy: is it a sound store? */
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { ANOTHER, contents, type Inspection, OLDER, strangeness } from "../inspection/inspection.ts";
+import { type BackgroundConnection, connectInBackground } from "./connection.ts";
+import { codeOf, isBusy, problemOf } from "./failures.ts";
+import { integrityProblems, sizeWithLog } from "./maintenance.ts";
+import type { Operation } from "../sql/operation.ts";
+
+const MAGIC = "SQLite format 3\0";
+
+/** Never rejects: that it cannot be read is what is found. */
+export async function inspectFile(file: string): Promise<Inspection> {
+  const found = (what: Partial<Inspection>): Inspection => ({ engine: "sqlite", rows: {}, problems: [], ...what });
+  try {
+    const refusal = atFirstSight(file, statSync(file, { throwIfNoEntry: false }));
+    if (refusal) return found(refusal);
+    const hadLog = hasLog(file);
+    const seen = await look(file, hadLog);
+    // a gateway has been started with it meanwhile
+    const isMoving = !hadLog && seen.problems?.length !== 0 && hasLog(file);
+    return found({ bytes: sizeWithLog(file), ...(isMoving ? await look(file, true) : seen) });
+  } catch (error) {
+    return found(failed(error));
+  }
+}
+
+function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspection> | undefined {
+  if (!stats) return { problems: ["there is no such file"], mend: ANOTHER };
+  if (!stats.isFile()) return { problems: ["it is not a file"], mend: ANOTHER };
+  // an empty file is an empty database, and a gateway would make a new store in it
+  if (stats.size === 0) return { problems: ["it is empty"], mend: OLDER };
+  const head = Buffer.alloc(MAGIC.length);
+  const descriptor = openSync(file, "r");
+  try {
+    readSync(descriptor, head, 0, head.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (head.toString("latin1") === MAGIC) return undefined;
+  return { problems: ["it is no database"], mend: "a packed copy is to be unpacked first; else name another one" };
+}
+
+/**
+ * Without a log beside it the file is all there is, and is read as if nobody ever wrote to it, for even reading would make
+ * a log. With one, that is read too, and left as it is.
+ */
+async function look(file: string, withLog: boolean): Promise<Partial<Inspection>> {
+  const address = `${pathToFileURL(file).href}?${withLog ? "mode=ro" : "immutable=1"}`;
+  const connection = await connectInBackground(address);
+  try {
+    const [row] = await connection.all("PRAGMA user_version");
+    const schemaVersion = Number(row?.["user_version"]);
+    const damage = await integrityProblems(connection);
+    if (damage.length > 0) return { problems: damage, mend: OLDER };
+    const names = await connection.all("SELECT name FROM sqlite_master WHERE type = 'table'");
+    const present = new Set(names.map(({ name }) => String(name)));
+    if (present.size === 0 && !withLog) return { problems: ["it holds no tables"], mend: LOGLESS };
+    const strange = strangeness(present, schemaVersion);
+    if (strange) return { schemaVersion, ...strange };
+    return { schemaVersion, mend: CONTRADICTORY, ...(await perform(connection, contents(schemaVersion))) };
+  } catch (error) {
+    return failed(error);
+  } finally {
+    connection.close();
+  }
+}
+
+async function perform<T>(connection: BackgroundConnection, operation: Operation<T>): Promise<T> {
+  let step = operation.next();
+  while (!step.done) {
+    const { sql, params } = step.value;
+    step = operation.next({ rows: await connection.all(sql, params), changes: 0 });
+  }
+  return step.value;
+}
+
+const LOGLESS =
+  "the file alone is no copy while a gateway runs: what is new stands in its -wal. Make copies with: portico store backup";
+const CONTRADICTORY = "a gateway starts with it, but this work is never done: take an older copy, or live with that";
+
+function failed(error: unknown): Partial<Inspection> {
+  const { code } = error as { code?: string };
+  if (code === "EACCES" || code === "EPERM")
+    return { problems: ["this user may not read it"], mend: "be another user" };
+  if (isBusy(error)) return { problems: ["another process is writing to it"], mend: "try again later" };
+  const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
+  const problem = problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
+  return { problems: [damaged ? "it is damaged" : problem], mend: damaged ? OLDER : "see to its disk" };
+}
+
+function hasLog(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
