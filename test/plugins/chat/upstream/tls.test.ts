@@ -1,30 +1,55 @@
 /** Upstreams over TLS, asked by a gateway that trusts certain certificates: a process of its own, since they are read at its start. */
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:https";
+import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { TLSSocket } from "node:tls";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { expired, local, one, two } from "../../../support/machine/certificates.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 
 const trusted = [local, one, expired];
-const servers: Server[] = [];
+const servers: { close(): unknown }[] = [];
 const resumed: boolean[] = [];
+/** How much of a body has come with each whole request. */
+const bodies: number[] = [];
 let gateway: SpawnedGateway;
 
 async function upstream({ cert, key }: { cert: string; key: string }): Promise<string> {
   const server = createServer({ cert, key }, (request, response) => {
     resumed.push((request.socket as TLSSocket).isSessionReused());
-    // Each request has a connection of its own, so that the next one may resume the session.
-    response.writeHead(200, { "content-type": "application/json", connection: "close" });
-    response.end(
-      '{"choices":[{"index":0,"message":{"role":"assistant","content":"over TLS"},"finish_reason":"stop"}]}',
-    );
+    let bytes = 0;
+    request.on("data", (chunk: Buffer) => (bytes += chunk.length));
+    request.on("end", () => {
+      bodies.push(bytes);
+      // Each request has a connection of its own, so that the next one may resume the session.
+      response.writeHead(200, { "content-type": "application/json", connection: "close" });
+      response.end(
+        '{"choices":[{"index":0,"message":{"role":"assistant","content":"over TLS"},"finish_reason":"stop"}]}',
+      );
+    });
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `https://localhost:${(server.address() as AddressInfo).port}/v1`;
+}
+
+/** Refuses what it has read only the beginning of, and closes. */
+async function refusing(): Promise<string> {
+  const server = createTlsServer(local, (socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.pause();
+      const body = '{"error":{"message":"too long a sound","type":"invalid_request_error"}}';
+      const head = `HTTP/1.1 413 Payload Too Large\r\ncontent-length: ${body.length}\r\nconnection: close`;
+      socket.write(`${head}\r\ncontent-type: application/json\r\n\r\n${body}`, () => socket.destroy());
+    });
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
   return `https://localhost:${(server.address() as AddressInfo).port}/v1`;
 }
 
@@ -47,6 +72,7 @@ test.before(async () => {
         otherName: await channel(one),
         expired: await channel(expired),
         unknown: await channel(two),
+        refusing: { ...(await channel(local)), baseUrl: await refusing() },
       },
     },
   });
@@ -69,6 +95,27 @@ test("a certificate that is trusted, and the second handshake resumes the first"
     assert.match(await response.text(), "over TLS");
   }
   assert.equal(resumed, [false, true, true]);
+});
+
+async function upload(channel: string, size: number): Promise<Response> {
+  const form = new FormData();
+  form.set("file", new Blob([Buffer.alloc(size, "x")]), "a.mp3");
+  form.set("model", `${channel}/m`);
+  const headers = { authorization: `Bearer ${gateway.token}` };
+  return fetch(`${gateway.url}/v1/audio/transcriptions`, { method: "POST", body: form, headers });
+}
+
+test("a file of several megabytes arrives", async () => {
+  assert.is((await upload("good", 5_000_000)).status, 200);
+  assert.ok(bodies.at(-1)! > 5_000_000, String(bodies.at(-1)));
+});
+
+test("a refusal is told, though it comes before the file is whole", async () => {
+  for (let i = 0; i < 5; i++) {
+    const response = await upload("refusing", 5_000_000);
+    const { error } = (await response.json()) as { error: { message: string } };
+    assert.equal([response.status, error.message], [413, "too long a sound"]);
+  }
 });
 
 for (const [channel, why] of [
