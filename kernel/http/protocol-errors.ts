@@ -6,15 +6,20 @@ import { mintId } from "./request-context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
-/** Ends their connection: with the error as the response, where none has begun. */
+/** Ends their connection: with the error as the response where none has begun, behind the responses to what came whole. */
 export function endBroken(failure: NodeJS.ErrnoException, socket: Duplex, running: Running, forms: ErrorForms): void {
   const { count, call } = running;
   // without its handshake a connection carries nothing, not even its end
   const isLost = /^(ECONNRESET|ERR_SSL_|ERR_TLS_)/.test(failure.code ?? "") || !socket.writable;
-  if (isLost || count > 1 || call?.plain.headersSent) return void socket.destroy();
-  const id = call?.id ?? mintId();
-  const error = protocolError(failure.code);
-  endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
+  if (!isLost && call?.req.complete) {
+    if (call.plain.shouldKeepAlive) call.plain.once("finish", () => call.req.socket.destroySoon());
+    call.plain.shouldKeepAlive = false;
+  } else if (isLost || count > 1 || call?.plain.headersSent) socket.destroy();
+  else {
+    const id = call?.id ?? mintId();
+    const error = protocolError(failure.code);
+    endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
+  }
 }
 
 function protocolError(code: string | undefined): PorticoError {

@@ -4,10 +4,7 @@ import type { PorticoError } from "../../errors.ts";
 
 /** Sends an error over a socket that has no `ServerResponse`. */
 export function endRaw(socket: Duplex, error: PorticoError, id: string, body: string): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (!socket.writable) return void socket.destroy();
   const headers = Object.entries({
     "content-type": "application/json; charset=utf-8",
     "content-length": Buffer.byteLength(body),

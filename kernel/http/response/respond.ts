@@ -17,21 +17,19 @@ export function createResponder(log: Logger, forms: ErrorForms) {
       log.warn({ id, path }, "a handler responded by itself and returned a value too");
       return;
     }
-    let response: Outgoing;
     try {
-      response = outgoing(value);
+      const response = outgoing(value);
+      inBurst(() => {
+        if (res.destroyed || res.headersSent) return;
+        try {
+          send(call, response);
+        } catch (error) {
+          fail(call, error);
+        }
+      });
     } catch (error) {
       fail(call, error);
-      return;
     }
-    inBurst(() => {
-      if (res.destroyed || res.headersSent) return;
-      try {
-        send(call, response);
-      } catch (error) {
-        fail(call, error);
-      }
-    });
   }
 
   /** Sends an error; where the response has begun already, cuts it off. */

@@ -315,31 +315,6 @@ test("a body is whole, also where some or all of it came before it was asked for
   }
 });
 
-test("what comes behind a request that ends the connection gets no response, and harms nobody", async () => {
-  const one = await echo();
-  const chunked = (path: string, size: number) =>
-    `${start(one.port, path, "transfer-encoding: chunked")}${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`;
-  const plain = `${start(one.port, "/json", "content-length: 1")}1`;
-  const large = chunked("/small", 200);
-  const unread = chunked("/ignore", 2);
-  const nothing = chunked("/nothing", 2);
-  const rows = [
-    [large + plain + plain, ["413"]],
-    [unread + large + plain, ["200", "413"]],
-    [nothing + plain + plain + nothing, ["404"]],
-    [plain + nothing + plain + nothing, ["200", "404"]],
-    [plain + plain + large + plain, ["200", "200", "413"]],
-  ] as const;
-  for (const [bytes, statuses] of rows) {
-    const { socket, text } = open(one.port, bytes);
-    const got = (await text).match(/(?<=HTTP\/1.1 )\d+/g);
-    socket.destroy();
-    assert.equal(got, statuses, statuses.join());
-    assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
-  }
-  await until("their end", () => one.server.active === 0);
-});
-
 test("who listens to a request hears of its end, whether or not there was a body to read", async () => {
   const one = await startServer();
   let heard: string[] = [];

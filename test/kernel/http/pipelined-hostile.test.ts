@@ -1,0 +1,76 @@
+/** Requests that are sent before the responses to those before them have come. */
+import { connect } from "node:net";
+import * as assert from "uvu/assert";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import { ask, closeAll, collect, startServer } from "./harness.ts";
+
+const test = suite("http: pipelined requests");
+test.after(closeAll);
+
+async function startHere() {
+  const one = await startServer();
+  one.server.route("POST", "/json", { access: "public" }, async (call) => ({ got: await call.json() }));
+  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => call.json());
+  one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  one.server.route("GET", "/secret", { access: "control" }, () => "state");
+  const { port } = one;
+  const head = (path: string, headers: string) =>
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
+  const chunked = (path: string, size: number) =>
+    `${head(path, "transfer-encoding: chunked")}${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`;
+  const requests = {
+    plain: `${head("/json", "content-length: 1")}1`,
+    large: chunked("/small", 200),
+    unread: chunked("/ignore", 2),
+    nothing: chunked("/nothing", 2),
+    refused: `GET /secret HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: close\r\n\r\n`,
+    broken: "GET / HTTP/1.1\r\nhost : x\r\n\r\n",
+  };
+  return { ...one, ...requests };
+}
+
+/** The status of each response on one connection that sends `bytes`, `pieceBytes` at a time. */
+async function statuses(port: number, bytes: string, pieceBytes = bytes.length): Promise<string[]> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  const text = collect(socket);
+  for (let i = 0; i < bytes.length && !socket.destroyed; i += pieceBytes) {
+    socket.write(bytes.slice(i, i + pieceBytes));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const got = (await text).match(/(?<=HTTP\/1.1 )\d+/g) ?? [];
+  socket.destroy();
+  return got;
+}
+
+test("what comes behind a request that ends the connection gets no response, and harms nobody", async () => {
+  const one = await startHere();
+  const { plain, large, unread, nothing, refused, broken } = one;
+  const rows = [
+    [large + plain + plain, ["413"]],
+    [unread + large + plain, ["200", "413"]],
+    [nothing + plain + plain + nothing, ["404"]],
+    [plain + nothing + plain + nothing, ["200", "404"]],
+    [plain + plain + large + plain, ["200", "200", "413"]],
+    [refused + plain + large, ["401"]],
+    [plain + refused + nothing, ["200", "401"]],
+    [plain + broken + plain, ["200"]],
+    [broken + plain, ["400"]],
+  ] as const;
+  for (const [bytes, expected] of rows) {
+    assert.equal(await statuses(one.port, bytes), expected, expected.join());
+    assert.is((await ask(one, "POST", "/json", { "content-type": "application/json" }, "1")).status, 200);
+  }
+  await until("their end", () => one.server.active === 0);
+});
+
+test("cut anywhere they end the same way", async () => {
+  const one = await startHere();
+  for (const pieceBytes of [1, 7, 50, 160]) {
+    assert.equal(await statuses(one.port, one.plain + one.large + one.plain, pieceBytes), ["200", "413"]);
+    assert.equal(await statuses(one.port, one.plain + one.refused + one.plain, pieceBytes), ["200", "401"]);
+  }
+});
+
+test.run();
