@@ -211,6 +211,9 @@ function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number
   });
 }
 
+/** What is killed ends, and is not waited for longer than this: a busy machine takes its time. */
+const KILLED_MS = 10_000;
+
 async function end(child: ChildProcess, pipe: DebuggingPipe, exited: Promise<void>): Promise<void> {
   const gone = exited.then(() => true);
   if (child.exitCode === null && child.signalCode === null) {
@@ -220,7 +223,7 @@ async function end(child: ChildProcess, pipe: DebuggingPipe, exited: Promise<voi
     if (!(await attempt(4000, gone, false))) {
       signalGroup(child.pid!, "SIGTERM");
       if (!(await attempt(1500, gone, false))) signalGroup(child.pid!, "SIGKILL");
-      await attempt(2000, gone, false);
+      await attempt(KILLED_MS, gone, false);
     }
   }
   // Helpers of a browser that crashed may outlive it.

@@ -71,8 +71,14 @@ async function turn({ gateway }: BrowserGateway, session: string | undefined, ..
   return JSON.parse(result) as string[];
 }
 
-const visit = (path: string): object => ({ action: "navigate", url: `http://localhost:${site.port}${path}` });
-const look = { action: "snapshot" };
+/** Less than the tool has in all, and enough for three browsers that start at once on a busy machine. */
+const common = { timeoutMs: 140_000 };
+const visit = (path: string): object => ({
+  action: "navigate",
+  url: `http://localhost:${site.port}${path}`,
+  ...common,
+});
+const look = { action: "snapshot", ...common };
 const sandboxes = ({ gateway }: BrowserGateway): string[] => {
   const dir = join(gateway.home, "state/browser-sandboxes");
   return existsSync(dir) ? readdirSync(dir) : [];
