@@ -184,11 +184,16 @@ export default defineCommand({
       name: "catch",
       summary: "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
       args: [{ name: "mapping", description: "Its name" }],
-      options: { timeout: { type: "number", value: "SECONDS", description: "How long to wait; default 600" } },
+      options: {
+        any: { type: "boolean", description: "Also one that its match does not take, such as a sender's ping" },
+        timeout: { type: "number", value: "SECONDS", description: "How long to wait; default 600" },
+      },
       run: async (io) => {
         const path = `/webhooks/samples/${encodeURIComponent(io.args["mapping"] ?? "")}`;
-        io.progress(`waiting for a request to the mapping ${io.args["mapping"]}`);
-        const query = { timeout: io.options["timeout"] as number | undefined };
+        const any = io.options["any"] === true;
+        const wanted = any ? "any request" : "a request that its match takes (--any: whatever comes)";
+        io.progress(`waiting at the mapping ${io.args["mapping"]} for ${wanted}`);
+        const query = { timeout: io.options["timeout"] as number | undefined, any: any ? "true" : undefined };
         const caught = await io.gateway.request<{ mapping: string; paths: string[] }>("POST", path, undefined, {
           query,
         });
@@ -211,7 +216,8 @@ export default defineCommand({
       run: async (io) =>
         io.show(
           await io.gateway.request<Replayed>("POST", at(io, "/replay")),
-          (one) => `${one.deliveryId}: started ${one.turnId ?? one.eventId ?? "nothing (its transform dropped it)"}`,
+          (one) =>
+            `${one.deliveryId}: started ${one.turnId ?? one.eventId ?? "nothing (the mapping does not match, or its transform dropped it)"}`,
         ),
     },
     {

@@ -140,11 +140,12 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
   ctx.route(
     "POST",
     "/webhooks/samples/:mapping",
-    { ...owner, summary: "Keep a mapping's next request" },
+    { ...owner, summary: "Keep the next request that a mapping takes" },
     async (call) => {
       const mapping = mappingOf(call);
-      const seconds = Number(call.query.get("timeout")) || 600;
-      const sample = await samples.catch(mapping.name, call.signal, Math.min(seconds, 3600) * 1000);
+      const timeoutMs = Math.min(Number(call.query.get("timeout")) || 600, 3600) * 1000;
+      const any = call.query.get("any") === "true";
+      const sample = await samples.catch(mapping.name, { any, signal: call.signal, timeoutMs });
       return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
     },
   );

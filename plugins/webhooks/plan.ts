@@ -26,6 +26,8 @@ export interface Plan {
   missing?: readonly string[];
   /** A sender asks whether we are there. */
   challenge?: boolean;
+  /** The mapping was called by its name, and its match does not hold. */
+  unmatched?: boolean;
   rendering?: Rendering;
 }
 
@@ -131,7 +133,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       if (mapping) return planMapping(mapping, request);
       // a sender that is told 404 for what it only sends along switches the webhook off
       const message = "The request does not match what the mapping asks for: nothing was started.";
-      return { source, request, job: emptyJob(200, { status: 200, message, outcome: "skipped" }) };
+      return { source, request, job: emptyJob(200, { status: 200, message, outcome: "skipped" }), unmatched: true };
     },
   };
 }

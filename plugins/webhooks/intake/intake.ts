@@ -127,7 +127,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       if (unreadable) throw unreadable;
       visit.plan = await planner.plan(target, await request.read(), admission);
       job = visit.plan.job;
-      samples.offer(visit.plan.source, visit.plan.request, settings.secrets);
+      const { source, challenge, unmatched } = visit.plan;
+      if (!challenge) samples.offer(source, visit.plan.request, !unmatched, settings.secrets);
     } catch (error) {
       const known = asked ? undefined : await askFirst(visit, key, bucket);
       if (known) return known;

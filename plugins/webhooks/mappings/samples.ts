@@ -11,15 +11,21 @@ const FEED = "webhook samples";
 export interface Samples {
   /** The kept sample of a mapping. */
   of(mapping: string): Promise<Request | undefined>;
-  /** Hands a request to whoever waits for one of this mapping. */
-  offer(mapping: string, request: Request, secrets: readonly string[]): void;
-  /** Keeps the next request of a mapping. Throws `timeout`, or with the signal. */
-  catch(mapping: string, signal: AbortSignal, timeoutMs: number): Promise<Request>;
+  /** Hands a request to whoever waits for one of this mapping; `fits`: it is what the mapping is made for. */
+  offer(mapping: string, request: Request, fits: boolean, secrets: readonly string[]): void;
+  /** Keeps the next request of a mapping that fits, or any. Throws `timeout`, or with the signal. */
+  catch(mapping: string, wanted: { any: boolean; signal: AbortSignal; timeoutMs: number }): Promise<Request>;
   forget(mapping: string): Promise<void>;
 }
 
+interface Offered {
+  mapping: string;
+  sample: Request;
+  fits: boolean;
+}
+
 export function createSamples(ctx: PluginContext): Samples {
-  const waiting = new Map<string, Set<(sample: Request) => void>>();
+  const waiting = new Map<string, Set<(offered: Offered) => void>>();
   const elsewhere = new Set<(found: unknown) => void>();
   ctx.add("feed", {
     name: FEED,
@@ -32,39 +38,36 @@ export function createSamples(ctx: PluginContext): Samples {
 
   return {
     of: async (mapping) => (await kv().get(NAMESPACE, mapping)) as Request | undefined,
-    offer(mapping, request, secrets) {
+    offer(mapping, request, fits, secrets) {
       const waiters = waiting.get(mapping);
       if (!waiters && elsewhere.size === 0) return;
       const { body, headers, query } = request;
-      waiting.delete(mapping);
       const sample: Request = {
         body: JSON.parse(maskText(JSON.stringify(body) ?? "null", secrets)),
         headers: maskFields(headers, secrets),
         query: maskFields(query, secrets),
       };
-      for (const take of waiters ?? []) take(sample);
-      for (const send of elsewhere) send({ mapping, sample });
+      for (const look of waiters ?? []) look({ mapping, sample, fits });
+      for (const send of elsewhere) send({ mapping, sample, fits });
     },
-    async catch(mapping, signal, timeoutMs) {
+    async catch(mapping, { any, signal, timeoutMs }) {
       const waiters = waiting.get(mapping) ?? new Set();
       waiting.set(mapping, waiters);
-      let take = (_: Request): void => {};
-      const undo: (() => void)[] = [() => waiters.delete(take)];
+      const undo: (() => void)[] = [];
       try {
         const sample = await new Promise<Request>((resolve, reject) => {
-          take = resolve;
-          waiters.add(take);
-          const found = ctx.find("cluster")?.watch(FEED, (one) => {
-            const { mapping: of, sample: other } = one as { mapping: string; sample: Request };
-            if (of === mapping) resolve(other);
-          });
-          const timer = setTimeout(
-            () => reject(new PorticoError("timeout", `No request came for the mapping ${mapping}.`)),
-            timeoutMs,
-          );
+          const look = (offered: Offered) => {
+            if (offered.mapping === mapping && (offered.fits || any)) resolve(offered.sample);
+          };
+          waiters.add(look);
+          const found = ctx.find("cluster")?.watch(FEED, (one) => look(one as Offered));
+          const what = any ? `for the mapping ${mapping}` : `that the mapping ${mapping} takes`;
+          const late = () => reject(new PorticoError("timeout", `No request came ${what}.`));
+          const timer = setTimeout(late, timeoutMs);
           const left = () => reject(signal.reason);
           signal.addEventListener("abort", left);
           undo.push(
+            () => waiters.delete(look),
             () => found?.(),
             () => clearTimeout(timer),
             () => signal.removeEventListener("abort", left),

@@ -95,11 +95,12 @@ function page(name, config, kept, left) {
     if (caught) void tryOut();
   }
 
-  async function catchNext() {
-    say(`Waiting for the next request to ${name} …`);
-    showSample(await post(`/webhooks/samples/${encodeURIComponent(name)}`));
+  /** `any`: also one that the match, as it is saved, does not take. */
+  const catchNext = (any) => async () => {
+    say(`Waiting for the next request to ${name}${any ? "" : " that its match takes"} …`);
+    showSample(await post(`/webhooks/samples/${encodeURIComponent(name)}${any ? "?any=true" : ""}`));
     return "Caught";
-  }
+  };
 
   showSample(kept);
   return [
@@ -111,7 +112,10 @@ function page(name, config, kept, left) {
       h("div", { class: "row" }, action("Save", "save-mapping", save, { class: "primary" })),
     ]),
     h("section", {}, [
-      h("div", { class: "title" }, h("h2", {}, "Sample"), action("Catch the next request", "catch", catchNext)),
+      h("div", { class: "title" }, h("h2", {}, "Sample"), [
+        action("Catch the next request", "catch", catchNext(false)),
+        action("Catch any, matching or not", "catch-any", catchNext(true)),
+      ]),
       sample,
     ]),
     h("section", {}, h("div", { class: "title" }, h("h2", {}, "What it becomes")), outcome),
