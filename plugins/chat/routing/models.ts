@@ -98,6 +98,7 @@ export type Listings = ReturnType<typeof createListings>;
 
 /** Rejects where a provider of this process takes too long, and tells it so. */
 async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T> {
+  if (!(work instanceof Object && "then" in work)) return work;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {

@@ -7,6 +7,7 @@ import { type Endpoint, mayUse, usable } from "./access.ts";
 /** All that a client may use. */
 export async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
   const all = await endpoint.models();
+  if (client.kind !== "key") return all;
   const ids = new Set(
     await usable(
       endpoint,
