@@ -229,9 +229,9 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     const isHindered = hindrance(probe, needs) !== undefined;
     if (!isHindered && !needs.hit) return;
     await wait(PATIENCE_MS);
-    // What is out of sight is judged once the action had the time to scroll to it.
-    const again = isHindered ? probe : await look(locator, { ...needs, scroll: true }, timeoutMs);
-    if (again !== undefined && hindrance(again, needs) !== undefined) stop.abort();
+    // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
+    const again = await look(locator, { ...needs, scroll: true }, timeoutMs);
+    if (again === undefined ? isHindered : hindrance(again, needs) !== undefined) stop.abort();
   }
   void watch().catch(() => {});
   try {

@@ -92,6 +92,14 @@ test("what comes soon is waited for", async () => {
   assert.is((await browser.act("click", { ref: await browser.ref("Late") })).status, 200);
 });
 
+test("what stands in the way no more counts no more, though the action still has to wait", async () => {
+  await browser.visit(`${site.url}/moving`);
+  const ref = await browser.ref("Late");
+  await browser.act("evaluate", { fn: "begin()" });
+  const { status, body } = await browser.act("click", { ref });
+  assert.is(status, 200, JSON.stringify(body));
+});
+
 test("a click that navigates answers where it led", async () => {
   await browser.visit(site.url);
   assert.is((await browser.act("click", { ref: await browser.ref("Go two") })).body.url, `${site.url}/two`);

@@ -15,6 +15,9 @@ const PAGES: Record<string, Page> = {
     <button id="late" disabled>Late</button><button style="visibility:hidden" id="ghost">Ghost</button><button onclick="this.remove()">Vanishing</button>
     <iframe srcdoc="<button>Inner</button>"></iframe><button onclick="document.querySelector('iframe').remove()">Drop frame</button>
     <script>setTimeout(()=>late.disabled=false,600)</script>`,
+  "/moving": `<title>Moving</title><button id="late" style="position:relative" disabled>Late</button><script>
+    function begin(){const moves=setInterval(()=>{late.style.left=late.style.left?'':'20px'},16);
+    setTimeout(()=>late.disabled=false,700);setTimeout(()=>clearInterval(moves),2500)}</script>`,
   "/never": () => {},
   "/leaves": `<title>Leaves</title><a href="/never">Away</a><button onclick="document.title='clicked'">Stay</button>`,
   "/deaf": `<title>Deaf</title><button>Beside</button><iframe src="/never"></iframe>`,
