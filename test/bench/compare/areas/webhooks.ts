@@ -1,7 +1,7 @@
 /** Events that come in from outside, each on the disk before it is acknowledged. */
 import { bytesOf, exchange } from "../../chat/chat-load.ts";
 import type { Subject } from "../../harness/built.ts";
-import { load } from "../../harness/load.ts";
+import { type Load, type LoadOptions, load } from "../../harness/load.ts";
 import { percentile } from "../../harness/measure.ts";
 import { startPostgres } from "../../../support/machine/postgres.ts";
 import type { GatewayArea, Reading } from "../area.ts";
@@ -18,11 +18,18 @@ const ROUND_MS = 400;
 
 /** `subject`: a gateway, or a server that takes the same requests. */
 export async function wakes(subject: Subject, connections: number): Promise<Reading> {
-  const request = bytesOf({ ...subject, headers: HEADERS }, "POST", "/hooks/wake", BODY);
-  const { perSecond, micros, times } = await load(subject, { connections, ms: ROUND_MS }, (socket) =>
-    exchange(socket, request),
-  );
+  const { perSecond, micros, times } = await send(subject, { connections, ms: ROUND_MS });
   return { "wakes/s": perSecond, "CPU µs/wake": micros, "p99 ms": percentile(times, 0.99) };
+}
+
+/** `count` of them, whatever time that takes. */
+export async function warmUp(subject: Subject, connections: number, count: number): Promise<void> {
+  await send(subject, { connections, count });
+}
+
+function send(subject: Subject, options: LoadOptions): Promise<Load> {
+  const request = bytesOf({ ...subject, headers: HEADERS }, "POST", "/hooks/wake", BODY);
+  return load(subject, options, (socket) => exchange(socket, request));
 }
 
 /** A server for all: each gateway has a place of its own in it. */
