@@ -29,7 +29,13 @@ export function channelOf(body: TurnBody, settings: AgentSettings): string | und
 /** For `portico status`. */
 export async function modelNotices({ ctx, defaults }: AgentContext): Promise<string[]> {
   const { model, channel } = defaults();
-  if (model !== undefined || (await ctx.use("chat").defaultModel(channel)) !== undefined) return [];
+  if (model !== undefined) return [];
+  try {
+    if ((await ctx.use("chat").defaultModel(channel)) !== undefined) return [];
+  } catch (error) {
+    // It says which channels were asked, and what to do.
+    return [(error as Error).message];
+  }
   return [
     `No model is set and no channel is configured: turns, webhooks and cron jobs ask ${OFFLINE_MODEL}, which says back what it hears.`,
   ];

@@ -95,6 +95,8 @@ test("channels that cannot say their models fail the turn: echo never stands in 
   assert.is(response.status, 502);
   const { error } = (await response.json()) as { error: { message: string } };
   assert.match(error.message, /main.*agents\.defaults\.model/);
+  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>("GET", "/kernel/status");
+  assert.match(notices.find(({ from }) => from === "agent")?.text ?? "", /^No model is set.*main/);
   await g.stop();
 });
 
