@@ -57,7 +57,7 @@ const schema = Type.Object({
   emoji: text("a text"),
 });
 export type HookMeta = Static<typeof schema>;
-const fields: Readonly<Record<string, TSchema>> = schema.properties;
+export const fields: Readonly<Record<string, TSchema>> = schema.properties;
 
 /** Some ten times what a hook has to say of itself. */
 const MOST_CHARS = 10_000;

@@ -1,0 +1,38 @@
+/** The tables of the READMEs are what the code declares. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { fields } from "../kernel/extensions/hooks/front-matter.ts";
+import { packageDir } from "./support/gateway.ts";
+import { porticoHere } from "./support/portico.ts";
+import { test } from "./support/suite.ts";
+import { temporaryDir } from "./support/temporary.ts";
+
+test("the README's table of events is what `portico hooks events --markdown` prints", async () => {
+  const readme = readFileSync(join(packageDir, "README.md"), "utf8");
+  const [, table = ""] = /<!-- events -->\n+([\s\S]*?)\n+<!-- \/events -->/.exec(readme) ?? [];
+  const words = ["hooks", "events", "--markdown", "--url", "http://127.0.0.1:9"];
+  const { stdout } = await porticoHere(temporaryDir("portico-readme-"), words);
+  assert.is(table.trim(), stdout.trim(), "put the output of `portico hooks events --markdown` between the two marks");
+});
+
+test("the page on hooks names every key of HOOK.md and every member of event and ctx", () => {
+  const page = readFileSync(join(packageDir, "kernel/hooks/README.md"), "utf8");
+  /** The words in the first column of the table that has this head. */
+  const named = (head: string) => {
+    const [, rows = ""] = new RegExp(`^\\| ${head} .*\\n\\| -.*\\n((?:\\|.*\\n)+)`, "m").exec(page) ?? [];
+    const cells = rows.split("\n").map((row) => row.split("|")[1] ?? "");
+    return cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, word]) => word)).sort();
+  };
+  const members = (file: string, type: string) => {
+    const source = readFileSync(join(packageDir, file), "utf8");
+    const [, body = ""] = new RegExp(`interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)\\n *\\}\\n`).exec(source) ?? [];
+    return Array.from(body.matchAll(/^ *(?:readonly )?(\w+)[:(<]/gm), ([, member]) => member);
+  };
+  const added = [members("plugins/chat/kit/types.ts", "HookContext"), members("plugins/store/index.ts", "HookContext")];
+  assert.equal(named("key"), Object.keys(fields).sort());
+  assert.equal(named("`event`"), members("kernel/contract/events.ts", "BusEvent").sort());
+  assert.equal(named("`ctx`"), [...members("kernel/contract/hooks.ts", "HookContext"), ...added.flat()].sort());
+});
+
+test.run();
