@@ -51,7 +51,8 @@ export interface DriverDeps {
   env: NodeJS.ProcessEnv;
 }
 
-const PORT_TRIES = 5;
+/** Of as many browsers that start at once each still finds a port: every other one may be faster once. */
+const PORT_TRIES = 25;
 
 /** Without a display a browser with windows cannot start. */
 export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>

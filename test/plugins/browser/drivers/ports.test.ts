@@ -67,9 +67,9 @@ const openDebugging: OpenDebuggingServer = async (port) => {
   return { port, serve() {}, close: () => new Promise((resolve) => server.close(() => resolve())) };
 };
 
-test("a profile's browser goes on to the next port", async () => {
+test("a profile's browser goes on to the next port, however many others start at once", async () => {
   const [first, second] = [await hold(), await freePort()];
-  const given = [first, second];
+  const given = [...Array(20).fill(first), second];
   const silent = (): void => {};
   const deps = {
     config: () => headlessBrowser,
