@@ -1,4 +1,5 @@
 /** The workspace's files that the model is told. */
+import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { BootstrapFile } from "portico/agent";
@@ -20,6 +21,8 @@ export function bootstrapFiles(workspace: string): Promise<BootstrapFile[]> {
 
 /** The beginning of a text file; `undefined` where there is none. */
 export async function readText(path: string): Promise<string | undefined> {
+  // mostly it is not there: to open it would wake another thread for that, five times a turn
+  if (!existsSync(path)) return undefined;
   try {
     const file = await open(path, "r");
     try {
