@@ -97,11 +97,7 @@ function normalOrigin(origin: string): string {
 
 /** Headers for a response that a page of an allowed origin may read. */
 export function corsHeaders(origin: string): Record<string, string> {
-  return {
-    "access-control-allow-origin": origin,
-    "access-control-expose-headers": "*",
-    vary: "Origin",
-  };
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": "*", vary: "Origin" };
 }
 
 /** True for the request by which a browser asks whether the real one may be sent. It carries no credentials. */

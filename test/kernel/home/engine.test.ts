@@ -7,7 +7,7 @@ import { suite } from "../../support/suite.ts";
 
 const test = suite("engine");
 
-test("a start is no work, however long it lasts; what goes on after that is", async () => {
+test("a start is no work, however long it lasts; less than that is, once it is over", async () => {
   const words = program(`${import.meta.dirname}/engine.program.ts`);
   const { stdout } = await promisify(execFile)(process.execPath, words);
   assert.is(stdout, "held\nat work\n");
