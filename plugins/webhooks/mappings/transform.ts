@@ -43,16 +43,17 @@ export function createTransforms(ctx: PluginContext): Transforms {
 
   async function load(file: string, before: Loaded | undefined): Promise<Loaded> {
     let inputs = before?.inputs ?? [];
+    const began = Date.now();
     try {
       const entry = confined(join(ctx.paths.home, "transforms"), file);
       if (inputs.length === 0) inputs = [entry];
       const module = await ctx.load(entry, BLOCKING_MS);
       const run = module.exports["default"] ?? module.exports["transform"];
       if (typeof run !== "function") throw new Error("it has no default export that is a function");
-      return { run: run as Transform, inputs: module.inputs, stamp: stampOf(module.inputs) };
+      return { run: run as Transform, inputs: module.inputs, stamp: stampOf(module.inputs, began) };
     } catch (error) {
       ctx.log.error({ err: error, transform: file }, "a transform does not load");
-      return { run: before?.run, error, inputs, stamp: stampOf(inputs) };
+      return { run: before?.run, error, inputs, stamp: stampOf(inputs, began) };
     }
   }
 
@@ -88,13 +89,18 @@ function confined(root: string, file: string): string {
   return real;
 }
 
-/** Changes when a file does. Without files it never fits, so that a file that was missing is looked for again. */
-function stampOf(inputs: readonly string[]): string {
-  if (inputs.length === 0) return String(Math.random());
-  return inputs
-    .map((path) => {
-      const found = statSync(path, { throwIfNoEntry: false });
-      return found ? `${found.mtimeMs}:${found.size}` : "gone";
-    })
-    .join();
+/** A file's time may be told by a clock that ticks as seldom as this. */
+const COARSE_MS = 20;
+
+/**
+ * Changes when a file does. Without files it never fits, so that a file that was missing is looked for again; and neither
+ * does one of files that were saved after `readFrom`: what was read may be older.
+ */
+function stampOf(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY): string {
+  const files = inputs.map((path) => statSync(path, { throwIfNoEntry: false }));
+  const now = Date.now();
+  // One that says it is of the future was not saved just now.
+  const isFresh = (at = 0) => at > readFrom - COARSE_MS && at <= now;
+  if (files.length === 0 || files.some((file) => isFresh(file?.mtimeMs))) return String(Math.random());
+  return files.map((file) => (file ? `${file.mtimeMs}:${file.size}` : "gone")).join();
 }

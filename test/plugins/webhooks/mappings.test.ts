@@ -217,6 +217,19 @@ test("a saved transform is taken at the next delivery; a broken one leaves the l
   assert.is(fenced(await promptOf("/hooks/shaped", { a: "g" })), "Shaped g#");
 });
 
+test("a transform that is saved while it is being loaded is taken at the next delivery", async () => {
+  const file = join(home, "transforms", "shape.ts");
+  const saved = "export default ({ body }: any) => ({ a: body.a + ' saved' });";
+  // Its evaluation stands for somebody who saves at that moment.
+  gateway.write(
+    "transforms/shape.ts",
+    `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(saved)});
+     export default ({ body }: any) => ({ a: body.a + " loaded" });`,
+  );
+  assert.is(fenced(await promptOf("/hooks/shaped", { a: "h" })), "Shaped h loaded");
+  assert.is(fenced(await promptOf("/hooks/shaped", { a: "i" })), "Shaped i saved");
+});
+
 test("a burst with one key becomes one turn, in which every delivery stands", async () => {
   const answers = [];
   for (let n = 1; n <= 5; n++) answers.push(await gateway.send("/hooks/burst", { id: "a", n }));
