@@ -1,6 +1,6 @@
 /** Signals of a process that serves: the first stops it in order, a later one at once. */
 
-const ECHO_MS = 1000;
+const ECHO_MS = 100;
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 interface Serving {
@@ -12,22 +12,24 @@ interface Serving {
 }
 
 /**
- * Resolves with the exit code. npm and shells pass one Ctrl-C on a second time: what comes within a second of the first is
- * the same.
+ * Resolves with the exit code. npm, shells and `timeout` pass one signal on a second time: what comes within a tenth of a
+ * second of the first, or was waiting beside it while this process was busy, is the same.
  */
 export function handleSignals(serving: () => Serving | undefined): Promise<number> {
   return new Promise((resolve) => {
-    let stoppingSince: number | undefined;
+    let isStopping = false;
+    let isEchoOver = false;
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        const now = performance.now();
         const one = serving();
-        if (stoppingSince !== undefined) {
-          if (now - stoppingSince <= ECHO_MS) return;
+        if (isStopping) {
+          if (!isEchoOver) return;
           one?.cut?.();
           process.exit(exitCodes[signal]);
         }
-        stoppingSince = now;
+        isStopping = true;
+        // after the signals that wait already: they are handled before any "immediate"
+        setTimeout(() => setImmediate(() => (isEchoOver = true)), ECHO_MS).unref();
         if (!one) process.exit(0); // it has not begun to serve: there is nothing to wait for
         one.stop(signal).then(
           (code) => resolve(typeof code === "number" ? code : 0),
