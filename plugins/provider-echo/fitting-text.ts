@@ -3,15 +3,16 @@
  * only where they are small: others are not evaluated.
  */
 import { RE2JS } from "re2js";
+import { patternText } from "./pattern-text.ts";
 
 /** Instructions of all patterns of one schema together. */
 const MAX_SIZE = 1000;
-const LENGTHS = [...Array.from({ length: 12 }, (_, i) => i + 1), 16, 20, 24, 26, 32, 36, 40];
-const SHAPES = ["a-a", "a_a", "a.a", "a/a", "a0", "A0", "Aa", "+10000000000", "00:00", "#000000", "0.0.0"];
 
 export interface FittingTexts {
-  /** The text where the pattern fits it, else the shortest run of one character, or a common shape, that fits. */
-  fitting(pattern: string, text: string, shapes: readonly string[]): string;
+  /** Whether the pattern fits the text; undefined where that is not known. */
+  fits(pattern: string, text: string): boolean | undefined;
+  /** A text of at least that length that the pattern fits, made from the pattern. `pick` asks for another one. */
+  made(pattern: string, least: number, pick: number): string;
 }
 
 export function createFittingTexts(): FittingTexts {
@@ -28,14 +29,11 @@ export function createFittingTexts(): FittingTexts {
   }
 
   return {
-    fitting(pattern, text, shapes) {
-      const expression = compiled(pattern);
-      const fits = (one: string) => expression?.matcher(one).find() ?? true;
-      if (fits(text)) return text;
-      for (const length of LENGTHS) {
-        for (const char of "a0A-_ ") if (fits(char.repeat(length))) return char.repeat(length);
-      }
-      return [...shapes, ...SHAPES].find(fits) ?? text;
+    fits: (pattern, text) => compiled(pattern)?.matcher(text).find(),
+    made: (pattern, least, pick) => {
+      const text = patternText(pattern, { least, pick }) ?? "";
+      const end = /(^|[^\\])(\\\\)*\$$/.test(pattern);
+      return end ? text : text.padEnd(least, text.at(-1) ?? "a");
     },
   };
 }

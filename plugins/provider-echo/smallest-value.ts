@@ -1,33 +1,26 @@
 /** The smallest value that a JSON Schema accepts. */
 import { refused } from "portico/chat";
-import { createFittingTexts, type FittingTexts } from "./fitting-text.ts";
-
-type Schema = Record<string, unknown>;
+import { fits, schemasOf } from "./fits.ts";
+import { createFittingTexts } from "./fitting-text.ts";
+import { both, flat, isSchema, listOf, numberOf, type Schema, type Walk, type Work, without } from "./schema.ts";
 
 const MAX_DEPTH = 32;
 /** How much may be looked at and made, in members and characters: schemas come from callers. */
 const MAX_WORK = 500_000;
-
-/** One walk through a schema. */
-interface Walk {
-  root: unknown;
-  texts: FittingTexts;
-  depth: number;
-  work: Work;
-}
-
-interface Work {
-  /** Throws 400 once too much was asked for. */
-  take(amount: number): void;
-}
+/** Values that are tried for one schema before the first one has to do. */
+const MAX_TRIED = 40;
+/** Values that are thrown away in one walk: behind it, the first one does. */
+const MAX_WASTED = 500;
 
 /**
- * Only required properties, empty strings and lists, the number nearest to 0; the first of an `enum` or of alternatives.
- * Local `$ref`s are followed. A `pattern` that no simple text fits is the one thing that may not be met. Throws 400 with
- * `param` where the value would be large.
+ * Only required properties, empty strings and lists, the number nearest to 0; the first of an `enum` or of alternatives
+ * that fits. Local `$ref`s are followed. What no such value fits (schemas that contradict themselves, patterns with looks
+ * ahead) gets one that comes near. Throws 400 with `param` where the value would be large.
  */
 export function smallest(schema: unknown, param = "schema"): unknown {
-  return accepted(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, work: workFor(param) });
+  const work = workFor(param);
+  const spent = { checks: 0, wasted: 0 };
+  return found(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, work, spent });
 }
 
 function workFor(param: string): Work {
@@ -40,97 +33,173 @@ function workFor(param: string): Work {
   };
 }
 
-/** `fallback` is the type where the schema names none. */
-function accepted(schema: unknown, fallback: string, walk: Walk): unknown {
-  const { root, work } = walk;
-  if (!isSchema(schema) || walk.depth > MAX_DEPTH) return fallback === "object" ? {} : null;
-  work.take(1 + Object.keys(schema).length);
-  const again: Again = (sub, type = fallback) => accepted(sub, type, { ...walk, depth: walk.depth + 1 });
-  if ("const" in schema) return given(schema["const"], work);
-  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return given(schema["enum"][0], work);
-  if (typeof schema["$ref"] === "string") return again(follow(root, schema["$ref"], work));
-  if (Array.isArray(schema["allOf"])) return again(merge(schema, schema["allOf"], root, work));
-  for (const key of ["anyOf", "oneOf"]) {
-    const options = schema[key];
-    if (Array.isArray(options) && options.length > 0)
-      return again({ ...without(schema, key), ...(isSchema(options[0]) ? options[0] : {}) });
-  }
-  switch (typeOf(schema) ?? fallback) {
-    case "object":
-      return smallestObject(schema, again, work);
-    case "array":
-      return smallestArray(schema, again, work);
-    case "string":
-      return smallestString(schema, walk);
-    case "number":
-    case "integer":
-      return smallestNumber(schema, typeOf(schema) === "integer");
-    case "boolean":
-      return false;
-    default:
-      return null;
-  }
+/** The first value that fits; else the first one. `fallback` is the type where the schema names none. */
+function found(schema: unknown, fallback: string, search: Walk): unknown {
+  const [first] = distinct(schema, fallback, 1, search);
+  return first;
 }
 
-type Again = (sub: unknown, type?: string) => unknown;
+/** So many values that fit and differ, where there are as many. */
+function distinct(schema: unknown, fallback: string, count: number, search: Walk): unknown[] {
+  const fitting = new Map<string, unknown>();
+  let first: unknown;
+  let tried = 0;
+  for (const value of values(schema, fallback, search)) {
+    if (tried++ === 0) first = value;
+    if (fits(schema, value, { ...search, depth: 0 })) fitting.set(JSON.stringify(value), value);
+    else search.spent.wasted++;
+    if (fitting.size >= count || tried >= MAX_TRIED + count || search.spent.wasted > MAX_WASTED) break;
+  }
+  if (fitting.size === 0) return [first ?? null];
+  return [...fitting.values()];
+}
+
+/** What a schema may accept, the smallest first. */
+function* values(schema: unknown, fallback: string, search: Walk): Generator<unknown> {
+  const { work } = search;
+  if (!isSchema(schema) || search.depth > MAX_DEPTH) return yield fallback === "object" ? {} : null;
+  work.take(1 + Object.keys(schema).length);
+  const deeper: Walk = { ...search, depth: search.depth + 1 };
+  if ("const" in schema) return yield given(schema["const"], work);
+  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) {
+    for (const one of schema["enum"]) yield given(one, work);
+    return;
+  }
+  if (typeof schema["$ref"] === "string" || Array.isArray(schema["allOf"]))
+    return yield* values(flat(schema, search), fallback, deeper);
+  for (const key of ["anyOf", "oneOf"]) {
+    const options = listOf(schema[key]);
+    if (options.length === 0) continue;
+    const rest = without(schema, key);
+    for (const option of options) {
+      const chosen = isSchema(option) ? both(rest, flat(option, search), work) : rest;
+      if (option !== false) yield* take(8, values(chosen, fallback, deeper));
+    }
+    return;
+  }
+  const { if: condition, then, else: otherwise, ...rest } = schema;
+  if (condition !== undefined) {
+    for (const parts of [[], [condition, then], [otherwise]]) {
+      const chosen = parts.filter(isSchema).reduce((all, part) => both(all, flat(part, search), work), rest);
+      yield* take(8, values(chosen, fallback, deeper));
+    }
+    return;
+  }
+  for (const type of typesOf(schema) ?? [fallback]) yield* take(MAX_TRIED, valuesOf(type, schema, deeper));
+}
+
+/** Some lists of values have no end, and the next alternative is to have its turn. */
+function* take(count: number, all: Generator<unknown>): Generator<unknown> {
+  let left = count;
+  for (const one of all) {
+    yield one;
+    if (--left === 0) return;
+  }
+}
 
 /** A value of the schema's own: it may stand there once, and be referred to often. */
 function given(value: unknown, work: Work): unknown {
-  work.take(JSON.stringify(value).length);
+  work.take(JSON.stringify(value)?.length ?? 0);
   return value;
 }
 
-function typeOf(schema: Schema): string | undefined {
-  const type = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
-  if (typeof type === "string") return type;
-  if ("properties" in schema || "required" in schema) return "object";
-  if ("items" in schema || "prefixItems" in schema) return "array";
-  if ("minLength" in schema || "pattern" in schema || "format" in schema) return "string";
-  if ("minimum" in schema || "maximum" in schema || "multipleOf" in schema) return "number";
+function typesOf(schema: Schema): unknown[] | undefined {
+  if (schema["type"] !== undefined) return [schema["type"]].flat();
+  const has = (...keys: string[]) => keys.some((key) => key in schema);
+  if (has("properties", "required")) return ["object"];
+  if (has("items", "prefixItems")) return ["array"];
+  if (has("minLength", "pattern", "format")) return ["string"];
+  if (has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")) return ["number"];
   return undefined;
 }
 
-function smallestObject(schema: Schema, again: Again, work: Work): Record<string, unknown> {
-  const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
-  const names = Array.isArray(schema["required"])
-    ? schema["required"].filter((name): name is string => typeof name === "string")
-    : [];
-  const wanted = new Set(names);
-  const least = numberOf(schema["minProperties"]) ?? 0;
-  work.take(Math.max(least, wanted.size));
-  if (wanted.size < least) {
-    const declared = Object.keys(properties);
-    work.take(declared.length);
-    for (const name of declared) {
-      if (wanted.size >= least) break;
-      wanted.add(name);
-    }
+function* valuesOf(type: unknown, schema: Schema, search: Walk): Generator<unknown> {
+  switch (type) {
+    case "object":
+      return yield* objects(schema, search);
+    case "array":
+      return yield smallestArray(schema, search);
+    case "string":
+      return yield* strings(schema, search);
+    case "number":
+    case "integer":
+      return yield* numbers(schema, type === "integer");
+    case "boolean":
+      return yield* [false, true];
+    default:
+      return yield null;
   }
-  for (let i = 0; wanted.size < least; i++) wanted.add(`property${i}`);
-  return Object.fromEntries(
-    [...wanted].map((name) => {
-      work.take(name.length);
-      return [
-        name,
-        again(Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"], "string"),
-      ];
-    }),
-  );
 }
 
-function smallestArray(schema: Schema, again: Again, work: Work): unknown[] {
-  const prefix = Array.isArray(schema["prefixItems"])
-    ? schema["prefixItems"]
-    : Array.isArray(schema["items"])
-      ? schema["items"]
-      : [];
-  const least = numberOf(schema["minItems"]) ?? 0;
-  work.take(least);
-  const items = Array.from({ length: least }, (_, i) => again(prefix[i] ?? schema["items"], "null"));
-  if (schema["uniqueItems"] !== true) return items;
-  return items.map((item, i) =>
-    typeof item === "number" ? item + i : typeof item === "string" && i > 0 ? `${item}${i}` : item,
-  );
+function* objects(schema: Schema, search: Walk): Generator<unknown> {
+  const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
+  const names = namesFor(schema, properties, search);
+  const some = (name: string, count: number) => {
+    search.work.take(name.length);
+    return distinct(allOf(schemasOf(schema, name, search)), "string", count, search);
+  };
+  const smallest = Object.fromEntries(names.map((name) => [name, some(name, 1)[0]]));
+  yield smallest;
+  // others of the same shape, for lists of different items and for what must not be
+  for (const name of names) for (const other of some(name, 8).slice(1)) yield { ...smallest, [name]: other };
+  for (const name of Object.keys(properties))
+    if (!Object.hasOwn(smallest, name)) yield { ...smallest, [name]: some(name, 1)[0] };
+}
+
+function allOf(schemas: unknown[]): unknown {
+  return schemas.length === 1 ? schemas[0] : { allOf: schemas };
+}
+
+function namesFor(schema: Schema, properties: Schema, search: Walk): string[] {
+  const { work } = search;
+  const wanted = new Set<string>();
+  const dependent = isSchema(schema["dependentRequired"]) ? schema["dependentRequired"] : {};
+  const want = (names: unknown) => {
+    for (const name of listOf(names)) {
+      if (typeof name !== "string" || wanted.has(name)) continue;
+      work.take(1);
+      wanted.add(name);
+      if (Object.hasOwn(dependent, name)) want(dependent[name]);
+    }
+  };
+  want(schema["required"]);
+  const least = numberOf(schema["minProperties"]) ?? 0;
+  if (wanted.size >= least) return [...wanted];
+  const declared = Object.keys(properties);
+  work.take(least + declared.length);
+  for (const name of declared) if (wanted.size < least) want([name]);
+  if (isSchema(schema["propertyNames"]) && wanted.size < least)
+    want(distinct(schema["propertyNames"], "string", least, search).slice(0, least - wanted.size));
+  for (const pattern of Object.keys(isSchema(schema["patternProperties"]) ? schema["patternProperties"]! : {}))
+    for (let i = 0; i < 8 && wanted.size < least; i++) want([search.texts.made(pattern, i, i)]);
+  for (let i = 0; wanted.size < least; i++) wanted.add(`property${i}`);
+  return [...wanted];
+}
+
+function smallestArray(schema: Schema, search: Walk): unknown[] {
+  const tuple = listOf(schema["prefixItems"] ?? schema["items"]);
+  const rest = Array.isArray(schema["items"]) ? schema["additionalItems"] : schema["items"];
+  const contained = schema["contains"] === undefined ? 0 : (numberOf(schema["minContains"]) ?? 1);
+  const least = Math.max(numberOf(schema["minItems"]) ?? 0, contained);
+  search.work.take(least);
+  const items = Array.from({ length: least }, (_, i) => {
+    const own = i < tuple.length ? tuple[i] : rest;
+    return i < contained ? allOf([schema["contains"], own].filter((one) => one !== undefined)) : own;
+  });
+  if (schema["uniqueItems"] !== true) return items.map((item) => found(item, "null", search));
+  const others = distinct(rest, "null", least, search).values();
+  const used = new Set<string>();
+  const isFree = (one: unknown) => !used.has(JSON.stringify(one));
+  return items.map((item) => {
+    const choice = item === rest ? others : distinct(item, "null", 8, search);
+    let chosen: unknown = null;
+    for (const one of choice) {
+      chosen = one;
+      if (isFree(one)) break;
+    }
+    used.add(JSON.stringify(chosen));
+    return chosen;
+  });
 }
 
 const FORMATS: Record<string, string> = {
@@ -139,98 +208,58 @@ const FORMATS: Record<string, string> = {
   time: "00:00:00Z",
   duration: "P0D",
   email: "a@b.co",
+  "idn-email": "a@b.co",
   hostname: "a",
   ipv4: "0.0.0.0",
   ipv6: "::",
   uri: "a:b",
+  iri: "a:b",
   url: "http://a",
-  "uri-reference": "",
   uuid: "00000000-0000-0000-0000-000000000000",
-  regex: "",
+  "relative-json-pointer": "0",
 };
 
-function smallestString(schema: Schema, { texts, work }: Walk): string {
+function* strings(schema: Schema, { texts, work }: Walk): Generator<string> {
   const least = numberOf(schema["minLength"]) ?? 0;
   work.take(least);
   const { format, pattern } = schema;
-  let text = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format]! : "";
-  if (typeof pattern === "string") text = texts.fitting(pattern, text, Object.values(FORMATS));
-  return text.padEnd(least, text === "" ? "a" : text.at(-1));
-}
-
-function smallestNumber(schema: Schema, integer: boolean): number {
-  const step = numberOf(schema["multipleOf"]) ?? (integer ? 1 : 0);
-  const above = numberOf(schema["exclusiveMinimum"]);
-  const below = numberOf(schema["exclusiveMaximum"]);
-  const low = Math.max(numberOf(schema["minimum"]) ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY);
-  const high = Math.min(numberOf(schema["maximum"]) ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY);
-  const fits = (n: number) => n >= low && n <= high && n !== above && n !== below;
-  if (fits(0)) return 0;
-  const start = low > 0 || (low === 0 && above === 0) ? low : high;
-  const away = start === low ? 1 : -1;
-  if (step > 0) {
-    const nearest = (away > 0 ? Math.ceil(start / step) : Math.floor(start / step)) * step;
-    return fits(nearest) ? nearest : nearest + away * step;
+  const formatted = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format]! : undefined;
+  if (formatted !== undefined) yield longer(formatted, least, String(format));
+  if (typeof pattern === "string") {
+    const made = texts.made(pattern, least, 0);
+    // what looks like a date is better one
+    yield* Object.values(FORMATS).filter((one) => one.length === made.length && texts.fits(pattern, one));
+    for (let pick = 0; pick < 10; pick++) yield texts.made(pattern, least, pick);
+    for (let more = 1; more <= 10; more++) yield texts.made(pattern, least + more, 0);
+    yield* Object.values(FORMATS);
   }
-  if (fits(start)) return start;
-  return Number.isFinite(low) && Number.isFinite(high) ? (low + high) / 2 : start + away;
+  const text = longer(formatted ?? "", least, String(format));
+  yield text;
+  for (const char of "abcdefghijklmnopqrstuvwxyz") yield text === "" ? char : text.slice(0, -1) + char;
+  for (let i = 0; i < least + MAX_TRIED; i++) yield `${text}${i}`;
 }
 
-function merge(schema: Schema, parts: unknown[], root: unknown, work: Work): Schema {
-  const merged: Schema = without(schema, "allOf");
-  const properties: Schema = { ...(isSchema(schema["properties"]) ? schema["properties"] : {}) };
-  const required: unknown[] = Array.isArray(schema["required"]) ? [...schema["required"]] : [];
-  for (const part of parts) {
-    const one = isSchema(part) && typeof part["$ref"] === "string" ? follow(root, part["$ref"], work) : part;
-    if (!isSchema(one)) continue;
-    const { properties: more, required: names, ...rest } = one;
-    work.take(1 + Object.keys(rest).length);
-    Object.assign(merged, rest);
-    if (isSchema(more)) {
-      work.take(Object.keys(more).length);
-      Object.assign(properties, more);
-    }
-    if (Array.isArray(names)) {
-      work.take(names.length);
-      for (const name of names) required.push(name);
-    }
+/** Where it may grow without losing its format. */
+function longer(text: string, least: number, format: string): string {
+  if (text.length >= least) return text;
+  // a part of a second, which has one digit at least
+  if (text.endsWith("00Z")) return `${`${text.slice(0, -1)}.0`.padEnd(least - 1, "0")}Z`;
+  if (format.endsWith("email")) return text.padStart(least, "a");
+  return text.padEnd(least, text.at(-1) ?? "a");
+}
+
+function* numbers(schema: Schema, isInteger: boolean): Generator<number> {
+  const bound = (...keys: string[]) => keys.map((key) => numberOf(schema[key])).filter((one) => one !== undefined);
+  const low = Math.max(Number.NEGATIVE_INFINITY, ...bound("minimum", "exclusiveMinimum"));
+  const high = Math.min(Number.POSITIVE_INFINITY, ...bound("maximum", "exclusiveMaximum"));
+  const nearest = Math.max(low, Math.min(high, 0)) + 0;
+  const step = numberOf(schema["multipleOf"]) ?? (isInteger ? 1 : 0);
+  if (!(step > 0)) {
+    yield nearest;
+    yield Number.isFinite(low) && Number.isFinite(high) ? (low + high) / 2 : nearest + 0.5;
   }
-  if (Object.keys(properties).length > 0) merged["properties"] = properties;
-  if (required.length > 0) merged["required"] = required;
-  return merged;
-}
-
-/** A `$ref` within the same schema: `#`, `#/$defs/x`. */
-function follow(root: unknown, ref: string, work: Work): unknown {
-  work.take(ref.length);
-  if (!ref.startsWith("#")) return {};
-  return ref
-    .slice(1)
-    .split("/")
-    .filter((step) => step !== "")
-    .reduce<unknown>((at, step) => {
-      const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
-      return isSchema(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-    }, root);
-}
-
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
-}
-
-function without(schema: Schema, key: string): Schema {
-  const { [key]: _, ...rest } = schema;
-  return rest;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const size = step > 0 ? step : 1;
+  const start = step > 0 ? (nearest > 0 ? Math.ceil(nearest / size) : Math.floor(nearest / size)) * size : nearest;
+  // to both sides: where one is closed, nothing of it fits
+  for (let i = 0; ; i++) for (const value of i === 0 ? [start] : [start + i * size, start - i * size]) yield value + 0;
 }
