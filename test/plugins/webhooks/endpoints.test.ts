@@ -28,7 +28,8 @@ function raw(text: string): Promise<string> {
     socket.on("data", (chunk) => (answer += chunk));
     socket.on("close", () => resolve(answer));
     socket.on("error", reject);
-    socket.end(text.replace("HOST", `Host: 127.0.0.1:${gateway.port}\r\nConnection: close`));
+    // Not ended here: a server may leave a client without a response that has left itself.
+    socket.write(text.replace("HOST", `Host: 127.0.0.1:${gateway.port}\r\nConnection: close`));
   });
 }
 
