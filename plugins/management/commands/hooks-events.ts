@@ -41,7 +41,8 @@ interface EventView {
 }
 
 function viewOf(name: string, { mode, description, changes = [], effects, sample }: EventOutline): EventView {
-  const fields = Object.keys((sample ?? {}) as object);
+  // As a gateway tells it: in JSON.
+  const fields = Object.entries(sample ?? {}).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   const ends = effects ?? (mode === "answer" ? ["reply", "block"] : []);
   return { name, mode, description, fields, changes: [...changes], effects: [...ends], sample };
 }
