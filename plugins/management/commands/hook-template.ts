@@ -1,5 +1,5 @@
 /** The files that `portico hooks new` writes. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EventOutline } from "portico";
 import { writeDirectory } from "./write-directory.ts";
@@ -22,8 +22,15 @@ export function writeHook(root: string, editorConfig: string, hook: NewHook): st
   const dir = join(root, hook.name);
   writeDirectory(dir, hookFiles(hook));
   const config = join(root, "tsconfig.json");
-  if (!existsSync(config)) writeFileSync(config, editorConfig, { mode: 0o600 });
+  if (!existsSync(config) || isStale(config, editorConfig)) writeFileSync(config, editorConfig, { mode: 0o600 });
   return dir;
+}
+
+/** Written by an installation that lay elsewhere: an editor would find no types there. Whatever else differs is somebody's own. */
+function isStale(file: string, editorConfig: string): boolean {
+  const withoutPlaces = (text: string) => text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');
+  const there = readFileSync(file, "utf8");
+  return there !== editorConfig && withoutPlaces(there) === withoutPlaces(editorConfig);
 }
 
 function descriptorText({ name, events, description }: NewHook): string {

@@ -171,6 +171,19 @@ test("what is written is valid, private, and never written over", () => {
   assert.throws(() => writeHook(join(root, "hooks"), editorConfig(packageDir), hook), /there already/);
 });
 
+test("what an editor needs follows an installation that has moved, and is left as somebody changed it", () => {
+  const root = temporaryDir("portico-scaffold-");
+  const write = (name: string, from: string) => {
+    writeHook(root, editorConfig(from), { name, events: [{ name: "message:received" }] });
+    return readFileSync(join(root, "tsconfig.json"), "utf8");
+  };
+  assert.match(write("one", "/opt/old/portico"), /old\/portico\/\.build/);
+  assert.is(write("two", packageDir), editorConfig(packageDir));
+  const own = editorConfig("/opt/old/portico").replace('"strict": true', '"strict": false');
+  writeFileSync(join(root, "tsconfig.json"), own);
+  assert.is(write("three", packageDir), own);
+});
+
 test("what cannot be written whole is not there at all: a gateway that watches never reads a part of it", () => {
   const root = temporaryDir("portico-scaffold-");
   const dir = join(root, "half");
