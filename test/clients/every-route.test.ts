@@ -1,10 +1,11 @@
-/** Clients in three languages against every route: the openai package for Node, Python, and curl. */
+/** Clients in three languages against every route: the openai and Anthropic packages for Node, Python, and curl. */
 import { execFile } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeFileSync } from "node:fs";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI, { toFile } from "openai";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -92,11 +93,21 @@ test("Node: the openai package", async () => {
   assert.is((await client.moderations.create({ model, input: "x" })).results[0]?.flagged, true);
 });
 
-test("Python: the standard library, and the packages openai and cohere where they are installed", async () => {
+test("Node: the @anthropic-ai/sdk package", async () => {
+  const client = new Anthropic({ baseURL: gateway.url, apiKey: gateway.token, maxRetries: 0 });
+  const ask = { model: "main/m", max_tokens: 9, messages: [{ role: "user" as const, content: "Hi" }] };
+  const { content } = await client.messages.create(ask);
+  assert.equal(content, [{ type: "text", text: "Hello" }]);
+  assert.is(await client.messages.stream(ask).finalText(), "Hello");
+  const counted = await client.messages.countTokens({ model: ask.model, messages: ask.messages });
+  assert.ok(counted.input_tokens > 0);
+});
+
+test("Python: the standard library, and the packages openai, anthropic and cohere where they are installed", async () => {
   const python = process.env.PORTICO_TEST_PYTHON ?? "python3";
   const script = join(import.meta.dirname, "every_route.py");
   const { stdout } = await run(python, [script, gateway.url, gateway.token]);
-  assert.match(stdout, process.env.PORTICO_TEST_PYTHON === undefined ? /^urllib/ : /^urllib openai cohere/);
+  assert.match(stdout, process.env.PORTICO_TEST_PYTHON === undefined ? /^urllib/ : /^urllib openai anthropic cohere/);
 });
 
 test("a base address without its /v1, or with two, is told", async () => {

@@ -1,6 +1,6 @@
-"""Every route, as a program in Python would call it: with the packages `openai` and `cohere` where they are installed
-(PORTICO_TEST_PYTHON names an interpreter that has them), else with the standard library. Prints which of the two, and
-fails with what is wrong."""
+"""Every route, as a program in Python would call it: with the standard library, and with the packages `openai`,
+`anthropic` and `cohere` where they are installed (PORTICO_TEST_PYTHON names an interpreter that has them). Prints which
+were used, and fails with what is wrong."""
 import io, json, sys, urllib.request
 
 url, key = sys.argv[1], sys.argv[2]
@@ -49,6 +49,21 @@ def with_cohere(cohere):
         check("rerank", [(one.index, one.relevance_score) for one in ranked.results], [(1, 0.9)])
 
 
+def with_anthropic(anthropic):
+    client = anthropic.Anthropic(base_url=url, api_key=key, max_retries=0)
+    ask = {"model": "main/m", "max_tokens": 9, "messages": MESSAGES}
+    check("messages", client.messages.create(**ask).content[0].text, "Hello")
+    with client.messages.stream(**ask) as stream:
+        check("messages, streamed", "".join(stream.text_stream), "Hello")
+    counted = client.messages.count_tokens(model="main/m", messages=MESSAGES)
+    check("tokens, counted", counted.input_tokens > 0, True)
+    try:
+        client.messages.create(**{**ask, "model": "main-m"})
+        raise AssertionError("an unknown model was answered")
+    except anthropic.NotFoundError as error:
+        check("an unknown model", error.body["error"]["type"], "not_found_error")
+
+
 def send(path, body, kind="application/json", read=json.load):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"authorization": f"Bearer {key}", "content-type": kind}
@@ -86,7 +101,7 @@ def with_library():
 
 with_library()
 used = ["urllib"]
-for name, run in (("openai", with_openai), ("cohere", with_cohere)):
+for name, run in (("openai", with_openai), ("anthropic", with_anthropic), ("cohere", with_cohere)):
     try:
         package = __import__(name)
     except ImportError:
