@@ -12,9 +12,10 @@ interface Addition {
 }
 
 const insertItems = insertion(
-  "INSERT INTO items (id, kind, lane, state, body, max_attempts, created_at, run_at)",
-  "(?, ?, ?, 'queued', ?, ?, ?, ?)",
+  "INSERT INTO items (kind, lane, max_attempts, run_at, id, body, created_at, state)",
+  "(?, ?, ?, ?, ?, ?, ?, 'queued')",
   "ON CONFLICT (id) DO NOTHING",
+  4,
 );
 
 class NewItems implements Deferred {
@@ -52,7 +53,7 @@ export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   for (const item of items) {
     const { id, kind, lane, maxAttempts = 5 } = item;
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
-    additions.push({ item, runAt, now, row: [id, kind, lane, toJson(item.body) ?? "null", maxAttempts, now, runAt] });
+    additions.push({ item, runAt, now, row: [kind, lane, maxAttempts, runAt, id, toJson(item.body) ?? "null", now] });
   }
 }
 

@@ -38,9 +38,10 @@ function toDelivery(row: DeliveryRow): Delivery {
 }
 
 const insertDeliveries = insertion(
-  "INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload)",
+  "INSERT INTO deliveries (source, outcome, id, at, item_id, meta, payload)",
   "(?, ?, ?, ?, ?, ?, ?)",
   "ON CONFLICT (id) DO NOTHING",
+  2,
 );
 
 class NewDeliveries implements Deferred {
@@ -53,10 +54,10 @@ class NewDeliveries implements Deferred {
 
 export function addDelivery(tx: Transaction, delivery: NewDelivery): void {
   tx.deferred(NewDeliveries).rows.push([
-    delivery.id,
-    delivery.at ?? tx.now,
     delivery.source,
     delivery.outcome,
+    delivery.id,
+    delivery.at ?? tx.now,
     delivery.itemId ?? null,
     toJson(delivery.meta ?? {}),
     delivery.payload === undefined ? null : withoutNul(delivery.payload),

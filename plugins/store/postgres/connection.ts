@@ -126,7 +126,7 @@ export const WAITING = "(state || '') = 'queued'";
 
 const statements = new Map<string, { text: string; name: string }>();
 
-/** `?` → `$1`, the words for locks, and a name: each connection prepares a statement once. */
+/** `?` and `?1` → `$1`, the words for locks, and a name: each connection prepares a statement once. */
 function statementOf(sql: string): { text: string; name: string } {
   let known = statements.get(sql);
   if (!known) {
@@ -135,7 +135,7 @@ function statementOf(sql: string): { text: string; name: string } {
       .replace("{lock}", "FOR UPDATE SKIP LOCKED")
       .replace("{hold}", "FOR UPDATE")
       .replace("{waiting}", WAITING)
-      .replace(/\?/g, () => `$${++n}`);
+      .replace(/\?(\d*)/g, (_, number) => `$${number || ++n}`);
     known = { text, name: `s${statements.size}` };
     statements.set(sql, known);
   }

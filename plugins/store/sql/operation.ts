@@ -1,6 +1,6 @@
 /**
  * The store's logic is written once, as generators that yield SQL and get rows: SQLite runs them without waiting,
- * an engine over the network awaits each step. Placeholders are `?`; `{serial}` stands for a counting primary key,
+ * an engine over the network awaits each step. Placeholders are `?`, or `?1` in all of a statement; `{serial}` stands for a counting primary key,
  * `{waiting}` for an item that is queued, where it is looked for by its kind and lane,
  * `{lock}` where rows are to be locked and those that are locked already passed over, `{hold}` where such are waited for;
  * each engine puts its own words there.

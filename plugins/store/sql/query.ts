@@ -16,29 +16,53 @@ export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefi
 
 /**
  * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders,
- * `tail` what to do with conflicts. Returns how many rows changed.
+ * `tail` what to do with conflicts. Returns how many rows changed. The first `common` values of rows that come together are
+ * mostly the same: then they are handed over once, for that costs more than to write them.
  */
 export function insertion(
   head: string,
   values: string,
   tail: string,
+  common = 0,
 ): (rows: readonly (readonly Param[])[]) => Operation<number> {
+  const statementOf = (size: number, row: (at: number) => string) =>
+    `${head} VALUES ${Array.from({ length: size }, (_, at) => row(at)).join(", ")} ${tail}`;
   const statements = SIZES.map((size) => ({
     size,
-    sql: `${head} VALUES ${`${values}, `.repeat(size - 1)}${values} ${tail}`,
+    sql: statementOf(size, () => values),
+    shared: statementOf(size, (at) => numbered(values, common, at)),
   }));
   return function* insert(rows) {
     let done = 0;
     let changed = 0;
-    for (const { size, sql } of statements) {
+    for (const { size, sql, shared } of statements) {
       for (; rows.length - done >= size; done += size) {
+        const some = rows.slice(done, done + size);
+        const isShared = common > 0 && size > 1 && haveInCommon(some, common);
         // for short lists, many times as fast as flat()
-        const params = ([] as Param[]).concat(...rows.slice(done, done + size));
-        changed += (yield { sql, params }).changes;
+        const params = isShared
+          ? some[0]!.slice(0, common).concat(...some.map((row) => row.slice(common)))
+          : ([] as Param[]).concat(...some);
+        changed += (yield { sql: isShared ? shared : sql, params }).changes;
       }
     }
     return changed;
   };
+}
+
+/** The placeholders of a row with their numbers: the first ones are those of every row. */
+function numbered(values: string, common: number, row: number): string {
+  const own = values.split("?").length - 1 - common;
+  let n = 0;
+  return values.replaceAll("?", () => `?${++n > common ? n + row * own : n}`);
+}
+
+function haveInCommon(rows: readonly (readonly Param[])[], common: number): boolean {
+  const [first] = rows;
+  return rows.every((row) => {
+    for (let i = 0; i < common; i++) if (row[i] !== first![i]) return false;
+    return true;
+  });
 }
 
 /** Returns how many rows changed. */

@@ -43,6 +43,37 @@ test("a lane runs one item at a time, in order; lanes run side by side", async (
   assert.equal(done?.attempts, 1);
 });
 
+test("many that are added at once are each as they came, whether or not they are alike", async () => {
+  const alike = (n: number) => n < 40 || n % 7 > 0;
+  const items = Array.from({ length: 107 }, (_, n) => ({
+    id: `i${n}`,
+    lane: alike(n) ? "a" : `l${n}`,
+    kind: alike(n) ? "turn" : "event",
+    body: { n },
+    maxAttempts: n === 45 ? 9 : 3,
+  }));
+  const deliveries = Array.from({ length: 107 }, (_, n) => ({
+    id: `d${n}`,
+    source: alike(n) ? "one" : `source ${n}`,
+    outcome: n === 50 ? "skipped" : "accepted",
+    at: t.clock.now + n,
+    itemId: n % 5 > 0 ? `i${n}` : undefined,
+    payload: n % 3 > 0 ? `p${n}` : undefined,
+    meta: { n },
+  }));
+  await store.enqueue({ items, deliveries });
+  for (const { id, ...item } of items) {
+    const { lane, kind, body, maxAttempts } = (await store.items.get(id))!;
+    assert.equal({ lane, kind, body, maxAttempts }, item, id);
+  }
+  for (const delivery of deliveries) assert.equal(await store.deliveries.get(delivery.id), delivery);
+  const inOrder = (await store.items.list({ lane: "a", limit: 200 })).map(({ id }) => id).reverse();
+  assert.equal(
+    inOrder,
+    items.filter(({ lane }) => lane === "a").map(({ id }) => id),
+  );
+});
+
 test("a lease that ran out goes to another worker, and the late finish is refused", async () => {
   await store.enqueue({ items: [turn("a1")] });
   const late = await one("late");
