@@ -12,7 +12,7 @@ import { createCheckpoints } from "./checkpoints.ts";
 import { perform, performBatch } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
-import { Journal, type JournalOptions, type JournalWrite, type Noted } from "./journal/journal.ts";
+import { Journal, type JournalOptions, type JournalWrite, MOST_AT_ONCE, type Noted } from "./journal/journal.ts";
 import { LastReads } from "./last-reads.ts";
 import { Listeners } from "./listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
@@ -55,6 +55,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   let opening: Promise<Connection> | undefined;
   let waiting: Waiting[] = [];
   let scheduled = false;
+  let cameTogether = false;
   /** From the first statement of a transaction until it is durable: nobody may see it half done. */
   let writing: Promise<void> | undefined;
   let closed = false;
@@ -107,7 +108,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   function schedule(delayMs?: number): void {
     if (scheduled) return;
     scheduled = true;
-    let seen = 1;
+    let seen = cameTogether ? 0 : 1; // after many at a time a lone one is the first of many: its own sync would delay them
     const go = () => {
       // several calls wait for more, as long as each turn of the event loop brings some
       if (waiting.length > seen && waiting.length < BATCH) {
@@ -132,6 +133,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         const noted = intoTables || problem !== undefined ? undefined : journal.noted(batch, listeners.has);
         if (!noted && batch.length === 0 && !journal.isWaiting) return;
         lastReads.forget();
+        cameTogether = batch.length > MOST_AT_ONCE;
         writing = (noted ? accept(connection, batch, noted) : commit(connection, batch)).finally(() => {
           writing = undefined;
           if (waiting.length > 0) schedule();

@@ -19,7 +19,7 @@ import { type Accepted, doneIn, noteDone, performReads, writeEach } from "./tabl
 /** So that bringing them into the tables never holds the event loop for long: some milliseconds. */
 const MOST = 256;
 /** More writes at a time than this share the tables' pages as well, and are done sooner at once than twice. */
-const MOST_AT_ONCE = 8;
+export const MOST_AT_ONCE = 8;
 const HAND_OVER_AGAIN_MS = 100;
 /** Characters that the time of an entry takes, at most. */
 const AROUND = 64;
