@@ -186,8 +186,8 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     const kept = await keptFor(target);
     if (kept) return kept;
     const { mapping } = target;
-    const way = mapping ? `, or catch a sample first: portico webhooks catch ${mapping.name}` : "";
-    throw new PorticoError("invalid_request_error", `There is no sample: send a body${way}.`, { param: "body" });
+    const way = mapping ? `catch one first: portico webhooks catch ${mapping.name}` : "name a mapping that has one";
+    throw new PorticoError("invalid_request_error", `There is no sample: send a body, or ${way}.`, { param: "body" });
   }
 
   /** By its id, in short too. */

@@ -112,9 +112,12 @@ function page(name, config, kept, left) {
       h("div", { class: "row" }, action("Save", "save-mapping", save, { class: "primary" })),
     ]),
     h("section", {}, [
-      h("div", { class: "title" }, h("h2", {}, "Sample"), [
-        action("Catch the next request", "catch", catchNext(false)),
-        action("Catch any, matching or not", "catch-any", catchNext(true)),
+      h("div", { class: "title" }, [
+        h("h2", {}, "Sample"),
+        h("div", { class: "row" }, [
+          action("Catch the next request", "catch", catchNext(false)),
+          action("Catch any, matching or not", "catch-any", catchNext(true)),
+        ]),
       ]),
       sample,
     ]),
