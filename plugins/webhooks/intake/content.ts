@@ -19,8 +19,14 @@ export function queryOf(call: Call): Record<string, string> {
 }
 
 const ID_HEADERS = ["idempotency-key", "x-github-delivery", "webhook-id"];
-/** Senders that always name their deliveries but sign no time: without a name, the same body is the same delivery. */
-const NAMED = new Set(["github", "shopify"]);
+/**
+ * Senders that always name their deliveries but sign no time, with the header that says what has happened: without a
+ * name, the same body about the same is the same delivery.
+ */
+const NAMED = new Map([
+  ["github", "x-github-event"],
+  ["shopify", "x-shopify-topic"],
+]);
 
 /** What tells a repeated delivery from a new one; `undefined` where the sender says nothing. `body` never throws. */
 export function deliveryId(
@@ -37,7 +43,8 @@ export function deliveryId(
     const id = (body() as { id?: unknown } | null | undefined)?.id;
     if (typeof id === "string" && id !== "") return id;
   }
-  return verifier && NAMED.has(verifier.scheme) ? `body ${hashOf(raw)}` : undefined;
+  const about = verifier && NAMED.get(verifier.scheme);
+  return about && `body ${hashOf(raw)} ${headers[about] ?? ""}`;
 }
 
 export function hashOf(text: string | Buffer): string {

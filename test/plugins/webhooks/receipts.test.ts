@@ -232,6 +232,16 @@ for (const [name, { event, ping, timed }] of Object.entries(senders)) {
   });
 }
 
+test("of a sender that names no delivery, the same body about another event is another delivery", async () => {
+  const body = { action: "opened", issue: { number: 8 } };
+  const first = await post("github", { headers: { "x-github-event": "issues" }, body });
+  assert.match(first.body.turnId, /^turn_/);
+  const other = await post("github", { headers: { "x-github-event": "issue_comment" }, body });
+  assert.equal([other.status, other.body.outcome], [200, "skipped"]);
+  const again = await post("github", { headers: { "x-github-event": "issues" }, body });
+  assert.equal(again.body, first.body);
+});
+
 test("forms are signed as they are sent: GitHub's payload, Slack's command", async () => {
   const type = { "content-type": "application/x-www-form-urlencoded" };
   const { event } = senders["github"] as Sender;
