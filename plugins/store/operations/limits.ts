@@ -58,7 +58,7 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
     limit: max,
     remaining: Math.max(0, max - used - (allowed ? cost : 0)),
     retryAfterMs: allowed ? 0 : waitFor(hits, used + cost - max, tx.now, windowMs),
-    resetMs: newest < since ? 0 : Math.max(0, newest + windowMs + 1 - tx.now),
+    resetMs: newest < since ? 0 : Math.min(windowMs, Math.max(0, newest + windowMs + 1 - tx.now)),
   };
 }
 

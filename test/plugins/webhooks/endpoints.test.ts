@@ -44,6 +44,7 @@ test("wake answers with an event id, and the event can be looked at", async () =
   assert.match(body.eventId, /^evt_\w+$/);
   for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"])
     assert.match(headers.get(name) ?? "", /^\d+$/, name);
+  assert.ok(Number(headers.get("ratelimit-reset")) <= 60, "no longer than the window");
   const event = await gateway.status(`/hooks/events/${body.eventId}`);
   assert.is(event.status, 200);
   assert.is(event.body.state, "queued");
