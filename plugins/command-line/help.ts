@@ -2,6 +2,8 @@
 import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
+const GATEWAY_URL_BESIDE = "The gateway's address: before the command's name, or as the second --url";
+
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];
   if (command.summary) lines.push(command.summary, "");
@@ -19,8 +21,11 @@ export function helpFor(command: Command, path: readonly string[]): string {
   }
   const own = Object.entries(command.options ?? {});
   if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
-  // One of the command's own takes the place of the common one.
-  const common = Object.entries(commonOptions).filter(([name]) => !Object.hasOwn(command.options ?? {}, name));
+  // One of the command's own takes the place of the common one; the gateway's address can still be given.
+  const common = Object.entries(commonOptions).flatMap(([name, spec]): [string, OptionSpec][] => {
+    if (!Object.hasOwn(command.options ?? {}, name)) return [[name, spec]];
+    return name === "url" ? [[name, { ...spec, description: GATEWAY_URL_BESIDE }]] : [];
+  });
   if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
   if (command.examples?.length) lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
   if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);

@@ -21,17 +21,20 @@ export const commonOptions: Record<string, OptionSpec> = {
 type OptionValue = string | number | boolean | string[] | undefined;
 export interface Parsed {
   options: Record<string, OptionValue>;
+  /** The gateway's address, where it was given. */
+  gatewayUrl?: string | undefined;
   args: Record<string, string | undefined> & { rest?: string[] };
 }
 
-/** Follows the words down the tree of subcommands; returns the last command and the words after it. */
+/** Follows the words down the tree of subcommands; `before` is how many of the words left stood before its name. */
 export function findCommand(
   root: Command,
   words: readonly string[],
-): { command: Command; path: string[]; words: string[] } {
+): { command: Command; path: string[]; words: string[]; before: number } {
   let command = root;
   const path = [root.name];
   let left = [...words];
+  let before = 0;
   while (command.commands?.length) {
     // Where the words may be the command's own arguments, only the first one can name a subcommand.
     const at = command.run ? 0 : firstWord(left, command.options);
@@ -45,10 +48,11 @@ export function findCommand(
       throw unknownWord(word, names, path);
     }
     left = left.toSpliced(at, 1);
+    before = at;
     command = next;
     path.push(next.name);
   }
-  return { command, path, words: left };
+  return { command, path, words: left, before };
 }
 
 /** Where the first word stands that is neither an option nor the value of one; an option that is not known counts as one. */
@@ -70,7 +74,7 @@ export function unknownWord(word: string, known: readonly string[], path: readon
   return new UsageError(`There is no command "${[...path, word].join(" ")}".${hint} See portico --help.`);
 }
 
-export function parseWords(command: Command, path: readonly string[], words: readonly string[]): Parsed {
+export function parseWords(command: Command, path: readonly string[], words: readonly string[], before = 0): Parsed {
   const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
   const { values, positionals, tokens } = parseArgs({
     args: [...words],
@@ -102,7 +106,25 @@ export function parseWords(command: Command, path: readonly string[], words: rea
     const spec = specs[name];
     if (spec) options[name] = typedValue(name, spec, value as string | boolean | string[]);
   }
-  return { options, args: options["help"] ? {} : nameArgs(command.args ?? [], positionals, path) };
+  const urls = tokens.flatMap((token) => (token.kind === "option" && token.name === "url" ? [token] : []));
+  const gatewayUrl = takeGatewayUrl(command, urls, before);
+  if (gatewayUrl !== undefined) options["url"] = urls.at(-1)?.value;
+  return { options, gatewayUrl, args: options["help"] ? {} : nameArgs(command.args ?? [], positionals, path) };
+}
+
+/**
+ * Takes the gateway's `--url` out of those given. Where a command has one of its own (a page to watch), the gateway's is
+ * the one before the command's name, else a second one.
+ */
+function takeGatewayUrl(command: Command, urls: GivenUrl[], before: number): string | undefined {
+  if (command.options?.["url"] === undefined) return urls.at(-1)?.value;
+  const early = urls.findIndex(({ index }) => index < before);
+  return urls.splice(early >= 0 ? early : 1, 1)[0]?.value;
+}
+
+interface GivenUrl {
+  index: number;
+  value?: string | undefined;
 }
 
 function unknownOption(given: string, known: readonly string[], path: readonly string[]): UsageError {

@@ -44,7 +44,7 @@ async function runCommand(
   program: Program,
   terminal: Terminal,
 ): Promise<number> {
-  const { command, path, words } = findCommand(top, given);
+  const { command, path, words, before } = findCommand(top, given);
   const fullPath = ["portico", ...path];
   const wantsHelp = words.includes("--help") || words.includes("-h");
   if (wantsHelp || (!command.run && words.length === 0)) {
@@ -55,15 +55,13 @@ async function runCommand(
     const place = fullPath.join(" ");
     throw new UsageError(`${place} needs a command: see ${place} --help.`);
   }
-  const parsed = parseWords(command, fullPath, words);
+  const parsed = parseWords(command, fullPath, words, before);
   const { token } = parsed.options;
   if (typeof token === "string" && token.trim() === "") throw new UsageError("--token must not be empty.");
   const { signal, env } = program;
   const gateway = lazyClient(async () => {
-    // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
-    const url = command.options?.["url"] === undefined ? parsed.options["url"] : undefined;
     const home = program.home(placeOf(parsed));
-    return createClient({ ...(await addressOf(home, { ...parsed.options, url }, env)), signal });
+    return createClient({ ...(await addressOf(home, { url: parsed.gatewayUrl, token }, env)), signal });
   });
   await command.run(createIo({ program, parsed, gateway, terminal }));
   return 0;
