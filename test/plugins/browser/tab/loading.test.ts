@@ -50,7 +50,7 @@ async function loadsAllTheSame(browser: BrowserGateway, route: string, n: number
   const loading = browser.post(route, { url, timeoutMs: PATIENCE_MS });
   const first = await until("the first load", () => connectionsTo(host).join());
   changes();
-  await until("its end", () => !connectionsTo(host).some((one) => first.includes(one)));
+  await until("the next load", () => connectionsTo(host).some((one) => !first.includes(one)));
   comesBack();
   const { status, body } = await loading;
   server.close();
