@@ -10,12 +10,12 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { temporaryDir } from "../support/temporary.ts";
-import { exchange, open, requestOf } from "./chat/chat-load.ts";
-import { build, end, startBuilt, type Subject } from "./harness/built.ts";
-import { bundle } from "./harness/bundle.ts";
-import { cpuMicros, familyOf, median, shareMegabytes, ratios, residentMegabytes } from "./harness/measure.ts";
-import type { Bench, Figure } from "./run.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { exchange, open, requestOf } from "../chat/chat-load.ts";
+import { build, end, startBuilt, type Subject } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
+import { cpuMicros, familyOf, median, shareMegabytes, ratios, residentMegabytes } from "../harness/measure.ts";
+import type { Bench, Figure } from "../run.ts";
 
 const ROUNDS = 15;
 const REQUESTS = 3000;
