@@ -1,5 +1,5 @@
 /** Builds `.build/`: the program as JavaScript. Runs when the package is installed, so that a start needs no compiler. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createMetaReader } from "../kernel/extensions/hooks/meta-cache.ts";
 import { readPlugins } from "../kernel/extensions/plugins/candidate.ts";
@@ -9,6 +9,10 @@ import { extensions } from "./build/built-in.ts";
 import { outdir, packageDir } from "./build/common.ts";
 import { buildFaces, emitTypes } from "./build/faces.ts";
 import { buildLauncher, buildProgram, keepCompiled } from "./build/program.ts";
+
+// The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
+const { npm_command: command, npm_lifecycle_event: script } = process.env;
+if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.js"))) process.exit();
 
 const loader = loaderFor({ package: packageDir, state: outdir });
 

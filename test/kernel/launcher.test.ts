@@ -154,4 +154,12 @@ test("an installation that nobody may write is run by anybody", async () => {
   }
 });
 
+test("the first npx in a clone leaves what is built, below a gateway that runs", async () => {
+  const built = () => statSync(join(packageDir, ".build/portico.js")).mtimeMs;
+  const before = built();
+  const env = { ...process.env, npm_command: "exec", npm_lifecycle_event: "prepare" };
+  await run(process.execPath, ["--import", "tsx", ".ci/build.ts"], { cwd: packageDir, env });
+  assert.is(built(), before);
+});
+
 test.run();
