@@ -1,6 +1,6 @@
 /** Signals of a process that serves: the first stops it in order, a later one at once. */
 
-const ECHO_MS = 100;
+const ECHO_MS = 250;
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 interface Serving {
@@ -12,8 +12,8 @@ interface Serving {
 }
 
 /**
- * Resolves with the exit code. npm, shells and `timeout` pass one signal on a second time: what comes within a tenth of a
- * second of the first, or was waiting beside it while this process was busy, is the same.
+ * Resolves with the exit code. npm, shells and `timeout` pass one signal on a second time: what comes within a quarter of
+ * a second of the first, or was waiting beside it while this process was busy, is the same.
  */
 export function handleSignals(serving: () => Serving | undefined): Promise<number> {
   return new Promise((resolve) => {
