@@ -2,7 +2,7 @@
 import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
-const GATEWAY_URL_BESIDE = "The gateway's address: before the command's name, or as the second --url";
+const GATEWAY_URL_BESIDE = "The gateway's address, where it stands before the command's name";
 
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];

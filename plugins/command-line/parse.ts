@@ -106,25 +106,14 @@ export function parseWords(command: Command, path: readonly string[], words: rea
     const spec = specs[name];
     if (spec) options[name] = typedValue(name, spec, value as string | boolean | string[]);
   }
-  const urls = tokens.flatMap((token) => (token.kind === "option" && token.name === "url" ? [token] : []));
-  const gatewayUrl = takeGatewayUrl(command, urls, before);
-  if (gatewayUrl !== undefined) options["url"] = urls.at(-1)?.value;
+  let gatewayUrl = options["url"] as string | undefined;
+  if (command.options?.["url"] !== undefined) {
+    // It has one of its own (a page to watch): the gateway's is the one before its name.
+    const urls = tokens.flatMap((token) => (token.kind === "option" && token.name === "url" ? [token] : []));
+    gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
+    options["url"] = urls.findLast(({ index }) => index >= before)?.value;
+  }
   return { options, gatewayUrl, args: options["help"] ? {} : nameArgs(command.args ?? [], positionals, path) };
-}
-
-/**
- * Takes the gateway's `--url` out of those given. Where a command has one of its own (a page to watch), the gateway's is
- * the one before the command's name, else a second one.
- */
-function takeGatewayUrl(command: Command, urls: GivenUrl[], before: number): string | undefined {
-  if (command.options?.["url"] === undefined) return urls.at(-1)?.value;
-  const early = urls.findIndex(({ index }) => index < before);
-  return urls.splice(early >= 0 ? early : 1, 1)[0]?.value;
-}
-
-interface GivenUrl {
-  index: number;
-  value?: string | undefined;
 }
 
 function unknownOption(given: string, known: readonly string[], path: readonly string[]): UsageError {

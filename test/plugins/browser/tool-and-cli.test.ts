@@ -207,7 +207,8 @@ test("a session on the command line", async () => {
   assert.ok(clicked.ok);
   assert.is((await portico("browser", "evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
   assert.is((await portico("browser", "wait", "--url", site.url)).code, 0);
-  assert.is((await portico("browser", "wait", "--help")).stdout.match(/^ +--url /gm)?.length, 1);
+  // Its own, and the gateway's.
+  assert.is((await portico("browser", "wait", "--help")).stdout.match(/^ +--url /gm)?.length, 2);
   const aria = JSON.parse((await portico("browser", "snapshot", "--format", "aria", "--json")).stdout) as {
     format: string;
   };

@@ -110,7 +110,7 @@ test("what commands say of what goes on is so: a new hook, a poll, unknown price
   assert.match(await run("plugins", "info", "thrower"), "plugin.ts:3");
   const help = await run("browser", "wait", "--help");
   assert.match(help, /--url ADDRESS +The address is this one/);
-  assert.match(help, /--url URL +The gateway's address: before the command's name/);
+  assert.match(help, /--url URL +The gateway's address, where it stands before the command's name/);
 });
 
 test("a terminal gets colours and a moving line of ours alone", () => {
