@@ -6,11 +6,10 @@ export interface Terminal {
   print(line?: string, tone?: keyof typeof COLOURS): void;
   /** A line on stderr. */
   complain(line: string): void;
-  /** A moving line on a terminal, plain lines elsewhere; on stderr. What fails at once says only why. */
+  /** A moving line on a terminal, plain lines elsewhere; on stderr. */
   progress(text: string): void;
 }
 
-const AT_ONCE_MS = 100;
 const COLOURS = { warn: "\u001b[33m", error: "\u001b[31m" };
 const PLAIN = "\u001b[0m";
 const CLEAR_LINE = "\r\u001b[2K";
@@ -23,15 +22,7 @@ export function withoutControls(text: string): string {
 
 export function createTerminal(stdout: OutputStream, stderr: OutputStream): Terminal {
   let moving = false;
-  let held = "";
-  let timer: NodeJS.Timeout | undefined;
-  const release = () => {
-    clearTimeout(timer);
-    if (held !== "") stderr.write(held);
-    held = "";
-  };
   const settle = () => {
-    release();
     if (moving) stderr.write(CLEAR_LINE);
     moving = false;
   };
@@ -42,17 +33,11 @@ export function createTerminal(stdout: OutputStream, stderr: OutputStream): Term
       stdout.write(`${tone && stdout.isTTY ? COLOURS[tone] + text + PLAIN : text}\n`);
     },
     complain(line) {
-      held = "";
       settle();
       stderr.write(`${withoutControls(line)}\n`);
     },
     progress(text) {
-      if (!stderr.isTTY) {
-        release();
-        held = `${withoutControls(text)}\n`;
-        timer = setTimeout(release, AT_ONCE_MS).unref();
-        return;
-      }
+      if (!stderr.isTTY) return void stderr.write(`${withoutControls(text)}\n`);
       stderr.write(CLEAR_LINE + withoutControls(text));
       moving = text !== "";
     },

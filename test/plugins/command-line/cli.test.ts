@@ -56,18 +56,6 @@ test("a command with a --url of its own takes the gateway's before its name", as
   );
 });
 
-test("what fails at once says why in one line, without what it was about to do", async () => {
-  for (const words of [
-    ["channels", "test", "echo"],
-    ["store", "check"],
-    ["webhooks", "catch", "x"],
-  ]) {
-    const { code, stderr } = await portico(home, [...words, "--url", "http://127.0.0.1:1", "--token", "x"]);
-    assert.is(code, 1);
-    assert.match(stderr, /^portico: No gateway answers at [^\n]*\n$/, words.join(" "));
-  }
-});
-
 test("options may stand before the command and between its words, and take their values along", async () => {
   const { url, token } = gateway;
   const elsewhere = makeHome();
