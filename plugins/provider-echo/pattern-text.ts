@@ -5,7 +5,7 @@
 
 type Node =
   | { kind: "text"; text: string }
-  | { kind: "set"; has: (char: string) => boolean; named: readonly string[] }
+  | { kind: "set"; has: (char: string) => boolean; named: readonly string[]; size: number }
   | { kind: "all"; parts: Node[] }
   | { kind: "any"; options: Node[] }
   | { kind: "repeat"; part: Node; least: number; most: number }
@@ -24,6 +24,8 @@ const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + 
 const CANDIDATES = [...new Set([...SIMPLE, ...PRINTABLE, ..."\t\n\réßЖא中"])];
 const MOST_NESTED = 50;
 const MOST_STEPS = 10_000;
+/** Members of a set that are tried beside the candidates: each is held against every member. */
+const MOST_NAMED = 100;
 
 /** Undefined for what is no regular expression, nested too deeply, or long. */
 export function patternText(pattern: string, wish: Wish): string | undefined {
@@ -60,6 +62,7 @@ function written(node: Node, wish: Wish, state: Writing): string {
     case "text":
       return node.text;
     case "set": {
+      state.take(node.size);
       const fitting = CANDIDATES.concat(node.named).filter(node.has);
       return fitting[wish.pick % fitting.length] ?? "";
     }
@@ -154,7 +157,7 @@ function parse(pattern: string): Node {
       case "$":
         return { kind: "all", parts: [] };
       case ".":
-        return { kind: "set", has: (one) => one !== "\n" && one !== "\r", named: [] };
+        return { kind: "set", has: (one) => one !== "\n" && one !== "\r", named: [], size: 1 };
       case "(":
         return group();
       case "[":
@@ -184,7 +187,7 @@ function parse(pattern: string): Node {
     if (/[1-9]/.test(char)) return { kind: "back", key: char };
     if (char === "k") return { kind: "back", key: match(/<(\w+)>/y)?.[1] ?? "" };
     const one = charOf(char);
-    return typeof one === "string" ? { kind: "text", text: one } : { kind: "set", has: one, named: [] };
+    return typeof one === "string" ? { kind: "text", text: one } : { kind: "set", has: one, named: [], size: 1 };
   }
 
   /** What stands behind a backslash: a character, or a class of them. */
@@ -217,12 +220,12 @@ function parse(pattern: string): Node {
       const isRange = typeof low === "string" && pattern[at + 1] !== "]" && eat("-");
       const high = isRange ? member() : low;
       if (typeof low === "string" && typeof high === "string") {
-        named.push(low);
+        if (named.length < MOST_NAMED) named.push(low);
         tests.push((one) => one.codePointAt(0)! >= low.codePointAt(0)! && one.codePointAt(0)! <= high.codePointAt(0)!);
       } else for (const test of [low, high]) if (typeof test !== "string") tests.push(test);
     }
     const has = (one: string) => tests.some((test) => test(one)) !== isNegated;
-    return { kind: "set", has, named };
+    return { kind: "set", has, named, size: tests.length };
   }
 
   function member(): string | ((one: string) => boolean) {

@@ -62,6 +62,18 @@ test("a caller's pattern meets no backtracking engine", async () => {
   assert.is((await withSchema({ properties: many, required: Object.keys(many) })).status, 200);
 });
 
+test("a pattern's set takes time in line with its size", () => {
+  const characters = (size: number) =>
+    Array.from({ length: size }, (_, i) => String.fromCodePoint(0x4e00 + i)).join("");
+  for (const sign of ["", "^"])
+    assertLinear(
+      `[${sign}…]`,
+      2000,
+      (size) => `^[${sign}${characters(size)}]$`,
+      (pattern) => smallest({ pattern }),
+    );
+});
+
 test("what can be met still is", () => {
   assert.is(smallest({ pattern: "^[0-9]{4}$" }), "0000");
   assert.is(smallest({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }), "1970-01-01");
