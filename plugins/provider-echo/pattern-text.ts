@@ -170,9 +170,9 @@ function parse(pattern: string): Node {
   }
 
   function group(): Node {
-    const [, sign] = match(/\?(?:[a-z-]*:|(=|!|<=|<!)|<(\w+)>)/y) ?? [undefined, "("];
-    const name = sign === undefined ? /<(\w+)>$/.exec(pattern.slice(0, at))?.[1] : undefined;
-    const key = sign === "(" || name !== undefined ? String(++groups) : undefined;
+    const kind = match(/\?(?:[a-z-]*:|(=|!|<=|<!)|<(\w+)>)/y);
+    const [, sign, name] = kind ?? [];
+    const key = kind === null || name !== undefined ? String(++groups) : undefined;
     const part = alternatives();
     if (!eat(")")) throw bad();
     if (sign === "!" || sign === "<!" || sign === "<=") return { kind: "all", parts: [] };

@@ -62,7 +62,7 @@ test("a caller's pattern meets no backtracking engine", async () => {
   assert.is((await withSchema({ properties: many, required: Object.keys(many) })).status, 200);
 });
 
-test("a pattern's set takes time in line with its size", () => {
+test("a pattern's sets and groups take time in line with its size", () => {
   const characters = (size: number) =>
     Array.from({ length: size }, (_, i) => String.fromCodePoint(0x4e00 + i)).join("");
   for (const sign of ["", "^"])
@@ -72,6 +72,12 @@ test("a pattern's set takes time in line with its size", () => {
       (size) => `^[${sign}${characters(size)}]$`,
       (pattern) => smallest({ pattern }),
     );
+  assertLinear(
+    "named groups",
+    2000,
+    (size) => "(?<a>b)".repeat(size),
+    (pattern) => smallest({ pattern }),
+  );
 });
 
 test("what can be met still is", () => {
