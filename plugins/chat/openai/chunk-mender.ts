@@ -104,11 +104,15 @@ export class ChunkMender {
     return empty ? "drop" : changed ? "changed" : renamed ? "renamed" : "pass";
   }
 
-  /** What is missing before `[DONE]`: finish reasons, and the usage chunk. */
+  /** What is missing before `[DONE]`: finish reasons, and the usage chunk. Where no choice came, an empty one. */
   closing(): Fields[] {
-    if (this.#id === undefined) return [];
-    const head = this.#head();
     const out: Fields[] = [];
+    if (this.#choices.size === 0) {
+      const first: Fields = { choices: [{ index: 0, delta: { content: "" }, finish_reason: null }] };
+      this.mend(first);
+      out.push(first);
+    }
+    const head = this.#head();
     for (const [index, state] of this.#choices) {
       if (state.finished) continue;
       state.finished = true;

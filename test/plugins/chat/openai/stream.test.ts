@@ -117,6 +117,23 @@ test("a missing [DONE] and a missing finish reason are added at a clean end", ()
   assert.is(events.at(-2).choices[0].finish_reason, "tool_calls");
 });
 
+test("a stream that says nothing but [DONE] is an empty completion, its usage told where asked", () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 };
+  const told = chunk({}, null, { choices: [], usage });
+  for (const input of [DONE, `: wait\n\n${DONE}`, told + DONE, DONE.replaceAll("\n", "\r\n")]) {
+    const { text, decoder, error } = everyCut(input);
+    assert.is(error, undefined);
+    assertShape(text.replace(": wait\n\n", ""));
+    assert.is(contentOf(text), "");
+    assert.is(decoder.finishReason, "stop");
+    assert.equal(
+      eventsOf(text).map((event) => event.choices?.[0].finish_reason),
+      [null, "stop", undefined],
+    );
+  }
+  assert.equal(eventsOf(everyCut(told + DONE, { usage: true }).text).at(-2).usage, usage);
+});
+
 test("an event without its blank line still counts; half an event is an error", () => {
   assert.is(everyCut(hello.join("").trimEnd()).text, hello.join(""));
   const { error, text } = everyCut(hello.slice(0, 2).join("") + hello[2]!.slice(0, 60));
