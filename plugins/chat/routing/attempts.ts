@@ -6,7 +6,7 @@ import type { Channel } from "./channel.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
-import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
+import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
 import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
@@ -26,10 +26,14 @@ export interface Engine extends TryServices {
  * where it came from and after how many attempts.
  */
 export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
-  const own = resolve(engine.routing, job.request.model, job.channel);
+  const { request, fallbacks, channel } = job;
+  if (fallbacks.length > 0)
+    return resolveList(engine.routing, [request.model, ...fallbacks], channel).then((all) =>
+      askCached(engine, job, all),
+    );
+  const own = resolve(engine.routing, request.model, channel);
   // Nothing to wait for, as with nearly all requests: each promise on the way costs about as much as the routing.
-  if (!(own instanceof Promise) && job.fallbacks.length === 0) return askCached(engine, job, own);
-  return withFallbacks(engine.routing, own, job.fallbacks).then((all) => askCached(engine, job, all));
+  return own instanceof Promise ? own.then((all) => askCached(engine, job, all)) : askCached(engine, job, own);
 }
 
 function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {

@@ -43,16 +43,15 @@ export function candidatesOf(routing: Routing, model: string): Candidate[] | Pro
   return resolveName(routing, model, 0);
 }
 
-/** The candidates, and then those of further models; one that leads nowhere is passed over. */
-export async function withFallbacks(
+/** The candidates of a list of models, in its order; one that leads nowhere is passed over unless all do. */
+export async function resolveList(
   routing: Routing,
-  first: Candidate[] | Promise<Candidate[]>,
-  models: readonly string[],
+  [first, ...others]: readonly [string, ...string[]],
+  only: string | undefined,
 ): Promise<Candidate[]> {
-  const own = await first;
-  if (models.length === 0) return own;
-  const more = await Promise.all(models.map((model) => candidatesOf(routing, model)));
-  return unique([...own, ...more.flat()]);
+  const more = (await Promise.all(others.map((model) => candidatesOf(routing, model)))).flat();
+  const alone = more.length === 0 || only !== undefined;
+  return unique([...(await (alone ? resolve(routing, first, only) : candidatesOf(routing, first))), ...more]);
 }
 
 function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {

@@ -44,7 +44,8 @@ export async function withNearest(endpoint: Endpoint, client: Client, error: unk
   const { model, ...details } = error.details;
   const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [id, id.slice(id.indexOf("/") + 1)]);
   const asked = String(model).slice(0, 200);
-  const nearest = didYouMean(asked, new Set(ids)) ?? (await underNearestChannel(endpoint, client, asked));
+  const others = new Set(ids.filter((id) => id !== asked)); // an alias that leads nowhere is listed, too
+  const nearest = didYouMean(asked, others) ?? (await underNearestChannel(endpoint, client, asked));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
   return new PorticoError("model_not_found", `${message}${hint}`, { status, type, param, details });

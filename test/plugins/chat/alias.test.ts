@@ -22,6 +22,7 @@ test.before(async () => {
         four: { ...channel, models: ["d"], tokensPerMinute: 2 },
       },
       models: {
+        nowhere: "nobody/x",
         shaped: {
           targets: ["one/a"],
           system: "Be brief.",
@@ -149,6 +150,19 @@ test("a channel over its own limit is passed over; where all are, 429 says when 
     assert.is(alone.status, 429);
     assert.ok(Number(alone.headers.get("retry-after")) > 30);
   }
+});
+
+test("a model of a request's list that does not exist is passed over", async () => {
+  up.answer = (_, res) => json(res, completion("ok"));
+  for (const body of [{ models: ["nobody/x", "two/b"] }, { model: "nobody/x", models: ["unknown", "two/b"] }]) {
+    const response = await ask(body);
+    assert.equal([response.status, response.headers.get("x-portico-channel")], [200, "two"]);
+  }
+  const none = await ask({ models: ["nobody/x", "unknown"] });
+  assert.equal([none.status, ((await none.json()) as any).error.code], [404, "model_not_found"]);
+  const { message } = ((await (await ask({ model: "nowhere" })).json()) as any).error;
+  assert.match(message, "none of the targets");
+  assert.not.match(message, "mean `nowhere`");
 });
 
 test.run();

@@ -5,6 +5,7 @@ import {
   byPriority,
   type Listing,
   resolve,
+  resolveList,
   type Routing,
   shuffleByWeight,
 } from "../../../../plugins/chat/routing/router.ts";
@@ -44,6 +45,17 @@ test("an alias comes before a channel, a channel before a list", async () => {
   assert.equal(await names(routes, "a/x"), ["b:y"]);
   assert.equal(await names(routes, "m"), ["b:m2"]);
   assert.equal(await names(routes, "a/m"), ["a:m"]);
+});
+
+test("of a list of models, those that lead nowhere are passed over; 404 of the first where all do", async () => {
+  const routes = routing({ a: { models: ["m", "n"] } }, { gone: "nobody/x" });
+  const listed = async (list: [string, ...string[]], only?: string) =>
+    (await resolveList(routes, list, only)).map(({ channel, model }) => `${channel.name}:${model}`);
+  assert.equal(await listed(["unknown", "gone", "m", "a/n", "a/m"]), ["a:m", "a:n"]);
+  assert.equal(await listed(["m", "unknown"]), ["a:m"]);
+  assert.equal(await listed(["unknown", "m"], "a"), ["a:unknown", "a:m"]);
+  const all = await listed(["unknown", "gone"]).catch((error: Error) => error.message);
+  assert.match(all as string, "`unknown` does not exist");
 });
 
 test("a name with slashes goes by its first part, or by a list", async () => {
