@@ -4,7 +4,7 @@ import { isRecord } from "../text/key-path.ts";
 
 /**
  * The value with its schema's defaults filled in. What needs nothing is returned as it is; nothing is changed in place.
- * With `sections`, an object that is absent but required is made from the defaults of its members.
+ * With `sections`, an absent required object is made from its members' defaults; without, an optional `null` is absent.
  *
  * Ours, because TypeBox's `Default` changes the value in place, makes no required object, and visits every member twice
  * on each level: 64 times at the sixth.
@@ -38,22 +38,18 @@ function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
 function fillItems(schema: TSchema, value: unknown[], sections: boolean): unknown[] {
   const items = schema["items"] as TSchema | TSchema[] | undefined;
   if (items === undefined) return value;
-  let copy: unknown[] | undefined;
-  for (const [i, item] of value.entries()) {
-    const itemSchema = Array.isArray(items) ? items[i] : items;
-    if (!itemSchema) continue;
-    const filled = fill(itemSchema, item, sections);
-    if (filled !== item) (copy ??= [...value])[i] = filled;
-  }
-  return copy ?? value;
+  const schemaAt = (i: number) => (Array.isArray(items) ? items[i] : items);
+  const filled = value.map((item, i) => (schemaAt(i) ? fill(schemaAt(i)!, item, sections) : item));
+  return filled.some((item, i) => item !== value[i]) ? filled : value;
 }
 
 function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: boolean): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   const member = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
-    const filled = fill(memberSchema, old, sections);
+    const filled = fill(memberSchema, !sections && isUnset(memberSchema, old) ? undefined : old, sections);
     if (filled !== old) (copy ??= { ...value })[key] = filled;
+    if (filled === undefined && old === null) delete copy![key];
   };
   const known = (schema["properties"] ?? {}) as Record<string, TSchema>;
   for (const key of Object.keys(known)) member(key, known[key]!);
@@ -61,6 +57,12 @@ function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: 
   if (rest)
     for (const key of Object.keys(value)) if (!Object.hasOwn(known, key) && key !== "__proto__") member(key, rest);
   return copy ?? value;
+}
+
+/** `null` for a member that may be absent, and cannot be null: clients write one for what they leave out. */
+function isUnset(schema: TSchema, value: unknown): boolean {
+  const mayBeAbsent = OptionalKind in schema || schema["default"] !== undefined;
+  return value === null && mayBeAbsent && Errors(schema, [], null).First() !== undefined;
 }
 
 /** The schema of a map's values: of a `Type.Record`, or of the keys an object does not name. */
@@ -73,15 +75,14 @@ export function mapValueSchema(schema: TSchema): TSchema | undefined {
 
 const mayFillCache = new WeakMap<TSchema, boolean>();
 
-// Bodies of requests can be large while most of their schema has no default: whole subtrees are passed over.
+// Bodies of requests can be large while most of their schema has nothing to fill in or leave out: whole subtrees are passed over.
 function mayFill(schema: TSchema): boolean {
-  let known = mayFillCache.get(schema);
-  if (known === undefined) {
-    mayFillCache.set(schema, false); // a recursive schema ends here
-    known = schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
-    mayFillCache.set(schema, known);
-  }
-  return known;
+  const known = mayFillCache.get(schema);
+  if (known !== undefined) return known;
+  mayFillCache.set(schema, false); // a recursive schema ends here
+  const may = OptionalKind in schema || schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
+  mayFillCache.set(schema, may);
+  return may;
 }
 
 function schemasBelow(schema: TSchema): TSchema[] {

@@ -60,8 +60,8 @@ export const isoDate = (ms: number | null | undefined): string | null =>
   typeof ms === "number" && Number.isFinite(new Date(ms).getTime()) ? new Date(ms).toISOString() : null;
 
 /**
- * A change as JSON merge patches have it: `null` takes away what is `removable` (it is `undefined` in the result).
- * `parse` checks the rest.
+ * A change as JSON merge patches have it: `null` takes away what is `removable` (it is `undefined` in the result), and is
+ * refused for anything else. `parse` checks the rest.
  */
 export function mergePatch<C extends object>(
   parse: (given: unknown) => C,
@@ -72,6 +72,9 @@ export function mergePatch<C extends object>(
   const members = Object.entries(given);
   const isRemoved = ([key, value]: [string, unknown]) => value === null && removable.some((one) => one === key);
   const rest = parse(Object.fromEntries(members.filter((one) => !isRemoved(one))));
+  const kept = members.find((one) => one[1] === null && !isRemoved(one))?.[0];
+  if (kept !== undefined)
+    throw new PorticoError("invalid_request_error", `${kept} cannot be taken away: give it a value.`, { param: kept });
   return { ...rest, ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])) };
 }
 

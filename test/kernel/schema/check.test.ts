@@ -38,6 +38,28 @@ test("defaults are filled in, and what came in stays as it was", () => {
   assert.equal(given.tags, { a: {} });
 });
 
+test("null is absent for what may be absent, unless it may be null; what came in stays as it was", () => {
+  const optional = { temperature: null, schedule: null, tags: null, key: null, url: null, at: null, other: null };
+  const given = Object.freeze({ model: "m", messages: [message], stream: null, ...optional });
+  assert.equal(check.parse(given), { model: "m", messages: [message], stream: false, other: null });
+  const content = { ...message, content: null };
+  assert.equal(check.parse({ model: "m", messages: [content] }).messages, [content]);
+  const deep = compile(
+    Type.Object({
+      list: Type.Array(Type.Object({ a: Type.Optional(Type.Number()) })),
+      either: Type.Union([Type.Literal("x"), Type.Object({ b: Type.Optional(Type.Number()) })]),
+      kept: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
+      any: Type.Optional(Type.Unknown()),
+    }),
+  );
+  assert.equal(deep.parse({ list: [{ a: null }, { a: 1 }], either: { b: null }, kept: null, any: null }), {
+    list: [{}, { a: 1 }],
+    either: {},
+    kept: null,
+    any: null,
+  });
+});
+
 test("a union's variant gets its defaults", () => {
   const either = compile(
     Type.Union([
@@ -86,7 +108,8 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
     'workers must be a whole number or "auto", not a string.',
   ],
   [{ model: "m", messages: [message], temperature: 3 }, "temperature", "temperature must be 2 or less."],
-  [{ model: "m", messages: [message], temperature: null }, "temperature", "temperature must be a number, not null."],
+  [{ model: null, messages: [message] }, "model", "model must be a string, not null."],
+  [{ model: "m", messages: [message], tags: { a: null } }, "tags.a", "tags.a must be an object, not null."],
   [{ model: "m", messages: [message], schedule: { kind: "cron" } }, "schedule.expr", "schedule.expr is missing."],
   [
     { model: "m", messages: [message], schedule: { kind: "every", everyMs: 1.5 } },

@@ -75,6 +75,17 @@ test("agent answers with a turn in the given session; it ends with a result", as
   assert.match(turn.result, /<<<UNTRUSTED context id=[0-9a-f]+>>>/);
 });
 
+test("null for what is optional is as good as nothing; for what is required it is not", async () => {
+  const nulls = { model: null, channel: null, session: null, context: null, delivery: null, wait: null };
+  const turn = await gateway.send("/hooks/agent", { message: "hello", ...nulls });
+  assert.equal([turn.status, turn.body.sessionId], [200, `webhook:${turn.body.turnId}`]);
+  assert.is((await gateway.ended(turn.body.turnId)).state, "done");
+  const event = await gateway.send("/hooks/wake", { text: "hello", metadata: null, mode: null });
+  assert.equal([event.status, event.body.message], [200, "The event is queued for the next heartbeat."]);
+  const missing = await gateway.send("/hooks/agent", { message: null });
+  assert.equal([missing.status, missing.body.error.param], [400, "message"]);
+});
+
 test("without a session each turn has one of its own", async () => {
   const [one, two] = await Promise.all([1, 2].map(() => gateway.send("/hooks/agent", { message: "x" })));
   assert.match(one?.body.sessionId, /^webhook:/);
