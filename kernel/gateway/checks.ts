@@ -27,7 +27,7 @@ export function exposureNotices({ bind, tls, trustedProxies }: KernelConfig["gat
   ];
 }
 
-const isOwnMachine = (bind: string): boolean => bind === "localhost" || isLoopback(bind);
+const isOwnMachine = (bind: string): boolean => bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
 
 /** A token made at this start does not count: whoever opens the door to others shall have chosen the key. */
 export function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; password?: string } }): void {

@@ -20,7 +20,11 @@ export interface WorkerStatus {
   servers: Record<string, string>;
   notReady: readonly { name: string; error: string }[];
   problem: ReturnType<Management["config"]["problem"]>;
+  hooks: readonly HookStanding[];
 }
+
+/** How a hook is, and where. */
+type HookStanding = Pick<HookRecord, "name" | "dir" | "state" | "error">;
 
 interface Asked {
   call: string;
@@ -127,16 +131,32 @@ function statusOf(own: Management, state: GatewayState, worker: number): WorkerS
     servers: own.servers(),
     notReady: own.notReady(),
     problem: own.config.problem(),
+    hooks: own.hooks.list().map(({ name, dir, state, error }) => ({ name, dir, state, error })),
   };
+}
+
+/** The hooks of one worker, and what is wrong with them in the others. */
+export function hooksOf([first, ...others]: readonly WorkerStatus[]): HookStanding[] {
+  return (first?.hooks ?? []).map((one) => {
+    for (const { worker, hooks } of others) {
+      const other = hooks.find(({ name, dir }) => name === one.name && dir === one.dir);
+      if (other) one = { ...one, ...whatIsWorse(one, { worker, record: other }) };
+    }
+    return one;
+  });
+}
+
+function whatIsWorse(one: HookStanding, { worker, record }: { worker: number; record: HookStanding }) {
+  const isWorse = record.state !== one.state && record.error !== undefined && one.error === undefined;
+  return isWorse ? { state: record.state, error: `worker ${worker}: ${record.error}` } : undefined;
 }
 
 /** Counts are sums; where one worker does worse than the others, that is what shows. */
 function together(one: HookRecord, { worker, record }: { worker: number; record: HookRecord }): HookRecord {
-  const isWorse = record.state !== one.state && record.error !== undefined && one.error === undefined;
   const latest = <T extends { at: string }>(a: T | undefined, b: T | undefined) => (!a || (b && b.at > a.at) ? b : a);
   return {
     ...one,
-    ...(isWorse && { state: record.state, error: `worker ${worker}: ${record.error}` }),
+    ...whatIsWorse(one, { worker, record }),
     runs: one.runs + record.runs,
     failures: one.failures + record.failures,
     failuresInARow: Math.max(one.failuresInARow, record.failuresInARow),

@@ -1,7 +1,7 @@
 /** `/kernel/*`: the state, the events and the configuration of the gateway. */
 import { type Management, type Mount, type PluginContext, reply } from "portico";
 import type { Notice } from "portico/command-line";
-import type { Everywhere, WorkerStatus } from "../everywhere.ts";
+import { type Everywhere, hooksOf, type WorkerStatus } from "../everywhere.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
 
@@ -17,7 +17,6 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
     const workers = await everywhere.status();
     const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
     const count = mount.find("workers")?.count;
-    const hooks = await everywhere.hooks();
     const shown = {
       version: gateway.version,
       pid: count === undefined ? process.pid : process.ppid,
@@ -31,7 +30,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
       plugins: gateway.plugins.list().map(({ name, state, error }) => ({ name, state, error })),
-      hooks: hooks.map(({ name, state, error }) => ({ name, state, error })),
+      hooks: hooksOf(workers).map(({ name, state, error }) => ({ name, state, error })),
       notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
         count === undefined

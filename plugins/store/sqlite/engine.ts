@@ -246,7 +246,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       const look = () => perform(connection, new SharedTransaction(true).perform(operation, clock()));
       // where the tables take nothing in, as on a full disk
       if (problem !== undefined && journal.isWaiting) return journal.lookBeyond(connection, look);
-      return lastReads.of(connection, name, look);
+      return lastReads.of(connection, name, look, journal.inSoleUse);
     });
   }
 

@@ -17,10 +17,14 @@ export class LastReads {
     this.#results.clear();
   }
 
-  /** `name`: what `look` looks for, which depends on nothing but the tables; without one it always looks. */
-  of<T>(connection: Connection, name: string | undefined, look: () => T): T {
+  /**
+   * `name`: what `look` looks for, which depends on nothing but the tables; without one it always looks. `isAlone`: no
+   * other process has the store open, and this connection is the only one here that writes.
+   */
+  of<T>(connection: Connection, name: string | undefined, look: () => T, isAlone: boolean): T {
     if (name === undefined) return look();
-    if (!this.#isFresh || connection !== this.#connection) this.#lookElsewhere(connection);
+    const isKnown = connection === this.#connection && (isAlone || this.#isFresh);
+    if (!isKnown) this.#lookElsewhere(connection);
     if (!this.#results.has(name)) this.#results.set(name, look());
     return this.#results.get(name) as T;
   }

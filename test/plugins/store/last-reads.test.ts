@@ -57,6 +57,19 @@ test("counts and failures are as the last write left them, over whichever connec
   }
 });
 
+testOfFile("who has had the store alone sees what another process writes from then on", async () => {
+  const count = () => store.items.count("turn", "queued");
+  await store.enqueue({ items: [{ id: "own", lane: "a", kind: "turn", body: 0 }] });
+  assert.is(await count(), 1);
+  assert.ok(store.inSoleUse());
+  const other = t.another();
+  for (let n = 2; n < 6; n++) {
+    await other.enqueue({ items: [{ id: `t${n}`, lane: "a", kind: "turn", body: 0 }] });
+    assert.is(await count(), n);
+  }
+  assert.not.ok(store.inSoleUse());
+});
+
 testOfFile("what only the journal has counts", async () => {
   let ids = 0;
   const enqueue = () => store.enqueue({ items: [{ id: `t${ids++}`, lane: "a", kind: "turn", body: 0 }] });
