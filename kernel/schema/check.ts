@@ -25,8 +25,8 @@ function isUrl(text: string): boolean {
 
 /**
  * Turns a TypeBox schema into a check of values from outside. The code is generated at the first `parse` and kept.
- * `parse` fills in defaults, takes an optional `null` for absent (the value handed in stays as it was) and throws `invalid_request_error` about the first
- * problem, with its place in `param`: `messages[2].role`.
+ * `parse` fills in defaults, takes an optional `null` for absent (the value handed in stays as it was) and throws
+ * `invalid_request_error` about the first problem, with its place in `param`: `messages[2].role`.
  */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let check: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
