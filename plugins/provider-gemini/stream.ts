@@ -76,27 +76,24 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         else out.text(part.text, choice);
       }
     }
-    if (candidate.finishReason === undefined || finished.has(choice)) return;
+    if (candidate.finishReason === undefined) return;
     try {
-      finish(choice, finishReason(candidate, calls.has(choice)));
+      // Not written yet: older models give one with every event.
+      finished.set(choice, finishReason(candidate, calls.has(choice)));
     } catch (error) {
       failure = error as PorticoError;
     }
-  }
-
-  function finish(choice: number, reason: string): void {
-    finished.set(choice, reason);
-    writer?.finish(reason, choice);
   }
 
   /** The format has no last event: a clean end of the body is the end of the response. */
   function close(): void {
     if (writer === undefined)
       throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
-    if (blocked && finished.size === 0) finish(0, "content_filter");
-    if (seen.size === 0 && finished.size === 0) seen.add(0);
+    if (blocked && finished.size === 0) finished.set(0, "content_filter");
+    if (blocked || seen.size === 0) seen.add(0);
     for (const choice of seen) {
-      if (!finished.has(choice)) finish(choice, calls.has(choice) ? "tool_calls" : "stop");
+      const reason = finished.get(choice) ?? "stop";
+      writer.finish(reason === "stop" && calls.has(choice) ? "tool_calls" : reason, choice);
     }
     const total = usageSoFar();
     if (total !== undefined) writer.usage(total);

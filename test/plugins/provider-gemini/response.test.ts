@@ -218,6 +218,20 @@ test("parallel calls one per event keep their places", () => {
   assert.equal(finishes(chunks), ["tool_calls"]);
 });
 
+test("a finish reason with every event, as older models give it, goes out once, behind all, and knows of later calls", () => {
+  const stop = { finishReason: "STOP" };
+  const texts = readChunks(decodeAll(decoder(), [sse(["a", "b", "c"].map((text) => piece([{ text }], stop)))]));
+  assert.is(texts.map((one) => one.choices[0]?.delta.content ?? "").join(""), "abc");
+  assert.equal([finishes(texts), texts.at(-2)!.choices[0]!.finish_reason], [["stop"], "stop"]);
+  const call = piece([{ functionCall: { id: "u1", name: "a", args: {} } }]);
+  const calls = readChunks(decodeAll(decoder(), [sse([piece([{ text: "a" }], stop), call])]));
+  assert.equal(finishes(calls), ["tool_calls"]);
+  const cut = decodeAll(decoder(), [
+    sse([piece([{ text: "a" }], stop), piece([{ text: "b" }], { finishReason: "SAFETY" })]),
+  ]);
+  assert.equal(finishes(readChunks(cut)), ["content_filter"]);
+});
+
 test("blocked, failed, unfinished and empty streams", () => {
   const blocked = readChunks(decodeAll(decoder(), [sse([{ promptFeedback: { blockReason: "SAFETY" }, ...meta }])]));
   assert.equal(finishes(blocked), ["content_filter"]);
