@@ -5,18 +5,27 @@ const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
   ...args: string[]
 ) => (...args: never[]) => Promise<unknown>;
 
+/** `() => document.title;` is an expression but for its end, and as a statement it would have no value. */
+function withoutEnd(source: string): string {
+  let end = source.length;
+  while (end > 0 && /[\s;]/.test(source[end - 1]!)) end -= 1;
+  return source.slice(0, end);
+}
+
 /**
  * `() => document.title`, `(element) => element.value`, `1 + 1`, or statements with `return`: all are understood.
  * `argument` is the name that an element goes by. 400 where it is none of them.
  */
 export function pageFunction(source: string, argument: string, param = "fn"): (...args: never[]) => Promise<unknown> {
-  try {
-    return new AsyncFunction(
-      argument,
-      `const value = (${source}\n); return typeof value === "function" ? value(${argument}) : value;`,
-    );
-  } catch {
-    // Not an expression: perhaps statements.
+  for (const expression of [source, withoutEnd(source)]) {
+    try {
+      return new AsyncFunction(
+        argument,
+        `const value = (${expression}\n); return typeof value === "function" ? value(${argument}) : value;`,
+      );
+    } catch {
+      // Not an expression: perhaps one that ends as a statement does, or several statements.
+    }
   }
   try {
     return new AsyncFunction(argument, source);

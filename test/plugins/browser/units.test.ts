@@ -225,6 +225,20 @@ test("library messages lose terminal codes, stacks and call logs", () => {
   );
 });
 
+test("an expression of a caller has its value, also where it ends as a statement does", async () => {
+  for (const [source, value] of [
+    ["() => 7;", 7],
+    ["1 + 6 ;\n", 7],
+    ["async () => 7 ; ;", 7],
+    ["function () { return 7; };", 7],
+    ["(element) => element;", 7],
+    ["'7;'", "7;"],
+    ["return 7;", 7],
+    ["const a = 7; return a;", 7],
+  ] as const)
+    assert.is(await (pageFunction(source, "element") as (element: number) => unknown)(7), value, source);
+});
+
 test("code of a caller is compiled, never run, in the gateway", () => {
   for (const source of [
     "() => 1",
@@ -236,6 +250,10 @@ test("code of a caller is compiled, never run, in the gateway", () => {
   ]) {
     assert.type(pageFunction(source, "element"), "function");
   }
+  assert.throws(
+    () => pageFunction("; 1 +;", "element"),
+    (error: { param: string }) => error.param === "fn",
+  );
   assert.throws(
     () => pageFunction("1 +", "element"),
     (error: { param: string }) => error.param === "fn",
