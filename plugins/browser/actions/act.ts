@@ -48,6 +48,9 @@ function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; nam
   }
 }
 
+/** A file chooser that an action opens is told of by then; one that was armed may be meant for a later action. */
+const CHOOSER_MS = 1_000;
+
 /** Runs one action in its tab; used for batches too. */
 async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = ""): Promise<unknown> {
   const { kind, name, input } = checkAction(given, at);
@@ -55,9 +58,15 @@ async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = 
   const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
   try {
     const again = (next: Record<string, unknown>, place: string): Promise<unknown> => runAction(op, tab, next, place);
+    const chooser = name === "click" || name === "press" ? tab.armedChooser : undefined;
+    const start = Date.now();
     const work = kind.run({ op, tab, input, timeoutMs, explicit, again });
     // A batch tells of each of its actions; to close a tab is to see it end.
-    return await (name === "batch" || name === "close" ? work : tab.whileAlive(work));
+    const result = await (name === "batch" || name === "close" ? work : tab.whileAlive(work));
+    // What the action opened has its files before the next one looks at them.
+    const opened = chooser && (await attempt(CHOOSER_MS, chooser, undefined));
+    if (opened) await attempt(left(start, timeoutMs), opened.over, undefined);
+    return result;
   } catch (error) {
     throw failure(error, `The action ${name}`);
   }

@@ -87,13 +87,12 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
     return { ok: true, targetId: tab.targetId };
   }
   const files = await checkUploads(op, input.paths);
-  const take = (chooser: FileChooser): void => {
+  const take = (chooser: FileChooser): Promise<void> =>
     answerChooser(chooser, files, 20_000).catch((error: unknown) => {
       op.deps.log.warn({ err: error }, "an armed file chooser could not be answered");
       // Whoever armed it has had the answer long ago, and looks here.
       tab.watch.errors.push({ name: "UploadFailed", message: failure(error, "The upload").message, at: Date.now() });
     });
-  };
   tab.armChooser(take, input.timeoutMs ?? ARMED_MS);
   return { ok: true, targetId: tab.targetId };
 }

@@ -49,6 +49,11 @@ const WISH_MS = 1_000;
 /** How long a tab may be on its way to another page before what it shows now is used again. */
 const LEAVING_MS = 10_000;
 
+/** A file chooser that opened; `over` when it has its files. */
+interface Answered {
+  over: Promise<unknown>;
+}
+
 export class Tab {
   readonly targetId: string;
   readonly page: Page;
@@ -77,7 +82,7 @@ export class Tab {
   readonly #ended = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
   #leaving: Leaving | undefined;
-  #chooser: ((chooser: FileChooser) => void) | undefined;
+  #chooser: { opened: Promise<Answered | undefined>; disarm(): void } | undefined;
 
   constructor(options: TabOptions) {
     const { page } = options;
@@ -252,22 +257,32 @@ export class Tab {
   }
 
   /** Hands the next file chooser to `take`; a second call replaces the first. */
-  armChooser(take: (chooser: FileChooser) => void, forMs: number): void {
+  armChooser(take: (chooser: FileChooser) => unknown, forMs: number): void {
     this.disarmChooser();
+    let tell = (_answered?: Answered): void => {};
+    const opened = new Promise<Answered | undefined>((resolve) => (tell = resolve));
     const once = (chooser: FileChooser): void => {
+      tell({ over: Promise.resolve(take(chooser)) });
       this.disarmChooser();
-      take(chooser);
     };
-    this.#chooser = once;
+    const late = setTimeout(() => this.disarmChooser(), forMs).unref();
     this.page.on("filechooser", once);
-    setTimeout(() => {
-      if (this.#chooser === once) this.disarmChooser();
-    }, forMs).unref();
+    const disarm = (): void => {
+      clearTimeout(late);
+      this.page.off("filechooser", once);
+      tell();
+    };
+    this.#chooser = { opened, disarm };
   }
 
   disarmChooser(): void {
-    if (this.#chooser !== undefined) this.page.off("filechooser", this.#chooser);
+    this.#chooser?.disarm();
     this.#chooser = undefined;
+  }
+
+  /** Undefined where no file chooser is armed; resolves when it opens, and with undefined when it is disarmed. */
+  get armedChooser(): Promise<Answered | undefined> | undefined {
+    return this.#chooser?.opened;
   }
 
   /** 404 for a tab that has crashed: nothing in it answers any more. */

@@ -155,6 +155,16 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
   assert.equal((await browser.post("/hooks/file-chooser", { paths: [name("a.txt")] })).body.ok, true);
   await browser.act("click", { ref: await browser.ref("Choose") });
   await shows("a.txt=alpha");
+  // What a click opened has its files when the click is answered: the next action of a batch sees them.
+  await browser.post("/hooks/file-chooser", { paths: [name("b.txt")] });
+  const batch = await browser.act("batch", {
+    actions: [
+      { kind: "evaluate", fn: "one.value = ''" },
+      { kind: "click", ref: await browser.ref("Choose") },
+      { kind: "evaluate", fn: "one.files[0]?.name" },
+    ],
+  });
+  assert.is(batch.body.result[2].result, "b.txt");
   assert.is((await browser.post("/hooks/file-chooser", { paths: [name("a.txt"), name("b.txt")] })).status, 200);
   await browser.act("click", { ref: await browser.ref("Choose") });
   const [failedUpload] = await until("the failed upload among the page's errors", async () => {
