@@ -77,7 +77,7 @@ export function unknownWord(word: string, known: readonly string[], path: readon
 export function parseWords(command: Command, path: readonly string[], words: readonly string[], before = 0): Parsed {
   const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
   const { values, positionals, tokens } = parseArgs({
-    args: [...words],
+    args: words.map((word) => (NEGATIVE.test(word) ? NUMBER + word : word)),
     strict: false,
     allowPositionals: true,
     allowNegative: true,
@@ -104,7 +104,7 @@ export function parseWords(command: Command, path: readonly string[], words: rea
   const options: Record<string, OptionValue> = {};
   for (const [name, value] of Object.entries(values)) {
     const spec = specs[name];
-    if (spec) options[name] = typedValue(name, spec, value as string | boolean | string[]);
+    if (spec) options[name] = typedValue(name, spec, plain(value as string | boolean | string[]));
   }
   let gatewayUrl = options["url"] as string | undefined;
   if (command.options?.["url"] !== undefined) {
@@ -113,7 +113,18 @@ export function parseWords(command: Command, path: readonly string[], words: rea
     gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
     options["url"] = urls.findLast(({ index }) => index >= before)?.value;
   }
-  return { options, gatewayUrl, args: options["help"] ? {} : nameArgs(command.args ?? [], positionals, path) };
+  return { options, gatewayUrl, args: options["help"] ? {} : nameArgs(command.args ?? [], plain(positionals), path) };
+}
+
+/** A latitude, a priority: a value, and no option that begins with a digit. */
+const NEGATIVE = /^-(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+/** Stands before such a word while options are looked for. */
+const NUMBER = "\0";
+
+function plain<T extends string | boolean | readonly string[]>(value: T): T {
+  const one = (word: string): string => (word.startsWith(NUMBER) ? word.slice(NUMBER.length) : word);
+  if (typeof value === "string") return one(value) as T;
+  return (Array.isArray(value) ? value.map(one) : value) as T;
 }
 
 function unknownOption(given: string, known: readonly string[], path: readonly string[]): UsageError {

@@ -83,6 +83,20 @@ test("options may stand before the command and between its words, and take their
   }
 });
 
+test("a negative number is a value, as an argument and as an option's, and no option", async () => {
+  const key = "channels.spare";
+  assert.is((await portico(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code, 0);
+  for (const value of ["-1", "-2.5e0"]) {
+    const { code, stderr } = await portico(home, ["config", "set", `${key}.priority`, value]);
+    assert.is(code, 0, stderr);
+    assert.is(JSON.parse((await portico(home, ["config", "get", `${key}.priority`, "--json"])).stdout), Number(value));
+  }
+  const place = ["-33.87", "151.2", "--accuracy", "-1"];
+  assert.match((await portico(home, ["browser", "set", "geolocation", ...place])).stderr, "accuracy must be 0 or more");
+  assert.match((await portico(home, ["status", "-1"])).stderr, 'takes no argument "-1"');
+  assert.match((await portico(home, ["status", "-1x"])).stderr, "has no option -1");
+});
+
 test("help of a subcommand shows usage, options and examples", async () => {
   const { code, stdout } = await portico(home, ["logs", "--help"]);
   assert.is(code, 0);
