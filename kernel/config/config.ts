@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { PorticoError } from "../errors.ts";
-import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import { formatKeyPath, isAtOrBelow, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema } from "./compose.ts";
@@ -88,9 +88,8 @@ export class ConfigStore {
     if (steps.at(-1) === "*") steps.pop();
     const { value, problems } = this.#active();
     const prefix = formatKeyPath(steps);
-    const isOwn = (key: string) => key.startsWith(prefix) && /^(?:[.[]|$)/.test(key.slice(prefix.length));
     // Unknown keys may belong to somebody who has not come yet; `check` is for them.
-    this.#complain(problems.filter(({ key, message }) => isOwn(key) && message !== UNKNOWN));
+    this.#complain(problems.filter(({ key, message }) => isAtOrBelow(key, prefix) && message !== UNKNOWN));
     return valueAt(value, steps);
   };
 

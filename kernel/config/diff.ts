@@ -1,15 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { formatKeyPath, isRecord, type KeyPath } from "../text/key-path.ts";
+import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
 
 /** The keys, as deep as both sides are objects, whose values differ: `["gateway.port", "channels.main"]`. */
 export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {
   if (!isRecord(previous) || !isRecord(next)) return isDeepStrictEqual(previous, next) ? [] : [formatKeyPath(at)];
   const keys = new Set([...Object.keys(previous), ...Object.keys(next)]);
-  return [...keys].flatMap((key) => changedKeys(own(previous, key), own(next, key), [...at, key]));
-}
-
-function own(object: Record<string, unknown>, key: string): unknown {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
+  return [...keys].flatMap((key) => changedKeys(valueAt(previous, [key]), valueAt(next, [key]), [...at, key]));
 }
 
 /** Freezes a value and everything in it. */

@@ -16,6 +16,11 @@ export function formatKeyPath(path: KeyPath): string {
   return text;
 }
 
+/** `channels["a.b"]` is below `channels` as `channels.a` is. */
+export function isAtOrBelow(key: string, above: string): boolean {
+  return key === above || (key.startsWith(above) && /^[.[]/.test(key.slice(above.length)));
+}
+
 /** Reads what `formatKeyPath` writes. Throws `invalid_request_error` for anything else. */
 export function parseKeyPath(text: string): (string | number)[] {
   const path: (string | number)[] = [];

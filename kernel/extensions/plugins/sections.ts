@@ -1,6 +1,7 @@
 /** Plugins' sections of the configuration. */
 import { Type } from "@sinclair/typebox";
 import type { ConfigOf, ConfigSchemas, Dispose, PluginDefinition } from "../../types.ts";
+import { isAtOrBelow } from "../../text/key-path.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 
@@ -54,9 +55,4 @@ export function sectionsOf(definition: PluginDefinition, section: (path: string)
 export function isConcerned(definition: PluginDefinition, keys: readonly string[]): boolean {
   const sections = Object.keys(definition.config ?? {}).map((path) => path.replace(/\.?\*.*$/, ""));
   return sections.some((section) => keys.some((key) => isAtOrBelow(key, section) || isAtOrBelow(section, key)));
-}
-
-/** `channels["a.b"]` is below `channels` as `channels.a` is. */
-function isAtOrBelow(key: string, above: string): boolean {
-  return key === above || (key.startsWith(above) && /^[.[]/.test(key.slice(above.length)));
 }
