@@ -29,8 +29,9 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   let watch: Watch | undefined;
   let watched = "";
 
-  /** Decides for each name which candidate is meant, and stops what is not to run. */
-  async function decide(): Promise<void> {
+  /** Looks at the disk, decides for each name which candidate is meant, and stops what is not to run. */
+  async function survey(dirs?: ReadonlySet<string>): Promise<void> {
+    await scan(dirs);
     const stops: Promise<void>[] = [];
     for (const slot of slots.values()) {
       const before = slot.top?.dir;
@@ -67,17 +68,9 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     }
   }
 
-  function isGone({ candidates }: S): boolean {
-    return candidates.length === 0;
-  }
-
-  function isWanted({ top, disabled }: S): boolean {
-    return top !== undefined && !disabled.has(top);
-  }
-
-  function isReady({ top }: S): boolean {
-    return top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
-  }
+  const isGone = ({ candidates }: S) => candidates.length === 0;
+  const isWanted = ({ top, disabled }: S) => top !== undefined && !disabled.has(top);
+  const isReady = ({ top }: S) => top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
 
   async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
     const top = slot.top as Candidate;
@@ -141,9 +134,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   async function reconcile(dirs?: ReadonlySet<string>): Promise<void> {
     if (phase.stopped) return;
-    await scan(dirs);
+    await survey(dirs);
     for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
-    await decide();
     await update(phase.started ? kind.agree : undefined);
   }
 
@@ -204,11 +196,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     info: (name: string): Shown => recordsOf(find(name))[0] as Shown,
     list: (): Shown[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(recordsOf),
     /** First look at the disk: afterwards what there is is known, and nothing of it runs. */
-    prepare: () =>
-      inTurn(async () => {
-        await scan();
-        await decide();
-      }),
+    prepare: () => inTurn(() => survey()),
     /** Makes everything run; watching begins in the background, when the gateway has had time to answer. */
     start: () =>
       inTurn(async () => {
@@ -230,10 +218,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     /** After a change of the configuration. */
     reconfigure: (keys: readonly string[]): Promise<void> =>
       inTurn(async () => {
-        const isOurs = keys.some((key) => key === kind.section || key.startsWith(`${kind.section}.`));
-        if (isOurs && watch) openWatch();
-        await scan();
-        await decide();
+        if (watch) openWatch();
+        await survey();
         const refusals: string[] = [];
         for (const slot of slots.values()) {
           try {
