@@ -20,7 +20,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
-  const { scan, forget } = createScan(kind, slots);
+  const { scan, compile, forget } = createScan(kind, slots);
   const phase: Phase = { started: false, stopped: false };
   const swap = createSwap(kind, phase);
   const inTurn = createTurns();
@@ -158,7 +158,9 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     const onDirty = (dirty: readonly string[]) => {
       rescan(dirty).catch((error: unknown) => log.error({ err: error }, `scanning the ${kind.section} failed`));
     };
-    watch = watchRoots({ roots: dirs, log, onDirty });
+    // In turn, so that the scan waits for it; one that waits already compiles what there is then.
+    const onStir = (dirty: readonly string[]) => void (scanning ?? inTurn(() => compile(new Set(dirty))));
+    watch = watchRoots({ roots: dirs, log, onDirty, onStir });
   }
 
   /** Throws `hook_not_found` or `plugin_not_found`. */

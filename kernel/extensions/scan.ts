@@ -34,6 +34,13 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
     kind.scanned?.(candidates);
   }
 
+  /** Compiles what runs and has changed there, and runs nothing of it: the scan that follows finds it done. */
+  async function compile(dirs: ReadonlySet<string>): Promise<void> {
+    const running = [...slots.values()].flatMap(({ active }) => active?.version.candidate ?? []);
+    const touched = running.filter((candidate) => touches(candidate, dirs));
+    await Promise.allSettled(touched.map(({ source }) => source?.refresh()));
+  }
+
   function touches({ dir, source }: V["candidate"], dirs: ReadonlySet<string>): boolean {
     const isBelow = (input: string) => [...dirs].some((one) => isInside(input, one));
     return dirs.has(dir) || (source?.inputs.some(isBelow) ?? false);
@@ -41,6 +48,7 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
 
   return {
     scan,
+    compile,
     /** It is read anew, whatever it was. */
     forget: ({ dir }: V["candidate"]): void => void known.delete(dir),
   };

@@ -12,6 +12,8 @@ export interface WatchOptions {
   roots: readonly string[];
   /** Called with the root's own entries (`<root>/<name>`) that may have changed; empty: any of them, rescan all. */
   onDirty(dirs: readonly string[]): void;
+  /** Called at the first of them, before it is quiet; not where any may have changed. */
+  onStir?(dirs: readonly string[]): void;
   log: Logger;
   /** Changes are told after this much quiet; default 20 ms. */
   quietMs?: number;
@@ -28,7 +30,7 @@ type Add = (entry: string | undefined, again?: boolean) => void;
 
 /** Starts at once and in the background; a root may be missing, vanish and come back. */
 export function watchRoots(options: WatchOptions) {
-  const { onDirty, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
+  const { onDirty, onStir, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
   let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -38,7 +40,11 @@ export function watchRoots(options: WatchOptions) {
     else dirty?.add(entry);
     if (timer && again) return;
     const now = Date.now();
-    if (!timer) since = now;
+    if (!timer) {
+      since = now;
+      // Most editors have written all of a file by then.
+      setTimeout(() => timer && dirty && onStir?.([...dirty]), quietMs / 8).unref();
+    }
     clearTimeout(timer);
     timer = setTimeout(tell, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
   };

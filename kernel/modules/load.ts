@@ -22,6 +22,8 @@ export interface Source {
   /** It has all that it needs within itself: nothing is required from the disk when it runs. */
   whole: boolean;
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
+  /** Reads it as it is now, which leaves little to do for who reads it next. Throws `LoadError`. */
+  refresh(): Promise<Source>;
 }
 
 /** One that was evaluated. `inputs`: every file that went into it, absolute, the entry among them. */
@@ -40,8 +42,8 @@ export interface LoaderOptions {
   isOwn?(entry: string): boolean;
 }
 
-/** To bundle for what is built in. */
-const nothing = { code: "", codeHash: "", host: [] };
+/** There is nothing to bundle. */
+const builtIn = { hash: "built in", whole: true, bundle: { code: "", codeHash: "", host: [] } };
 
 export function createLoader(options: LoaderOptions) {
   const isOwn = (entry: string) => options.isOwn?.(entry) ?? false;
@@ -51,13 +53,14 @@ export function createLoader(options: LoaderOptions) {
    * Throws `LoadError`.
    */
   async function read(entry: string, { whole = false, guarded = false } = {}): Promise<Source> {
-    if (options.builtIn?.(entry)) return { entry, inputs: [entry], hash: "built in", whole: true, bundle: nothing };
+    const refresh = () => read(entry, { whole, guarded });
+    if (options.builtIn?.(entry)) return { ...builtIn, entry, inputs: [entry], refresh };
     const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
     const file = options.cacheFile(entry).replace(/\.cjs$/, ending);
     const bundle = await openBundle(file, entry, { isOwn: isOwn(entry), whole, guarded });
     const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
     const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(0, 16);
-    return { entry, inputs, hash, whole, bundle };
+    return { entry, inputs, hash, whole, bundle, refresh };
   }
 
   /** Runs the code that was read, and no other. With a guard, it ends what never would. Throws `LoadError`. */

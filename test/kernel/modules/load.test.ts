@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -87,6 +87,25 @@ test("a change of anything imported is a new version, an untouched one is not", 
   const second = await one.load(entry);
   assert.is(second.exports["default"], 2);
   assert.is.not(second.hash, first.hash);
+});
+
+test("what was refreshed is not bundled again by whoever reads it next, while it is the same", async () => {
+  const entry = write({ "handler.ts": "export default 1;" });
+  const source = await loader().read(entry, { guarded: true });
+  const kept = () => {
+    const { ctimeNs } = statSync(join(dir, "cache/handler.guarded.cjs"), { bigint: true });
+    return ctimeNs;
+  };
+  write({ "handler.ts": "export default 2;" });
+  await source.refresh();
+  const refreshed = kept();
+  const next = await loader().read(entry, { guarded: true });
+  assert.match(next.bundle.code, /\b2\b/);
+  assert.is(kept(), refreshed);
+  write({ "handler.ts": "export default (" });
+  assert.instance(await source.refresh().catch((error: unknown) => error), LoadError);
+  write({ "handler.ts": "export default 3;" });
+  assert.match((await loader().read(entry, { guarded: true })).bundle.code, /\b3\b/);
 });
 
 test("the cache serves another loader and is not trusted when torn", async () => {

@@ -53,6 +53,8 @@ export interface HookHomeOptions {
   config?: Record<string, unknown>;
   /** As in a worker: asks whether the others take up a version too. */
   agree?: (subject: string, id: string, refusal?: Error) => Promise<void>;
+  /** Told of each reading of a handler. */
+  reading?: (entry: string) => void;
   /** Do not start (the test does). */
   idle?: boolean;
 }
@@ -109,7 +111,10 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     memberNames: () => memberNames,
     loader: createLoader({
       host: async () => ({}),
-      cacheFile: (entry) => join(dir, "cache", cacheName(entry)),
+      cacheFile(entry) {
+        options.reading?.(entry);
+        return join(dir, "cache", cacheName(entry));
+      },
     }),
     settings: () => settings,
     lookup: (key) => config[key],

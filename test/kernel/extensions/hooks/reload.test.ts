@@ -1,4 +1,13 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -32,6 +41,42 @@ test("a save is live, and only the new version answers", async ({ home }) => {
   const { loaded } = home.host.info("a");
   assert.is(loaded?.generation, 2);
   assert.is((await home.ask("q")).outcomes.length, 1);
+});
+
+test("a save is compiled before it is quiet, and what has become of the file until then is what runs", async () => {
+  let inBetween = async () => {};
+  const home: HookHome = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    // Behind what reads, and so before the scan.
+    reading: () => void home?.host.inTurn(() => inBetween()),
+  });
+  await home.host.watching();
+  // What stands anew is looked at as a whole.
+  let looks = 0;
+  inBetween = async () => void looks++;
+  await untilRight(() => looks, Boolean);
+  const bundle = () => {
+    const name = readdirSync(join(home.dir, "cache")).find((file) => file.endsWith(".cjs"))!;
+    const file = join(home.dir, "cache", name);
+    return { text: readFileSync(file, "utf8"), changed: statSync(file, { bigint: true }).ctimeNs };
+  };
+  const compiled: { reply: string | undefined; changed: bigint }[] = [];
+  inBetween = async () => {
+    const { text, changed } = bundle();
+    if (text.includes('"two"')) compiled.push({ reply: (await home.ask("q")).reply, changed });
+  };
+  home.write("hooks/a/handler.ts", answering("two"));
+  await replies(home, "two");
+  assert.is(compiled[0]?.reply, "one");
+  assert.is(compiled[0]?.changed, bundle().changed, "it is not compiled again");
+  inBetween = async () => {
+    home.write("hooks/a/handler.ts", answering("three"));
+    inBetween = async () => {};
+  };
+  home.write("hooks/a/handler.ts", "export default (");
+  await replies(home, "three");
+  assert.is(home.host.info("a").loaded?.generation, 3);
+  await home.stop();
 });
 
 test("after a reload that failed, the mended version is taken up by all workers or by none", async () => {
