@@ -44,9 +44,8 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
       return { state: "unapproved", reasons: [why] };
     }
     if (!settings().enabled) return { state: "disabled", reasons: ["hooks.enabled is false in the configuration"] };
-    if (!isOn(name, candidate)) {
+    if (!isOn(name, candidate))
       return { state: "disabled", reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``] };
-    }
     const lacks = missing(name, candidate);
     return lacks.length ? { state: "ineligible", reasons: lacks } : undefined;
   }

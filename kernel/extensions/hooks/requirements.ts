@@ -13,16 +13,14 @@ export function missingRequirements(
 ): string[] {
   const missing: string[] = [];
   const platforms = meta.os?.map((name) => platformNames[name.toLowerCase()] ?? name.toLowerCase());
-  if (platforms?.length && !platforms.includes(process.platform)) {
+  if (platforms?.length && !platforms.includes(process.platform))
     missing.push(`it is for ${meta.os?.join(", ")}, and this is ${process.platform}`);
-  }
   if (meta.always) return missing;
   const { bins, anyBins, env: variables, config } = meta.requires;
   const path = env["PATH"] ?? "";
   for (const bin of bins) if (!isOnPath(bin, path)) missing.push(`the program ${bin} is not on the PATH`);
-  if (anyBins.length && !anyBins.some((bin) => isOnPath(bin, path))) {
+  if (anyBins.length && !anyBins.some((bin) => isOnPath(bin, path)))
     missing.push(`none of the programs ${anyBins.join(", ")} is on the PATH`);
-  }
   for (const name of variables) if (!env[name]) missing.push(`the environment variable ${name} is not set`);
   for (const key of config) if (!isSet(lookup(key))) missing.push(`the configuration does not set ${key}`);
   return missing;

@@ -111,10 +111,9 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     hookMembers: () => hookMembers,
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>
-      [...slots.values()].flatMap((slot) => {
-        if (slot.active || !host.isWanted(slot)) return [];
-        return [{ name: slot.name, error: info(slot.name).error ?? "it is starting" }];
-      }),
+      [...slots.values()]
+        .filter((slot) => !slot.active && host.isWanted(slot))
+        .map(({ name }) => ({ name, error: info(name).error ?? "it is starting" })),
   };
 }
 export type PluginHost = ReturnType<typeof createPluginHost>;
