@@ -80,13 +80,13 @@ const ARMED_MS = 120_000;
 
 /** Prepares the answer to the next file chooser; with a ref the files are set at once. */
 export async function armFileChooser(op: Op, input: FileChooserInput): Promise<object> {
+  const files = await checkUploads(op, input.paths);
   const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   if (input.ref !== undefined) {
     await uploadTo(op, tab, input.ref, input.paths, input.timeoutMs ?? 20_000, input.timeoutMs !== undefined);
     return { ok: true, targetId: tab.targetId };
   }
-  const files = await checkUploads(op, input.paths);
   const take = (chooser: FileChooser): Promise<void> =>
     answerChooser(chooser, files, 20_000).catch((error: unknown) => {
       op.deps.log.warn({ err: error }, "an armed file chooser could not be answered");

@@ -112,18 +112,19 @@ interface PdfInput extends Common {
   landscape?: boolean;
 }
 
+const PAPER = /^(a[0-6]|letter|legal|tabloid|ledger)$/i;
+
 export async function pdf(op: Op, input: PdfInput): Promise<object> {
+  const { format = "A4", landscape = false, timeoutMs = 30_000 } = input;
+  if (!PAPER.test(format))
+    throw new PorticoError(
+      "invalid_request_error",
+      `${JSON.stringify(format)} is not a paper format: use A0 to A6, Letter, Legal, Tabloid or Ledger.`,
+      { param: "format" },
+    );
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  const timeoutMs = input.timeoutMs ?? 30_000;
-  const options = { format: input.format ?? "A4", landscape: input.landscape ?? false, printBackground: true };
-  const content = await within(timeoutMs, "The PDF", tab.page.pdf(options)).catch((error: unknown) => {
-    if (/Unknown paper format/i.test(String((error as Error).message))) {
-      throw new PorticoError(
-        "invalid_request_error",
-        `${JSON.stringify(input.format)} is not a paper format: use A0 to A6, Letter, Legal, Tabloid or Ledger.`,
-        { param: "format" },
-      );
-    }
+  const printing = tab.page.pdf({ format, landscape, printBackground: true });
+  const content = await within(timeoutMs, "The PDF", printing).catch((error: unknown) => {
     throw failure(error, "The PDF");
   });
   if (accepts(op, /application\/pdf/)) return new Bytes(content, "application/pdf");

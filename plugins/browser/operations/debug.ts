@@ -7,7 +7,7 @@ import { failure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
 import { urlMatcher } from "./url-match.ts";
-import { tmpDir } from "./files.ts";
+import { checkPath, tmpDir } from "./files.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
 const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
@@ -22,12 +22,12 @@ const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
 
 /** Messages of at least that level. */
 export async function consoleMessages(op: Op, input: Common & { level?: string; clear?: boolean }): Promise<object> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
   if (level === undefined)
     throw new PorticoError("invalid_request_error", `level must be one of debug, info, warning, error.`, {
       param: "level",
     });
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const messages = tab.watch.console.list().filter((entry) => SEVERITY.indexOf(entry.level) >= SEVERITY.indexOf(level));
   if (input.clear) tab.watch.console.clear();
   return { ok: true, targetId: tab.targetId, messages };
@@ -139,6 +139,7 @@ export async function traceStart(op: Op, input: TraceStartInput): Promise<object
 
 /** Ends the trace and answers the zip file's path, under the temporary root. */
 export async function traceStop(op: Op, input: Common & { path?: string }): Promise<object> {
+  await checkPath(op, "", input.path);
   const { session } = op;
   const { context } = session;
   if (!session.tracing)

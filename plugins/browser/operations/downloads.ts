@@ -8,7 +8,7 @@ import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { CLICKED, tryOn } from "../actions/elements.ts";
-import { tmpDir } from "./files.ts";
+import { checkPath, tmpDir } from "./files.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
 interface DownloadInput extends Common {
@@ -101,13 +101,6 @@ async function save(
   }
 }
 
-/** Checks a path before anything is clicked: a refused one must not start a download. */
-async function checkPath(op: Op, path: string | undefined): Promise<void> {
-  if (path === undefined) return;
-  const probe = await openConfined(await tmpDir(op, "downloads"), path);
-  await probe.discard();
-}
-
 /** 501: a person's own browser saves where the person has told it to, and tells nobody. */
 function refuseOfRelay({ profile }: Op): void {
   if (profile.driver !== "extension") return;
@@ -120,8 +113,8 @@ function refuseOfRelay({ profile }: Op): void {
 /** Clicks an element and saves the download that it starts. */
 export async function download(op: Op, input: DownloadInput): Promise<object> {
   refuseOfRelay(op);
+  await checkPath(op, "downloads", input.path);
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  await checkPath(op, input.path);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.fresh();
@@ -155,9 +148,9 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
 /** Saves the next download, one that began in the last 30 s included. */
 export async function waitDownload(op: Op, input: Common & { path?: string }): Promise<object> {
   refuseOfRelay(op);
+  await checkPath(op, "downloads", input.path);
   const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
-  await checkPath(op, input.path);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.next();

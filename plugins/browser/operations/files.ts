@@ -1,7 +1,7 @@
 /** Where files of ours are put: under the temporary root, under names of ours or confined ones of the caller. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ensureTmpRoot, writeConfined } from "../files/confine.ts";
+import { ensureTmpRoot, openConfined, writeConfined } from "../files/confine.ts";
 import { thinOut } from "../files/own-files.ts";
 import { failure } from "../failures.ts";
 import type { Op } from "./op.ts";
@@ -10,6 +10,13 @@ import type { Op } from "./op.ts";
 export async function tmpDir(op: Op, name = ""): Promise<string> {
   const { path } = await ensureTmpRoot(op.deps.paths.tmp);
   return join(path, name);
+}
+
+/** Refuses a path that nothing may be written to, before anything is asked of the browser. */
+export async function checkPath(op: Op, dir: string, path: string | undefined): Promise<void> {
+  if (path === undefined) return;
+  const probe = await openConfined(await tmpDir(op, dir), path);
+  await probe.discard();
 }
 
 /** `20261121-103000-1a2b` */

@@ -5,7 +5,7 @@ import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
 import { WEB_ADDRESS } from "../schema.ts";
-import { tmpDir } from "./files.ts";
+import { checkPath, tmpDir } from "./files.ts";
 import type { Common, Op } from "./op.ts";
 
 interface StateInput extends Common {
@@ -52,6 +52,7 @@ const bad = (message: string, cause?: unknown): PorticoError =>
 /** Writes all cookies, and what the sites that were visited since the browser started keep in the browser. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
+  await checkPath(op, "", input.path);
   const { context } = op.session;
   const file = await openConfined(await tmpDir(op), input.path);
   try {
@@ -71,8 +72,8 @@ export async function saveState(op: Op, input: StateInput): Promise<object> {
 /** Puts what such a file holds in place of all cookies and of what those sites keep. */
 export async function loadState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
-  const { context } = op.session;
   const state = await readState(await tmpDir(op), input.path);
+  const { context } = op.session;
   // Nothing is fetched for it: the form of an address is enough.
   for (const { origin } of state.origins) op.deps.guard.precheck(origin);
   const loading = context.setStorageState(state as Parameters<typeof context.setStorageState>[0]);

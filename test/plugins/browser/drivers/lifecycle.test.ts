@@ -130,6 +130,27 @@ test("before a start: the status and the tabs say so, everything else is 409", a
   }
 });
 
+test("what is wrong with a request is said before what is wrong with the browser", async () => {
+  const wrong: [string, string, object, string][] = [
+    ["GET", "/console", { level: "loud" }, "level"],
+    ["POST", "/pdf", { format: "Z9" }, "format"],
+    ["POST", "/hooks/file-chooser", { paths: ["/etc/passwd"] }, "paths[0]"],
+    ["POST", "/hooks/file-chooser", { paths: ["not-there.txt"], ref: 1 }, "paths[0]"],
+    ["POST", "/download", { ref: 1, path: "/etc/x" }, "path"],
+    ["POST", "/wait/download", { path: "../../x" }, "path"],
+    ["POST", "/trace/stop", { path: "/etc/x.zip" }, "path"],
+    ["POST", "/state/save", { path: "/etc/x" }, "path"],
+    ["POST", "/state/load", { path: "/etc/passwd" }, "path"],
+  ];
+  for (const [method, path, given, param] of wrong) {
+    const answer = await (method === "GET"
+      ? browser.get(path, given as Record<string, string>)
+      : browser.post(path, given));
+    const { code, param: at } = answer.body.error;
+    assert.equal([path, answer.status, code, at], [path, 400, "invalid_request_error", param]);
+  }
+});
+
 test("start and stop may be repeated; the port and the process are told", async () => {
   const [one, two] = await Promise.all([browser.post("/start"), browser.post("/start")]);
   assert.equal([one.status, one.body.ok, one.body.profile], [200, true, "portico"]);
