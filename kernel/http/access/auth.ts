@@ -56,6 +56,8 @@ export function createAuth(options: AuthOptions) {
   function checkOwner(req: IncomingMessage, access: Access): boolean | string {
     const { authorization } = req.headers;
     const set = settings();
+    const header = access === "control" ? req.headers["x-service-password"] : undefined;
+    if (typeof header === "string" && password(set.password).equals(header)) return true;
     if (authorization !== undefined) {
       const bearer = bearerOf(authorization);
       if (bearer !== undefined) return isOwner(bearer, set) || bearer;
@@ -64,9 +66,7 @@ export function createAuth(options: AuthOptions) {
       return basic !== undefined && password(set.password).equals(basic);
     }
     const apiKey = access === "client" ? req.headers["x-api-key"] : undefined;
-    if (typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey)) return isOwner(apiKey, set) || apiKey;
-    const header = access === "control" ? req.headers["x-service-password"] : undefined;
-    return typeof header === "string" && password(set.password).equals(header);
+    return typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey) && (isOwner(apiKey, set) || apiKey);
   }
 
   async function askAuthenticators(req: IncomingMessage, access: Access, caller: Caller, bearer: string) {
