@@ -4,6 +4,7 @@
  * fails changes nothing, and shows. Scans and commands run one after another.
  */
 import { PorticoError } from "../errors.ts";
+import { endOrLate } from "../timing/deadline.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import { type Problem, problemOf, sayProblem } from "../modules/problem.ts";
 import type { Kind, Phase } from "./kind.ts";
@@ -15,6 +16,8 @@ import type { WorkerLink } from "../contract/workers.ts";
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;
+/** A start that takes longer goes on by itself, and no longer holds up the others' changes, nor its own next one. */
+const patienceMs = 1_000;
 
 export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>(kind: Kind<V, S, Shown>) {
   const one = kind.section.slice(0, -1);
@@ -74,34 +77,33 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
     const top = slot.top as Candidate;
-    const { active, renew } = slot;
-    slot.renew = false;
+    const { active, renew, tried } = slot;
     const id = idOf(top);
+    Object.assign(slot, { renew: false, tried: id });
     if (top.problem) return keepOld(slot, top, top.problem);
     if (active && !renew && idOf(active.version.candidate) === id) {
       slot.error = undefined;
-      slot.tried = id;
       active.version.candidate = top;
       return;
     }
-    if (slot.tried === id) return;
-    slot.tried = id;
+    if (tried === id) return;
     const subject = `${kind.section}.${slot.name}`;
-    let hasVoted = false;
-    const vote =
-      agree &&
-      (() => {
-        hasVoted = true;
-        return agree(subject, id);
-      });
+    let voted: Promise<void> | undefined;
+    const vote = agree && (() => (voted = agree(subject, id)));
+    const fail = (thrown: unknown): void => {
+      if (slot.tried !== id) return; // given up for a newer one
+      if (!voted) agree?.(subject, id, thrown as Error).catch(() => {});
+      // A missing package may be installed any moment; everything else is as it is until the content changes.
+      slot.retry = voted !== undefined || (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
+      keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
+    };
     try {
       const version = await kind.load(top);
-      if (!phase.stopped) await swap.start(slot, version, { agree: vote });
+      if (phase.stopped) return;
+      const starting = swap.start(slot, version, { agree: vote, isMeant: () => slot.tried === id }).catch(fail);
+      await (phase.started && !renew && !agree ? endOrLate(starting, patienceMs) : starting);
     } catch (thrown) {
-      if (!hasVoted) agree?.(subject, id, thrown as Error).catch(() => {});
-      // A missing package may be installed any moment; everything else is as it is until the content changes.
-      slot.retry = hasVoted || (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
-      keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
+      fail(thrown);
     }
   }
 
@@ -247,6 +249,4 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   };
 }
 
-function idOf({ realDir, hash }: Candidate): string {
-  return `${realDir} ${hash}`;
-}
+const idOf = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;

@@ -20,25 +20,27 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
   return {
     /**
      * Throws what the version's start throws, once all of it is undone. `agree` is awaited before what it has staged takes
-     * effect, and keeps the old version where it throws.
+     * effect, and keeps the old version where it throws. Not `isMeant` any more, it does not take effect.
      */
     async start(
       slot: S,
       version: V,
-      { generation = slot.generation + 1, agree }: { generation?: number; agree?: () => Promise<void> } = {},
+      options: { generation?: number; agree?: (() => Promise<void>) | undefined; isMeant?: () => boolean } = {},
     ): Promise<void> {
       const scope = new Scope();
       try {
         const given = kind.start(version, scope, slot, phase);
         // Not awaited where it need not be: then old and new change places within this tick.
         if (given) await given;
-        if (agree) await agree();
+        if (options.agree) await options.agree();
+        if (options.isMeant?.() === false) throw new Error("another version is meant by now");
         scope.takeUp();
       } catch (thrown) {
         await end({ scope }, slot.log);
         throw thrown;
       }
       const old = slot.active;
+      const { generation = slot.generation + 1 } = options;
       slot.generation = generation;
       slot.active = { version, scope, generation, loadedAt: new Date().toISOString() };
       slot.error = undefined;

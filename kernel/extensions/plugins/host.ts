@@ -74,8 +74,8 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
 
   async function take(slot: Slot<PluginVersion>, keys: readonly string[]): Promise<void> {
     const { active, top } = slot;
-    // What has changed may be what its setup failed for.
-    if (top?.meta && slot.error && isConcerned(top.meta, keys)) slot.tried = undefined;
+    // What has changed may be what its setup failed for, or is still at work with.
+    if (top?.meta && isConcerned(top.meta, keys)) slot.tried = undefined;
     const definition = active?.version.candidate.meta;
     if (!active || !definition || !host.isWanted(slot) || !isConcerned(definition, keys)) return;
     const { version, generation } = active;
