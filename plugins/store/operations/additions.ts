@@ -12,10 +12,10 @@ interface Addition {
 }
 
 const insertItems = insertion(
-  "INSERT INTO items (kind, lane, max_attempts, run_at, id, body, created_at, state)",
+  "INSERT INTO items (kind, lane, max_attempts, run_at, created_at, id, body, state)",
   "(?, ?, ?, ?, ?, ?, ?, 'queued')",
   "ON CONFLICT (id) DO NOTHING",
-  4,
+  5,
 );
 
 class NewItems implements Deferred {
@@ -53,7 +53,7 @@ export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   for (const item of items) {
     const { id, kind, lane, maxAttempts = 5 } = item;
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
-    additions.push({ item, runAt, now, row: [kind, lane, maxAttempts, runAt, id, toJson(item.body) ?? "null", now] });
+    additions.push({ item, runAt, now, row: [kind, lane, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"] });
   }
 }
 

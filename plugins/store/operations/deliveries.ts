@@ -38,10 +38,10 @@ function toDelivery(row: DeliveryRow): Delivery {
 }
 
 const insertDeliveries = insertion(
-  "INSERT INTO deliveries (source, outcome, id, at, item_id, meta, payload)",
+  "INSERT INTO deliveries (source, outcome, at, id, item_id, meta, payload)",
   "(?, ?, ?, ?, ?, ?, ?)",
   "ON CONFLICT (id) DO NOTHING",
-  2,
+  3,
 );
 
 class NewDeliveries implements Deferred {
@@ -56,8 +56,8 @@ export function addDelivery(tx: Transaction, delivery: NewDelivery): void {
   tx.deferred(NewDeliveries).rows.push([
     delivery.source,
     delivery.outcome,
-    delivery.id,
     delivery.at ?? tx.now,
+    delivery.id,
     delivery.itemId ?? null,
     toJson(delivery.meta ?? {}),
     delivery.payload === undefined ? null : withoutNul(delivery.payload),

@@ -1,12 +1,12 @@
 /** Adding a batch, as a whole or not at all; a repeated one once. */
 import type { Again } from "../sql/engine.ts";
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { type Operation, Settled, type Transaction } from "../sql/operation.ts";
 import type { Batch, Dedup, Enqueued, Limit } from "../types.ts";
 import { addItems } from "./additions.ts";
 import { addDelivery } from "./deliveries.ts";
 import { setValue } from "./key-value.ts";
 import { firstUse, knownKey } from "./known.ts";
-import { take } from "./limits.ts";
+import { take, takeAtOnce } from "./limits.ts";
 import { putRun } from "./runs.ts";
 import { appendMessages, putSession } from "./sessions.ts";
 import { addUsage } from "./usage.ts";
@@ -15,8 +15,7 @@ type NewBatch = Batch & { dedup?: Dedup; limit?: Limit };
 
 export function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (!batch) return;
-  if (batch.items) addItems(tx, batch.items);
-  for (const delivery of batch.deliveries ?? []) addDelivery(tx, delivery);
+  addRows(tx, batch);
   for (const entry of batch.runs ?? []) yield* putRun(entry);
   for (const part of batch.messages ?? []) {
     if (part.messages.length > 0) yield* appendMessages(tx, part.session, part.messages);
@@ -26,7 +25,22 @@ export function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<
   if (batch.usage) yield* addUsage(tx, batch.usage);
 }
 
-export function* enqueue(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
+/** What is gathered, and written with that of others. */
+function addRows(tx: Transaction, { items, deliveries }: Batch): void {
+  if (items) addItems(tx, items);
+  if (deliveries) for (const delivery of deliveries) addDelivery(tx, delivery);
+}
+
+export function enqueue(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
+  const { dedup, limit, runs, messages, kv, usage } = batch;
+  const isPlain = (dedup ?? runs ?? messages ?? kv ?? usage) === undefined;
+  const taken = isPlain && limit ? takeAtOnce(tx, limit) : undefined;
+  if (!isPlain || (limit && !taken)) return inSteps(tx, batch);
+  if (taken?.allowed !== false) addRows(tx, batch);
+  return Settled.of({ limit: taken });
+}
+
+function* inSteps(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
   const { dedup, limit } = batch;
   // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first.
   const known = dedup && (yield* knownKey(tx, dedup.key));

@@ -1,7 +1,7 @@
 /** Rate limits: a log of hits that slides with the clock. */
 import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
 import { insertion } from "../sql/query.ts";
-import type { Take } from "../types.ts";
+import type { Limit, Take } from "../types.ts";
 
 /** Above this many hits the log keeps slots instead of single milliseconds. */
 const EXACT = 1000;
@@ -40,25 +40,35 @@ class Logs implements Deferred {
 export function* take(tx: Transaction, key: string, cost: number, max: number, windowMs: number): Operation<Take> {
   const { byKey } = tx.deferred(Logs);
   const log = byKey.get(key) ?? (yield* readLog(byKey, key));
+  return takeFrom(log, tx.now, cost, max, windowMs);
+}
+
+/** A hit of a log that this transaction has read before; undefined where it has not. */
+export function takeAtOnce(tx: Transaction, { key, max, windowMs }: Limit): Take | undefined {
+  const log = tx.deferred(Logs).byKey.get(key);
+  return log && takeFrom(log, tx.now, 1, max, windowMs);
+}
+
+function takeFrom(log: Log, now: number, cost: number, max: number, windowMs: number): Take {
   const { hits } = log;
   const newestKnown = newestOf(hits);
   // a clock that stepped back: keep the distances between hits instead of locking the key until the clock has caught up
-  const back = newestKnown - tx.now > windowMs ? newestKnown - tx.now : 0;
+  const back = newestKnown - now > windowMs ? newestKnown - now : 0;
   if (back > 0) for (const hit of hits) hit[0] -= back;
-  const since = tx.now - windowMs;
+  const since = now - windowMs;
   forgetBefore(log, since);
   const { used } = log;
   const allowed = used + cost <= max;
   const hit = allowed && cost > 0;
-  if (hit) addHit(log, tx.now, cost, max <= EXACT ? 1 : Math.max(1, Math.floor(windowMs / SLOTS)));
+  if (hit) addHit(log, now, cost, max <= EXACT ? 1 : Math.max(1, Math.floor(windowMs / SLOTS)));
   if (hit || back > 0) log.expiresAt = newestOf(hits) + windowMs + 1;
   const newest = newestOf(hits);
   return {
     allowed,
     limit: max,
     remaining: Math.max(0, max - used - (allowed ? cost : 0)),
-    retryAfterMs: allowed ? 0 : waitFor(hits, used + cost - max, tx.now, windowMs),
-    resetMs: newest < since ? 0 : Math.min(windowMs, Math.max(0, newest + windowMs + 1 - tx.now)),
+    retryAfterMs: allowed ? 0 : waitFor(hits, used + cost - max, now, windowMs),
+    resetMs: newest < since ? 0 : Math.min(windowMs, Math.max(0, newest + windowMs + 1 - now)),
   };
 }
 

@@ -24,6 +24,23 @@ export interface Result {
 }
 export type Operation<T> = Generator<Query, T, Result>;
 
+/** An operation that takes no step: a generator for each costs a busy store as much as its rows. */
+export class Settled<T> {
+  readonly done = true;
+
+  constructor(readonly value: T) {}
+
+  /** Its only result, as an iterator has it. */
+  next(): this {
+    return this;
+  }
+
+  /** As an operation. */
+  static of<T>(value: T): Operation<T> {
+    return new Settled(value) as unknown as Operation<T>;
+  }
+}
+
 /** What an operation knows of the transaction that it runs in. */
 export interface Transaction {
   /** The store's clock when the transaction began. */

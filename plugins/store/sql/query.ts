@@ -39,10 +39,7 @@ export function insertion(
       for (; rows.length - done >= size; done += size) {
         const some = rows.slice(done, done + size);
         const isShared = common > 0 && size > 1 && haveInCommon(some, common);
-        // for short lists, many times as fast as flat()
-        const params = isShared
-          ? some[0]!.slice(0, common).concat(...some.map((row) => row.slice(common)))
-          : ([] as Param[]).concat(...some);
+        const params = isShared ? ownBehind(common, some) : ([] as Param[]).concat(...some); // many times as fast as flat()
         changed += (yield { sql: isShared ? shared : sql, params }).changes;
       }
     }
@@ -55,6 +52,13 @@ function numbered(values: string, common: number, row: number): string {
   const own = values.split("?").length - 1 - common;
   let n = 0;
   return values.replaceAll("?", () => `?${++n > common ? n + row * own : n}`);
+}
+
+/** The first `common` values of all, once, and then each row's own. */
+function ownBehind(common: number, rows: readonly (readonly Param[])[]): Param[] {
+  const params = rows[0]!.slice(0, common);
+  for (const row of rows) for (let i = common; i < row.length; i++) params.push(row[i]!);
+  return params;
 }
 
 function haveInCommon(rows: readonly (readonly Param[])[], common: number): boolean {

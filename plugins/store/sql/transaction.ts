@@ -1,5 +1,5 @@
 /** What the operations share that go into one transaction of a database. They run one after the other. */
-import type { Deferred, Operation, Transaction } from "./operation.ts";
+import { type Deferred, type Operation, Settled, type Transaction } from "./operation.ts";
 
 export class SharedTransaction implements Transaction {
   now = 0;
@@ -26,9 +26,13 @@ export class SharedTransaction implements Transaction {
   }
 
   /** An operation as part of this; its queries find written what others have put off. */
-  *perform<T>(start: (tx: Transaction) => Operation<T>, now: number): Operation<T> {
+  perform<T>(start: (tx: Transaction) => Operation<T>, now: number): Operation<T> {
     this.now = now;
     const operation = start(this);
+    return operation instanceof Settled ? operation : this.#inSteps(operation);
+  }
+
+  *#inSteps<T>(operation: Operation<T>): Operation<T> {
     let step = operation.next();
     while (!step.done) {
       if (!step.value.apart) yield* this.end();

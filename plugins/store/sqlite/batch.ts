@@ -12,7 +12,7 @@ export interface Write {
 
 /** What is to be told once the transaction is durable. */
 interface Done {
-  settle: (() => void)[];
+  settle: () => void;
   touched: ReadonlySet<string>;
 }
 
@@ -53,17 +53,18 @@ export function performBatch(
 
 function performAll(connection: Connection, batch: readonly Write[], clock: () => number): Done {
   const shared = new SharedTransaction(true);
-  const settle = batch.map(({ operation, resolve }) => {
-    const value = perform(connection, shared.perform(operation, clock()));
-    return () => resolve(value);
-  });
+  const now = clock(); // one for all of them: what rows have in common is handed over once
+  const values = batch.map(({ operation }) => perform(connection, shared.perform(operation, now)));
   perform(connection, shared.end());
+  const settle = () => {
+    for (let i = 0; i < batch.length; i++) batch[i]!.resolve(values[i]); // entries() makes an array for each
+  };
   return { settle, touched: shared.touched };
 }
 
 function performEach(connection: Connection, batch: readonly Write[], clock: () => number): Done {
   const touched = new Set<string>();
-  const settle = batch.map(({ operation, resolve, reject }) => {
+  const tell = batch.map(({ operation, resolve, reject }) => {
     const shared = new SharedTransaction(true);
     let told: () => void;
     connection.exec("SAVEPOINT one");
@@ -80,5 +81,8 @@ function performEach(connection: Connection, batch: readonly Write[], clock: () 
     connection.exec("RELEASE one");
     return told;
   });
+  const settle = () => {
+    for (const one of tell) one();
+  };
   return { settle, touched };
 }

@@ -183,7 +183,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       if (soft) connection.exec("COMMIT");
       else await timed((isQuick) => (isQuick && batch.length === 1 ? connection.exec("COMMIT") : connection.commit()));
       journal.applied(!soft);
-      for (const one of settle) one();
+      settle();
       problem = undefined;
       checkpoints.note();
       listeners.wake(touched);
