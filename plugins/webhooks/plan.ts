@@ -35,7 +35,7 @@ export interface Planner {
   /** The body as the target takes it. Throws 415, 400. */
   read(target: Target, call: Call): Promise<unknown>;
   /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
-  plan(target: Target, request: Request, permission?: Permission): Promise<Plan>;
+  plan(target: Target, request: Request, permission?: Permission): Plan | Promise<Plan>;
 }
 
 /** What a caller may start; without one everything. */
@@ -50,8 +50,10 @@ const EVERYTHING: Permission = { allowed: () => true, credential: { checkNames: 
 const decoded = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
 
 export function readTarget(path: string, { prefix, mappings }: Settings): Target {
-  const below = path.slice(prefix.length).replace(/^\//, "").replace(/\/$/, "");
-  const [first = "", second, ...rest] = below.split("/").map(decoded);
+  const begin = path.charAt(prefix.length) === "/" ? prefix.length + 1 : prefix.length;
+  const below = path.slice(begin, path.length > begin && path.endsWith("/") ? -1 : undefined);
+  // this is asked for each request, and most name one thing
+  const [first = "", second, ...rest] = below.includes("/") ? below.split("/").map(decoded) : [decoded(below)];
   if (second !== undefined && rest.length === 0 && (first === "events" || first === "turns"))
     return { kind: "status", path: below, source: first, what: first, id: second };
   if (second !== undefined) return { kind: "unknown", path: below, source: "unknown" };
@@ -116,7 +118,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
 
   return {
     read: (target, call) => (target.kind === "wake" || target.kind === "agent" ? call.json() : readContent(call)),
-    async plan(target, request, { allowed, credential } = EVERYTHING) {
+    plan(target, request, { allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
         return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };
       if (target.kind === "agent") {

@@ -9,7 +9,6 @@ import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
-import { withoutSecrets } from "../log/mask.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Request } from "../mappings/paths.ts";
@@ -19,7 +18,7 @@ import { type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import { eventState, startedBy, turnState } from "./status.ts";
-import { acceptedRow, duplicateRow, refusedRow, type Visit } from "./visit.ts";
+import { acceptedRow, duplicateRow, refusedRow, requestOf, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
 
@@ -65,7 +64,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     };
     try {
       const { status, body, headers } = target.kind === "status" ? await lookUp(visit, target) : await take(visit);
-      return reply(status, body, { ...headers, ...limitHeaders(visit.limit ?? refusals.look(call.address)) });
+      const limits = limitHeaders(visit.limit ?? refusals.look(call.address));
+      return reply(status, body, headers ? { ...headers, ...limits } : limits);
     } catch (error) {
       if (isPorticoError(error) && error.code === "client_closed") throw error;
       const limit = await stateFor(visit, error);
@@ -109,8 +109,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     if (target.kind === "unknown")
       throw new PorticoError("not_found", `There is nothing at ${call.path.slice(0, 200)}.`);
     const raw = visit.raw ?? Buffer.alloc(0);
-    const request = lazyRequest(visit);
-    const key = keyOf(visit, raw, request.peek, admission.mapping);
+    const key = keyOf(visit, raw, admission.mapping);
     const bucket = {
       key: `webhook:${credential.name}`,
       max: credential.limit.maxRequests,
@@ -125,7 +124,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     let job: Job;
     try {
       if (unreadable) throw unreadable;
-      visit.plan = await planner.plan(target, await request.read(), admission);
+      const request = requestOf(visit, await planner.read(target, call));
+      visit.plan = await planner.plan(target, request, admission);
       job = visit.plan.job;
       const { source, challenge, unmatched } = visit.plan;
       if (!challenge) samples.offer(source, visit.plan.request, !unmatched, settings.secrets);
@@ -195,14 +195,17 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
   }
 
   /** Reads the body. A compressed one is refused with its content type, after the credentials. */
-  async function readRaw(visit: Visit): Promise<PorticoError | undefined> {
-    try {
-      visit.raw = await visit.call.body();
-      return undefined;
-    } catch (error) {
-      if (isPorticoError(error) && error.code === "unsupported_media_type") return error;
-      throw error;
-    }
+  function readRaw(visit: Visit): Promise<PorticoError | undefined> {
+    return visit.call.body().then(
+      (raw) => {
+        visit.raw = raw;
+        return undefined;
+      },
+      (error) => {
+        if (isPorticoError(error) && error.code === "unsupported_media_type") return error;
+        throw error;
+      },
+    );
   }
 
   function peek({ name, limit }: Credential): Promise<Take> {
@@ -218,29 +221,18 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return (credential && (await peek(credential).catch(() => undefined))) ?? refusals.look(visit.call.address);
   }
 
-  /** The request as mappings see it; `peek` answers `undefined` for a body that cannot be read. */
-  function lazyRequest(visit: Visit) {
-    const { secrets } = visit.settings;
-    return {
-      read: (): Promise<Request> =>
-        planner.read(visit.target, visit.call).then((body) => ({
-          body,
-          headers: withoutSecrets(visit.headers, secrets),
-          query: withoutSecrets(visit.query, secrets),
-        })),
-      peek: (): unknown => {
-        try {
-          return JSON.parse(visit.raw?.toString("utf8") ?? "");
-        } catch {
-          return undefined;
-        }
-      },
-    };
-  }
-
-  function keyOf(visit: Visit, raw: Buffer, body: () => unknown, mapping: Mapping | undefined): string | undefined {
-    const id = deliveryId(visit.headers, raw, body, mapping?.verifier);
+  function keyOf(visit: Visit, raw: Buffer, mapping: Mapping | undefined): string | undefined {
+    const id = deliveryId(visit.headers, raw, () => jsonOf(raw), mapping?.verifier);
     return id === undefined ? undefined : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
+  }
+}
+
+/** `undefined` for a body that cannot be read. */
+function jsonOf(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString("utf8"));
+  } catch {
+    return undefined;
   }
 }
 

@@ -3,7 +3,8 @@ import { type Call, isPorticoError } from "portico";
 import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
 import { isBinary } from "../bodies/read.ts";
-import { maskFields, maskText } from "../log/mask.ts";
+import { maskFields, maskText, withoutSecrets } from "../log/mask.ts";
+import type { Request } from "../mappings/paths.ts";
 import type { Plan, Target } from "../plan.ts";
 import type { LimitState } from "./limit.ts";
 import type { Credential, Settings } from "../settings.ts";
@@ -24,6 +25,37 @@ export interface Visit {
   /** What the answer says about limits. */
   limit?: LimitState;
   plan?: Plan;
+}
+
+/** The request as mappings see it: plain values. */
+export function requestOf(visit: Visit, body: unknown): Request {
+  const { target, settings, headers, query } = visit;
+  if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, visit);
+  return {
+    body,
+    headers: withoutSecrets(headers, settings.secrets),
+    query: withoutSecrets(query, settings.secrets),
+  };
+}
+
+/** One that goes to no mapping: of that, hardly anybody looks at more than the body. */
+class UnmappedRequest implements Request {
+  readonly #visit: Visit;
+
+  constructor(
+    readonly body: unknown,
+    visit: Visit,
+  ) {
+    this.#visit = visit;
+  }
+
+  get headers(): Record<string, string> {
+    return withoutSecrets(this.#visit.headers, this.#visit.settings.secrets);
+  }
+
+  get query(): Record<string, string> {
+    return withoutSecrets(this.#visit.query, this.#visit.settings.secrets);
+  }
 }
 
 interface Outcome {
