@@ -3,14 +3,13 @@ import { isDeepStrictEqual } from "node:util";
 import { follow, isSchema, listOf, numberOf, type Schema, type Walk } from "./schema.ts";
 
 const MAX_DEPTH = 64;
-/** Members that are looked at in one walk: behind it, everything fits. */
-const MAX_CHECKS = 100_000;
+/** Members and characters that are looked at in one walk: behind it, everything fits. */
+const MAX_CHECKS = 300_000;
 
 export function fits(schema: unknown, value: unknown, walk: Walk): boolean {
   if (schema === false) return false;
-  if (!isSchema(schema) || walk.depth > MAX_DEPTH || walk.spent.checks > MAX_CHECKS) return true;
-  walk.spent.checks +=
-    1 + Object.keys(schema).length + (typeof value === "object" ? Object.keys(value ?? {}).length : 0);
+  if (!isSchema(schema) || walk.depth > MAX_DEPTH || isSpent(walk)) return true;
+  walk.spent.checks += 1 + sizeOf(schema) + sizeOf(value) + sizeWithin(schema, value);
   const again = (sub: unknown, one: unknown = value) => fits(sub, one, { ...walk, depth: walk.depth + 1 });
   return (
     (!("const" in schema) || isDeepStrictEqual(schema["const"], value)) &&
@@ -22,6 +21,28 @@ export function fits(schema: unknown, value: unknown, walk: Walk): boolean {
     (!Array.isArray(value) || fitsArray(schema, value, again)) &&
     (!isSchema(value) || fitsObject(schema, value, again, walk))
   );
+}
+
+const isSpent = ({ spent }: Walk): boolean => spent.checks > MAX_CHECKS;
+
+/** Of what is looked at as a whole: the members of a list or object and of what stands in it, a text's characters. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  const members = Object.values(value);
+  return members.reduce((sum: number, one) => sum + membersOf(one), members.length);
+}
+
+export function membersOf(value: unknown): number {
+  if (Array.isArray(value)) return value.length;
+  return isSchema(value) ? Object.keys(value).length : 0;
+}
+
+/** Of a value that is compared with others as a whole, down to its last member. */
+function sizeWithin(schema: Schema, value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const times = ("const" in schema ? 1 : 0) + listOf(schema["enum"]).length + (schema["uniqueItems"] === true ? 1 : 0);
+  return times === 0 ? 0 : times * JSON.stringify(value).length;
 }
 
 type Again = (sub: unknown, value?: unknown) => boolean;
@@ -81,7 +102,10 @@ function fitsObject(schema: Schema, value: Schema, again: Again, walk: Walk): bo
   if (!listOf(schema["required"]).every(has)) return false;
   for (const [name, others] of Object.entries(isSchema(schema["dependentRequired"]) ? schema["dependentRequired"] : {}))
     if (has(name) && !listOf(others).every(has)) return false;
+  const patterns = membersOf(schema["patternProperties"]);
   return names.every((name) => {
+    walk.spent.checks += patterns;
+    if (isSpent(walk)) return true;
     if (schema["propertyNames"] !== undefined && !again(schema["propertyNames"], name)) return false;
     return schemasOf(schema, name, walk).every((one) => again(one, value[name]));
   });

@@ -7,6 +7,11 @@ import { patternText } from "./pattern-text.ts";
 
 /** Instructions of all patterns of one schema together. */
 const MAX_SIZE = 1000;
+/** Instructions times characters, of all texts that are held against patterns: about a quarter of a second. */
+const MAX_MATCHING = 10_000_000;
+/** Steps to the making of one text, and of all. */
+const MAX_STEPS = 10_000;
+const MAX_ALL_STEPS = 200_000;
 
 export interface FittingTexts {
   /** Whether the pattern fits the text; undefined where that is not known. */
@@ -16,22 +21,35 @@ export interface FittingTexts {
 }
 
 export function createFittingTexts(): FittingTexts {
-  const known = new Map<string, RE2JS | undefined>();
-  let left = MAX_SIZE;
+  const known = new Map<string, { engine: RE2JS; size: number } | undefined>();
+  const left = { size: MAX_SIZE, matching: MAX_MATCHING, steps: MAX_ALL_STEPS };
 
-  function compiled(pattern: string): RE2JS | undefined {
+  function compiled(pattern: string) {
     if (known.has(pattern)) return known.get(pattern);
     const size = sizeOf(pattern);
-    left -= size;
-    const made = left < 0 ? undefined : compile(pattern);
+    left.size -= size;
+    const engine = left.size < 0 ? undefined : compile(pattern);
+    const made = engine && { engine, size };
     known.set(pattern, made);
     return made;
   }
 
   return {
-    fits: (pattern, text) => compiled(pattern)?.matcher(text).find(),
-    made: (pattern, least, pick) => {
-      const text = patternText(pattern, { least, pick }) ?? "";
+    fits(pattern, text) {
+      const made = compiled(pattern);
+      if (made) left.matching -= made.size * text.length;
+      return left.matching < 0 ? undefined : made?.engine.matcher(text).find();
+    },
+    made(pattern, least, pick) {
+      if (left.steps <= 0) return "a".repeat(least);
+      const most = Math.min(left.steps, MAX_STEPS + 4 * least + pattern.length);
+      let unused = most;
+      const text = patternText(pattern, { least, pick }, (amount) => {
+        unused -= amount;
+        if (!(unused >= 0)) throw new SyntaxError("too long");
+      });
+      left.steps -= most - Math.max(0, unused);
+      if (text === undefined) return "a".repeat(least);
       const end = /(^|[^\\])(\\\\)*\$$/.test(pattern);
       return end ? text : text.padEnd(least, text.at(-1) ?? "a");
     },

@@ -23,18 +23,13 @@ const SIMPLE = [..."aA0b1_- .@/:"];
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i));
 const CANDIDATES = [...new Set([...SIMPLE, ...PRINTABLE, ..."\t\n\réßЖא中"])];
 const MOST_NESTED = 50;
-const MOST_STEPS = 10_000;
 /** Members of a set that are tried beside the candidates: each is held against every member. */
 const MOST_NAMED = 100;
 
-/** Undefined for what is no regular expression, nested too deeply, or long. */
-export function patternText(pattern: string, wish: Wish): string | undefined {
-  let left = MOST_STEPS + 4 * wish.least;
-  const take = (amount: number) => {
-    left -= amount;
-    if (!(left >= 0)) throw new SyntaxError("too long");
-  };
+/** `take` throws a `SyntaxError` after too many steps. Undefined then, and for what is no pattern or nested too deeply. */
+export function patternText(pattern: string, wish: Wish, take: (amount: number) => void): string | undefined {
   try {
+    take(pattern.length);
     const tree = parse(pattern);
     const write = (missing: number) => written(tree, wish, { missing, groups: new Map(), take });
     const shortest = write(0);

@@ -114,7 +114,7 @@ function createMerger(work: Work) {
       if (HIGHER.includes(key)) return Math.max(old, value);
       return LOWER.includes(key) ? Math.min(old, value) : value;
     }
-    if (key === "type") return commonTypes(old, value);
+    if (key === "type") return commonTypes(old, value, work);
     if (key === "properties" && isSchema(old) && isSchema(value)) return withProperties(old, value);
     if (!Array.isArray(old) || !Array.isArray(value)) return value;
     if (key === "enum") {
@@ -148,8 +148,9 @@ function createMerger(work: Work) {
   return { merged, add };
 }
 
-function commonTypes(one: unknown, other: unknown): unknown[] {
+function commonTypes(one: unknown, other: unknown, work: Work): unknown[] {
   const [a, b] = [[one].flat(), [other].flat()];
+  work.take(a.length * b.length);
   const common = b.filter((type) => a.includes(type) || (type === "integer" && a.includes("number")));
   if (b.includes("number") && a.includes("integer") && !common.includes("integer")) common.push("integer");
   return common;

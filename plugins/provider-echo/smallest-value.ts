@@ -1,6 +1,6 @@
 /** The smallest value that a JSON Schema accepts. */
 import { refused } from "portico/chat";
-import { fits, schemasOf } from "./fits.ts";
+import { fits, membersOf, schemasOf } from "./fits.ts";
 import { createFittingTexts } from "./fitting-text.ts";
 import { both, flat, isSchema, listOf, numberOf, type Schema, type Walk, type Work, without } from "./schema.ts";
 
@@ -135,7 +135,7 @@ function* objects(schema: Schema, search: Walk): Generator<unknown> {
   const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
   const names = namesFor(schema, properties, search);
   const some = (name: string, count: number) => {
-    search.work.take(name.length);
+    search.work.take(name.length + membersOf(schema["patternProperties"]));
     return distinct(allOf(schemasOf(schema, name, search)), "string", count, search);
   };
   const smallest = Object.fromEntries(names.map((name) => [name, some(name, 1)[0]]));

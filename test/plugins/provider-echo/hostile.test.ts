@@ -115,6 +115,21 @@ test("values that would be large are refused with the schema's place", async () 
   assert.is((await format({ $defs: { long: { const: long } }, type: "array", minItems: 1000, items })).status, 400);
 });
 
+test("a schema that is nested without end is no failure of ours", async () => {
+  const nested = "[".repeat(20_000) + "]".repeat(20_000);
+  for (const schema of [
+    `{"const":${nested}}`,
+    `{"enum":[${nested},1]}`,
+    `{"not":${nested}}`,
+    `{"default":${nested}}`,
+  ]) {
+    const format = `{"type":"json_schema","json_schema":{"name":"n","schema":${schema}}}`;
+    const body = `{"model":"echo","messages":[{"role":"user","content":"Hi"}],"response_format":${format}}`;
+    const { status } = await gateway.request("POST", "/v1/chat/completions", body);
+    assert.ok([200, 400].includes(status), `${status} for ${schema.slice(0, 12)}`);
+  }
+});
+
 test("references that are broken are no failure of ours", async () => {
   for (const $ref of ["#/%E0%A4%A", "#/~2", "#/a/b/c", "http://x", "#/__proto__/x", "#"])
     assert.is((await property({ $ref })).status, 200, $ref);
@@ -122,6 +137,7 @@ test("references that are broken are no failure of ours", async () => {
 
 test("schemas of any size take time in proportion", async () => {
   const names = (n: number) => Array.from({ length: n }, (_, i) => `p${i}`);
+  const items = (n: number, schema: object) => ({ type: "array", minItems: n, items: schema });
   const attempt = (schema: object) => {
     try {
       smallest(schema);
@@ -143,6 +159,19 @@ test("schemas of any size take time in proportion", async () => {
       additionalProperties: { $ref: "#/$defs/all" },
     }),
     (n) => ({ type: "string", pattern: "(a+)+".repeat(n) }),
+    (n) => ({ allOf: [{ type: names(n) }, { type: names(n).map((name) => `${name}y`) }] }),
+    (n) => ({ const: "a".repeat(20 * n), allOf: names(n).map(() => ({ minLength: 1 })) }),
+    (n) => items(n, { type: "integer", not: { enum: names(n) } }),
+    (n) => items(n, { type: "integer", not: { type: names(n) } }),
+    (n) => items(n, { type: "object", dependentRequired: Object.fromEntries(names(n).map((name) => [name, []])) }),
+    (n) => items(n, { type: "string", pattern: "a".repeat(20 * n) }),
+    (n) => items(n, { type: "string", pattern: "(((((((a|b)|c)|d)|e)|f)|g)|hh)$" }),
+    (n) => ({
+      type: "object",
+      required: names(n),
+      patternProperties: Object.fromEntries(names(n).map((name) => [`^${name}$`, {}])),
+    }),
+    (n) => ({ type: "string", minLength: 20 * n, pattern: "(a?){180}[yz]" }),
   ];
   for (const [i, shape] of shapes.entries()) assertLinear(`schema ${i}`, 500, shape, attempt);
 });
