@@ -17,9 +17,10 @@ const start: LazyCommand = () => import("./start/command.ts");
 const run: CommandLine = async (program) => {
   const terminal = createTerminal(program.stdout, program.stderr);
   try {
-    const at = firstWord(program.argv);
-    const first = program.argv[at];
-    if (first === undefined || first === "help" || first === "--help" || first === "-h") {
+    const argv = helpAsOption(program.argv);
+    const at = firstWord(argv);
+    const first = argv[at];
+    if (first === undefined || first === "--help" || first === "-h") {
       terminal.print(await overviewOf(program));
       return 0;
     }
@@ -27,7 +28,7 @@ const run: CommandLine = async (program) => {
       terminal.print(program.version);
       return 0;
     }
-    const words = program.argv.toSpliced(at, 1);
+    const words = argv.toSpliced(at, 1);
     return await runCommand(await findTopCommand(first, program), words, program, terminal);
   } catch (error) {
     if (program.signal.aborted) return 130;
@@ -37,6 +38,12 @@ const run: CommandLine = async (program) => {
   }
 };
 export default run;
+
+/** `portico help hooks new` is `portico hooks new --help`. */
+function helpAsOption(argv: readonly string[]): readonly string[] {
+  const at = firstWord(argv);
+  return argv[at] === "help" ? [...argv.toSpliced(at, 1), "--help"] : argv;
+}
 
 async function runCommand(
   top: Command,

@@ -103,6 +103,16 @@ test("help of a subcommand shows usage, options and examples", async () => {
   for (const word of ["Usage: portico logs", "--follow", "Examples:"]) assert.match(stdout, word);
 });
 
+test("help before a command's name is the command's own", async () => {
+  for (const words of [["hooks", "new"], ["browser"], ["start"], ["--json", "cron"]]) {
+    const help = await portico(home, [...words, "--help"]);
+    assert.equal(await portico(home, ["help", ...words]), help, words.join(" "));
+    assert.match(help.stdout, "Usage: portico");
+  }
+  assert.equal(await portico(home, ["help"]), await portico(home, []));
+  assert.match((await portico(home, ["help", "hoks"])).stderr, "Did you mean hooks?");
+});
+
 test("status finds the gateway of its home, whatever its port", async () => {
   const { code, stdout } = await portico(home, ["status"]);
   assert.is(code, 0);
