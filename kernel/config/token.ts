@@ -1,10 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ConfigStore } from "./config.ts";
 
-/**
- * Sees to it that the gateway has a credential: where neither token nor password is set, a token (32 random bytes) is
- * made and stored in the configuration: true then.
- */
+/** Where neither token nor password is set, a token (32 random bytes) is made and stored in the configuration: true then. */
 export async function ensureToken(config: ConfigStore): Promise<boolean> {
   const { token, password } = config.kernel.gateway.auth;
   if (token !== undefined || password !== undefined) return false;

@@ -216,6 +216,9 @@ export class Gateway {
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
     if (!back) void this.bus.emit("config:changed", { keys });
+    // Not awaited: it waits for this change. Without a token nobody could get in.
+    if (!this.#options.link?.workers.index)
+      ensureToken(config).catch((err: Error) => log.log.error({ err }, err.message));
   }
 
   /** Lets the command line find this gateway, whatever port it was started on. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { loaderFor } from "../../../kernel/package-loader.ts";
@@ -7,6 +7,7 @@ import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
 
 test("a trace that cannot be written is a warning", async () => {
   const home = makeHome();
@@ -16,6 +17,21 @@ test("a trace that cannot be written is a warning", async () => {
   assert.is((await g.json("GET", "/health")).status, "ok");
   await g.stop();
   rmSync(home, { recursive: true, force: true });
+});
+
+test("a token that is taken out of the configuration is replaced by a new one", async () => {
+  const g = await startGateway({ config: { gateway: { port: 0, auth: { token: "the-first-token" } } } });
+  g.write("portico.json", "{ gateway: { port: 0 } } // mine");
+  const token = await until("a new token in the file", () => {
+    const [, made] = /token: "([\w-]{43})"/.exec(readFileSync(join(g.home, "portico.json"), "utf8")) ?? [];
+    return made;
+  });
+  const statusOf = async (bearer: string) =>
+    (await g.request("GET", "/v1/models", undefined, { token: bearer })).status;
+  await until("the new token in force", async () => (await statusOf(token)) === 200);
+  assert.is(await statusOf("the-first-token"), 401);
+  assert.match(readFileSync(join(g.home, "portico.json"), "utf8"), "// mine");
+  await g.stop();
 });
 
 test("a start that fails late leaves nothing running", async () => {
