@@ -85,14 +85,14 @@ test("many changes within a moment are told once", async ({ root, open, after, t
   assert.ok(told.length <= 2, `told ${told.length} times`);
 });
 
-test("what may have changed is told ahead, but for all at once", async ({ root, open, after }) => {
+test("what may have changed is told ahead, but for all at once", async ({ root, open, after, until }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   const ahead: string[][] = [];
   await open({ rescanMs: 100, onStir: (dirs) => ahead.push([...dirs]) });
   ahead.length = 0;
   assert.equal(await after(() => {}), []);
   assert.equal(ahead, []);
-  await after(() => put(root, "a/x.ts"));
+  await until(() => put(root, "a/x.ts"), join(root, "a"));
   assert.equal(ahead[0], [join(root, "a")]);
 });
 

@@ -48,8 +48,10 @@ test("a save is compiled before it is quiet, and what has become of the file unt
   const home: HookHome = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     // Behind what reads, and so before the scan.
-    reading: () => void home?.host.inTurn(() => inBetween()),
+    reading: () => void home.host.inTurn(() => inBetween()),
+    idle: true,
   });
+  await home.host.start();
   await home.host.watching();
   // What stands anew is looked at as a whole.
   let looks = 0;
