@@ -6,6 +6,7 @@ import { takesEffectAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
+import { kernelSchemas } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
@@ -34,6 +35,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { env, link } = options;
   const { config: file, home } = options.paths;
   const config = await openConfig({ file, env, envFile: envFileIn(home), link });
+  // They are read before the plugins are known, without whom the whole cannot be checked.
+  for (const section of Object.keys(kernelSchemas)) config.section(section);
   const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
   const gateway = new Gateway(options, config, paths);

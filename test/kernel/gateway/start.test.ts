@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { loaderFor } from "../../../kernel/package-loader.ts";
@@ -61,6 +61,27 @@ test("a start that fails late leaves nothing running", async () => {
   );
   assert.not(existsSync(join(home, "state/gateway.json")));
   rmSync(home, { recursive: true, force: true });
+});
+
+test("a section of the kernel's own that is of another kind is told by its name", async () => {
+  for (const [text, problem] of [
+    ["{ gateway: null }", "gateway must be an object, not null"],
+    ["{ gateway: { http: 5 } }", "gateway.http must be an object, not a number"],
+    ["{ plugins: null }", "plugins must be an object, not null"],
+    ["{ plugins: { entries: null } }", "plugins.entries must be an object, not null"],
+    ["{ plugins: 5 }", "plugins must be an object, not a number"],
+    ["{ hooks: [] }", "hooks must be an object, not a list"],
+    ["{ log: null }", "log must be an object, not null"],
+  ] as const) {
+    const home = makeHome();
+    writeFileSync(join(home, "portico.json"), text, { mode: 0o600 });
+    const message = await startGateway({ home }).then(
+      () => "it started",
+      (error: Error) => error.message,
+    );
+    assert.is(message, `portico.json: line 1: ${problem}`);
+    rmSync(home, { recursive: true, force: true });
+  }
 });
 
 test("a door that others can reach needs a key", () => {
