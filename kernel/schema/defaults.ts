@@ -9,11 +9,7 @@ import { isRecord } from "../text/key-path.ts";
  * Ours, because TypeBox's `Default` changes the value in place, makes no required object, and visits every member twice
  * on each level: 64 times at the sixth.
  */
-export function fillDefaults(schema: TSchema, value: unknown, options: { sections?: boolean } = {}): unknown {
-  return fill(schema, value, options.sections === true);
-}
-
-function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
+export function fillDefaults(schema: TSchema, given: unknown, sections = false): unknown {
   let value = given;
   if (value === undefined) {
     if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
@@ -24,13 +20,13 @@ function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
   if (typeof value !== "object" || value === null || !(sections || mayFill(schema))) return value;
   if (schema["anyOf"]) {
     for (const variant of schema["anyOf"] as TSchema[]) {
-      const filled = fill(variant, value, sections);
+      const filled = fillDefaults(variant, value, sections);
       if (Errors(variant, [], filled).First() === undefined) return filled;
     }
     return value;
   }
   if (schema["allOf"])
-    return (schema["allOf"] as TSchema[]).reduce<unknown>((filled, part) => fill(part, filled, sections), value);
+    return (schema["allOf"] as TSchema[]).reduce<unknown>((all, part) => fillDefaults(part, all, sections), value);
   if (Array.isArray(value)) return fillItems(schema, value, sections);
   return fillMembers(schema, value as Record<string, unknown>, sections);
 }
@@ -39,7 +35,7 @@ function fillItems(schema: TSchema, value: unknown[], sections: boolean): unknow
   const items = schema["items"] as TSchema | TSchema[] | undefined;
   if (items === undefined) return value;
   const schemaAt = (i: number) => (Array.isArray(items) ? items[i] : items);
-  const filled = value.map((item, i) => (schemaAt(i) ? fill(schemaAt(i)!, item, sections) : item));
+  const filled = value.map((item, i) => (schemaAt(i) ? fillDefaults(schemaAt(i)!, item, sections) : item));
   return filled.some((item, i) => item !== value[i]) ? filled : value;
 }
 
@@ -47,7 +43,7 @@ function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: 
   let copy: Record<string, unknown> | undefined;
   const member = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
-    const filled = fill(memberSchema, !sections && isUnset(memberSchema, old) ? undefined : old, sections);
+    const filled = fillDefaults(memberSchema, !sections && isUnset(memberSchema, old) ? undefined : old, sections);
     if (filled !== old) (copy ??= { ...value })[key] = filled;
     if (filled === undefined && old === null) delete copy![key];
   };
