@@ -8,7 +8,7 @@ import { findElement, fitsAny, NOTHING } from "../actions/elements.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import { questionAbout, type About } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";
-import type { Locator } from "../drivers/playwright.ts";
+import type { CDPSession, Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
 import { isInteractive, render, type Rendered, type View } from "../snapshot/render.ts";
@@ -223,6 +223,13 @@ function changed(
   };
 }
 
+/** Of the frames in processes of their own. The library alone reaches them, and refuses those in their page's process. */
+async function frameSessions(tab: Tab | undefined): Promise<CDPSession[]> {
+  const frames = tab?.page.frames().filter((frame) => frame.parentFrame() !== null) ?? [];
+  const sessions = frames.map((frame) => attempt(1_000, frame.page().context().newCDPSession(frame), undefined));
+  return (await Promise.all(sessions)).filter((session) => session !== undefined);
+}
+
 /** `format=aria`: the browser's own accessibility tree, without refs; needs no library. */
 async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
@@ -230,12 +237,13 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
   await checkShown(op, info?.url ?? "");
   const tab = await op.session.rawTab(targetId);
+  const frames = await frameSessions(op.session.tabs.find(targetId));
   const limit = input.limit ?? ARIA_LIMIT;
   try {
     const found = await within(
       input.timeoutMs ?? 15_000,
       "The snapshot (the page does not answer)",
-      readAxTree(tab as CdpSession, limit),
+      readAxTree(tab as CdpSession, frames as CdpSession[], limit),
     );
     const lines = found.nodes.map(({ role, name, value, depth }) => {
       const shown = value === undefined ? "" : `: ${value}`;
@@ -257,6 +265,7 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   } catch (error) {
     throw failure(error, "The snapshot");
   } finally {
+    for (const frame of frames) frame.detach().catch(() => {});
     await tab.detach();
   }
 }

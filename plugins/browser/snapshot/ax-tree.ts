@@ -1,4 +1,5 @@
 /** The browser's accessibility tree over plain DevTools, flattened in reading order. */
+import { attempt } from "../deadline.ts";
 import { sanitized } from "./text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { INTERACTIVE } from "./roles.ts";
@@ -26,6 +27,9 @@ interface AxNode {
   backendDOMNodeId?: number;
 }
 
+/** A frame that is not busy tells its tree within this. */
+const FRAME_MS = 5_000;
+
 /** Nodes that only repeat the text of their parent, or say nothing. */
 const SILENT = new Set(["none", "InlineTextBox", "LineBreak", "ListMarker"]);
 
@@ -43,16 +47,22 @@ interface FrameTree {
   childFrames?: FrameTree[];
 }
 
-/** Reads the tree of the page and of the frames that live in its process; at most `limit` nodes. */
+/**
+ * Reads the tree of the page and of its frames; at most `limit` nodes. `frames`: sessions of those that live in processes
+ * of their own; one that does not answer is left empty.
+ */
 export async function readAxTree(
   tab: CdpSession,
+  frames: readonly CdpSession[],
   limit: number,
 ): Promise<{ nodes: AxEntry[]; interactive: number; truncated: boolean }> {
-  const { nodes } = await tab.send<{ nodes: AxNode[] }>("Accessibility.getFullAXTree");
+  const [own, ...others] = await Promise.all([
+    processTrees(tab),
+    ...frames.map((frame) => attempt(FRAME_MS, processTrees(frame), [])),
+  ]);
   const out: AxEntry[] = [];
   let interactive = 0;
   let truncated = false;
-  const frames = await frameTrees(tab);
 
   function walk(tree: AxNode[]): void {
     const byId = new Map(tree.map((node) => [node.nodeId, node]));
@@ -82,13 +92,13 @@ export async function readAxTree(
     }
   }
 
-  walk(nodes);
-  for (const tree of frames) walk(tree);
+  for (const tree of [own, ...others].flat()) walk(tree);
   return { nodes: out, interactive, truncated };
 }
 
-/** The trees of same-process frames; others belong to targets of their own. */
-async function frameTrees(tab: CdpSession): Promise<AxNode[][]> {
+/** The trees of a page, or of a frame, and of the frames in it that live in its process. */
+async function processTrees(tab: CdpSession): Promise<AxNode[][]> {
+  const { nodes } = await tab.send<{ nodes: AxNode[] }>("Accessibility.getFullAXTree");
   const { frameTree } = await tab.send<{ frameTree: FrameTree }>("Page.getFrameTree");
   const ids: string[] = [];
   const collect = (tree: FrameTree): void => {
@@ -104,5 +114,5 @@ async function frameTrees(tab: CdpSession): Promise<AxNode[][]> {
       () => [],
     ),
   );
-  return Promise.all(trees);
+  return [nodes, ...(await Promise.all(trees))];
 }

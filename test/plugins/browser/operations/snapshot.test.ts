@@ -150,7 +150,7 @@ test("aria: nodes without refs, depth-first", async () => {
   assert.ok(body.nodes.length > 10);
   assert.equal(Object.keys(body.nodes[0]).sort(), ["depth", "name", "role"]);
   const roles = body.nodes.map((node: { role: string; name: string }) => `${node.role} ${node.name}`);
-  for (const node of ["button Go", "button In shadow", "button Frame button", "link Next page"])
+  for (const node of ["button Go", "button In shadow", "button Frame button", "button Cross button", "link Next page"])
     assert.ok(roles.includes(node), node);
   assert.not.match(body.snapshot, /\[ref=/);
   assert.equal(body.refs, {});
