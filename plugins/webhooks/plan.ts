@@ -1,5 +1,5 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
-import { type Call, compile, type PluginContext, PorticoError } from "portico";
+import { type Call, checkJsonType, compile, parseJson, type PluginContext, PorticoError } from "portico";
 import type { AgentService } from "portico/agent";
 import { readContent } from "./bodies/read.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
@@ -32,8 +32,8 @@ export interface Plan {
 }
 
 export interface Planner {
-  /** The body as the target takes it. Throws 415, 400. */
-  read(target: Target, call: Call): Promise<unknown>;
+  /** The body, whose bytes are `raw`, as the target takes it. Throws 415, 400. */
+  read(target: Target, call: Call, raw: Buffer): unknown;
   /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
   plan(target: Target, request: Request, permission?: Permission): Plan | Promise<Plan>;
 }
@@ -117,7 +117,11 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   }
 
   return {
-    read: (target, call) => (target.kind === "wake" || target.kind === "agent" ? call.json() : readContent(call)),
+    read(target, call, raw) {
+      if (target.kind !== "wake" && target.kind !== "agent") return readContent(call);
+      checkJsonType(call.req);
+      return parseJson(raw);
+    },
     plan(target, request, { allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
         return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };

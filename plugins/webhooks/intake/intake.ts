@@ -124,8 +124,11 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     let job: Job;
     try {
       if (unreadable) throw unreadable;
-      const request = requestOf(visit, await planner.read(target, call));
-      visit.plan = await planner.plan(target, request, admission);
+      // a wake waits for neither, and each wait costs it as much as reading its body
+      const body = planner.read(target, call, raw);
+      const request = requestOf(visit, body instanceof Promise ? await body : body);
+      const plan = planner.plan(target, request, admission);
+      visit.plan = plan instanceof Promise ? await plan : plan;
       job = visit.plan.job;
       const { source, challenge, unmatched } = visit.plan;
       if (!challenge) samples.offer(source, visit.plan.request, !unmatched, settings.secrets);
