@@ -19,7 +19,7 @@ export function evaluate(reading: Reading, schema: TSchema) {
   const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
     typed(text, schemaAt(schema, path)?.["type"]),
   );
-  const value = fillDefaults(schema, expanded.value, true) as Record<string, unknown>;
+  const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
   const first = [...expanded.problems, ...refusalsIn(value, schema, references)];
   // What has no value, or is refused, needs no second reason.
   const told = new Set(first.map(({ path }) => formatKeyPath(path)));

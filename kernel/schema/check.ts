@@ -34,7 +34,9 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
     schema,
     parse(given) {
       check ??= TypeCompiler.Compile(schema);
-      const value = fillDefaults(schema, given);
+      let value = fillDefaults(schema, given);
+      if (check.Check(value)) return value as Static<S>;
+      value = fillDefaults(schema, given, "nulls"); // not before: what fits with its nulls need not be gone through
       if (check.Check(value)) return value as Static<S>;
       const [problem] = problemsIn(check.Errors(value), value);
       if (!problem) throw new PorticoError("invalid_request_error", "The value does not fit.");

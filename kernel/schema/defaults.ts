@@ -2,48 +2,49 @@ import { Kind, OptionalKind, type TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { isRecord } from "../text/key-path.ts";
 
+type Also = "sections" | "nulls";
+
 /**
  * The value with its schema's defaults filled in. What needs nothing is returned as it is; nothing is changed in place.
- * With `sections`, an absent required object is made from its members' defaults; without, an optional `null` is absent.
+ * With `sections`, an absent required object is made from its members' defaults; with `nulls`, an optional `null` is absent.
  *
  * Ours, because TypeBox's `Default` changes the value in place, makes no required object, and visits every member twice
  * on each level: 64 times at the sixth.
  */
-export function fillDefaults(schema: TSchema, given: unknown, sections = false): unknown {
+export function fillDefaults(schema: TSchema, given: unknown, also?: Also): unknown {
   let value = given;
   if (value === undefined) {
     if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
-    else if (sections && (schema[Kind] === "Object" || schema[Kind] === "Record") && !(OptionalKind in schema))
-      value = {};
+    else if (also === "sections" && /^(Object|Record)$/.test(schema[Kind]) && !(OptionalKind in schema)) value = {};
     else return undefined;
   }
-  if (typeof value !== "object" || value === null || !(sections || mayFill(schema))) return value;
+  if (typeof value !== "object" || value === null || !(also || mayFill(schema))) return value;
   if (schema["anyOf"]) {
     for (const variant of schema["anyOf"] as TSchema[]) {
-      const filled = fillDefaults(variant, value, sections);
+      const filled = fillDefaults(variant, value, also);
       if (Errors(variant, [], filled).First() === undefined) return filled;
     }
     return value;
   }
   if (schema["allOf"])
-    return (schema["allOf"] as TSchema[]).reduce<unknown>((all, part) => fillDefaults(part, all, sections), value);
-  if (Array.isArray(value)) return fillItems(schema, value, sections);
-  return fillMembers(schema, value as Record<string, unknown>, sections);
+    return (schema["allOf"] as TSchema[]).reduce<unknown>((filled, part) => fillDefaults(part, filled, also), value);
+  if (Array.isArray(value)) return fillItems(schema, value, also);
+  return fillMembers(schema, value as Record<string, unknown>, also);
 }
 
-function fillItems(schema: TSchema, value: unknown[], sections: boolean): unknown[] {
+function fillItems(schema: TSchema, value: unknown[], also: Also | undefined): unknown[] {
   const items = schema["items"] as TSchema | TSchema[] | undefined;
   if (items === undefined) return value;
   const schemaAt = (i: number) => (Array.isArray(items) ? items[i] : items);
-  const filled = value.map((item, i) => (schemaAt(i) ? fillDefaults(schemaAt(i)!, item, sections) : item));
+  const filled = value.map((item, i) => (schemaAt(i) ? fillDefaults(schemaAt(i)!, item, also) : item));
   return filled.some((item, i) => item !== value[i]) ? filled : value;
 }
 
-function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: boolean): Record<string, unknown> {
+function fillMembers(schema: TSchema, value: Record<string, unknown>, also: Also | undefined): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   const member = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
-    const filled = fillDefaults(memberSchema, !sections && isUnset(memberSchema, old) ? undefined : old, sections);
+    const filled = fillDefaults(memberSchema, also === "nulls" && isUnset(memberSchema, old) ? undefined : old, also);
     if (filled !== old) (copy ??= { ...value })[key] = filled;
     if (filled === undefined && old === null) delete copy![key];
   };
@@ -71,12 +72,12 @@ export function mapValueSchema(schema: TSchema): TSchema | undefined {
 
 const mayFillCache = new WeakMap<TSchema, boolean>();
 
-// Bodies of requests can be large while most of their schema has nothing to fill in or leave out: whole subtrees are passed over.
+// Bodies of requests can be large while most of their schema has no default: whole subtrees are passed over.
 function mayFill(schema: TSchema): boolean {
   const known = mayFillCache.get(schema);
   if (known !== undefined) return known;
   mayFillCache.set(schema, false); // a recursive schema ends here
-  const may = OptionalKind in schema || schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
+  const may = schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
   mayFillCache.set(schema, may);
   return may;
 }
@@ -88,6 +89,4 @@ function schemasBelow(schema: TSchema): TSchema[] {
 }
 
 /** Of the parts of a schema: what is one too, and no list or `true`. */
-export function isSchema(part: unknown): part is TSchema {
-  return isRecord(part);
-}
+export const isSchema = isRecord as (part: unknown) => part is TSchema;

@@ -130,7 +130,7 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     places[field] = [...layer.at, field];
     given[field] = listed(layer.values[field], form);
   }
-  const filled = fillDefaults(schema, given);
+  const filled = fillDefaults(schema, given, "nulls");
   const [problem] = problemsIn(Errors(schema, [], filled), filled);
   if (problem) {
     const [field = "", member] = problem.path.map(String);

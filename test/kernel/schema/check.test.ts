@@ -60,6 +60,20 @@ test("null is absent for what may be absent, unless it may be null; what came in
   });
 });
 
+test("what fits, and has no defaults, is not gone through for its nulls", () => {
+  const looked: PropertyKey[] = [];
+  const message = new Proxy({ role: "user" }, { getOwnPropertyDescriptor: (_, key) => void looked.push(key) });
+  const list = compile(
+    Type.Object({
+      messages: Type.Array(Type.Object({ role: Type.String(), name: Type.Optional(Type.String()) })),
+      user: Type.Optional(Type.String()),
+    }),
+  );
+  const given = { messages: [message] };
+  assert.is(list.parse(given), given);
+  assert.equal(looked, []);
+});
+
 test("a union's variant gets its defaults", () => {
   const either = compile(
     Type.Union([
