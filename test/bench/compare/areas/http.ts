@@ -6,18 +6,26 @@ import type { GatewayArea, Reading } from "../area.ts";
 
 const CHAT = { model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] };
 /** The last is so heavy that fewer will do. */
-const REQUESTS: readonly [name: string, count: number, method: string, path: string, body?: object][] = [
-  ["a chat of echo", 3000, "POST", "/v1/chat/completions", CHAT],
-  ["/health", 3000, "GET", "/health"],
-  ["/v1/models", 3000, "GET", "/v1/models"],
-  ["/kernel/status", 100, "GET", "/kernel/status"],
+const REQUESTS: readonly [
+  name: string,
+  connections: number,
+  count: number,
+  method: string,
+  path: string,
+  body?: object,
+][] = [
+  ["a chat of echo", 16, 3000, "POST", "/v1/chat/completions", CHAT],
+  ["/health", 16, 3000, "GET", "/health"],
+  ["/v1/models", 16, 3000, "GET", "/v1/models"],
+  ["/kernel/status", 16, 100, "GET", "/kernel/status"],
+  ["/kernel/status, one connection", 1, 100, "GET", "/kernel/status"],
 ];
 
 async function run(gateway: BuiltGateway): Promise<Reading> {
   const reading: Reading = {};
-  for (const [name, count, method, path, body] of REQUESTS) {
+  for (const [name, connections, count, method, path, body] of REQUESTS) {
     const request = bytesOf(gateway, method, path, body);
-    const { micros } = await load(gateway, { connections: 16, count }, (socket) => exchange(socket, request));
+    const { micros } = await load(gateway, { connections, count }, (socket) => exchange(socket, request));
     reading[`${name}, CPU µs`] = micros;
   }
   return reading;
@@ -25,7 +33,7 @@ async function run(gateway: BuiltGateway): Promise<Reading> {
 
 export const httpArea: GatewayArea = {
   name: "http",
-  what: "responses of the gateway's own, 16 connections",
+  what: "responses of the gateway's own, 16 connections or one",
   config: () => ({ channels: { echo: { provider: "echo" } } }),
   begin: (gateway) => () => run(gateway),
 };
