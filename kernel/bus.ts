@@ -262,9 +262,7 @@ function createEvent(name: string, context: unknown, options: EmitOptions): BusE
 }
 
 /** A stable sort keeps the order of registration within one priority. */
-function byPriority(entries: Entry[]): Entry[] {
-  return entries.sort((a, b) => b.priority - a.priority);
-}
+const byPriority = (entries: Entry[]): Entry[] => entries.sort((a, b) => b.priority - a.priority);
 
 /** What an event is refused with while a handler that has to judge it does not. */
 function unavailable(entry: Entry, event: string): PorticoError {

@@ -63,9 +63,7 @@ function either(first: TSchema, second: TSchema): TSchema {
   return OptionalKind in first || OptionalKind in second ? Type.Optional(schema) : schema;
 }
 
-function isMap(schema: TSchema): boolean {
-  return schema[Kind] === "Object" || schema[Kind] === "Record";
-}
+const isMap = (schema: TSchema): boolean => schema[Kind] === "Object" || schema[Kind] === "Record";
 
 // Two owners may describe one key in different words; its type is what must agree. `Unsafe` is for who only reads it.
 function sameShape(first: TSchema, second: TSchema): boolean {

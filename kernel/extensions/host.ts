@@ -173,10 +173,15 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     throw new PorticoError(`${one}_not_found`, message, { status: 404 });
   }
 
-  /** All that goes by a slot's name: first the candidate that is meant. */
-  function recordsOf(slot: S): Shown[] {
-    const all = new Set([...(slot.top ? [slot.top] : []), ...slot.candidates, ...slot.duplicates]);
-    return [...all].map((candidate) => kind.describe(slot, candidate));
+  const describeTop = (slot: S) => kind.describe(slot, slot.top ?? slot.candidates[0]!);
+
+  /** By name: of all that goes by it, the candidate that is meant comes first. */
+  function each<T>(of: (slot: S, candidate: V["candidate"]) => T): T[] {
+    const byName = [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return byName.flatMap((slot) => {
+      const all = new Set([...(slot.top ? [slot.top] : []), ...slot.candidates, ...slot.duplicates]);
+      return [...all].map((candidate) => of(slot, candidate));
+    });
   }
 
   async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
@@ -196,9 +201,10 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       const { active, error } = slots.get(name) ?? {};
       return { id: active && idOf(active.version.candidate), problem: error?.message };
     },
+    each,
     /** Of the candidate that is meant. */
-    info: (name: string): Shown => recordsOf(find(name))[0] as Shown,
-    list: (): Shown[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(recordsOf),
+    info: (name: string): Shown => describeTop(find(name)),
+    list: (): Shown[] => each(kind.describe),
     /** First look at the disk: afterwards what there is is known, and nothing of it runs. */
     prepare: () => inTurn(() => survey()),
     /** Makes everything run; watching begins in the background, when the gateway has had time to answer. */

@@ -20,7 +20,8 @@ export type ExtensionState =
 
 export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 
-export function describe(slot: Described, candidate: Candidate) {
+/** `error`: why it does not run, or not in its newest version. Most ask for no more, and this takes a tenth of a record. */
+export function standingOf(slot: Described, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
@@ -28,8 +29,6 @@ export function describe(slot: Described, candidate: Candidate) {
   const problem = disabled ? undefined : (candidate.problem ?? (isTop ? slot.error : undefined));
   // Being off is no error.
   const reasons = disabled && disabled.state !== "disabled" ? disabled.reasons.join("; ") : undefined;
-  const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
-  const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   const state = (): ExtensionState => {
     if (slot.duplicates.includes(candidate)) return "failed";
     if (disabled) return disabled.state;
@@ -37,11 +36,20 @@ export function describe(slot: Described, candidate: Candidate) {
     if (problem) return runs ? "stale" : "failed";
     return runs ? "active" : "loading";
   };
+  const error = reasons ?? (problem && sayProblem(problem, candidate.realDir));
+  return { name: slot.name, state: state(), error, problem, isTop, runs };
+}
+
+export function describe(slot: Described, candidate: Candidate) {
+  const { top, active } = slot;
+  const { name, state, error, problem, isTop, runs } = standingOf(slot, candidate);
+  const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
+  const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   return {
-    name: slot.name,
-    state: state(),
-    /** Why it does not run, or not in its newest version; and where that is. */
-    error: reasons ?? (problem && sayProblem(problem, candidate.realDir)),
+    name,
+    state,
+    error,
+    /** Where its problem is. */
     file: problem?.file,
     line: problem?.line,
     /** `bundled`, `extra`, `managed` or `workspace`. */

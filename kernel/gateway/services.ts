@@ -36,7 +36,7 @@ export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, p
     startedAt,
     /** As in `GET /ready`. */
     notReady,
-    plugins: (): { name: string; state: string; error?: string | undefined }[] => plugins.list(),
+    plugins: plugins.standings,
     hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
     requests: own.requests,
@@ -52,7 +52,7 @@ export type Management = ReturnType<typeof managementOf>;
 
 export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
   const { version, startedAt, paths, notReady } = gateway;
-  const plugins: Pick<PluginHost, "list" | "info" | "reload" | "rescan"> = gateway.plugins;
+  const plugins: Pick<PluginHost, "list" | "standings" | "info" | "reload" | "rescan"> = gateway.plugins;
   const hooks: Pick<
     HookHost,
     "roots" | "list" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"

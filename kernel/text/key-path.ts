@@ -42,9 +42,7 @@ export function parseKeyPath(text: string): (string | number)[] {
   return path;
 }
 
-function unquote(quoted: string): string {
-  return quoted.slice(1, -1).replace(/\\(.)/g, "$1");
-}
+const unquote = (quoted: string): string => quoted.slice(1, -1).replace(/\\(.)/g, "$1");
 
 /** What lies at a path, by own properties only; undefined where nothing does. */
 export function valueAt(value: unknown, path: KeyPath): unknown {

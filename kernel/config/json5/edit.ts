@@ -127,9 +127,7 @@ function commaAfter(text: string, { node }: Entry): number | undefined {
   return text[at] === "," ? at : undefined;
 }
 
-function refusal(message: string): PorticoError {
-  return new PorticoError("invalid_request_error", message);
-}
+const refusal = (message: string): PorticoError => new PorticoError("invalid_request_error", message);
 
 // Where the line ends on which something ends, comments behind it included; never beyond `limit`.
 function endOfLine(text: string, from: number, limit: number): number {
@@ -148,17 +146,13 @@ function styleOf(text: string, root: Node): Style {
   };
 }
 
-function lineStart(text: string, offset: number): number {
-  return text.lastIndexOf("\n", offset - 1) + 1;
-}
+const lineStart = (text: string, offset: number): number => text.lastIndexOf("\n", offset - 1) + 1;
 
 function onOwnLine(text: string, { start }: Entry): boolean {
   return text.slice(lineStart(text, start), start).trim() === "";
 }
 
-function indentAt(text: string, offset: number): string {
-  return /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
-}
+const indentAt = (text: string, offset: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
 
 function writeKey(key: string, style: Style): string {
   return !style.quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);

@@ -88,9 +88,8 @@ export function createHookHost(options: HookHostOptions) {
     before?.undo();
   }
 
-  function isMissing({ top, active, error, disabled }: HookSlot): boolean {
-    return top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
-  }
+  const isMissing = ({ top, active, error, disabled }: HookSlot) =>
+    top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
   async function beginTrial(

@@ -19,17 +19,11 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   const readMeta = createMetaReader(paths);
   const entry = (name: string) => settings().entries[name] ?? {};
 
-  function needsApproval({ root }: Pick<Found, "root">): boolean {
-    return settings().trust === "approved" && !trustedRoots.includes(root.name);
-  }
-
-  function mayRun(candidate: HookCandidate): boolean {
-    return !needsApproval(candidate) || approvals.isApproved(candidate.dir, candidate.fingerprint);
-  }
-
-  function isOn(name: string, candidate: HookCandidate): boolean {
-    return entry(name).enabled ?? candidate.meta?.enabled ?? true;
-  }
+  const needsApproval = ({ root }: Pick<Found, "root">) =>
+    settings().trust === "approved" && !trustedRoots.includes(root.name);
+  const mayRun = (candidate: HookCandidate) =>
+    !needsApproval(candidate) || approvals.isApproved(candidate.dir, candidate.fingerprint);
+  const isOn = (name: string, { meta }: HookCandidate) => entry(name).enabled ?? meta?.enabled ?? true;
 
   /** What it requires and lacks, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {

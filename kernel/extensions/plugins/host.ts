@@ -2,7 +2,6 @@
 import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
-import type { ServiceName } from "../../types.ts";
 import type { WorkerLink } from "../../contract/workers.ts";
 import { createExtensionHost } from "../host.ts";
 import type { Loader } from "../../modules/load.ts";
@@ -11,7 +10,7 @@ import type { Slot } from "../slot.ts";
 import { type PluginCandidate, pluginEntryNames, type PluginVersion, readPlugin } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
-import { describePlugin, type PluginRecord } from "./record.ts";
+import { describePlugin, type PluginRecord, pluginStanding } from "./record.ts";
 import { createSections, isConcerned, sectionsOf } from "./sections.ts";
 import { setUp } from "./set-up.ts";
 
@@ -36,9 +35,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
   let hookMembers: readonly string[] = [];
 
   /** Services that it needs and nobody provides. */
-  function missing({ meta }: PluginCandidate): ServiceName[] {
-    return (meta?.needs ?? []).filter((need) => !services.find(need));
-  }
+  const missing = ({ meta }: PluginCandidate): string[] => (meta?.needs ?? []).filter((need) => !services.find(need));
 
   const host = createExtensionHost<PluginVersion, Slot<PluginVersion>, PluginRecord>({
     section: "plugins",
@@ -107,6 +104,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
         await endOrLate(stopAll(false), 2 * limits.undoMs);
         await stopAll(true);
       }),
+    standings: () => host.each((slot, candidate) => pluginStanding(slot, candidate, missing(candidate))),
     /** The members of a hook's `ctx` that any plugin here may give, running or not. */
     hookMembers: () => hookMembers,
     /** Wanted plugins that are not active, for `/ready`. */

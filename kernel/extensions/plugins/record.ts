@@ -1,19 +1,27 @@
-/** What is shown of a plugin. */
-import { describe, rounded } from "../record.ts";
+/** What is shown of a plugin. `missing`: services that it needs and nobody provides. */
+import { describe, rounded, standingOf } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
-/** `missing`: services that it needs and nobody provides. Assigned, for to spread it takes forty times as long. */
+export function pluginStanding(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: readonly string[]) {
+  const { name, state, error } = standingOf(slot, candidate);
+  const waits = state === "loading";
+  // an older version runs until what this one needs is there
+  const isBehind = state === "active" && missing.length > 0 && slot.active?.version.candidate.hash !== candidate.hash;
+  const lacks = (waits || isBehind) && missing.length > 0;
+  return {
+    name,
+    state: waits ? ("waiting" as const) : isBehind ? ("stale" as const) : state,
+    error: error ?? (lacks ? `it needs ${missing.join(", ")}, which no active plugin provides` : undefined),
+  };
+}
+
+/** Assigned, for to spread it takes forty times as long. */
 export function describePlugin(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: readonly string[]) {
   const record = describe(slot, candidate);
-  const waits = record.state === "loading";
-  const lacks = `it needs ${missing.join(", ")}, which no active plugin provides`;
   const runs = record.loaded?.dir === candidate.dir ? slot.active : undefined;
-  // an older version runs until what this one needs is there
-  const isBehind = record.state === "active" && missing.length > 0 && runs?.version.candidate.hash !== candidate.hash;
-  return Object.assign(record as Omit<typeof record, "loaded" | "shadowedBy">, {
-    state: waits ? ("waiting" as const) : isBehind ? ("stale" as const) : record.state,
-    error: record.error ?? ((waits || isBehind) && missing.length ? lacks : undefined),
+  const standing = pluginStanding(slot, candidate, missing);
+  return Object.assign(record as Omit<typeof record, "loaded" | "shadowedBy" | "state">, standing, {
     description: candidate.meta?.description,
     shadowedBy: record.shadowedBy?.dir,
     loaded: undefined,

@@ -29,7 +29,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
       config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
-      plugins: gateway.plugins.list().map(({ name, state, error }) => ({ name, state, error })),
+      plugins: gateway.plugins.standings(),
       hooks: hooksOf(workers).map(({ name, state, error }) => ({ name, state, error })),
       notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
       workers:

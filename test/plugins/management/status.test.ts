@@ -1,0 +1,47 @@
+/** `/kernel/status` tells of each extension what its record tells, however it stands. */
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import { test } from "../../support/suite.ts";
+
+const plugin = (name: string, more = "setup() {}") =>
+  `import { definePlugin } from "portico";\nexport default definePlugin({ name: "${name}", ${more} });\n`;
+const hook = (name: string, more = "") => `---\nname: ${name}\nevents: [gateway:startup]\n${more}---\n`;
+const handler = "export default async () => {};\n";
+
+test("plugins and hooks stand in it as in their records", async () => {
+  const gateway = await startGateway({
+    config: { plugins: { entries: { off: { enabled: false } } } },
+    files: {
+      "plugins/runs/plugin.ts": plugin("runs"),
+      "plugins/off/plugin.ts": plugin("off"),
+      "plugins/fails/plugin.ts": plugin("fails", 'setup() { throw new Error("no luck"); }'),
+      "plugins/broken/plugin.ts": "export default {",
+      "plugins/waits/plugin.ts": plugin("waits", 'needs: ["nobody"] as never, setup() {}'),
+      "plugins/openapi/plugin.ts": plugin("openapi"),
+      "plugins/again/plugin.ts": plugin("runs"),
+      "hooks/runs/HOOK.md": hook("runs"),
+      "hooks/runs/handler.ts": handler,
+      "hooks/broken/HOOK.md": hook("broken"),
+      "hooks/broken/handler.ts": "export default 1;\n",
+      "hooks/lacks/HOOK.md": hook("lacks", "metadata: { openclaw: { requires: { env: [NOBODY_SETS_THIS] } } }\n"),
+      "hooks/lacks/handler.ts": handler,
+    },
+  });
+  try {
+    const status = await gateway.json("GET", "/kernel/status");
+    const standings = (records: { name: string; state: string; error?: string }[]) =>
+      records.map(({ name, state, error }) => (error === undefined ? { name, state } : { name, state, error }));
+    const { plugins } = await gateway.json("GET", "/kernel/plugins");
+    const { hooks } = await gateway.json("GET", "/kernel/hooks");
+    assert.equal(status.plugins, standings(plugins));
+    assert.equal(status.hooks, standings(hooks));
+    const states = new Set(plugins.map(({ state }: { state: string }) => state));
+    assert.equal([...states].sort(), ["active", "disabled", "failed", "shadowed", "waiting"]);
+    const { error } = status.plugins.find(({ state }: { state: string }) => state === "waiting");
+    assert.is(error, "it needs nobody, which no active plugin provides");
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
