@@ -2,7 +2,7 @@
 import type { Operation, Param } from "./operation.ts";
 
 /** Of rows in one statement: few, since each size is prepared by itself. */
-const SIZES = [32, 16, 8, 4, 2, 1];
+const SIZES = [64, 32, 16, 8, 4, 2, 1];
 
 export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
   const result = yield { sql, params };
