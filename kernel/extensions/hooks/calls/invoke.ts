@@ -31,9 +31,8 @@ export function invoke(
   addPackNames(context);
   const view: BusEvent = Object.assign({ ...event }, { timestamp: new Date(event.timestamp), context, messages: [] });
   const given = handler(view, ctx);
-  if (given instanceof Object && "then" in given)
-    return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
-  return effectsOf(given, view, event, spec);
+  const finish = (result: unknown) => effectsOf(result, view, event, spec);
+  return given instanceof Object && "then" in given ? Promise.resolve(given).then(finish) : finish(given);
 }
 
 /** What existing packs read under a name of their own: seen when asked for, and no field of the event. */
@@ -72,7 +71,8 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   }
   const { reply, block } = (given ?? {}) as { reply?: unknown; block?: unknown };
   const ends = spec && (spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []));
-  const end = typeof block === "string" ? { block } : typeof reply === "string" ? { reply } : undefined;
+  const reason = block === true ? "" : block; // the type asks for one, plain JavaScript does not
+  const end = typeof reason === "string" ? { block: reason } : typeof reply === "string" ? { reply } : undefined;
   const [kind, cannot] = end && "block" in end ? (["block", "blocked"] as const) : (["reply", "answered"] as const);
   if (end && ends?.includes(kind) !== false) effects.result = end;
   else if (end) ignored.push(`${event.name} cannot be ${cannot}: its ${kind} is ignored`);

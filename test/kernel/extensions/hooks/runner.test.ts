@@ -84,9 +84,14 @@ test("by priority, and the first answer ends it", async ({ home }) => {
   assert.is((await home.ask("q")).reply, "low");
 });
 
-test("block", async ({ home }) => {
+test("block, with a reason or without", async ({ home }) => {
   await put(home, 'export default () => ({ block: "no" });');
   assert.is((await home.ask("q")).block, "no");
+  await put(home, "export default () => ({ block: true });");
+  const { block, refusal } = await home.ask("q");
+  assert.equal([block, refusal?.message], ["", "A hook refused this."]);
+  await put(home, "export default () => ({ block: false });");
+  assert.is((await home.ask("q")).block, undefined);
 });
 
 test("an answer where there is nobody to answer is ignored and said", async ({ home }) => {
