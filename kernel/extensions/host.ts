@@ -177,11 +177,12 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   /** By name: of all that goes by it, the candidate that is meant comes first. */
   function each<T>(of: (slot: S, candidate: V["candidate"]) => T): T[] {
-    const byName = [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    return byName.flatMap((slot) => {
-      const all = new Set([...(slot.top ? [slot.top] : []), ...slot.candidates, ...slot.duplicates]);
-      return [...all].map((candidate) => of(slot, candidate));
-    });
+    const all: T[] = [];
+    for (const slot of [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (slot.top) all.push(of(slot, slot.top));
+      for (const one of [...slot.candidates, ...slot.duplicates]) if (one !== slot.top) all.push(of(slot, one));
+    }
+    return all;
   }
 
   async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {

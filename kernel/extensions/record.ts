@@ -49,7 +49,6 @@ export function describe(slot: Described, candidate: Candidate) {
     name,
     state,
     error,
-    /** Where its problem is. */
     file: problem?.file,
     line: problem?.line,
     /** `bundled`, `extra`, `managed` or `workspace`. */
