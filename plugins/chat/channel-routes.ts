@@ -31,13 +31,17 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
       builtin: channel.builtin,
       priority: channel.priority,
       weight: channel.weight,
-      problem: provider === undefined ? `there is no provider "${config.provider}"` : undefined,
+      problem: problemOf(engine, config),
       baseUrl: baseUrl === undefined ? undefined : withoutSecrets(baseUrl),
       models: config.models,
       ...channel.describe(),
     };
   });
   return { channels };
+}
+
+function problemOf(engine: Engine, { provider }: { provider: string }): string | undefined {
+  return engine.provider(provider) === undefined ? `there is no provider "${provider}"` : undefined;
 }
 
 /** Where a model's name leads. */
@@ -100,9 +104,11 @@ async function budgetNotices({ routing }: Engine): Promise<string[]> {
 }
 
 function stateNotices(engine: Engine): string[] {
-  return describeChannels(engine).channels.flatMap((channel) => {
-    const { name, state, problem, restingUntil, lastError, overLimit, budget } = channel;
+  return [...engine.routing.channels().values()].flatMap((channel) => {
+    const { name, config } = channel;
+    const problem = problemOf(engine, config);
     if (problem) return [`${name}: ${problem}`];
+    const { state, restingUntil, lastError, overLimit, budget } = channel.describe();
     if (state !== "resting") return [];
     if (overLimit === "budget")
       return [`${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`];

@@ -44,4 +44,17 @@ test("plugins and hooks stand in it as in their records", async () => {
   }
 });
 
+test("a channel whose provider is not there is a notice", async () => {
+  const gateway = await startGateway({
+    config: { channels: { lost: { provider: "nobody" }, fine: { provider: "echo" } } },
+  });
+  try {
+    const { notices } = await gateway.json("GET", "/kernel/status");
+    const ofChannels = notices.filter(({ from }: { from: string }) => from === "channels");
+    assert.equal(ofChannels, [{ from: "channels", text: 'lost: there is no provider "nobody"' }]);
+  } finally {
+    await gateway.stop();
+  }
+});
+
 test.run();
