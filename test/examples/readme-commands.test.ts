@@ -13,7 +13,7 @@ import { openHome } from "../../kernel/home/home.ts";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";
-import { packageDir, startGateway } from "../support/gateway.ts";
+import { startGateway } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
 import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/sources/readme-commands.ts";
 import { suite } from "../support/suite.ts";

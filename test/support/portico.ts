@@ -1,6 +1,5 @@
 /** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { runProgram } from "../../kernel/program.ts";
 import { porticoProgram } from "./runner/bundle.ts";

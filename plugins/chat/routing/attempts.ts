@@ -8,8 +8,6 @@ import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
 import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
-import type { Masks } from "../secrets/masks.ts";
-import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;

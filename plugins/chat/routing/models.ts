@@ -1,13 +1,11 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
-import { isPorticoError, type Logger, PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type ChatProvider, upstreamError } from "portico/chat";
-import type { Masks } from "../secrets/masks.ts";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
 import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
-import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */

@@ -11,7 +11,6 @@ import { blockEnd, PartialEvent } from "./partial-event.ts";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
-const LF = 10;
 const DONE = "data: [DONE]\n\n";
 const NOTHING = Buffer.alloc(0);
 const NONE: ReadonlySet<string> = new Set();

@@ -11,7 +11,6 @@ import { presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
-import type { Request } from "../mappings/paths.ts";
 import type { Samples } from "../mappings/samples.ts";
 import { finished, type PreparedResponse } from "../mappings/respond.ts";
 import { type Planner, readTarget, type Target } from "../plan.ts";

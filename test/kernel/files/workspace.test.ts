@@ -6,7 +6,7 @@ import { runProgram } from "../../../kernel/program.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { withWorkspace } from "../../../kernel/files/workspace.ts";
-import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
+import { makeHome, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { connect } from "../../../plugins/store/sqlite/connection.ts";
 import { porticoProgram } from "../../support/runner/bundle.ts";
-import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";

@@ -1,6 +1,5 @@
 /** Clients who leave while nothing is written to them yet: nobody may wait for them to leave once more. */
 import { EventEmitter } from "node:events";
-import type { ServerResponse } from "node:http";
 import type { Call } from "portico";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
