@@ -110,7 +110,7 @@ export { createFastPath } from "./kit/stream/fast-path.ts";
 export { literalOf, textIfAny } from "./kit/stream/literal.ts";
 
 // What went wrong at an upstream, as its caller and the router are told.
-export { cutShort, errorInResponse, notJson } from "./kit/response/errors-in-response.ts";
+export { cutShort, errorInResponse, errorTold, notJson } from "./kit/response/errors-in-response.ts";
 export {
   isUpstreamError,
   kindOfStatus,

@@ -21,6 +21,7 @@ interface Message {
   content?: ContentBlock[];
   stop_reason?: string | null;
   usage?: MessageUsage;
+  error?: unknown;
 }
 
 export interface ContentBlock {
@@ -45,7 +46,7 @@ export interface MessageUsage {
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const message = parseResponse(body) as Message | undefined;
-  if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
+  if (message === undefined || message.type === "error" || message.error || !Array.isArray(message.content)) {
     throw errorInResponse(readProblem(200, body));
   }
   const blocks = collectBlocks(sent.state as Sent);

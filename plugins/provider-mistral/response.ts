@@ -4,12 +4,13 @@ import {
   clientCallId,
   completionFrom,
   errorInResponse,
+  errorTold,
   parseResponse,
   type Target,
   tokenUsage,
   type ToolCallPart,
   type ToolNames,
-  upstreamError,
+  type UpstreamError,
   type Usage,
   type WireRequest,
   toldCount,
@@ -63,6 +64,8 @@ interface MistralUsage {
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices) || response.choices.length === 0) throw errorInResponse(readProblem(200, body));
+  const failure = failureIn(response);
+  if (failure !== undefined) throw failure;
   const { names } = sent.state as Sent;
   return completionFrom(target, {
     id: response.id,
@@ -103,17 +106,15 @@ export function readArguments(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Throws where the model failed. */
+/** Of a response or event that has choices: the error that it tells all the same. */
+export function failureIn(response: ChatResponse): UpstreamError | undefined {
+  const error = errorTold(response);
+  return error === undefined ? undefined : errorInResponse(readProblem(200, Buffer.from(JSON.stringify({ error }))));
+}
+
 export function finishReason(reason: string | null | undefined, called: boolean): string {
-  switch (reason) {
-    case "length":
-    case "model_length":
-      return "length";
-    case "error":
-      throw upstreamError({ kind: "upstream", message: "The upstream ended its response with an error." }, 200);
-    default:
-      return called ? "tool_calls" : "stop";
-  }
+  if (reason === "length" || reason === "model_length") return "length";
+  return called ? "tool_calls" : "stop";
 }
 
 export function readUsage(usage: MistralUsage): Usage {

@@ -17,7 +17,7 @@ import {
   toldText,
 } from "portico/chat";
 import type { ChatResponse, Message } from "./response.ts";
-import { finishReason, readArguments, readContent, readUsage } from "./response.ts";
+import { failureIn, finishReason, readArguments, readContent, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -53,6 +53,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       }
       return;
     }
+    failure = failureIn(event);
+    if (failure !== undefined) return;
     writer ??= createChunkWriter({
       id: event.id ? `chatcmpl-${event.id}` : target.id,
       created: target.created,
@@ -106,13 +108,9 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     for (const [index, fragments] of calls.fragments.entries()) {
       if (!fragments) out.toolArguments(index, "{}", choice);
     }
-    try {
-      const word = finishReason(reason, calls.fragments.length > 0);
-      out.finish(word, choice);
-      if (choice === 0 || finish === undefined) finish = word;
-    } catch (error) {
-      failure = error as PorticoError;
-    }
+    const word = finishReason(reason, calls.fragments.length > 0);
+    out.finish(word, choice);
+    if (choice === 0 || finish === undefined) finish = word;
   }
 
   function callsOf(choice: number): Calls {

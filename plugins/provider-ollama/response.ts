@@ -32,7 +32,7 @@ export interface ChatResponse {
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
-  if (typeof response?.message !== "object") throw failureIn(body, 200);
+  if (typeof response?.message !== "object" || response.error) throw failureIn(body, 200);
   const { content = "", thinking, tool_calls: list = [] } = response.message;
   const calls = list.map(readCall);
   const message = assistantMessage({ text: content, reasoning: thinking, calls });

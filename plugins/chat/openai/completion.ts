@@ -3,6 +3,7 @@ import {
   type ChatCompletion,
   type ChatMessage,
   createChunkWriter,
+  errorTold,
   readOpenAiProblem,
   type ToolCallPart,
   type UpstreamError,
@@ -49,17 +50,18 @@ function notACompletion(body: Buffer): UpstreamError {
 }
 
 /**
- * The error that a 200 response or a stream's event holds: a truthy `error`, vLLM's `{"object":"error"}`, a bare
+ * The error that a 200 response or a stream's event holds: one that `errorTold` finds, vLLM's `{"object":"error"}`, a bare
  * `{"detail"}` or `{"message"}` without choices.
  */
 export function errorIn(value: unknown): UpstreamError | undefined {
   if (!isObject(value)) return undefined;
+  const told = errorTold(value);
   const bare =
     !Array.isArray(value["choices"]) &&
     value["usage"] == null &&
     (value["detail"] != null || typeof value["message"] === "string");
-  if (!value["error"] && value["object"] !== "error" && !bare) return undefined;
-  const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify(value)));
+  if (told === undefined && value["object"] !== "error" && !bare) return undefined;
+  const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify(told === undefined ? value : { error: told })));
   return upstreamError(asFailure(problem), 200);
 }
 

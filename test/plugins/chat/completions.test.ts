@@ -119,6 +119,8 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
     '{"id":"inside"}',
     '{"choices":[]}',
     '{"choices":[null]}',
+    '{"choices":[{"message":{"content":"x"},"finish_reason":"stop","error":{"message":"inside"}}]}',
+    '{"choices":[{"message":{"content":"x"},"finish_reason":"error"}]}',
   ];
   for (const streamed of [false, true]) {
     for (const body of bodies) {

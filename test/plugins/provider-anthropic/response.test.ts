@@ -139,6 +139,7 @@ test("errors: of the answer, and dressed as an answer", () => {
     assert.equal(anthropic.error(status, {}, body(type)), { message: "why", kind, code: type });
   }
   assert.throws(() => decode({ type: "error", error: { type: "overloaded_error", message: "busy" } }), isBusy);
+  assert.throws(() => decode({ content: [], error: { type: "overloaded_error", message: "busy" } }), isBusy);
   assert.throws(() => anthropic.decode!(Buffer.from("<html>"), sent, target), isUpstreamError);
   assert.is(anthropic.error(502, {}, Buffer.from("<html><title>Bad</title>")).kind, "upstream");
 });

@@ -145,6 +145,9 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
     ],
   );
   assert.throws(() => decode({ choices: [{ message: { content: "x" }, finish_reason: "error" }] }), isUpstreamError);
+  const told = { message: { content: "x" }, finish_reason: "stop" };
+  assert.throws(() => decode({ choices: [told], error: { message: "why" } }), /^why$/);
+  assert.throws(() => decode({ choices: [{ ...told, error: { message: "why" } }] }), /^why$/);
   assert.throws(() => decode({ object: "error", message: "no" }), isUpstreamError);
   assert.throws(() => decode({ choices: [] }), isUpstreamError);
 });
@@ -203,6 +206,9 @@ test("streams that end early or with an error", () => {
   late.push(Buffer.from(`${chunk({ content: "x" })}data: {"object":"error","message":"broken"}\n\n`));
   assert.is(late.failure?.message, "broken");
   assert.throws(() => decoder().push(Buffer.from('data: {"error":{"message":"broken"}}\n\n')), isUpstreamError);
+  const beside = decoder();
+  beside.push(Buffer.from(chunk({ content: "x" }) + chunk({ content: "y" }, "stop", { error: { message: "broken" } })));
+  assert.is(beside.failure?.message, "broken");
 });
 
 test("errors name the field", () => {

@@ -193,6 +193,7 @@ test("errors: of the answer, in a line, and by being cut short", () => {
     message: "model not found",
   });
   assert.throws(() => decode({ error: "broken" }), isUpstreamError);
+  assert.throws(() => decode({ message: { content: "x" }, done: true, error: "broken" }), isUpstreamError);
   const late = decoder();
   assert.match(late.push(Buffer.from(`${line({ content: "x" })}{"error":"broken"}\n`))!.toString(), '"x"');
   assert.is(late.failure?.message, "broken");

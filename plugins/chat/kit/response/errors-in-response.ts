@@ -9,6 +9,19 @@ export function errorInResponse(problem: UpstreamProblem): UpstreamError {
   return upstreamError({ ...problem, kind }, 200);
 }
 
+/**
+ * What a response or event of status 200 in OpenAI's form tells as gone wrong: a truthy `error`, beside the choices or in
+ * one of them (OpenRouter), or a choice that finished with `error`. Undefined where nothing has.
+ */
+export function errorTold({ error, choices }: { error?: unknown; choices?: unknown }): unknown {
+  if (error || !Array.isArray(choices)) return error || undefined;
+  for (const choice of choices as ({ error?: unknown; finish_reason?: unknown } | null)[]) {
+    if (choice?.error) return choice.error;
+    if (choice?.finish_reason === "error") return { message: "The upstream ended its response with an error." };
+  }
+  return undefined;
+}
+
 /** A stream that ended without its last event. */
 export function cutShort(): UpstreamError {
   return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);

@@ -282,6 +282,7 @@ test("errors inside: OpenAI's, vLLM's, OpenRouter's, an error event; what came b
     chunk({ content: "" }, "error", { error: { code: 502, message: "boom" } }),
     'event: error\ndata: {"message":"boom"}\n\n',
     data({ error: "boom" }),
+    chunk({}, null, { choices: [{ index: 0, delta: { content: "b" }, error: { code: 502, message: "boom" } }] }),
   ];
   for (const event of errors) {
     const first = everyCut(event + DONE);
@@ -291,6 +292,12 @@ test("errors inside: OpenAI's, vLLM's, OpenRouter's, an error event; what came b
     assert.is(later.error, "boom");
     assert.is(later.text, hello.slice(0, 3).join(""));
   }
+});
+
+test("a choice that finishes with an error and says no more is an error", () => {
+  const { text, error } = everyCut([...hello.slice(0, 3), chunk({}, "error"), DONE].join(""));
+  assert.is(error, "The upstream ended its response with an error.");
+  assert.is(text, hello.slice(0, 3).join(""));
 });
 
 test("an error that stands bare among the events", () => {
