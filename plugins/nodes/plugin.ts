@@ -1,19 +1,21 @@
 /** Browsers on other machines: the gateway's side, and that of `portico node`. */
+import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { acceptNodes } from "./gateway/upgrade.ts";
 import { Registry } from "./gateway/registry.ts";
 import type { NodeStatus } from "./index.ts";
-import { NodeHostConfig, NodesConfig } from "./schema.ts";
+import { Credentials, NodeHostConfig, NodesConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "nodes",
   description: "Lets browsers on other machines stand in for one here",
   errors,
-  config: { "gateway.nodes": NodesConfig, nodeHost: NodeHostConfig },
+  config: { "gateway.nodes": NodesConfig, "gateway.auth": Credentials, nodeHost: NodeHostConfig },
   commands: { node: () => import("./cli/node.ts"), nodes: () => import("./cli/nodes.ts") },
   setup(ctx, config) {
     let settings = config["gateway.nodes"];
+    let credentials = config["gateway.auth"];
     let host = config.nodeHost;
     const registry = new Registry({ ctx, config: () => settings });
     acceptNodes(ctx, registry);
@@ -37,9 +39,13 @@ export default definePlugin({
         return startHost({ ctx, config: () => host, onConfig }, options);
       },
     });
-    ctx.onConfig((next: { "gateway.nodes": NodesConfig; nodeHost: NodeHostConfig }) => {
+    ctx.onConfig((next: typeof config) => {
+      const before = { settings, credentials };
       settings = next["gateway.nodes"];
+      credentials = next["gateway.auth"];
       host = next.nodeHost;
+      if (!isDeepStrictEqual(credentials, before.credentials)) registry.credentialsChanged();
+      else if (!isDeepStrictEqual(settings, before.settings)) registry.welcomeAgain();
       for (const listener of changed) listener();
     });
     ctx.defer(() => registry.close());

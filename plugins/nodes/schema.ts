@@ -48,5 +48,10 @@ export const NodeHostConfig = Type.Object(
   { default: {} },
 );
 
+const credential = Type.Optional(Type.Unsafe<string>({}));
+/** `gateway.auth`, of which the kernel says what is valid: what nodes have come in by. */
+export const Credentials = Type.Object({ token: credential, password: credential });
+
+export type Credentials = Static<typeof Credentials>;
 export type NodesConfig = Static<typeof NodesConfig>;
 export type NodeHostConfig = Static<typeof NodeHostConfig>;

@@ -10,6 +10,8 @@ import type { NodeClient } from "./node-client.ts";
 /** Nodes that are gone are remembered up to this many. */
 const REMEMBERED = 100;
 const FAREWELL = [1001, "the gateway stops"] as const;
+const CREDENTIALS_CHANGED = [1008, "the gateway's credentials have changed"] as const;
+const NAME_IN_USE = [4409, "another node has this name"] as const;
 
 interface Known {
   name: string;
@@ -41,7 +43,7 @@ export class Registry implements NodesService {
   readonly #options: RegistryOptions;
   readonly #nodes = new Map<string, Known>();
   /** Every connection, those that have not said what they are included. */
-  readonly #sockets = new Set<NodeSocket>();
+  readonly #sockets = new Map<NodeSocket, ConnectingNode>();
   #isClosed = false;
 
   constructor(options: RegistryOptions) {
@@ -57,14 +59,17 @@ export class Registry implements NodesService {
   }
 
   /** 409 `node_name_in_use` where another machine has the name. */
-  admit({ name, identity }: ConnectingNode): void {
-    const there = this.#nodes.get(name);
-    if (there?.now === undefined || there.identity === identity) return;
+  admit(node: ConnectingNode): void {
+    if (!this.#isTaken(node)) return;
     throw new PorticoError(
       "node_name_in_use",
-      `Another node is connected under the name ${name}: choose another one with --name.`,
+      `Another node is connected under the name ${node.name}: choose another one with --name.`,
       { status: 409 },
     );
+  }
+
+  #isTaken({ name, identity }: ConnectingNode): boolean {
+    return [...this.#sockets.values()].some((other) => other.name === name && other.identity !== identity);
   }
 
   /** Loads what a connection needs; the answer takes connections over. */
@@ -84,6 +89,7 @@ export class Registry implements NodesService {
     const nodeSocket: NodeSocket<FromNode> = new NodeSocket(socket, {
       parse: checkFromNode.parse,
       message: (message) => {
+        if (!this.#sockets.has(nodeSocket)) return;
         if (message.t === "hello") known = this.#greet(node, message, { client, nodeSocket }, known);
         else if (message.t === "navigated") this.#navigated(message);
         else client.answered(message);
@@ -99,11 +105,18 @@ export class Registry implements NodesService {
       },
     });
     const client = new NodeClient({ name, nodeSocket, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
-    this.#sockets.add(nodeSocket);
-    if (this.#isClosed) {
-      nodeSocket.close(...FAREWELL);
+    // Another one may have come since this one was admitted.
+    if (this.#isTaken(node)) {
+      nodeSocket.close(...NAME_IN_USE);
       return;
     }
+    this.#sockets.set(nodeSocket, node);
+    if (this.#isClosed) nodeSocket.close(...FAREWELL);
+    else this.#welcome(nodeSocket);
+  }
+
+  #welcome(nodeSocket: NodeSocket): void {
+    const { ctx, config } = this.#options;
     const { heartbeatMs, maxFileBytes } = config();
     nodeSocket.watch(heartbeatMs);
     void nodeSocket.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
@@ -196,10 +209,23 @@ export class Registry implements NodesService {
       .sort((a, b) => a.name.localeCompare(b.name));
   }
 
+  /** The settings have changed: the nodes that are connected go by the new ones. */
+  welcomeAgain(): void {
+    for (const nodeSocket of this.#sockets.keys()) this.#welcome(nodeSocket);
+  }
+
+  /** Who came in by credentials that may no longer hold has to show the new ones. */
+  credentialsChanged(): void {
+    for (const nodeSocket of this.#sockets.keys()) {
+      this.#sockets.delete(nodeSocket);
+      nodeSocket.close(...CREDENTIALS_CHANGED);
+    }
+  }
+
   /** The gateway stops, or the plugin is reloaded: the nodes come again. */
   close(): void {
     this.#isClosed = true;
-    for (const nodeSocket of this.#sockets) nodeSocket.close(...FAREWELL);
+    for (const nodeSocket of this.#sockets.keys()) nodeSocket.close(...FAREWELL);
   }
 }
 

@@ -77,7 +77,10 @@ export async function connect(
     unlisten();
     return quiet();
   });
-  await Promise.race([welcome, closed.then(({ code }) => Promise.reject(new Error(`closed at once (${code})`)))]);
+  await Promise.race([
+    welcome,
+    closed.then(({ code, reason }) => Promise.reject(new Error(`closed at once: ${reason || code}`))),
+  ]);
   await nodeSocket.send(await handler.hello());
   return { target, closed, close: (reason) => nodeSocket.close(1000, reason) };
 }

@@ -1,9 +1,14 @@
 /** Which nodes are let in, and what the others are told. */
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
+import type { PluginContext } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import type { WebSocket } from "ws";
+import { Registry } from "../../../plugins/nodes/gateway/registry.ts";
 import { HEADER } from "../../../plugins/nodes/wire.ts";
 import { startGateway } from "../../support/gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { createNodes, knock, NO_BROWSER, stateOf } from "./support.ts";
 
@@ -29,6 +34,96 @@ test("a refused node says why and ends", async () => {
   } finally {
     await stopAll();
     await browser.stop();
+  }
+});
+
+/** What becomes of a knock: 101, or the refusal's status. */
+async function answerTo(socket: WebSocket): Promise<number> {
+  socket.on("error", () => {});
+  const open = once(socket, "open").then(() => 101);
+  const refused = once(socket, "unexpected-response").then(([, answer]) => answer.statusCode as number);
+  return Promise.race([open, refused]);
+}
+
+test("a name is taken from the moment a node connects, and free once it has gone", async () => {
+  const gateway = await startGateway();
+  const as = (identity: string): WebSocket => knock(gateway, "twin", { [HEADER.identity]: identity });
+  try {
+    const first = as("identity-1");
+    assert.is(await answerTo(first), 101);
+    assert.is(await answerTo(as("identity-2")), 409, "though the first has not said what it is");
+    const again = as("identity-1");
+    assert.is(await answerTo(again), 101, "it is the first node that came back");
+    for (const socket of [first, again]) socket.close();
+    await until("the name to be free", async () => (await answerTo(as("identity-2"))) === 101);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("one that was admitted while another took its name is sent away, and harms nobody", async () => {
+  const log = quietLog();
+  const registry = new Registry({
+    ctx: { log, version: "1", paths: { tmp: "" } } as unknown as PluginContext,
+    config: () => ({ browser: { mode: "auto" }, heartbeatMs: 60_000, maxFileBytes: 1 }),
+  });
+  const connect = await registry.prepare();
+  const join = (identity: string) => {
+    const said: unknown[][] = [];
+    const socket = Object.assign(new EventEmitter(), {
+      OPEN: 1,
+      readyState: 1,
+      send() {},
+      ping() {},
+      terminate() {},
+      close: (...how: unknown[]) => void said.push(how),
+    });
+    const node = { name: "twin", identity, address: "" };
+    registry.admit({ ...node, name: "another" });
+    connect(node, socket as never);
+    const hello = { t: "hello", version: identity, platform: "x", browser: true, profiles: [] };
+    socket.emit("message", Buffer.from(JSON.stringify(hello)), false);
+    return { said, socket };
+  };
+  const [first, second] = [join("identity-1"), join("identity-2")];
+  assert.equal(first.said, []);
+  assert.equal(second.said, [[4409, "another node has this name"]]);
+  assert.equal(
+    registry.list().map(({ version, state }) => `${version} ${state}`),
+    ["identity-1 connected"],
+  );
+  first.socket.emit("close", 1000, Buffer.alloc(0));
+});
+
+test("new credentials of the gateway end what the old ones have opened", async () => {
+  const gateway = await startGateway({ config: { gateway: { auth: { token: "the-old-token" } } } });
+  try {
+    const socket = knock({ ...gateway, token: "the-old-token" }, "laptop");
+    await once(socket, "message");
+    const ended = once(socket, "close");
+    gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token: "the-new-token" } } }));
+    const [code, reason] = await ended;
+    assert.equal([code, String(reason)], [1008, "the gateway's credentials have changed"]);
+    assert.is(await answerTo(knock({ ...gateway, token: "the-old-token" }, "laptop")), 401);
+    assert.is(await answerTo(knock({ ...gateway, token: "the-new-token" }, "laptop")), 101);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("a node that is connected hears of other settings", async () => {
+  const auth = { token: "the-token" };
+  const gateway = await startGateway({ config: { gateway: { auth } } });
+  try {
+    const socket = knock(gateway, "laptop");
+    await once(socket, "message");
+    const next = once(socket, "message");
+    const nodes = { heartbeatMs: 60_000, maxFileBytes: 7 };
+    gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth, nodes } }));
+    const { t, heartbeatMs, maxFileBytes } = JSON.parse(String((await next)[0]));
+    assert.equal({ t, heartbeatMs, maxFileBytes }, { t: "welcome", ...nodes });
+  } finally {
+    await gateway.stop();
   }
 });
 
