@@ -4,10 +4,12 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isInside, runInside, START_NETWORK } from "../../support/machine/in-namespace.ts";
-import { until } from "../../support/until.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
 
@@ -48,8 +50,17 @@ test("the node's network is the browser's, and a cut cable is found out and mend
   const link = () => String(spawnSync("ip", ["-n", space, "link", "show", inner]).stdout);
   await until("the link to come up", () => link().includes("state UP"));
 
-  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 4000 } } };
+  const config = {
+    gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: PATIENCE_MS } },
+  };
   const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
+  /** Only while the cable is cut does silence count: a slow machine is silent, too. */
+  const setHeartbeat = async (heartbeatMs: number): Promise<void> => {
+    const file = JSON.parse(readFileSync(join(browser.gateway.home, "portico.json"), "utf8"));
+    file.gateway.nodes.heartbeatMs = heartbeatMs;
+    browser.gateway.write("portico.json", JSON.stringify(file));
+    await browser.gateway.json("POST", "/kernel/config/refresh");
+  };
   const site = spawn(inside[0] as string, [...inside.slice(1), process.execPath, "-e", SITE]);
   const [line] = await once(site.stdout, "data");
   const url = `http://127.0.0.1:${Number(String(line))}/`;
@@ -72,10 +83,12 @@ test("the node's network is the browser's, and a cut cable is found out and mend
 
     const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
     await until("the action", async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].inFlight === 1);
+    await setHeartbeat(300);
     ip("link", "set", outer, "down");
     const cut = await acting;
     assert.is(cut.status, 503);
     assert.is(cut.body.error.code, "node_unavailable");
+    await setHeartbeat(PATIENCE_MS);
     ip("link", "set", outer, "up");
     await until(
       "the node to come back",
