@@ -53,7 +53,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     },
     whyDisabled: ({ name }) =>
       enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },
-    describe: (slot, candidate) => describePlugin(slot, candidate, missing(candidate)),
+    describe: (slot, candidate) => describePlugin(slot, candidate, missing),
     isReady: (candidate) => missing(candidate).length === 0,
     take: (slot, keys) => take(slot, keys),
     load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
@@ -104,7 +104,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
         await endOrLate(stopAll(false), 2 * limits.undoMs);
         await stopAll(true);
       }),
-    standings: () => host.each((slot, candidate) => pluginStanding(slot, candidate, missing(candidate))),
+    standings: () => host.each((slot, candidate) => pluginStanding(slot, candidate, missing)),
     /** The members of a hook's `ctx` that any plugin here may give, running or not. */
     hookMembers: () => hookMembers,
     /** Wanted plugins that are not active, for `/ready`. */

@@ -1,23 +1,25 @@
-/** What is shown of a plugin. `missing`: services that it needs and nobody provides. */
+/** What is shown of a plugin. `missing`: services that one needs and nobody provides. */
 import { describe, rounded, standingOf } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
-export function pluginStanding(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: readonly string[]) {
+type Missing = (candidate: PluginCandidate) => readonly string[];
+
+export function pluginStanding(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: Missing) {
   const { name, state, error } = standingOf(slot, candidate);
   const waits = state === "loading";
   // an older version runs until what this one needs is there
-  const isBehind = state === "active" && missing.length > 0 && slot.active?.version.candidate.hash !== candidate.hash;
-  const lacks = (waits || isBehind) && missing.length > 0;
+  const isOld = state === "active" && slot.active?.version.candidate.hash !== candidate.hash;
+  const lacks = waits || isOld ? missing(candidate).join(", ") : "";
   return {
     name,
-    state: waits ? ("waiting" as const) : isBehind ? ("stale" as const) : state,
-    error: error ?? (lacks ? `it needs ${missing.join(", ")}, which no active plugin provides` : undefined),
+    state: waits ? ("waiting" as const) : isOld && lacks ? ("stale" as const) : state,
+    error: error ?? (lacks ? `it needs ${lacks}, which no active plugin provides` : undefined),
   };
 }
 
 /** Assigned, for to spread it takes forty times as long. */
-export function describePlugin(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: readonly string[]) {
+export function describePlugin(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: Missing) {
   const record = describe(slot, candidate);
   const runs = record.loaded?.dir === candidate.dir ? slot.active : undefined;
   const standing = pluginStanding(slot, candidate, missing);

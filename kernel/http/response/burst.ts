@@ -5,7 +5,7 @@
  */
 const MOST = 64;
 
-let waiting: (() => void)[] = [];
+const waiting: (() => void)[] = [];
 
 /** Calls `write` before the next turn of the event loop. It must not throw. */
 export function inBurst(write: () => void): void {
@@ -15,7 +15,5 @@ export function inBurst(write: () => void): void {
 }
 
 function flush(): void {
-  const writes = waiting;
-  waiting = [];
-  for (const write of writes) write();
+  for (const write of waiting.splice(0)) write();
 }
