@@ -9,7 +9,7 @@ import { contentsOf, type Leaf } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
-import type { SecretMask } from "./secret-mask.ts";
+import { type SecretMask, withoutTokens } from "./secret-mask.ts";
 
 const DONE = "data: [DONE]\n\n";
 const NOTHING = Buffer.alloc(0);
@@ -191,6 +191,7 @@ export class MaskedStream {
       }
       if (shown === given) continue;
       holder[key] = shown;
+      withoutTokens(hidden);
       changed = true;
     }
     if (!changed && leaves.length === 1) this.#learn(event, leaves[0]!);

@@ -3,6 +3,7 @@
  * (also twice) or HTML, percent-encoded, or in base64.
  */
 import { MASK } from "portico";
+import { type Fields, isObject } from "../openai/fields.ts";
 import { SecretAutomaton } from "./secret-automaton.ts";
 import { SecretFinder } from "./secret-finder.ts";
 
@@ -115,8 +116,16 @@ export class SecretMask {
     const entries = Object.entries(value);
     const hidden = entries.map(([key, item]) => [this.text(key), this.#masked(item)] as const);
     const same = hidden.every(([key, item], i) => key === entries[i]![0] && item === entries[i]![1]);
-    return same ? value : Object.fromEntries(hidden);
+    return same ? value : withoutTokens(Object.fromEntries(hidden));
   }
+}
+
+/** Of what says a changed text, in itself or in its choices: the tokens would say once more, in pieces, what stood there. */
+export function withoutTokens(holder: Fields): Fields {
+  if (holder["logprobs"] != null) holder["logprobs"] = null;
+  const { choices } = holder;
+  if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice)) withoutTokens(choice);
+  return holder;
 }
 
 /** The secret percent-encoded, and as in JSON where slashes are escaped or not. */

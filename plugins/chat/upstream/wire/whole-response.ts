@@ -3,6 +3,7 @@ import { isAscii } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
+  type ChatCompletion,
   errorInResponse,
   readOpenAiProblem,
   type UpstreamError,
@@ -48,13 +49,16 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
       : wire.decode === undefined
         ? readCompletion(body, target)
         : { completion: wire.decode(body, call, target), changed: true };
-  if (job.stream) return { stream: streamOf(completion, job.includeUsage), streamType: "sse", firstByteMs };
-  return {
-    body: changed ? Buffer.from(JSON.stringify(completion)) : body,
-    completion,
-    firstByteMs,
-    native: native !== undefined,
-  };
+  const shown = changed ? written(completion, target) : { completion, body };
+  if (job.stream) return { stream: streamOf(shown.completion, job.includeUsage), streamType: "sse", firstByteMs };
+  return { ...shown, firstByteMs, native: native !== undefined };
+}
+
+/** As it goes out: what was put together from parts may say a secret that none of them said. */
+function written(completion: ChatCompletion, { mask }: AttemptTarget): { completion: ChatCompletion; body: Buffer } {
+  const bytes = Buffer.from(JSON.stringify(completion));
+  const body = mask.body(bytes);
+  return { completion: body === bytes ? completion : (JSON.parse(body.toString("utf8")) as ChatCompletion), body };
 }
 
 const EVENT_STREAM = /^text\/event-stream/i;
@@ -74,8 +78,7 @@ function passWhole(body: Buffer, text: string, target: AttemptTarget, firstByteM
   if (found !== undefined) return { body, text: short, completion: undefined, usage: found.usage, firstByteMs };
   const { completion, changed } = readCompletion(body, target);
   if (!changed) shapes.learn(text);
-  const sent = changed ? Buffer.from(JSON.stringify(completion)) : body;
-  return { body: sent, completion, usage: completion.usage, firstByteMs };
+  return { ...(changed ? written(completion, target) : { completion, body }), usage: completion.usage, firstByteMs };
 }
 
 /** What a response with a status of 300 and above says. */
