@@ -39,7 +39,26 @@ export async function request(method, path, { body, signal } = {}) {
   throw new ApiError(answer.status, error?.code ?? "", error?.message ?? `The gateway answered ${answer.status}.`);
 }
 
-export const get = async (path, options) => (await request("GET", path, options)).json();
+/** How long the gateway may take to say what is so, ms. What it is asked to do may take as long as it takes. */
+const READ_MS = 20_000;
+
+/** What `work` reads until the signal that it gets aborts. Throws `ApiError` where that takes too long or is cut off. */
+export async function inTime(work, signal) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), READ_MS);
+  try {
+    return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+  } catch (error) {
+    if (signal?.aborted || error instanceof ApiError) throw error;
+    const why = late.signal.aborted ? "The gateway takes too long to answer." : "The gateway's answer was cut off.";
+    throw new ApiError(0, "unreachable", why);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const get = (path, { signal } = {}) =>
+  inTime(async (signal) => (await request("GET", path, { signal })).json(), signal);
 export const post = async (path, body) => (await request("POST", path, { body })).json();
 export const patch = async (path, body) => (await request("PATCH", path, { body })).json();
 export const del = async (path) => (await request("DELETE", path)).json();

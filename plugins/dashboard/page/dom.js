@@ -90,9 +90,16 @@ export function table(columns, rows, empty) {
 /** A titled part of a page; where its route failed, it says so. `result` is what `attempt` gave. */
 export function section(title, result, render, ...aside) {
   const { error } = result;
-  const body = error === undefined ? render(result.value) : [notice(error)];
-  return h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), body);
+  return titled(title, aside, error === undefined ? render(result.value) : notice(error));
 }
+
+/** The same for one thing of a list, which may be none of it. */
+export function opened(title, result, render, ...aside) {
+  if (result.error?.status === 404) return titled(title, [], h("p", { class: "notice" }, result.error.message));
+  return section(title, result, render, ...aside);
+}
+
+const titled = (title, aside, body) => h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), body);
 
 export function notice(error) {
   if (error.status === 404 || error.status === 503) {

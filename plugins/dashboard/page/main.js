@@ -1,7 +1,8 @@
 /** Signing in, the sections, and the round of asking. */
-import { ApiError, attempt, forgetToken, get, hasToken, keepToken } from "./api.js";
+import { ApiError, attempt, forgetToken, get, hasToken, inTime, keepToken } from "./api.js";
 import { fill, h, notice, tick } from "./dom.js";
 import { follow } from "./feed.js";
+import { every } from "./rounds.js";
 import { browser } from "./views/browser.js";
 import { chat } from "./views/chat.js";
 import { configuration } from "./views/configuration.js";
@@ -109,10 +110,19 @@ function showAll() {
 
 async function askReady() {
   try {
-    const { plugins } = await (await fetch("/ready", { cache: "no-store" })).json();
+    const { plugins } = await inTime(async (signal) => (await fetch("/ready", { cache: "no-store", signal })).json());
     return plugins.length === 0 ? { ok: true, text: "ready" } : { ok: false, text: `not ready: ${plugins.join(", ")}` };
   } catch {
     return { ok: false, text: "The gateway does not answer" };
+  }
+}
+
+/** An address that somebody typed need not be a good one. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 
@@ -120,7 +130,7 @@ function showView() {
   if (!signedIn) return;
   const [id, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
   const view = views.find((each) => each.id === id) ?? overview;
-  const arg = rest.length > 0 ? decodeURIComponent(rest.join("/")) : undefined;
+  const arg = rest.length > 0 ? decoded(rest.join("/")) : undefined;
   shown?.abort();
   shown = new AbortController();
   const { signal } = shown;
@@ -156,14 +166,6 @@ function showView() {
   };
   every(view.everyMs ?? ROUND_MS, signal, refresh);
   addEventListener("portico:changed", refresh, { signal });
-}
-
-/** Now and then again, not beside itself, and not while nobody can see it. */
-async function every(ms, signal, work) {
-  while (!signal.aborted) {
-    if (!document.hidden) await work();
-    await new Promise((resolve) => setTimeout(resolve, ms));
-  }
 }
 
 addEventListener("hashchange", () => {

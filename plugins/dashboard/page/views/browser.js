@@ -1,6 +1,7 @@
 /** The browser's tabs, and what one of them shows. */
-import { attempt, get, post, request } from "../api.js";
+import { attempt, get, inTime, post, request } from "../api.js";
 import { action, badge, h, notice } from "../dom.js";
+import { every } from "../rounds.js";
 
 const TABS_MS = 3000;
 const PICTURE_MS = 1500;
@@ -95,9 +96,10 @@ export const browser = {
       if (tabs.querySelector("button") === null) return;
       // Without a tab the last used one is shown, and stays the last used one.
       const { value, error } = await attempt(
-        request("GET", `/dashboard/browser/screenshot${query(chosen ? { targetId: chosen } : {})}`, { signal }).then(
-          (answer) => answer.blob(),
-        ),
+        inTime(async (signal) => {
+          const which = query(chosen ? { targetId: chosen } : {});
+          return (await request("GET", `/dashboard/browser/screenshot${which}`, { signal })).blob();
+        }, signal),
       );
       if (signal.aborted) return;
       trouble.replaceChildren(...(error ? [notice(error)] : []));
@@ -114,17 +116,7 @@ export const browser = {
       picture.removeAttribute("src");
     }
 
-    void repeat(TABS_MS, signal, look);
-    void repeat(PICTURE_MS, signal, shoot);
+    void every(TABS_MS, signal, look);
+    void every(PICTURE_MS, signal, shoot);
   },
 };
-
-async function repeat(ms, signal, work) {
-  while (!signal.aborted) {
-    if (!document.hidden)
-      await work().catch((error) => {
-        if (!signal.aborted) throw error;
-      });
-    await new Promise((resolve) => setTimeout(resolve, ms));
-  }
-}

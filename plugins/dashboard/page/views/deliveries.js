@@ -1,6 +1,6 @@
 /** What came in by webhooks, what goes out to URLs, and doing it again. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, h, json, problem, section, table } from "../dom.js";
+import { action, ago, badge, h, json, opened, problem, section, table } from "../dom.js";
 
 export const deliveries = {
   id: "webhooks",
@@ -24,7 +24,7 @@ export const deliveries = {
       section("Endpoints", setup, endpoints),
       section("Deliveries", list, ({ deliveries: all }) => [deliveryTable(all)]),
       section("Results that go out", outgoing, ({ deliveries: all }) => [outgoingTable(all)]),
-      one ? section(id, one, (delivery) => [json(delivery)]) : null,
+      one ? opened(id, one, (delivery) => [json(delivery)]) : null,
     );
   },
 };

@@ -1,6 +1,6 @@
 /** Hooks and plugins: what runs, what does not and why. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, duration, h, problem, section, table } from "../dom.js";
+import { action, ago, badge, duration, h, opened, problem, section, table } from "../dom.js";
 
 async function act(kind, name, what) {
   const ends = kind === "plugins" && what === "disable";
@@ -35,7 +35,7 @@ export const hooks = {
       "div",
       {},
       section("Hooks", list, ({ hooks: all }) => [hookTable(all)]),
-      logs ? section(`Lines of ${name}`, logs, ({ lines }) => [lineTable(lines)]) : null,
+      logs ? opened(`Lines of ${name}`, logs, ({ lines }) => [lineTable(lines)]) : null,
     );
   },
 };

@@ -13,7 +13,8 @@ export const mapping = {
       attempt(get(`/webhooks/samples/${encodeURIComponent(name)}`)),
     ]);
     if (left.aborted) return;
-    const found = config.value?.value.webhooks?.mappings?.[name];
+    const all = config.value?.value.webhooks?.mappings ?? {};
+    const found = Object.hasOwn(all, name) ? all[name] : undefined;
     if (!found) {
       root.replaceChildren(
         config.error ? notice(config.error) : h("p", { class: "notice" }, `There is no mapping ${name}.`),

@@ -1,6 +1,6 @@
 /** Cron jobs and polls: when they come, how they went. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, duration, h, problem, section, table } from "../dom.js";
+import { action, ago, badge, duration, h, opened, problem, section, table } from "../dom.js";
 
 export const cron = view({
   id: "cron",
@@ -81,7 +81,7 @@ function view({ id, title, root, list, next, last, what, empty }) {
         "div",
         {},
         section(title, all, (value) => [table(columns, list(value), empty)]),
-        runs ? section(`Runs of ${name}`, runs, ({ runs: rows }) => [runTable(rows)]) : null,
+        runs ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [runTable(rows)]) : null,
       );
     },
   };

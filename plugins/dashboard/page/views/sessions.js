@@ -1,6 +1,6 @@
 /** Conversations of the agent, and what was said in one. */
 import { attempt, del, get } from "../api.js";
-import { action, ago, h, section, table } from "../dom.js";
+import { action, ago, h, opened, section, table } from "../dom.js";
 
 export const sessions = {
   id: "sessions",
@@ -51,7 +51,7 @@ function transcript(id, one) {
     location.hash = "#/sessions";
     return `${id} is deleted`;
   });
-  return section(
+  return opened(
     id,
     one,
     ({ messages }) => [

@@ -1,0 +1,70 @@
+/** The dashboard where the gateway is slow, is cut off, or is asked for what is not there. */
+import type { Browser } from "playwright-core";
+import * as assert from "uvu/assert";
+import type { InProcessGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import { openBrowser, openSection, startFilled, visitSignedIn } from "./support.ts";
+
+let gateway: InProcessGateway;
+let chromium: Browser;
+const test = suite("dashboard unsteady");
+
+test.before(async () => {
+  [gateway, chromium] = await Promise.all([startFilled(), openBrowser()]);
+});
+test.after(async () => {
+  await chromium?.close();
+  await gateway?.stop();
+});
+
+test("a response that is cut off is told, and the next whole one shows again", async () => {
+  const visitor = await visitSignedIn(chromium, gateway);
+  const { page } = visitor;
+  await openSection(visitor, "Cron");
+  await page.getByRole("link", { name: "tea time" }).waitFor();
+  await page.route("**/cron/jobs", (route) => route.fulfill({ contentType: "application/json", body: '{"jobs":[' }));
+  await page.getByText("The gateway's answer was cut off.").waitFor();
+  await page.unroute("**/cron/jobs");
+  await page.getByRole("link", { name: "tea time" }).waitFor();
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("a gateway that does not answer any more is told as that, and is seen to come back", async () => {
+  const visitor = await visitSignedIn(chromium, gateway);
+  const { page } = visitor;
+  await openSection(visitor, "Cron");
+  await page.getByRole("link", { name: "tea time" }).waitFor();
+  // Time is handed on, not waited for.
+  await page.clock.install();
+  await page.reload();
+  await page.getByRole("link", { name: "tea time" }).waitFor();
+  const unanswered = new Set<string>();
+  await page.route(/\/(ready|cron\/jobs)$/, (route) => void unanswered.add(new URL(route.request().url()).pathname));
+  while (unanswered.size < 2) await page.clock.runFor(1000);
+  await page.clock.runFor(30_000);
+  await page.getByRole("status").getByText("The gateway does not answer").waitFor();
+  await page.getByText("The gateway takes too long to answer.").waitFor();
+  await page.unrouteAll();
+  await page.clock.runFor(5000);
+  await page.getByRole("link", { name: "tea time" }).waitFor();
+  await page.getByRole("status").getByText("ready", { exact: true }).waitFor();
+  await page.context().close();
+});
+
+test("an address that names nothing is told as that", async () => {
+  const visitor = await visitSignedIn(chromium, gateway);
+  const { page } = visitor;
+  for (const [address, words] of [
+    ["#/sessions/%E0%A4", "There is no session %E0%A4."],
+    ["#/sessions/nobody", "There is no session nobody."],
+    ["#/mapping/constructor", "There is no mapping constructor."],
+  ] as const) {
+    await page.goto(`${gateway.url}/${address}`);
+    await page.getByText(words, { exact: true }).waitFor();
+  }
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test.run();
