@@ -42,7 +42,7 @@ test("the browser's tabs, with a live picture", async () => {
 test("turns, usage, keys and logs", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
-  await gateway.json("POST", "/keys", { name: "ann" });
+  await gateway.json("POST", "/keys", { name: "ann", requestsPerMinute: 30, expires: "2099-12-31" });
   await gateway.json("POST", "/agent", { message: "work", wait: true, session: "a-session-of-work" });
   await openSection(visitor, "Turns");
   await page.getByRole("link", { name: "a-session-of-work" }).waitFor();
@@ -51,7 +51,13 @@ test("turns, usage, keys and logs", async () => {
   await openSection(visitor, "Logs");
   await page.getByRole("heading", { name: "Warnings and errors" }).waitFor();
   await openSection(visitor, "Keys");
-  await page.getByRole("button", { name: "Revoke: ann" }).click();
+  await page.getByRole("cell", { name: "30 requests a minute, until 2099-12-31" }).waitFor();
+  const revoke = page.getByRole("button", { name: "Revoke: ann" });
+  page.once("dialog", (dialog) => void dialog.dismiss());
+  await revoke.click();
+  await page.getByText("Nothing was revoked").waitFor();
+  page.once("dialog", (dialog) => void dialog.accept());
+  await revoke.click();
   await until("the key to go", async () => {
     const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>("GET", "/keys");
     return !keys.some(({ name, state }) => name === "ann" && state === "active");

@@ -1,7 +1,7 @@
 /** What models were asked and what that cost, by day and by model; and whose keys there are. */
 import { attempt, del, get } from "../api.js";
 import { bars } from "../chart.js";
-import { action, ago, badge, h, section, table } from "../dom.js";
+import { action, badge, h, section, table } from "../dom.js";
 
 const number = (n) => Number(n).toLocaleString();
 /** What has no known price costs an unknown sum, not none. */
@@ -42,6 +42,24 @@ export const usage = {
   },
 };
 
+/** What stands in a key's limits, in words. */
+const limits = ({ requestsPerMinute, tokensPerMinute, budget, expires }) =>
+  [
+    requestsPerMinute === undefined ? null : `${number(requestsPerMinute)} requests a minute`,
+    tokensPerMinute === undefined ? null : `${number(tokensPerMinute)} tokens a minute`,
+    budget === undefined ? null : `$${budget.usd} a ${budget.per}`,
+    expires === undefined ? null : `until ${expires}`,
+  ]
+    .filter(Boolean)
+    .join(", ") || "none";
+
+async function revoke(name) {
+  if (!confirm(`Revoke the key ${name}? Whoever uses it is refused at once, and it cannot be had back.`))
+    return "Nothing was revoked";
+  await del(`/keys/${encodeURIComponent(name)}`);
+  return `${name} is revoked`;
+}
+
 export const keys = {
   id: "keys",
   title: "Keys",
@@ -53,13 +71,10 @@ export const keys = {
           ["name", ({ name }) => name],
           ["state", ({ state }) => badge(state)],
           ["models", ({ models }) => models?.join(" ") ?? "all but agents"],
-          ["made", ({ createdAt }) => (createdAt ? ago(createdAt) : "")],
+          ["limits", limits],
           [
             "",
-            ({ name }) =>
-              action("Revoke", `revoke-${name}`, () => del(`/keys/${encodeURIComponent(name)}`), {
-                "aria-label": `Revoke: ${name}`,
-              }),
+            ({ name }) => action("Revoke", `revoke-${name}`, () => revoke(name), { "aria-label": `Revoke: ${name}` }),
           ],
         ],
         rows,
