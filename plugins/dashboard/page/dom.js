@@ -20,13 +20,18 @@ function dress(element, attributes, children) {
   return element;
 }
 
-/** Replaces what `root` shows, and keeps the focus and what was opened where the same `data-key` is there again. */
+/**
+ * Replaces what `root` shows, and keeps the focus and what was opened where the same `data-key` is there again. A focus
+ * whose place has gone is the page's, so that whoever goes by keys need not begin at the top.
+ */
 export function fill(root, ...nodes) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const open = new Set([...root.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
   root.replaceChildren(...nodes);
   for (const each of root.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
-  if (focused !== undefined) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  if (focused === undefined) return;
+  const again = root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? document.getElementById("main");
+  again.focus({ preventScroll: true });
 }
 
 /** Says something to everyone, screen readers among them, for a while. */
@@ -41,10 +46,11 @@ export function say(text, isError = false) {
   }, 6000);
 }
 
-/** A button that does something slow: off meanwhile, and the outcome is said. */
+/** A button that does something slow: off meanwhile, though it keeps the focus, and the outcome is said. */
 export function action(label, key, work, attributes = {}) {
   const onclick = async ({ currentTarget: button }) => {
-    button.disabled = true;
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = "true";
     try {
       const done = await work();
       say(typeof done === "string" ? done : `${label}: done`);
@@ -52,7 +58,7 @@ export function action(label, key, work, attributes = {}) {
     } catch (error) {
       say(error.message, true);
     } finally {
-      button.disabled = false;
+      button.ariaDisabled = null;
     }
   };
   return h("button", { type: "button", "data-key": key, ...attributes, onclick }, label);

@@ -53,6 +53,7 @@ function showSignIn(message) {
   shown?.abort();
   signedIn = undefined;
   forgetToken();
+  dispatchEvent(new Event("portico:signed-out"));
   nav.hidden = signOut.hidden = true;
   health.textContent = "";
   document.title = "Sign in · Portico";
@@ -73,7 +74,10 @@ function showSignIn(message) {
     keepToken(input.value.trim());
     const { error } = await attempt(get("/kernel/status"));
     button.disabled = false;
-    if (!error) return showAll();
+    if (!error) {
+      showAll();
+      return main.focus({ preventScroll: true });
+    }
     forgetToken();
     trouble.textContent = error.status === 401 ? "That token is not right." : error.message;
     input.select();

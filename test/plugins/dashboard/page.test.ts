@@ -153,4 +153,39 @@ test("events come as they happen", async () => {
   await page.context().close();
 });
 
+test("what is done with the keyboard leaves it where it was", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  const focus = () => page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id");
+  assert.is(await focus(), "main");
+  await openSection(visitor, "Hooks");
+  await page.getByRole("button", { name: "Disable quiet" }).press("Enter");
+  await page.getByText("quiet: disable done").waitFor();
+  await page.getByRole("button", { name: "Enable quiet" }).waitFor();
+  assert.is(await focus(), "Enable quiet");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Disable quiet" }).waitFor();
+  assert.is(await focus(), "Disable quiet");
+  await page.getByRole("button", { name: "Reload quiet" }).press("Enter");
+  await page.getByText("quiet: reload done").waitFor();
+  assert.is(await focus(), "Reload quiet");
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("whoever signs in after somebody does not see what was said", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await openSection(visitor, "Chat");
+  await page.getByLabel("Model").selectOption("echo");
+  await page.getByLabel("Message").fill("between us");
+  await page.getByLabel("Message").press("Enter");
+  await page.locator(".message.assistant").getByText("between us").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(page, gateway.token);
+  await page.getByLabel("Message").waitFor();
+  assert.is(await page.getByText("between us").count(), 0);
+  await page.context().close();
+});
+
 test.run();

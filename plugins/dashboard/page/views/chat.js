@@ -2,8 +2,9 @@
 import { attempt, eventsOf, get, request } from "../api.js";
 import { h, notice } from "../dom.js";
 
-/** Outlives a look at another section. */
+/** Outlives a look at another section, but not whoever had it. */
 const conversation = { model: undefined, messages: [] };
+addEventListener("portico:signed-out", () => (conversation.messages = []));
 
 export const chat = {
   id: "chat",

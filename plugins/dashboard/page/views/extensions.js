@@ -14,7 +14,8 @@ const buttons = (kind, name, names) =>
     "div",
     { class: "row" },
     names.map(([label, what]) =>
-      action(label, `${what}-${name}`, () => act(kind, name, what), {
+      // The one that takes another's place has its key, and so the focus.
+      action(label, `${what.replace(/^(en|dis)able$/, "toggle")}-${name}`, () => act(kind, name, what), {
         "aria-label": `${label} ${name}`,
       }),
     ),

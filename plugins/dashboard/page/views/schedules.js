@@ -55,7 +55,7 @@ function view({ id, title, root, list, next, last, what, empty }) {
             ([label, verb]) =>
               action(
                 label,
-                `${verb}-${job.id}`,
+                `${verb === "run" ? verb : "toggle"}-${job.id}`,
                 () => post(`${at(job.id)}/${verb}`).then(() => `${job.name}: ${label.toLowerCase()} done`),
                 {
                   "aria-label": `${label}: ${job.name}`,
