@@ -1,11 +1,13 @@
-/** The gateway's events as they happen; one connection for all views. */
+/** The gateway's events as they happen; one connection for all views, and for all tabs that show this page. */
 import { eventsOf, request } from "./api.js";
 
 const KEEP = 300;
 /** Newest first. */
 export const events = [];
 export const feed = { state: "connecting" };
+const tabs = new BroadcastChannel("portico.events");
 let running;
+let isConnected = false;
 
 /** Keeps connected until the signal ends; later calls change nothing. */
 export async function follow(signal) {
@@ -15,20 +17,56 @@ export async function follow(signal) {
     running = false;
     events.length = 0;
   });
+  // A browser has six connections to a server: one for each tab's feed would leave none for what the tabs ask.
+  if (!navigator.locks) return connect(signal, () => {});
+  tabs.addEventListener("message", ({ data }) => hear(data), { signal });
+  tabs.postMessage({ ask: true });
+  const wait = navigator.locks.request("portico.events", { signal }, () =>
+    connect(signal, (told) => tabs.postMessage(told)),
+  );
+  await wait.catch((error) => {
+    if (!signal.aborted) throw error;
+  });
+}
+
+function hear({ event, state, ask }) {
+  if (event) add(event);
+  if (state) tell(state);
+  if (ask && isConnected) tabs.postMessage({ state: feed.state });
+}
+
+async function connect(signal, share) {
+  isConnected = true;
+  const tellAll = (state) => {
+    tell(state);
+    share({ state });
+  };
   for (let wait = 500; !signal.aborted; wait = Math.min(15_000, wait * 2)) {
     try {
       const answer = await request("GET", "/events", { signal });
       wait = 500;
-      tell("live");
-      for await (const { data } of eventsOf(answer)) add(JSON.parse(data));
-      tell("The feed has ended; connecting again …");
+      tellAll("live");
+      for await (const { data } of eventsOf(answer)) {
+        const event = JSON.parse(data);
+        add(event);
+        share({ event });
+      }
+      tellAll("The feed has ended; connecting again …");
     } catch (error) {
-      if (signal.aborted) return;
-      if (error.status === 404) return tell(`There is no feed: ${error.message}`);
-      tell(`The feed is cut: ${error.message}`);
+      if (signal.aborted) break;
+      tellAll(error.status === 404 ? `There is no feed: ${error.message}` : `The feed is cut: ${error.message}`);
+      if (error.status === 404) break;
     }
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    await pause(wait, signal);
   }
+  isConnected = false;
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+    signal.addEventListener("abort", resolve, { once: true });
+  });
 }
 
 let count = 0;

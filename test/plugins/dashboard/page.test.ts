@@ -1,8 +1,9 @@
 /** The dashboard as a person sees it, in a real browser. */
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 import {
   EVIL,
   openBrowser,
@@ -186,6 +187,38 @@ test("whoever signs in after somebody does not see what was said", async () => {
   await page.getByLabel("Message").waitFor();
   assert.is(await page.getByText("between us").count(), 0);
   await page.context().close();
+});
+
+test("many tabs share one feed, and whichever closes, the others go on", async () => {
+  const visitor = await signedIn();
+  const context = visitor.page.context();
+  const tabs = [visitor.page];
+  for (let i = 0; i < 7; i++) {
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(`${gateway.url}/#/events`);
+    await signIn(page, gateway.token);
+    await page.getByText("live", { exact: true }).waitFor();
+    tabs.push(page);
+  }
+  const seen = async (left: typeof tabs) => {
+    await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: "all" }] });
+    for (const tab of left) await tab.locator("details").filter({ hasText: "message:received" }).first().waitFor();
+  };
+  await seen(tabs.slice(1));
+  for (const tab of tabs.slice(0, 6)) await tab.close();
+  const [next, last] = tabs.slice(6) as [Page, Page];
+  await last.reload();
+  await until("the feed of another", async () => {
+    await gateway.json("POST", "/v1/chat/completions", {
+      model: "echo",
+      messages: [{ role: "user", content: "more" }],
+    });
+    return (await last.locator("details").count()) > 0;
+  });
+  await next.locator("details").filter({ hasText: "more" }).first().waitFor({ state: "attached" });
+  assert.equal(visitor.complaints, []);
+  await context.close();
 });
 
 test.run();
