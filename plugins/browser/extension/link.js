@@ -1,6 +1,6 @@
 // The socket to the relay. It is open while tabs are attached, and comes back by itself as long as there are any.
 
-import { checkPairing, instanceId, readSettings } from "./settings.js";
+import { checkPairing, readSettings, socketOf } from "./settings.js";
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
@@ -25,11 +25,8 @@ export function createLink({ hello, answer, wanted, onState }) {
   async function open() {
     const settings = await readSettings();
     await checkPairing(settings);
-    const made = new WebSocket(`ws://127.0.0.1:${settings.port}/extension`, [
-      "portico-relay",
-      `token.${settings.token}`,
-      `instance.${await instanceId()}`,
-    ]);
+    const { url, protocols } = await socketOf(settings);
+    const made = new WebSocket(url, protocols);
     // All from the start: what came while the greeting is made would be lost, its end too.
     made.onmessage = ({ data }) => void take(made, JSON.parse(data));
     const closed = new Promise((_, reject) => {

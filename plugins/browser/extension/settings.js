@@ -26,6 +26,12 @@ export async function checkPairing({ port, token }) {
   throw new Error(error?.message ?? `Port ${port} answered ${response.status}: this is not the gateway's relay.`);
 }
 
+/** The relay's address for a socket, and what to offer there: the only way in which a page can say a token. */
+export async function socketOf({ port, token }) {
+  const protocols = ["portico-relay", `token.${token}`, `instance.${await instanceId()}`];
+  return { url: `ws://127.0.0.1:${port}/extension`, protocols };
+}
+
 /** Tells this browser from another one with the same extension. */
 export async function instanceId() {
   const { instance } = await chrome.storage.local.get("instance");

@@ -6,7 +6,7 @@
 import * as attached from "./attached.js";
 import { showBadge } from "./badge.js";
 import { createLink } from "./link.js";
-import { readSettings } from "./settings.js";
+import { readSettings, socketOf } from "./settings.js";
 
 /** A tab whose debugger was thrown out (a navigation can do that) is attached again after these waits. */
 const AGAIN_MS = [100, 300, 700, 1500, 3000];
@@ -25,6 +25,7 @@ const link = createLink({
   },
   answer,
   onState(open, why) {
+    if (open) void showPresence();
     for (const tabId of attached.attachedIds()) {
       if (open) void showBadge(tabId, "on");
       else void showBadge(tabId, "waiting", why);
@@ -159,8 +160,18 @@ chrome.alarms.onAlarm.addListener(() => {
   });
 });
 
-// Only being connected to matters: it starts the worker.
-chrome.runtime.onConnect.addListener(() => {});
+/** The hidden page: being connected to by it starts the worker, and the relay hears from it that the browser runs. */
+let hiddenPage;
+chrome.runtime.onConnect.addListener((port) => {
+  hiddenPage = port;
+  port.onDisconnect.addListener(() => hiddenPage === port && (hiddenPage = undefined));
+  if (link.isOpen) void showPresence();
+});
+
+async function showPresence() {
+  const { url, protocols } = await socketOf(await readSettings());
+  hiddenPage?.postMessage({ url: `${url}/presence`, protocols });
+}
 
 /** What the relay may ask for: about attached tabs only. */
 async function answer({ ask, tabId, sessionId, method, params }) {

@@ -1,6 +1,7 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
 import { type Logger, PorticoError } from "portico";
 import { closeSocket, type WebSocket } from "../net/web-socket.ts";
+import { Absence, type AwayMs } from "./absence.ts";
 import { CdpClient, type Tabs } from "./client.ts";
 import {
   type Ask,
@@ -13,11 +14,6 @@ import {
   NotTaken,
 } from "./link.ts";
 
-/**
- * A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. For
- * so long nothing shows them, and commands wait.
- */
-const AWAY_MS = 3_000;
 /** The last tab may be about to come back (a navigation can throw the debugger out). */
 const EMPTY_MS = 1_000;
 
@@ -42,13 +38,16 @@ export class Relay implements Tabs {
   /** The client that waits until the tabs are clean. */
   #waiting: WebSocket | undefined;
   #cleaning: Promise<unknown> = Promise.resolve();
-  #away: NodeJS.Timeout | undefined;
+  readonly #absence: Absence;
   #empty: NodeJS.Timeout | undefined;
-  #waiters: (() => void)[] = [];
   #clicks = 0;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, awayMs?: AwayMs) {
     this.#log = log;
+    this.#absence = new Absence(() => {
+      log.info("the extension did not come back: its tabs are gone");
+      for (const tabId of [...this.#tabs.keys()]) this.#forget(tabId);
+    }, awayMs);
   }
 
   get connected(): boolean {
@@ -76,14 +75,28 @@ export class Relay implements Tabs {
 
   /** 409 where another browser's extension is connected already. */
   checkExtension(instance: string): void {
-    if (this.#link === undefined || (instance !== "" && instance === this.#instance)) return;
+    if (!this.#isTaken(instance)) return;
     throw new PorticoError(
       "conflict",
       "Another browser's extension is connected to this gateway: let go of its tabs first.",
     );
   }
 
+  #isTaken(instance: string): boolean {
+    return this.#link !== undefined && (instance === "" || instance !== this.#instance);
+  }
+
+  /** A page of the connected extension's says that its browser runs. */
+  takePresence(socket: WebSocket): void {
+    this.#absence.takePresence(socket);
+  }
+
   takeExtension(socket: WebSocket, instance: string): void {
+    // Another one may have come since this one was checked.
+    if (this.#isTaken(instance)) {
+      closeSocket(socket, 4409, "Another browser's extension is connected.");
+      return;
+    }
     // The same browser again: its old worker has died, whether or not its socket has noticed.
     this.#link?.close(4409, "The extension has connected again.");
     const link = new ExtensionLink(socket, {
@@ -107,14 +120,9 @@ export class Relay implements Tabs {
   /** Until it has said hello, which it does soon or not at all. */
   #absent(): void {
     this.#greeted = false;
-    clearTimeout(this.#away);
     if (this.#tabs.size === 0) return;
     this.#log.debug("the extension is away");
-    this.#away = setTimeout(() => {
-      this.#log.info("the extension did not come back: its tabs are gone");
-      for (const tabId of [...this.#tabs.keys()]) this.#forget(tabId);
-      for (const go of this.#waiters.splice(0)) go();
-    }, AWAY_MS).unref();
+    this.#absence.begin();
   }
 
   #happened(event: ExtensionEvent): void {
@@ -126,7 +134,6 @@ export class Relay implements Tabs {
 
   #greet(hello: Hello): void {
     const still = new Set(hello.tabs.map(({ tabId }) => tabId));
-    clearTimeout(this.#away);
     this.#hello = hello;
     this.#greeted = true;
     for (const tabId of [...this.#tabs.keys()]) if (!still.has(tabId)) this.#forget(tabId);
@@ -135,7 +142,7 @@ export class Relay implements Tabs {
       if (!this.#tabs.has(tab.tabId)) this.#used.add(tab.tabId);
       this.#add(tab);
     }
-    for (const go of this.#waiters.splice(0)) go();
+    this.#absence.over();
     if (this.#client === undefined) this.#clean();
   }
 
@@ -187,12 +194,12 @@ export class Relay implements Tabs {
 
   /** Its browser may have gone, or only its worker. */
   get isAway(): boolean {
-    return !this.#greeted && this.#tabs.size > 0;
+    return this.#absence.isOn;
   }
 
   /** Waits while the extension is away: then it is back, or its tabs are gone. */
-  async settled(): Promise<void> {
-    if (this.isAway) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  settled(): Promise<void> {
+    return this.#absence.ended();
   }
 
   async fresh(): Promise<AttachedTab[]> {
@@ -279,9 +286,8 @@ export class Relay implements Tabs {
 
   /** Ends both connections: the gateway stops, or its secret has changed. */
   end(reason: string): void {
-    clearTimeout(this.#away);
     clearTimeout(this.#empty);
-    for (const go of this.#waiters.splice(0)) go();
+    this.#absence.leave(reason);
     if (this.#waiting !== undefined) closeSocket(this.#waiting, 1001, reason);
     this.#client?.close(reason);
     this.#link?.close(1001, reason);

@@ -3,9 +3,19 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import { bearerOf, type Call, type Logger, type Mount, PorticoError, secretOf, type ServerHandle } from "portico";
+import {
+  bearerOf,
+  type Call,
+  compile,
+  type Logger,
+  type Mount,
+  PorticoError,
+  secretOf,
+  type ServerHandle,
+  Type,
+} from "portico";
 import { createTokenCheck, tokenOf } from "../net/token-check.ts";
-import { acceptSocket } from "../net/web-socket.ts";
+import { acceptSocket, type WebSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
@@ -47,6 +57,7 @@ export interface RelayControl {
   end(reason: string): void;
 }
 
+const checkBody = compile(Type.Object({ instance: Type.String({ default: "" }) }));
 const bearer = (req: IncomingMessage): string | undefined => bearerOf(req.headers.authorization ?? "");
 
 export function openRelay(options: RelayOptions): RelayControl {
@@ -92,22 +103,27 @@ export function openRelay(options: RelayOptions): RelayControl {
 
   server.route("POST", "/extension/check", { access: "own", maxBodyBytes: 4096 }, async (call: Call) => {
     checkExtension(call.req, bearer(call.req));
-    const { instance } = await call.json<{ instance?: string }>();
-    relay.checkExtension(String(instance ?? ""));
+    const { instance } = checkBody.parse(await call.json());
+    relay.checkExtension(instance);
     return { ok: true, version: options.version };
   });
-  server.upgrade("/extension", { access: "own" }, (req, socket, head) => {
-    const offered = (req.headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
-    const named = (prefix: string): string | undefined =>
-      offered.find((one) => one.startsWith(prefix))?.slice(prefix.length);
-    checkExtension(req, named("token."));
-    const instance = named("instance.") ?? "";
-    relay.checkExtension(instance);
-    const accepting = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
-    acceptSocket(req, socket, head, accepting, (accepted) => relay.takeExtension(accepted, instance)).catch(
-      (error: unknown) => log.debug({ err: error }, "the extension did not complete its connection"),
-    );
-  });
+  /** A socket of the extension's. It can say its token and instance in subprotocols that it offers, and nowhere else. */
+  function acceptExtension(path: string, take: (socket: WebSocket, instance: string) => void): void {
+    server.upgrade(path, { access: "own" }, (req, socket, head) => {
+      const offered = (req.headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
+      const named = (prefix: string): string | undefined =>
+        offered.find((one) => one.startsWith(prefix))?.slice(prefix.length);
+      checkExtension(req, named("token."));
+      const instance = named("instance.") ?? "";
+      relay.checkExtension(instance);
+      const accepting = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
+      acceptSocket(req, socket, head, accepting, (accepted) => take(accepted, instance)).catch((error: unknown) =>
+        log.debug({ err: error }, "the extension did not complete its connection"),
+      );
+    });
+  }
+  acceptExtension("/extension", (socket, instance) => relay.takeExtension(socket, instance));
+  acceptExtension("/extension/presence", (socket) => relay.takePresence(socket));
 
   server.route("GET", "/json/version", { access: "own" }, (call: Call) => {
     checkClient(call.req);

@@ -172,6 +172,25 @@ test("one extension at a time; the same one may come again", async () => {
   await ended;
 });
 
+test("a question about the pairing that makes no sense is the asker's mistake", async () => {
+  const headers = { origin: EXTENSION_ORIGIN, authorization: `Bearer ${token}`, "content-type": "application/json" };
+  for (const body of ["null", "7", "[]", '{"instance":7}', "{"]) {
+    const { status } = await fetch(`http://127.0.0.1:${port}/extension/check`, { method: "POST", headers, body });
+    assert.is(status, 400, body);
+  }
+});
+
+test("the page that says that the browser runs is the extension's, as its worker is", async () => {
+  const show = (given: string, origin: string, instance: string) =>
+    knock("/extension/presence", { origin }, ["portico-relay", `token.${given}`, `instance.${instance}`]);
+  assert.is((await show("wrong", EXTENSION_ORIGIN, "one")).status, 401);
+  assert.is((await show(token, "https://evil.example", "one")).status, 403);
+  await gone();
+  await pretend();
+  assert.is((await show(token, EXTENSION_ORIGIN, "another")).status, 409);
+  assert.is((await show(token, EXTENSION_ORIGIN, "one")).status, 101);
+});
+
 test("a client without token is refused, a second client too", async () => {
   await gone();
   await pretend();

@@ -107,6 +107,7 @@ test("a gateway that is restarted has its tabs back", async () => {
   browser = await start();
   await person.shows(page, "ON");
   await until("the relay to hear it", async () => (await attachedTabs()).join() === `${site.url}/`);
+  await until("the browser to be known to run", () => person.presence());
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
   assert.is(await page.title(), "n 1");
 });

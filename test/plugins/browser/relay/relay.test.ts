@@ -209,8 +209,13 @@ test("a worker that was killed comes back, and the tab was never let go", async 
   const ref = await browser.ref("Count");
   assert.is((await browser.act("click", { ref })).status, 200);
   const { targetId } = (await browser.get("/tabs")).body.tabs[0];
+  const { port } = await pairingOf(browser);
+  const presence = `ws://127.0.0.1:${port}/extension/presence`;
   for (const expected of ["n 2", "n 3"]) {
+    // However long it is away, the relay knows that its browser runs.
+    await until("the hidden page to say that the browser runs", async () => (await person.presence()) === presence);
     await person.killWorker();
+    assert.is(await person.presence(), presence);
     // The same ref: nothing of the page or of its session was lost.
     const answer = await browser.act("click", { ref });
     assert.is(answer.status, 200, JSON.stringify(answer.body));

@@ -32,6 +32,8 @@ export interface Person {
   badge(page: Page): Promise<Badge>;
   /** Waits for the badge to show that text. */
   shows(page: Page, text: string): Promise<Badge>;
+  /** Where the extension's hidden page tells that this browser runs, if it does. */
+  presence(): Promise<string | undefined>;
   /** Ends the extension's worker, as the browser does with one that it thinks idle; the next one is there then. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
@@ -112,6 +114,21 @@ export async function startPerson(): Promise<Person> {
         const badge = await badgeOf(page.url());
         return badge?.text === text ? badge : undefined;
       }),
+    async presence() {
+      const { targetInfos } = await browser.send("Target.getTargets");
+      const page = targetInfos.find(({ url }) => url === `${base}/offscreen.html`);
+      if (page === undefined) return undefined;
+      const { sessionId } = await browser.send("Target.attachToTarget", { targetId: page.targetId });
+      const answered = new Promise<string>((resolve) =>
+        browser.once("Target.receivedMessageFromTarget", ({ message }) => resolve(message)),
+      );
+      const expression = "presence?.readyState === WebSocket.OPEN ? presence.url : undefined";
+      const message = JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression } });
+      await browser.send("Target.sendMessageToTarget", { sessionId, message });
+      const { result } = JSON.parse(await answered);
+      await browser.send("Target.detachFromTarget", { sessionId });
+      return result.result.value;
+    },
     async killWorker() {
       // A worker that comes back at once may be the same target again, but never the same context.
       const contexts = (): Promise<string[]> =>

@@ -1,0 +1,112 @@
+/** An extension that is away: how long the relay waits for it, and who may take its place. The sockets are the test's. */
+import { EventEmitter } from "node:events";
+import * as assert from "uvu/assert";
+import { Relay } from "../../../../plugins/browser/relay/relay.ts";
+import { quietLog } from "../../../support/quiet-log.ts";
+import { test } from "../../../support/suite.ts";
+import { PATIENCE_MS } from "../../../support/until.ts";
+
+// The relay's timers keep no process alive; without a socket nothing here does.
+const awake = setInterval(() => {}, 1000);
+test.after(() => clearInterval(awake));
+
+const TAB = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+
+/** The relay's end of a socket: `farewells` are the codes by which it was closed. */
+function open() {
+  const asked: { id: number; ask: string }[] = [];
+  const farewells: number[] = [];
+  const socket = Object.assign(new EventEmitter(), {
+    OPEN: 1,
+    readyState: 1,
+    send: (text: string) => void asked.push(JSON.parse(text)),
+    close: (code: number) => void farewells.push(code),
+    terminate() {},
+  });
+  const tell = (message: object): void => void socket.emit("message", JSON.stringify(message));
+  const end = (): void => void socket.emit("close", 1006, Buffer.alloc(0));
+  return { socket: socket as never, asked, farewells, tell, end };
+}
+
+/** A relay to which an extension with one tab is connected. */
+function connected(awayMs: { present: number; unknown: number }) {
+  const relay = new Relay(quietLog(), awayMs);
+  const join = (instance = "one") => {
+    const extension = open();
+    relay.takeExtension(extension.socket, instance);
+    extension.tell({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [TAB] });
+    return extension;
+  };
+  return { relay, join, extension: join() };
+}
+
+test("without a sign of its browser, an extension that stays away is given up soon", async () => {
+  const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
+  extension.end();
+  assert.ok(relay.isAway);
+  assert.equal(relay.present(), []);
+  await relay.settled();
+  assert.equal([relay.isAway, relay.all().length], [false, 0]);
+});
+
+test("while its browser is known to run, its tabs are kept and commands wait", async () => {
+  const { relay, extension, join } = connected({ present: PATIENCE_MS, unknown: 1 });
+  relay.takePresence(open().socket);
+  extension.end();
+  const command = relay.command(TAB, undefined, "Page.enable", {});
+  // Longer than an extension without one is waited for: its timer was there before.
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  assert.ok(relay.isAway);
+  const again = join();
+  const { id } = await new Promise<{ id: number }>((resolve) =>
+    setImmediate(() => resolve(again.asked.find(({ ask }) => ask === "command")!)),
+  );
+  again.tell({ id, result: { done: true } });
+  assert.equal(await command, { done: true });
+  assert.equal(relay.present(), [TAB]);
+});
+
+test("a browser that goes while its extension is away takes its tabs with it", async () => {
+  const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
+  const presence = open();
+  relay.takePresence(presence.socket);
+  extension.end();
+  const gone = relay.settled();
+  presence.end();
+  await gone;
+  assert.equal(relay.all(), []);
+});
+
+test("a page that comes again replaces the one before, whose end says nothing then", async () => {
+  const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
+  const [first, second] = [open(), open()];
+  relay.takePresence(first.socket);
+  relay.takePresence(second.socket);
+  assert.equal(first.farewells, [1000]);
+  extension.end();
+  const gone = relay.settled().then(() => "gone");
+  first.end();
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  assert.ok(relay.isAway);
+  second.end();
+  assert.is(await gone, "gone");
+});
+
+test("even a browser that runs is not waited for without end", async () => {
+  const { relay, extension } = connected({ present: 1, unknown: PATIENCE_MS });
+  relay.takePresence(open().socket);
+  extension.end();
+  await relay.settled();
+  assert.equal(relay.all(), []);
+});
+
+test("of two extensions that were both let in, the first stays", () => {
+  const { relay, extension } = connected({ present: 1, unknown: 1 });
+  const other = open();
+  relay.takeExtension(other.socket, "two");
+  assert.equal(other.farewells, [4409]);
+  assert.equal(extension.farewells, []);
+  assert.equal(relay.present(), [TAB]);
+});
+
+test.run();
