@@ -220,6 +220,7 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
       writer.reasoning(message.reasoning_content, index);
     if (typeof message.content === "string" && message.content !== "") writer.text(message.content, index);
     if (typeof message["refusal"] === "string") writer.delta({ refusal: message["refusal"] }, index);
+    if (isObject(message["audio"])) writer.delta({ audio: message["audio"] }, index);
     (message.tool_calls ?? []).forEach((call: ToolCallPart, i: number) => {
       writer.toolCall(i, call.id ?? newCallId(), call.function?.name ?? "", call.function?.arguments ?? "{}", index);
     });

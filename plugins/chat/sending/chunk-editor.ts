@@ -1,9 +1,10 @@
 /** `message:streaming` for chunks in OpenAI's form: their texts are put together for handlers, and go out as they leave them. */
-import type { ChatChunk } from "portico/chat";
+import type { ChatChunk, ChatMessage } from "portico/chat";
 import { textOf } from "../kit/stream/literal.ts";
 import { saysOnlyText } from "../openai/read-chunks.ts";
 import { Rewriting } from "../kit/stream/rewriting.ts";
 import type { TextSpan } from "../kit/stream/text-spans.ts";
+import { TEXTS, type TextName, textIn, withMessage, withText } from "./chat-texts.ts";
 import type { Edit, StreamEditor } from "./edited-stream.ts";
 import { TextFinder } from "./text-finder.ts";
 
@@ -24,8 +25,11 @@ export class ChunkEditor implements StreamEditor {
   /** Of the first choice, as it went out. */
   text = "";
   readonly #edit: Edit;
-  readonly #finished = new Set<number>();
+  /** Texts that have had their last piece. */
+  readonly #finished = new Set<number | string>();
   readonly #seen = new Map<number, ChatChunk>();
+  /** Further texts of a choice, which its end ends as well. */
+  readonly #further = new Map<number, Set<TextName>>();
   /** Of the texts that nobody has told of. */
   readonly #finder = new TextFinder();
 
@@ -68,43 +72,66 @@ export class ChunkEditor implements StreamEditor {
   /** What handlers still hold back of choices that never finished. */
   async end(): Promise<Buffer> {
     const out: Buffer[] = [];
-    for (const choice of this.#seen.keys()) if (!this.#finished.has(choice)) out.push(await this.#last(choice));
-    return out.length === 0 ? NOTHING : Buffer.concat(out);
+    for (const choice of this.#seen.keys()) out.push(await this.#last(choice));
+    return Buffer.concat(out);
   }
 
   /** What goes out in place of the text. No promise of its own: each one on the way is a good part of what a call costs. */
-  #offer(text: string, final: boolean, choice: number): Promise<string> | string {
-    if (final) this.#finished.add(choice);
-    return text === "" && !final ? text : this.#edit(text, final, choice);
+  #offer(text: string, final: boolean, of: number | string): Promise<string> | string {
+    if (final) this.#finished.add(of);
+    return text === "" && !final ? text : this.#edit(text, final, of);
   }
 
   #put({ from, end, text, first }: Piece, edited: string, out: Rewriting): void {
     this.text += edited;
     if (edited === text) return;
-    if (first !== undefined) first.choices[0]!.delta.content = edited;
+    if (first !== undefined)
+      first.choices = [withMessage(first.choices[0]!, { ...first.choices[0]!.delta, content: edited })];
     const empty = first === undefined && edited === "";
-    out.replace(from, end, empty ? NOTHING : encode(first ?? eventOf(this.#seen.get(0)!, 0, edited)));
+    out.replace(from, end, empty ? NOTHING : encode(first ?? eventOf(this.#seen.get(0)!, 0, { content: edited })));
   }
 
   async #change(chunk: ChatChunk, from: number, end: number, out: Rewriting): Promise<void> {
     let changed = false;
-    for (const { index, delta, finish_reason } of chunk.choices ?? []) {
+    for (const [i, choice] of (chunk.choices ?? []).entries()) {
+      const { index, finish_reason } = choice;
+      let { delta } = choice;
       this.#seen.set(index, chunk);
-      const final = finish_reason != null && !this.#finished.has(index);
-      if (typeof delta.content === "string" && delta.content !== "") {
-        const edited = await this.#offer(delta.content, final, index);
-        if (index === 0) this.text += edited;
-        changed ||= edited !== delta.content;
-        delta.content = edited;
-      } else if (final) out.replace(from, from, await this.#last(index));
+      const final = finish_reason != null;
+      for (const name of TEXTS) {
+        const text = textIn(delta, name);
+        if (text === undefined) continue;
+        if (name !== "content") this.#furtherOf(index).add(name);
+        const key = keyOf(index, name);
+        const edited = await this.#offer(text, final && !this.#finished.has(key), key);
+        if (key === 0) this.text += edited;
+        if (edited !== text) delta = withText(delta, name, edited);
+      }
+      if (delta !== choice.delta) {
+        chunk.choices[i] = withMessage(choice, delta);
+        changed = true;
+      }
+      if (final) out.replace(from, from, await this.#last(index));
     }
     if (changed) out.replace(from, end, encode(chunk));
   }
 
+  #furtherOf(choice: number): Set<TextName> {
+    let names = this.#further.get(choice);
+    if (names === undefined) this.#further.set(choice, (names = new Set()));
+    return names;
+  }
+
+  /** The last piece of each text of the choice that has had none. */
   async #last(choice: number): Promise<Buffer> {
-    const rest = await this.#offer("", true, choice);
-    if (choice === 0) this.text += rest;
-    return rest === "" ? NOTHING : encode(eventOf(this.#seen.get(choice)!, choice, rest));
+    const out: Buffer[] = [];
+    for (const name of ["content", ...(this.#further.get(choice) ?? [])] as TextName[]) {
+      const key = keyOf(choice, name);
+      const rest = this.#finished.has(key) ? "" : await this.#offer("", true, key);
+      if (key === 0) this.text += rest;
+      if (rest !== "") out.push(encode(eventOf(this.#seen.get(choice)!, choice, withText({}, name, rest))));
+    }
+    return out.length === 0 ? NOTHING : Buffer.concat(out);
   }
 }
 
@@ -137,10 +164,12 @@ function withMore(piece: Piece | undefined, from: number, end: number, text: str
 
 /** Of one that has text of the first choice, and goes on. */
 function pieceOf(chunk: ChatChunk, from: number, end: number): Piece | undefined {
-  const [first, ...others] = chunk.choices ?? [];
-  if (first?.index !== 0 || others.length > 0 || first.finish_reason != null) return undefined;
-  const { content } = first.delta;
-  return typeof content === "string" && content !== "" ? { from, end, text: content, first: chunk } : undefined;
+  const [first, ...more] = chunk.choices ?? [];
+  if (first?.index !== 0 || more.length > 0 || first.finish_reason != null) return undefined;
+  const [content, ...others] = TEXTS.map((name) => textIn(first.delta, name));
+  return content !== undefined && others.every((text) => text === undefined)
+    ? { from, end, text: content, first: chunk }
+    : undefined;
 }
 
 /** No more text of the first choice comes: what stands before the event is its last piece. */
@@ -150,8 +179,13 @@ function endsText({ done, chunk }: StreamEvent): boolean {
   return first?.finish_reason != null && !first.delta.content;
 }
 
-function eventOf({ id, object, created, model }: ChatChunk, index: number, content: string): ChatChunk {
-  return { id, object, created, model, choices: [{ index, delta: { content }, finish_reason: null }] };
+/** What handlers and this editor know a text by. */
+function keyOf(choice: number, name: TextName): number | string {
+  return name === "content" ? choice : `${choice}.${name}`;
+}
+
+function eventOf({ id, object, created, model }: ChatChunk, index: number, delta: Partial<ChatMessage>): ChatChunk {
+  return { id, object, created, model, choices: [{ index, delta, finish_reason: null }] };
 }
 
 function encode(chunk: ChatChunk): Buffer {

@@ -53,7 +53,7 @@ export class EventEditor implements StreamEditor {
     for (const slot of slotsOfEvent(value)) {
       if (slot.whole === true) {
         before.push(await this.#last(slot.key));
-        slot.set(this.#texts.get(slot.key) ?? (await this.#edit(slot.text, true, slot.key)));
+        put(slot, this.#texts.get(slot.key) ?? (await this.#edit(slot.text, true, slot.key)));
         continue;
       }
       this.#like.set(slot.key, data);
@@ -61,7 +61,7 @@ export class EventEditor implements StreamEditor {
       if (final) this.#finished.add(slot.key);
       const edited = slot.text === "" && !final ? "" : await this.#edit(slot.text, final, slot.key);
       this.#add(slot.key, edited);
-      slot.set(edited);
+      put(slot, edited);
     }
     return [...before, encode(JSON.stringify(value))];
   }
@@ -87,6 +87,11 @@ export class EventEditor implements StreamEditor {
     for (const slot of slotsOfEvent(value)) slot.set(slot.key === key ? text : "");
     return encode(JSON.stringify(value));
   }
+}
+
+/** What is set has no tokens any more. */
+function put(slot: TextSlot, text: string): void {
+  if (text !== slot.text) slot.set(text);
 }
 
 /** A whole stream with each text as `offer` leaves it; undefined where it leaves all as they were. */

@@ -5,6 +5,7 @@ import { completionBytes, newCompletionId, textCompletion } from "../openai/comp
 import { onTopOf, streamOf } from "../response-streams.ts";
 import { gathering } from "../upstream/local/gather.ts";
 import { completionOf, type Emitter } from "../serving/ask.ts";
+import { TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
 import { ChunkEditor } from "./chunk-editor.ts";
 import { throughEditor } from "./edited-stream.ts";
 
@@ -33,8 +34,8 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
 
 /** `message:streaming` for the pieces of a stream. */
 export function editOf(events: Emitter, job: Job) {
-  return (text: string, final: boolean, choice: number): Promise<string> => {
-    const streamId = choice === 0 ? job.requestId : `${job.requestId}#${choice}`;
+  return (text: string, final: boolean, of: number | string): Promise<string> => {
+    const streamId = of === 0 ? job.requestId : `${job.requestId}#${of}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
     return events.emit("message:streaming", context, { sessionKey: job.sessionKey }).then(({ refusal, context }) => {
       if (refusal) throw refusal;
@@ -58,13 +59,16 @@ async function offerCompletion(
   completion: ChatCompletion,
 ): Promise<ChatCompletion | undefined> {
   let changed: ChatCompletion | undefined;
-  for (const [i, { message }] of completion.choices.entries()) {
-    const { content } = message;
-    if (typeof content !== "string" || content === "") continue;
-    const offered = await offerText(events, job, content);
-    if (offered === content) continue;
+  for (const [i, choice] of completion.choices.entries()) {
+    let { message } = choice;
+    for (const name of TEXTS) {
+      const text = textIn(message, name);
+      const offered = text === undefined ? undefined : await offerText(events, job, text);
+      if (offered !== undefined && offered !== text) message = withText(message, name, offered);
+    }
+    if (message === choice.message) continue;
     changed ??= { ...completion, choices: [...completion.choices] };
-    changed.choices[i] = { ...completion.choices[i]!, message: { ...message, content: offered } };
+    changed.choices[i] = withMessage(choice, message);
   }
   return changed;
 }

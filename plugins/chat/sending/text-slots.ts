@@ -1,4 +1,5 @@
 /** Where the text is in responses of OpenAI's routes beside chat: completions, transcriptions, translations. */
+import { withoutTokens } from "../secrets/secret-mask.ts";
 
 type Members = Record<string, unknown>;
 
@@ -20,16 +21,22 @@ export function slotsOfResponse(response: Members): TextSlot[] {
   const [own] = slotAt(response, "text", 0);
   if (own === undefined) return slots;
   const { set } = own;
+  const segments = objectsIn(response.segments);
   const spoken: TextSlot = {
     ...own,
     set(text) {
       set(text);
-      delete response.words;
-      for (const segment of objectsIn(response.segments)) delete segment.words;
+      for (const segment of segments) delete segment.words;
+      // offered one by one, they keep what handlers saw only where two of them meet
+      if (spokenBy(segments) !== withoutSpaces(text)) delete response.segments;
     },
   };
-  return [spoken, ...objectsIn(response.segments).flatMap((segment, i) => slotAt(segment, "text", i + 1))];
+  // last: by then its parts are as handlers leave them
+  return [...segments.flatMap((segment, i) => slotAt(segment, "text", i + 1)), spoken];
 }
+
+const spokenBy = (segments: readonly Members[]) => withoutSpaces(segments.map(({ text }) => text).join(""));
+const withoutSpaces = (text: string) => text.replace(/\s+/g, "");
 
 /** Those of one event of a stream. */
 export function slotsOfEvent(event: Members): TextSlot[] {
@@ -45,11 +52,12 @@ export function slotsOfEvent(event: Members): TextSlot[] {
 
 /** Some servers answer a text completion in chat's form: that is a text of its own, should both be there. */
 function slotsOfChoice(choice: Members, chat: "message" | "delta", key: number): TextSlot[] {
-  const spoken = objectsIn([choice[chat]]).flatMap((message) => slotAt(message, "content", -1 - key));
+  const spoken = objectsIn([choice[chat]]).flatMap((message) => slotAt(message, "content", -1 - key, choice));
   return [...slotAt(choice, "text", key), ...spoken];
 }
 
-function slotAt(object: Members, name: string, key: number): TextSlot[] {
+/** `holder`: of the text's tokens, should it have some. */
+function slotAt(object: Members, name: string, key: number, holder = object): TextSlot[] {
   const text = object[name];
   if (typeof text !== "string") return [];
   return [
@@ -58,6 +66,8 @@ function slotAt(object: Members, name: string, key: number): TextSlot[] {
       text,
       set(changed) {
         object[name] = changed;
+        delete object.words;
+        withoutTokens(holder);
       },
     },
   ];

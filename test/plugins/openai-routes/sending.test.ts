@@ -149,6 +149,50 @@ test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
   assert.is(await response.text(), subtitles.replace("SECRET", "[gone]"));
 });
 
+test("what tells a changed text a second time goes: tokens, and segments that it is spread over", async () => {
+  const pieces = ["a SEC", "RET is", " out"];
+  const probabilities = pieces.map((token) => ({ token, logprob: -1, bytes: [...Buffer.from(token)] }));
+  const logprobs = { tokens: pieces, token_logprobs: [-1, -1, -1], top_logprobs: null, text_offset: [0, 5, 11] };
+  const text = pieces.join("");
+  await mode("sending");
+  respond = (res) =>
+    json(res, {
+      choices: [
+        { index: 0, text, logprobs },
+        { index: 1, message: { content: text }, logprobs },
+      ],
+    });
+  const body = (await (await complete(false)).json()) as any;
+  assert.equal(
+    body.choices.map((one: any) => one.logprobs),
+    [null, null],
+  );
+  const segments = pieces.map((text, id) => ({ id, text }));
+  respond = (res) => json(res, { text, segments, logprobs: probabilities });
+  assert.equal(await (await transcribe()).json(), { text: "a [gone] is out", logprobs: null });
+  respond = (res) => json(res, { text: `SECRET ${text}`, segments: [{ id: 9, text: "SECRET" }, ...segments] });
+  assert.equal(await (await transcribe()).json(), { text: "[gone] a [gone] is out" });
+
+  const events = pieces.map((delta, i) =>
+    event({ type: "transcript.text.delta", delta, logprobs: [probabilities[i]] }),
+  );
+  events.push(event({ type: "transcript.text.done", text, logprobs: probabilities }));
+  const choices = pieces.map((text, i) =>
+    event({ id: "c", choices: [{ index: 0, text, finish_reason: null, logprobs: { tokens: [pieces[i]] } }] }),
+  );
+  for (const how of ["sending", "streaming"]) {
+    await mode(how);
+    respond = (res) => stream(res, ...events);
+    const heard = await (await transcribe({ stream: "true" })).text();
+    assert.not.ok(/SEC|RET is|"token":"a/.test(heard), heard);
+    respond = (res) => stream(res, ...choices, piece("", "stop"), "data: [DONE]\n\n");
+    const said = await (await complete(true)).text();
+    assert.not.ok(/SEC|RET is/.test(said), said);
+  }
+  respond = (res) => stream(res, event({ choices: [{ index: 0, text: "fine", logprobs: { tokens: ["fine"] } }] }));
+  assert.match(await (await complete(true)).text(), /"tokens":\["fine"\]/);
+});
+
 test("what handlers leave as it was goes out byte for byte; so does a sound", async () => {
   const bytes = `{ "choices" : [{"text":"é", "index":0}] }`;
   const raw = piece("x") + 'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' + "data: [DONE]\n\n";

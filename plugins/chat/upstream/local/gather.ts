@@ -2,6 +2,7 @@
 import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart, Usage } from "portico/chat";
 import { type ResponseStream, clientDisconnected, type Job } from "../../job.ts";
 import { type CompletionDefaults, textCompletion } from "../../openai/completion.ts";
+import { isObject } from "../../openai/fields.ts";
 import { readChunks } from "../../openai/read-chunks.ts";
 
 /** Reads the stream to its end. Rejects where it breaks off, or the client disconnects. */
@@ -47,6 +48,8 @@ export function gathering(completion: ChatCompletion) {
 class Gathered {
   #text = "";
   #reasoning = "";
+  #refusal = "";
+  #audio: Record<string, unknown> | undefined;
   #calls: ToolCallPart[] = [];
   #reason: string | null = null;
 
@@ -57,6 +60,8 @@ class Gathered {
   add({ delta, finish_reason }: ChatChunk["choices"][0]): void {
     if (typeof delta.content === "string") this.addText(delta.content);
     if (typeof delta.reasoning_content === "string") this.#reasoning += delta.reasoning_content;
+    if (typeof delta["refusal"] === "string") this.#refusal += delta["refusal"];
+    if (isObject(delta["audio"])) this.#addAudio(delta["audio"]);
     for (const part of delta.tool_calls ?? []) {
       const call = (this.#calls[part.index ?? 0] ??= {
         id: part.id ?? "",
@@ -69,11 +74,21 @@ class Gathered {
     this.#reason = finish_reason ?? this.#reason;
   }
 
+  /** Words and sound come in pieces, and in events of their own. */
+  #addAudio({ transcript, data, ...others }: Record<string, unknown>): void {
+    const before = (this.#audio ??= { data: "", transcript: "" });
+    if (typeof transcript === "string") before["transcript"] += transcript;
+    if (typeof data === "string") before["data"] += data;
+    Object.assign(before, others);
+  }
+
   end(): { message: ChatMessage; finish_reason: string } {
     const calls = this.#calls;
     const message: ChatMessage = {
       role: "assistant",
-      content: calls.length > 0 && this.#text === "" ? null : this.#text,
+      content: this.#text === "" && (calls.length > 0 || this.#refusal !== "" || this.#audio) ? null : this.#text,
+      refusal: this.#refusal === "" ? undefined : this.#refusal,
+      audio: this.#audio,
       reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
       tool_calls: calls.length > 0 ? calls : undefined,
     };

@@ -34,9 +34,9 @@ function read(text: string, cut: number, masked: boolean): Part[] {
 }
 
 async function edited(parts: readonly Part[], change: (text: string, final: boolean) => string) {
-  const calls: [text: string, final: boolean, choice: number][] = [];
-  const editor = new ChunkEditor(async (text, final, choice) => {
-    calls.push([text, final, choice]);
+  const calls: [text: string, final: boolean, of: number | string][] = [];
+  const editor = new ChunkEditor(async (text, final, of) => {
+    calls.push([text, final, of]);
     return change(text, final);
   });
   const out: Buffer[] = [];

@@ -1,0 +1,197 @@
+/** What guards have changed stands nowhere else in a response: refusals, words of a sound, tokens with their probabilities. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import {
+  completion,
+  DONE,
+  data,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../../support/upstreams/upstream.ts";
+
+const test = suite("copies hostile");
+const said = "a SECRET, and more";
+let up: Upstream;
+let gateway: InProcessGateway;
+
+const GUARD = `
+import { definePlugin } from "portico";
+export default definePlugin({ name: "guard", setup(ctx) {
+  let undos = [];
+  const held = new Map();
+  ctx.route("POST", "/t/mode", { access: "gateway" }, async (call) => {
+    for (const undo of undos.splice(0)) undo();
+    const { mode } = await call.json();
+    if (mode === "sending" || mode === "block") undos.push(ctx.on("message:sending", ({ context }) => {
+      if (mode === "block" && context.content.includes("SECRET")) return { block: "not this" };
+      context.content = context.content.replaceAll("SECRET", "[gone]");
+    }));
+    if (mode === "streaming") undos.push(ctx.on("message:streaming", ({ context }) => {
+      const { streamId, text, final } = context;
+      const all = ((held.get(streamId) ?? "") + text).replaceAll("SECRET", "[gone]");
+      const keep = final ? 0 : [5, 4, 3, 2, 1].find((n) => all.endsWith("SECRET".slice(0, n))) ?? 0;
+      held.set(streamId, all.slice(all.length - keep));
+      if (final) held.delete(streamId);
+      context.text = all.slice(0, all.length - keep);
+    }));
+    return {};
+  });
+  ctx.route("GET", "/t/held", { access: "gateway" }, () => [...held.keys()]);
+} });`;
+
+test.before(async () => {
+  up = await startUpstream((_, res) => json(res, completion("ok")));
+  gateway = await startGateway({
+    config: { channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0, models: ["m"] } } },
+    files: { "plugins/guard/plugin.ts": GUARD },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const mode = (name: string) => gateway.json("POST", "/t/mode", { mode: name });
+const user = [{ role: "user", content: "hi" }];
+const doors: Record<string, (stream: boolean) => Promise<Response>> = {
+  chat: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, n: 2, stream }),
+  messages: (stream) => gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
+  responses: (stream) => gateway.request("POST", "/v1/responses", { model: "m", input: "hi", top_logprobs: 1, stream }),
+};
+const cut = (size: number) => said.match(new RegExp(`.{1,${size}}`, "g"))!;
+const tokens = (pieces: readonly string[]) =>
+  pieces.map((token) => {
+    const one = { token, logprob: -1, bytes: [...Buffer.from(token)] };
+    return { ...one, top_logprobs: [one] };
+  });
+/** What each member of each choice says over all events, and all bytes of a list. */
+function spelt(text: string): string {
+  const members = new Map<string, string>();
+  const add = (path: string, more: string) => members.set(path, (members.get(path) ?? "") + more);
+  const walk = (value: any, path: string): void => {
+    if (typeof value === "string") add(path, value);
+    else if (Array.isArray(value) && typeof value[0] === "number") add(path, Buffer.from(value).toString());
+    else if (Array.isArray(value)) for (const one of value) walk(one, `${path}.${one?.index ?? ""}`);
+    else for (const [name, one] of Object.entries(value ?? {})) walk(one, `${path}.${name}`);
+  };
+  const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) => JSON.parse(one!));
+  for (const one of events) walk(one, "");
+  return [...members.values()].join("\n");
+}
+
+type Choice = { message: object; logprobs?: object };
+const whole = (choices: Choice[]) =>
+  completion("", { choices: choices.map((choice, index) => ({ index, finish_reason: "stop", ...choice })) });
+const event = (choices: object[]) =>
+  data({ id: "chatcmpl-up", object: "chat.completion.chunk", created: 1, model: "m", choices });
+const part = (delta: object, index = 0, logprobs: object | null = null) => ({
+  ...{ index, delta, logprobs },
+  finish_reason: null,
+});
+const finish = (index = 0) => event([{ index, delta: {}, finish_reason: "stop" }]);
+
+/** As a whole response, and as a stream in pieces of a size. */
+const forms: Record<string, { whole(size: number): object; stream(pieces: string[]): string[] }> = {
+  refusal: {
+    whole: () => whole([{ message: { role: "assistant", content: null, refusal: said } }]),
+    stream: (pieces) => [...pieces.map((refusal) => event([part({ refusal })])), finish()],
+  },
+  "refusal behind a text": {
+    whole: () => whole([{ message: { role: "assistant", content: "Well.", refusal: said } }]),
+    stream: (pieces) => [
+      event([part({ content: "Well. SEC" })]),
+      ...pieces.map((refusal) => event([part({ refusal })])),
+      finish(),
+    ],
+  },
+  tokens: {
+    whole: (size) => whole([{ message: { content: said }, logprobs: { content: tokens(cut(size)), refusal: null } }]),
+    stream: (pieces) => [
+      ...pieces.map((content) => event([part({ content }, 0, { content: tokens([...content]) })])),
+      finish(),
+    ],
+  },
+  "tokens of a refusal": {
+    whole: (size) =>
+      whole([{ message: { content: null, refusal: said }, logprobs: { content: null, refusal: tokens(cut(size)) } }]),
+    stream: (pieces) => [
+      ...pieces.map((refusal) => event([part({ refusal }, 0, { refusal: tokens([refusal]) })])),
+      finish(),
+    ],
+  },
+  "two choices": {
+    whole: (size) =>
+      whole([0, 1].map(() => ({ message: { content: said }, logprobs: { content: tokens(cut(size)) } }))),
+    stream: (pieces) => [
+      ...pieces.map((content) => event([0, 1].map((i) => part({ content }, i, { content: tokens([content]) })))),
+      finish(0),
+      finish(1),
+    ],
+  },
+};
+
+for (const [name, form] of Object.entries(forms)) {
+  for (const how of ["sending", "streaming"]) {
+    test(`${name}: message:${how}`, async () => {
+      for (const [door, ask] of Object.entries(doors)) {
+        for (const streamed of how === "sending" ? [false, true] : [true]) {
+          for (const size of [1, 3, 40]) {
+            await mode(how);
+            up.answer = (seen, res) =>
+              seen.body.stream ? stream(res, ...form.stream(cut(size)), DONE) : json(res, form.whole(size));
+            const text = await (await ask(streamed)).text();
+            const all = spelt(text);
+            // a Message says one or the other
+            if (door !== "messages" || streamed || !name.includes("behind"))
+              assert.ok(all.includes("a [gone], and more"), `${door} ${size}: ${text}`);
+            assert.not.ok(all.includes("SECRET"), `${door} ${size}: ${text}`);
+          }
+        }
+      }
+      assert.equal(await gateway.json("GET", "/t/held"), [], "each text has had its last piece");
+    });
+  }
+}
+
+test("a refusal is refused as any other text", async () => {
+  await mode("block");
+  for (const name of ["refusal", "refusal behind a text"]) {
+    up.answer = (_, res) => json(res, forms[name]!.whole(1));
+    for (const ask of Object.values(doors)) assert.is((await ask(false)).status, 403);
+    up.answer = (_, res) => stream(res, ...forms[name]!.stream(cut(3)), DONE);
+    for (const ask of Object.values(doors)) assert.not.ok(spelt(await (await ask(true)).text()).includes("SECRET"));
+  }
+});
+
+test("the words of a sound, whole and in a stream", async () => {
+  const audio = { id: "audio_1", data: "UklGRg==", expires_at: 1, transcript: said };
+  for (const how of ["sending", "streaming"]) {
+    await mode(how);
+    up.answer = (_, res) => json(res, whole([{ message: { role: "assistant", content: null, audio } }]));
+    const body = (await (await doors["chat"]!(false)).json()) as any;
+    const { transcript, data: sound } = body.choices[0].message.audio;
+    // the sound says what its words said
+    if (how === "sending") assert.equal([transcript, sound], ["a [gone], and more", ""]);
+    const pieces = cut(4).map((transcript) => event([part({ audio: { id: "audio_1", transcript } })]));
+    up.answer = (_, res) => stream(res, ...pieces, finish(), DONE);
+    const text = await (await doors["chat"]!(true)).text();
+    assert.ok(spelt(text).includes("a [gone], and more") && !spelt(text).includes("SECRET"), text);
+  }
+});
+
+test("tokens of a text that is left as it was stay", async () => {
+  const logprobs = { content: tokens(["fine"]), refusal: null };
+  for (const how of ["sending", "streaming"]) {
+    await mode(how);
+    up.answer = (_, res) => json(res, whole([{ message: { content: "fine" }, logprobs }]));
+    const body = (await (await doors["chat"]!(false)).json()) as any;
+    assert.equal(body.choices[0].logprobs, logprobs);
+    up.answer = (_, res) => stream(res, event([part({ content: "fine" }, 0, logprobs)]), finish(), DONE);
+    assert.ok((await (await doors["chat"]!(true)).text()).includes('"token":"fine"'));
+  }
+});
+
+test.run();
