@@ -1,18 +1,6 @@
 /** The log of what came in from outside. */
 import type { Deferred, Operation, Param, Transaction } from "../sql/operation.ts";
-import {
-  all,
-  conditions,
-  first,
-  fromJson,
-  insertion,
-  optional,
-  pageSize,
-  run,
-  toJson,
-  withNul,
-  withoutNul,
-} from "../sql/query.ts";
+import { all, conditions, first, fromJson, insertion, optional, pageSize, run, toJson } from "../sql/query.ts";
 import { mergeMeta } from "./sessions.ts";
 import type { Delivery, NewDelivery } from "../types.ts";
 
@@ -60,13 +48,13 @@ export function addDelivery(tx: Transaction, delivery: NewDelivery): void {
     delivery.id,
     delivery.itemId ?? null,
     toJson(delivery.meta ?? {}),
-    delivery.payload === undefined ? null : withoutNul(delivery.payload),
+    delivery.payload ?? null,
   ]);
 }
 
 export function* getDelivery(id: string): Operation<(Delivery & { payload: string | undefined }) | undefined> {
   const row = yield* first<DeliveryRow>("SELECT * FROM deliveries WHERE id = ?", id);
-  return row && { ...toDelivery(row), payload: row.payload == null ? undefined : withNul(row.payload) };
+  return row && { ...toDelivery(row), payload: optional(row.payload) };
 }
 
 export function* listDeliveries(filter: {

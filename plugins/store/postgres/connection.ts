@@ -143,22 +143,14 @@ function statementOf(sql: string): { text: string; name: string } {
 }
 
 export async function execute(client: Client, { sql, params, fractions }: Query): Promise<Result> {
-  const values = params.map((param) => encode(param, fractions === true));
+  const texts = withoutNul(params);
+  const values = fractions ? texts : texts.map(whole);
   const query_timeout = sql.startsWith("DELETE") ? PATIENT_MS : undefined;
   const { rows, rowCount } = await client.query({ ...statementOf(sql), values, query_timeout });
-  return { rows: rows.map(decoded), changes: rowCount ?? 0 };
+  return { rows: withNul(rows), changes: rowCount ?? 0 };
 }
 
-function encode(param: Param, fractions: boolean): Param {
-  if (typeof param === "string") return withoutNul(param);
-  // times may be computed with fractions, and columns of times take none
-  return typeof param === "number" && !fractions && !Number.isInteger(param) ? Math.round(param) : param;
-}
-
-function decoded(row: Record<string, unknown>): Record<string, unknown> {
-  for (const key in row) {
-    const value = row[key];
-    if (typeof value === "string") row[key] = withNul(value);
-  }
-  return row;
+/** Times may be computed with fractions, and columns of times take none. */
+function whole(param: Param): Param {
+  return typeof param === "number" && !Number.isInteger(param) ? Math.round(param) : param;
 }

@@ -78,12 +78,23 @@ export function* run(sql: string, ...params: Param[]): Operation<number> {
 /** Neither engine gives back a text with NUL in it: this one, which Unicode keeps from being a character, stands for it. */
 const NUL = "\u{10FFFE}";
 
-export function withoutNul(text: string): string {
-  return text.includes("\0") ? text.replaceAll("\0", NUL) : text;
+/** Values as an engine is to hold them. */
+export function withoutNul(params: readonly Param[]): readonly Param[] {
+  for (const param of params)
+    if (typeof param === "string" && param.includes("\0"))
+      return params.map((each) => (typeof each === "string" ? each.replaceAll("\0", NUL) : each));
+  return params;
 }
 
-export function withNul(text: string): string {
-  return text.includes(NUL) ? text.replaceAll(NUL, "\0") : text;
+/** Rows as they were before `withoutNul`. */
+export function withNul<R extends Record<string, unknown>>(rows: R[]): R[] {
+  for (const row of rows as Record<string, unknown>[]) {
+    for (const key in row) {
+      const value = row[key];
+      if (typeof value === "string" && value.includes(NUL)) row[key] = value.replaceAll(NUL, "\0");
+    }
+  }
+  return rows;
 }
 
 export function toJson(value: unknown): string | null {

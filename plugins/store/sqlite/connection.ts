@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Param, Query, Result } from "../sql/operation.ts";
+import { withNul, withoutNul } from "../sql/query.ts";
 import { isBusy } from "./failures.ts";
 import { migrate, WAITING } from "./migrate.ts";
 import { makePrivateFile } from "../private-files.ts";
@@ -134,10 +135,11 @@ function connectionOf(db: Database): Connection {
     execute({ sql, params, one, locks }) {
       if (locks) return NOTHING;
       const { statement, reader } = statementOf(sql);
-      if (!reader) return { rows: NO_ROWS, changes: statement.run(params).changes };
-      if (!one) return { rows: statement.all(params), changes: 0 };
-      const row = statement.get(params);
-      return { rows: row ? [row] : NO_ROWS, changes: 0 };
+      const values = withoutNul(params);
+      if (!reader) return { rows: NO_ROWS, changes: statement.run(values).changes };
+      if (!one) return { rows: withNul(statement.all(values)), changes: 0 };
+      const row = statement.get(values);
+      return { rows: row ? withNul([row]) : NO_ROWS, changes: 0 };
     },
     once(sql, ...params) {
       const statement = db.prepare(sql);

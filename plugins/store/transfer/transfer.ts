@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param } from "../sql/operation.ts";
-import { all, first, run, withoutNul } from "../sql/query.ts";
+import { all, first, run } from "../sql/query.ts";
 import { FRACTIONS, type Table, tables } from "./tables.ts";
 
 /** Rows that are read, and written in one transaction. */
@@ -114,7 +114,6 @@ function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation
 function valuesOf(columns: readonly string[], row: Row): Param[] {
   return columns.map((column) => {
     const value = row[column] as Param;
-    if (typeof value === "string") return withoutNul(value);
     return typeof value === "number" && !FRACTIONS.has(column) ? Math.round(value) : value;
   });
 }

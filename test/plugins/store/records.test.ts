@@ -162,6 +162,34 @@ test("keys and values: by namespace, by prefix, with an end", async () => {
   assert.is(await store.kv.get("b", "x:1"), 9);
 });
 
+test("a name with NUL in it is a name like any other", async () => {
+  const [one, other] = ["a\0b", "a\0c"];
+  await store.kv.set(one, one, 1);
+  await store.kv.set(one, other, 2);
+  assert.equal(await store.kv.list(one, "a\0"), [one, other]);
+  assert.is(await store.kv.get(one, other), 2);
+  await store.enqueue({
+    items: [one, other].map((name) => ({ id: name, lane: name, kind: "turn", body: name })),
+    dedup: { key: one, ttlMs: 1e6, answer: one },
+  });
+  assert.is((await store.known(one))?.answer, one);
+  assert.is(await store.known(other), undefined);
+  const claims = await store.claim("w", 5, 30_000, ["turn"]);
+  assert.equal(
+    claims.map(({ item }) => [item.id, item.lane, item.body]),
+    [one, other].map((name) => [name, name, name]),
+  );
+  for (const claim of claims) assert.ok(await store.finish(claim, { state: "done" }));
+  await store.sessions.append(one, [{ role: "user", body: one }]);
+  assert.is((await store.sessions.list())[0]?.id, one);
+  assert.is((await store.sessions.transcript(one))[0]?.body, one);
+  await store.schedules.put({ kind: "cron", id: one, name: other, enabled: true, nextAt: 5, body: {} });
+  assert.equal(
+    (await store.schedules.list("cron")).map(({ id, name }) => [id, name]),
+    [[one, other]],
+  );
+});
+
 test("sessions: transcript in order, clearing keeps the session and never reuses a number", async () => {
   const say = (text: string) => ({ role: "user", body: { role: "user", content: text } });
   await store.sessions.append("s", [say("one"), say("two")]);
