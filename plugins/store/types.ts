@@ -137,6 +137,7 @@ export interface Store {
   readonly kv: {
     get<T = unknown>(namespace: string, key: string): Promise<T | undefined>;
     /** `ttlMs`: forgotten after that. */
+    /** Namespace and key have at most 2,000 bytes together: `invalid_request_error` for more. */
     set(namespace: string, key: string, value: unknown, options?: { ttlMs?: number }): Promise<void>;
     delete(namespace: string, key: string): Promise<boolean>;
     /** Keys in order. */

@@ -1,4 +1,5 @@
 /** Small values by namespace and key. */
+import { refuseLong } from "../records/long-keys.ts";
 import type { Operation, Param, Transaction } from "../sql/operation.ts";
 import { all, first, fromJson, prefixEnd, run, toJson } from "../sql/query.ts";
 
@@ -18,6 +19,7 @@ export function* setValue(
   tx: Transaction,
   entry: { namespace: string; key: string; value: unknown; ttlMs?: number },
 ): Operation<void> {
+  refuseLong(entry.namespace, entry.key);
   yield* run(
     `INSERT INTO kv (namespace, key, value, expires_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,

@@ -1,5 +1,6 @@
 /** Keys that were used already, and what their first user was told. */
 import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
+import { shortKey } from "../records/long-keys.ts";
 import { fromJson, insertion, toJson } from "../sql/query.ts";
 import type { Dedup, KnownKey } from "../types.ts";
 
@@ -19,7 +20,8 @@ class NewKeys implements Deferred {
   }
 }
 
-export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
+export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey | undefined> {
+  const key = shortKey(longKey);
   const [, newAnswer, at = 0, expiresAt = 0] = tx.deferred(NewKeys).byKey.get(key) ?? [];
   if (expiresAt > tx.now) return { answer: fromJson(newAnswer), at };
   const { rows } = yield {
@@ -34,9 +36,10 @@ export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | un
 
 /** For a key that was not known a moment ago. Returns false where somebody else was faster. */
 export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
-  const row: Row = [dedup.key, toJson(dedup.answer), tx.now, tx.now + dedup.ttlMs];
+  const key = shortKey(dedup.key);
+  const row: Row = [key, toJson(dedup.answer), tx.now, tx.now + dedup.ttlMs];
   if (tx.isAlone) {
-    tx.deferred(NewKeys).byKey.set(dedup.key, row);
+    tx.deferred(NewKeys).byKey.set(key, row);
     return true;
   }
   const { changes } = yield { sql: `${INSERT} VALUES (?, ?, ?, ?) ${UNLESS_KNOWN}`, params: row, apart: true };

@@ -1,5 +1,6 @@
 /** Rate limits: a log of hits that slides with the clock. */
 import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
+import { shortKey } from "../records/long-keys.ts";
 import { insertion } from "../sql/query.ts";
 import type { Limit, Take } from "../types.ts";
 
@@ -30,7 +31,7 @@ class Logs implements Deferred {
 
   *write(): Operation<void> {
     const rows = [...this.byKey].flatMap(([key, { hits, expiresAt }]) =>
-      expiresAt === undefined ? [] : [[key, JSON.stringify(hits), expiresAt] as const],
+      expiresAt === undefined ? [] : [[shortKey(key), JSON.stringify(hits), expiresAt] as const],
     );
     // in order, so that two transactions never wait for each other crosswise
     yield* upsertLogs(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -72,7 +73,8 @@ function takeFrom(log: Log, now: number, cost: number, max: number, windowMs: nu
   };
 }
 
-function* readLog(byKey: Map<string, Log>, key: string): Operation<Log> {
+function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
+  const key = shortKey(longKey);
   // there may be no row to lock yet
   yield {
     sql: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':limit:' || ?, 0))",
@@ -83,7 +85,7 @@ function* readLog(byKey: Map<string, Log>, key: string): Operation<Log> {
   const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
   const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];
   const log = { hits, used: hits.reduce((sum, [, count]) => sum + count, 0) };
-  byKey.set(key, log);
+  byKey.set(longKey, log);
   return log;
 }
 

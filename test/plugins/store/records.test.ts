@@ -190,6 +190,24 @@ test("a name with NUL in it is a name like any other", async () => {
   );
 });
 
+test("keys from outside may be of any length; one that is listed has an end", async () => {
+  const long = (end: string) => `${Array.from({ length: 1500 }, (_, n) => (n * n).toString(36)).join("")}${end}`;
+  const add = (end: string) =>
+    store.enqueue({
+      items: [{ id: `i${end}`, lane: "l", kind: "turn", body: 1 }],
+      dedup: { key: long(end), ttlMs: 1e6, answer: end },
+      limit: { key: long(end), max: 1, windowMs: 1000 },
+    });
+  for (const end of ["a", "b"]) assert.is((await add(end)).duplicate, undefined);
+  assert.is((await add("b")).duplicate?.answer, "b");
+  assert.is((await store.known(long("a")))?.answer, "a");
+  assert.is((await store.take(long("a"), 1, 1, 1000)).allowed, false);
+  assert.is((await store.take(long("c"), 1, 1, 1000)).allowed, true);
+  const set = (key: string) => store.kv.set("n", key, 1).catch((error: { code: string }) => error.code);
+  assert.equal([await set("k".repeat(1900)), await set("ü".repeat(1900))], [undefined, "invalid_request_error"]);
+  assert.is(await store.kv.get("n", long("")), undefined);
+});
+
 test("sessions: transcript in order, clearing keeps the session and never reuses a number", async () => {
   const say = (text: string) => ({ role: "user", body: { role: "user", content: text } });
   await store.sessions.append("s", [say("one"), say("two")]);

@@ -1,0 +1,22 @@
+/** Keys that come from outside may have any length, but PostgreSQL's index takes none of more than 2,700 bytes. */
+import { createHash } from "node:crypto";
+import { PorticoError } from "portico";
+
+const LONGEST = 500;
+const LONGEST_NAME_BYTES = 2000;
+
+/** Of a key that is only ever compared: a long one's beginning and its hash. */
+export function shortKey(key: string): string {
+  if (key.length <= LONGEST) return key;
+  return `${key.slice(0, LONGEST / 2)}… sha256 ${createHash("sha256").update(key).digest("base64")}`;
+}
+
+/** Throws `invalid_request_error` for a key that is too long to be listed. */
+export function refuseLong(namespace: string, key: string): void {
+  const bytes = Buffer.byteLength(namespace) + Buffer.byteLength(key);
+  if (bytes > LONGEST_NAME_BYTES)
+    throw new PorticoError(
+      "invalid_request_error",
+      `The key ${key.slice(0, 40)}… and its namespace have ${bytes} bytes; at most ${LONGEST_NAME_BYTES} are taken.`,
+    );
+}
