@@ -18,6 +18,8 @@ export interface StoreOptions {
   sharedBy?: Store["sharedBy"];
   /** Milliseconds since 1970, in the place of the engine's own; for tests. */
   clock?: () => number;
+  /** Also opens what is only a part of another store: for whoever moves the rest. */
+  isPart?: boolean;
 }
 
 /** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
@@ -26,8 +28,8 @@ export function openStore(options: StoreOptions): Store {
 }
 
 /** The same without the store's own calls. */
-export function openEngine({ url, log, clock, sharedBy = "nobody" }: StoreOptions): Engine {
-  if (isPostgres(url)) return postgresEngine({ url, log, clock });
+export function openEngine({ url, log, clock, isPart, sharedBy = "nobody" }: StoreOptions): Engine {
+  if (isPostgres(url)) return postgresEngine({ url, log, clock, isPart });
   const file = fileOf(url);
   try {
     makePrivateDir(dirname(file));
@@ -39,7 +41,7 @@ export function openEngine({ url, log, clock, sharedBy = "nobody" }: StoreOption
   // made private, a device would be lost to everybody else
   if (found && !found.isFile()) throw wrongUrl("it names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
-  return sqliteEngine({ file, log, clock: clock ?? Date.now, journal: { replay: addAgain, sharing } });
+  return sqliteEngine({ file, log, clock: clock ?? Date.now, isPart, journal: { replay: addAgain, sharing } });
 }
 
 export function isPostgres(url: string): boolean {

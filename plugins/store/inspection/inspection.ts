@@ -2,6 +2,7 @@
 import { queueProblems } from "../operations/queue-views.ts";
 import { migrations } from "../sql/migrations.ts";
 import type { Operation } from "../sql/operation.ts";
+import { COMPLETE_PART, PART, partMark } from "../sql/part.ts";
 import { first } from "../sql/query.ts";
 import { tablesOf } from "../transfer/tables.ts";
 
@@ -32,12 +33,13 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
 }
 
 /** Its rows, and contradictions among them. */
-export function* contents(version: number): Operation<Pick<Inspection, "rows" | "problems">> {
+export function* contents(version: number): Operation<Pick<Inspection, "rows" | "problems" | "mend">> {
   const rows: Inspection["rows"] = {};
   for (const { name } of tablesOf(version)) {
     const counted = yield* first<{ n: number }>(`SELECT COUNT(*) AS n FROM ${name}`);
     if (counted && counted.n > 0) rows[name] = counted.n;
   }
+  if ((yield* partMark()) !== undefined) return { rows, problems: [PART], mend: COMPLETE_PART };
   return { rows, problems: yield* queueProblems() };
 }
 

@@ -22,14 +22,20 @@ export async function copyToFile(client: Client, { file, log, now }: CopyOptions
     for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });
   };
   remove();
-  const target = sqliteEngine({ file: part, log, clock: now, journal: { replay: addAgain, sharing: "private" } });
+  const target = sqliteEngine({
+    file: part,
+    log,
+    clock: now,
+    journal: { replay: addAgain, sharing: "private" },
+    isPart: true,
+  });
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
     const source: Source = {
       read: (operation) => perform(client, new SharedTransaction(false).perform(operation, now())),
     };
-    await transfer(source, target, "backup", () => {});
+    await transfer(source, target, { from: "backup" });
     return await target.backup(file);
   } finally {
     await target.close().catch(() => {});

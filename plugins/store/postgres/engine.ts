@@ -3,6 +3,7 @@ import type { Logger } from "portico";
 import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
+import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { type Client, connect, openPool, PATIENT_MS, type Pool } from "./connection.ts";
 import { copyToFile } from "./backup.ts";
@@ -18,6 +19,8 @@ export interface PostgresOptions {
   log: Logger;
   /** Of tests: in the place of the server's. */
   clock: (() => number) | undefined;
+  /** As `StoreOptions` has it. */
+  isPart?: boolean | undefined;
 }
 
 interface Opened {
@@ -31,7 +34,7 @@ const READ_PATIENCE_MS = 3000;
 const RETRY_MS = 100;
 
 /** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
-export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
+export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): Engine {
   let opened: Promise<Opened> | undefined;
   let closed = false;
   let problem: string | undefined;
@@ -89,6 +92,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
       try {
         return await withClient(pool, async (client) => {
           await migrate(client);
+          if (!isPart && (await client.query(FIND_PART)).rows.length > 0) throw wrongUrl(`${PART}: ${COMPLETE_PART}`);
           note(Number((await client.query(CLOCK)).rows[0]?.["now"]));
         });
       } catch (error) {
@@ -200,7 +204,8 @@ async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): 
 
 /** Without the address: a password stands in it. */
 function wrongUrl(error: unknown): PorticoError {
-  const why = problemOf(error) ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
+  const found = typeof error === "string" ? error : problemOf(error);
+  const why = found ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
   return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
     param: "store.url",
     cause: error,

@@ -8,6 +8,7 @@ const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
 const reasons: [RegExp, string][] = [
   [/^28/, "the server refuses the user or its password"],
   [/^3D000/, "the server has no database of that name"],
+  [/^3F000/, "the database has none of the schemas of the user's search_path"],
   [/^25006/, "the server takes no writes: it is a standby, or the user may only read"],
   [/^42501/, "the user may not create or change the store's tables"],
   [/^53100/, "the server's disk is full"],
@@ -45,7 +46,7 @@ export function problemOf(error: unknown): string | undefined {
 
 /** At the start: true for what waiting does not mend. */
 export function isWrong(error: unknown): boolean {
-  return /^(28|3D000|42501|ENOTFOUND)/.test(codeOf(error)) || /certificate|SSL|TLS/i.test(messageOf(error));
+  return /^(28|3D000|3F000|42501|ENOTFOUND)/.test(codeOf(error)) || /certificate|SSL|TLS/i.test(messageOf(error));
 }
 
 export function storeUnavailable(problem: string, cause: unknown): PorticoError {

@@ -41,7 +41,7 @@ async function look(client: Client): Promise<Partial<Inspection>> {
     schemaVersion: version,
     rows: held.rows,
     problems: [...invalid, ...held.problems],
-    mend: "see what the server's log says, or restore a copy of before",
+    mend: held.mend ?? "see what the server's log says, or restore a copy of before",
   };
 }
 

@@ -16,12 +16,9 @@ import { Journal, type JournalOptions, type JournalWrite, MOST_AT_ONCE, type Not
 import { LastReads } from "./last-reads.ts";
 import { Listeners } from "./listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
-import { schemaVersion } from "./migrate.ts";
+import { refusePart, schemaVersion } from "./migrate.ts";
 
-interface Waiting extends JournalWrite {
-  soft: boolean;
-  since: number;
-}
+type Waiting = JournalWrite & { soft: boolean; since: number };
 
 /** So that a flood of writes never holds the event loop for long. */
 const BATCH = 256;
@@ -38,6 +35,8 @@ export interface SqliteOptions {
   log: Logger;
   clock: () => number;
   journal: Pick<JournalOptions, "replay" | "sharing">;
+  /** As `StoreOptions` has it. */
+  isPart?: boolean | undefined;
 }
 
 /** Opens at the first use; `open()` does it at once. */
@@ -83,6 +82,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   async function start(): Promise<Connection> {
     const connection = await connect(file);
     try {
+      if (!options.isPart) refusePart(connection);
       await journal.start(connection);
     } catch (error) {
       connection.close();

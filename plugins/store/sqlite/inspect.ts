@@ -5,6 +5,7 @@ import { ANOTHER, contents, type Inspection, OLDER, strangeness } from "../inspe
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf, isBusy, problemOf } from "./failures.ts";
 import { integrityProblems, sizeWithLog } from "./maintenance.ts";
+import { textProblems } from "./texts.ts";
 import type { Operation } from "../sql/operation.ts";
 
 const MAGIC = "SQLite format 3\0";
@@ -58,6 +59,8 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
     if (present.size === 0 && !withLog) return { problems: ["it holds no tables"], mend: LOGLESS };
     const strange = strangeness(present, schemaVersion);
     if (strange) return { schemaVersion, ...strange };
+    const unreadable = await textProblems(connection, schemaVersion);
+    if (unreadable.length > 0) return { schemaVersion, problems: unreadable, mend: OLDER };
     return { schemaVersion, mend: CONTRADICTORY, ...(await perform(connection, contents(schemaVersion))) };
   } catch (error) {
     return failed(error);

@@ -7,6 +7,8 @@ import { PorticoError } from "portico";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf } from "./failures.ts";
 import { makePrivateFile } from "../private-files.ts";
+import { migrations } from "../sql/migrations.ts";
+import { textProblems } from "./texts.ts";
 
 export interface Maintenance {
   /** What `integrity_check` finds; nothing: empty. */
@@ -41,7 +43,11 @@ export function createMaintenance(file: string): Maintenance {
   }
 
   return {
-    check: () => inTurn("The store could not be checked", integrityProblems),
+    check: () =>
+      inTurn("The store could not be checked", async (connection) => {
+        const found = await integrityProblems(connection);
+        return found.length > 0 ? found : textProblems(connection, migrations.length);
+      }),
     async copy(target) {
       if (existsSync(target))
         throw new PorticoError("conflict", "The store's copy would replace a file: name another.");

@@ -1,4 +1,5 @@
 import { migrations } from "../sql/migrations.ts";
+import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { storeUnavailable } from "./failures.ts";
 
 export const WAITING = "state = 'queued'";
@@ -38,4 +39,9 @@ export function migrate(connection: MigratedConnection): void {
       throw error;
     }
   }
+}
+
+export function refusePart(connection: Pick<MigratedConnection, "once">): void {
+  if (connection.once(FIND_PART).length > 0)
+    throw storeUnavailable(`the store cannot be used: ${PART}: ${COMPLETE_PART}`);
 }

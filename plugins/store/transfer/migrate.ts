@@ -5,6 +5,7 @@ import { isPostgres, openEngine, storeExists, urlOf } from "../open.ts";
 import { LISTENING } from "../postgres/notifications.ts";
 import type { Engine } from "../sql/engine.ts";
 import { first } from "../sql/query.ts";
+import { problemOf } from "../sqlite/failures.ts";
 import { isEmpty, transfer } from "./transfer.ts";
 
 export async function migrate(io: CommandIO): Promise<void> {
@@ -15,26 +16,32 @@ export async function migrate(io: CommandIO): Promise<void> {
   const home = io.home();
   if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
   const engines: Engine[] = [];
-  /** An address that is no good is that of the option, not of the configuration. */
-  const open = async (url: string, option: string): Promise<Engine> => {
+  const open = async (url: string, option: "--from" | "--to"): Promise<Engine> => {
     try {
-      if (url === from && !storeExists(url)) throw wrong(`there is none at ${url}`);
-      const engine = openEngine({ url, log: silent });
+      if (option === "--from" && !storeExists(url)) throw wrong(`there is none at ${url}`);
+      const engine = openEngine({ url, log: silent, isPart: option === "--to" });
       engines.push(engine);
       await engine.open();
       return engine;
     } catch (error) {
-      if (isPorticoError(error) && error.param === "store.url")
-        throw new PorticoError(error.code, error.message.replace("store.url", option), { param: option, cause: error });
-      throw error;
+      throw ofOption(error, option);
     }
   };
   try {
     const source = await open(from, "--from");
     if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
     if (await isEmpty(source)) throw wrong("there is nothing in the source: does --from name the right one?");
+    if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
-    const sums = await transfer(source, target, from, ({ table, rows }) => io.progress(`${table}: ${rows} rows`));
+    if (await isUsed(target, to)) throw wrong("a gateway uses the target: stop it first");
+    const sums = await transfer(source, target, {
+      from,
+      told: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
+      async confirm() {
+        if (await isUsed(source, from))
+          throw wrong("a gateway was started with the source meanwhile. Stop it, and call this again");
+      },
+    });
     io.show(sums, (shown) => [
       ...Object.entries(shown).map(([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`),
       "All is there. Set store.url to the new address and start the gateway.",
@@ -42,6 +49,15 @@ export async function migrate(io: CommandIO): Promise<void> {
   } finally {
     await Promise.allSettled(engines.map((engine) => engine.close()));
   }
+}
+
+/** What is read of such a one is not all that was written. */
+async function refuseDamaged(io: CommandIO, source: Engine): Promise<void> {
+  io.progress("checking the source …");
+  const [first, ...more] = await source.check();
+  if (first === undefined) return;
+  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
+  throw wrong(`the source is damaged: ${first}${others}. Move a sound copy of it, with --from`);
 }
 
 /** By another process: what it wrote meanwhile would be lost. */
@@ -54,6 +70,19 @@ async function isUsed(engine: Engine, url: string): Promise<boolean> {
 async function ownUrl(io: CommandIO): Promise<string> {
   const { current } = await io.home().config();
   return urlOf(current, io.home().paths.state);
+}
+
+/** An error that says which of the two addresses it is about, not what a gateway's owner has to do. */
+function ofOption(error: unknown, option: string): unknown {
+  if (isPorticoError(error) && error.param === "store.url")
+    return new PorticoError(error.code, error.message.replace("store.url", option), { param: option, cause: error });
+  const { code = "", message, cause } = error as NodeJS.ErrnoException;
+  const isKnown = code === "store_unavailable";
+  if (!isKnown && !/^E[A-Z]+$/.test(code)) return error;
+  const problem = isKnown ? (problemOf(cause)?.problem ?? message) : code;
+  return new PorticoError("store_unavailable", `The store is not moved: ${option} cannot be opened: ${problem}.`, {
+    cause: error,
+  });
 }
 
 function wrong(why: string): PorticoError {

@@ -5,6 +5,8 @@ export interface Table {
   name: string;
   key: readonly string[];
   columns: readonly string[];
+  /** Those of `columns` that hold text. */
+  texts: readonly string[];
 }
 
 /** Read from the migrations themselves, so that a column that is added to them is copied too. */
@@ -18,19 +20,22 @@ export const tables: readonly Table[] = tablesOf(migrations.length);
 export const FRACTIONS = new Set(["cost"]);
 
 function readTables(statements: readonly string[]): Table[] {
-  const found = new Map<string, { name: string; key: string[]; columns: string[] }>();
+  const found = new Map<string, { name: string; key: string[]; columns: string[]; texts: string[] }>();
   for (const sql of statements) {
     const created = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
     if (created) {
       const [, name = "", body = ""] = created;
       const key = /PRIMARY KEY \(([^)]+)\)/.exec(body)?.[1]?.split(/,\s*/);
       const parts = body.replace(/,?\s*PRIMARY KEY \([^)]+\)/, "").split(",");
-      const columns = parts.map((part) => part.trim().split(/\s/)[0] ?? "");
+      const nameOf = (part: string) => part.trim().split(/\s/)[0] ?? "";
+      const columns = parts.map(nameOf);
+      const texts = parts.filter((part) => / TEXT\b/.test(part)).map(nameOf);
       const own = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
-      found.set(name, { name, columns, key: key ?? [own?.trim().split(/\s/)[0] ?? ""] });
+      found.set(name, { name, columns, key: key ?? [nameOf(own ?? "")], texts });
     }
-    const added = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/.exec(sql);
-    if (added) found.get(added[1] ?? "")?.columns.push(added[2] ?? "");
+    const [, to = "", column = "", type] = /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
+    found.get(to)?.columns.push(column);
+    if (type === "TEXT") found.get(to)?.texts.push(column);
   }
   return [...found.values()];
 }

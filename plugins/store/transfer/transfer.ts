@@ -3,19 +3,17 @@ import { createHash } from "node:crypto";
 import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param } from "../sql/operation.ts";
-import { all, first, run } from "../sql/query.ts";
+import { PART_MARK, partMark } from "../sql/part.ts";
+import { first, run } from "../sql/query.ts";
+import { keyOf, pagesOf, type Row } from "./pages.ts";
 import { FRACTIONS, type Table, tables } from "./tables.ts";
 
-/** Rows that are read, and written in one transaction. */
-const PAGE = 500;
 /** Rows of one statement: PostgreSQL takes 65,535 parameters, SQLite 32,766. */
 const ROWS = 100;
-/** Stands in the target's `counters` until all is there. */
-const MARK = "transfer";
 
 export type Source = Pick<Engine, "read">;
 export type Target = Pick<Engine, "read" | "write" | "copied">;
-export interface Progress {
+interface Progress {
   table: string;
   rows: number;
 }
@@ -26,17 +24,22 @@ export interface Sum {
   checksum: string;
 }
 
-type Row = Record<string, unknown>;
+export interface TransferOptions {
+  /** Names the source, so that only the same one is gone on with. */
+  from: string;
+  told?(progress: Progress): void;
+  /** Asked before the copy counts as whole; rejects where the source may have been written to. */
+  confirm?(): Promise<void>;
+}
 
 /**
  * Throws `conflict` where the target holds a store of its own, and where the two do not hold the same at the end, as
- * when the source was written to meanwhile. `from` names the source, so that only the same one is gone on with.
+ * when the source was written to meanwhile.
  */
 export async function transfer(
   source: Source,
   target: Target,
-  from: string,
-  told: (progress: Progress) => void,
+  { from, told, confirm }: TransferOptions,
 ): Promise<Record<string, Sum>> {
   await begin(target, markOf(from));
   const sums: Record<string, Sum> = {};
@@ -51,18 +54,20 @@ export async function transfer(
       );
     sums[table.name] = found;
   }
-  await target.write(() => run("DELETE FROM counters WHERE name = ?", MARK));
+  await confirm?.();
+  // before the mark goes: whoever is killed in between begins behind what is there
   await target.copied();
+  await target.write(() => run("DELETE FROM counters WHERE name = ?", PART_MARK));
   return sums;
 }
 
 /** A target is empty, or was begun with this source. */
 async function begin(target: Target, mark: number): Promise<void> {
-  const marked = await target.read(() => first<{ value: number }>("SELECT value FROM counters WHERE name = ?", MARK));
-  if (marked?.value === mark) return;
-  if (marked || !(await isEmpty(target)))
+  const marked = await target.read(partMark);
+  if (marked === mark) return;
+  if (marked !== undefined || !(await isEmpty(target)))
     throw new PorticoError("conflict", "The target holds a store already, or part of another: name an empty one.");
-  await target.write(() => run("INSERT INTO counters (name, value) VALUES (?, ?)", MARK, mark));
+  await target.write(() => run("INSERT INTO counters (name, value) VALUES (?, ?)", PART_MARK, mark));
 }
 
 /** Nobody has put anything into it: what is counted begins with the tables themselves. */
@@ -72,30 +77,18 @@ export async function isEmpty(engine: Source): Promise<boolean> {
   return true;
 }
 
-async function copy(source: Source, target: Target, table: Table, told: (progress: Progress) => void): Promise<void> {
+async function copy(source: Source, target: Target, table: Table, told: TransferOptions["told"]): Promise<void> {
   const last = await target.read(() =>
     first<Row>(`SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`),
   );
-  // two rows are there from the beginning: it is copied as a whole
-  let after = last && table.name !== "counters" ? table.key.map((column) => last[column] as Param) : undefined;
-  for (let rows = 0; ; ) {
-    const page = await source.read(() => pageOf(table, after));
-    if (page.length > 0) await target.write(() => insert(table, page));
-    rows += page.length;
-    told({ table: table.name, rows });
-    const end = page.at(-1);
-    if (page.length < PAGE || !end) return;
-    after = table.key.map((column) => end[column] as Param);
+  // some rows are there from the beginning: it is copied as a whole
+  const after = last && table.name !== "counters" ? keyOf(table, last) : undefined;
+  let rows = 0;
+  for await (const page of pagesOf(source, table, after)) {
+    await target.write(() => insert(table, page));
+    told?.({ table: table.name, rows: (rows += page.length) });
   }
-}
-
-function* pageOf(table: Table, after: readonly Param[] | undefined): Operation<Row[]> {
-  const key = table.key.join(", ");
-  const where = after ? `WHERE (${key}) > (${after.map(() => "?").join(", ")})` : "";
-  const columns = table.columns.join(", ");
-  const sql = `SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${key} LIMIT ${PAGE}`;
-  const rows = yield* all<Row>(sql, ...(after ?? []));
-  return table.name === "counters" ? rows.filter(({ name }) => name !== MARK) : rows;
+  if (rows === 0) told?.({ table: table.name, rows });
 }
 
 function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation<void> {
@@ -121,9 +114,7 @@ function valuesOf(columns: readonly string[], row: Row): Param[] {
 async function sumOf(engine: Source, table: Table): Promise<Sum> {
   const sum = Buffer.alloc(32);
   let rows = 0;
-  let after: Param[] | undefined;
-  for (;;) {
-    const page = await engine.read(() => pageOf(table, after));
+  for await (const page of pagesOf(engine, table)) {
     for (const row of page) {
       const digest = createHash("sha256")
         .update(JSON.stringify(valuesOf(table.columns, row)))
@@ -131,10 +122,8 @@ async function sumOf(engine: Source, table: Table): Promise<Sum> {
       for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) ^ (digest[i] as number);
     }
     rows += page.length;
-    const end = page.at(-1);
-    if (page.length < PAGE - 1 || !end) return { rows, checksum: `${rows}:${sum.toString("hex")}` };
-    after = table.key.map((column) => end[column] as Param);
   }
+  return { rows, checksum: `${rows}:${sum.toString("hex")}` };
 }
 
 function descending({ key }: Table): string {

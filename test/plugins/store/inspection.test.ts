@@ -38,6 +38,7 @@ test.before(async () => {
   writeFileSync(here("flipped.db"), bad);
   writeFileSync(here("packed.db"), Buffer.from("1f8b0800", "hex"));
   alter("newer.db", "PRAGMA user_version = 999");
+  alter("no text.db", "UPDATE kv SET value = CAST(x'22ff22' AS TEXT) WHERE key = 'k7'");
   alter("without a table.db", "DROP TABLE kv");
   alter("contradictory.db", "DELETE FROM lanes");
   alter("older.db", "DROP TABLE usage_requests; PRAGMA user_version = 2");
@@ -71,6 +72,7 @@ for (const [name, says] of [
   ["cut.db", /; take an older copy/],
   ["less than a page.db", /it is damaged; take an older copy/],
   ["flipped.db", /; take an older copy/],
+  ["no text.db", /the table kv is damaged: 1 row holds bytes that are no text.*; take an older copy/],
   ["packed.db", /it is no database; a packed copy is to be unpacked first/],
   ["without its log.db", /it holds no tables; the file alone is no copy .* portico store backup/],
   ["foreign.db", /no store of a gateway; name another one/],

@@ -1,10 +1,11 @@
 /** One engine's state moved to the other, and copies of both. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { openEngine, openStore } from "../../../../plugins/store/open.ts";
-import { type Source, transfer } from "../../../../plugins/store/transfer/transfer.ts";
+import { type Source, transfer, type TransferOptions } from "../../../../plugins/store/transfer/transfer.ts";
 import { tables } from "../../../../plugins/store/transfer/tables.ts";
+import { partMark } from "../../../../plugins/store/sql/part.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { portico, porticoHere } from "../../../support/portico.ts";
 import { makeHome } from "../../../support/gateway.ts";
@@ -50,10 +51,15 @@ async function fill(url: string): Promise<void> {
   await store.close();
 }
 
-async function move(from: string, to: string, change = (source: Source): Source => source) {
-  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log })] as const;
+async function move(
+  from: string,
+  to: string,
+  change = (source: Source): Source => source,
+  more: Partial<TransferOptions> = {},
+) {
+  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log, isPart: true })] as const;
   try {
-    return await transfer(change(engines[0]), engines[1], from, () => {});
+    return await transfer(change(engines[0]), engines[1], { from, ...more });
   } finally {
     for (const engine of engines) await engine.close();
   }
@@ -118,6 +124,59 @@ test("what was broken off goes on where it was; another source is refused", asyn
   assert.is((refused as { code: string }).code, "conflict");
   assert.is((await move(from, to))["items"]?.rows, 1100);
   assert.is(((await move(from, to).catch((error: { code: string }) => error)) as { code: string }).code, "conflict");
+});
+
+for (const [name, emptyUrl] of [
+  ["a file", fileUrl],
+  ["PostgreSQL", () => server.emptyUrl()],
+] as const)
+  test(`what was not moved to its end is no store (${name}), until the rest has come`, async () => {
+    const [from, to] = [fileUrl(), emptyUrl()];
+    await fill(from);
+    const confirm = () => Promise.reject(new Error("not quite"));
+    await move(from, to, undefined, { confirm }).then(
+      () => assert.unreachable(),
+      ({ message }: Error) => assert.is(message, "not quite"),
+    );
+    const refused = await using(to, (store) => store.open()).catch((error: Error) => error.message);
+    assert.match(String(refused), /a part of another store.*portico store migrate again/);
+    const onward = await portico(makeHome(), ["store", "migrate", "--from", to, "--to", fileUrl()]);
+    assert.match(onward.stderr, /--from.* a part of another store/);
+    const checked = await porticoHere(makeHome(), ["store", "check", to]);
+    assert.match(checked.stderr, /it holds a part of another store, .*portico store migrate again/);
+    await move(from, to);
+    await using(to, async (store) => assert.equal(await store.check(), []));
+  });
+
+test("numbers are given behind those that came before the copy counts as whole", async () => {
+  const [from, to] = [fileUrl(), server.emptyUrl()];
+  await fill(from);
+  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log, isPart: true })] as const;
+  let markThen: number | undefined;
+  const copied = async () => void (markThen = await engines[1].read(partMark));
+  await transfer(engines[0], { ...engines[1], copied }, { from });
+  for (const engine of engines) await engine.close();
+  assert.type(markThen, "number");
+});
+
+test("rows are read and written so many at a time as fit, however large they are", async () => {
+  const [from, middle, to] = [fileUrl(), server.emptyUrl(), fileUrl()];
+  await using(from, async (store) => {
+    for (let n = 0; n < 24; n++) await store.sessions.append("s", [{ role: "user", body: "x".repeat(1024 * 1024) }]);
+    await store.sessions.append("s", [{ role: "user", body: "y".repeat(12 * 1024 * 1024) }]);
+  });
+  let most = 0;
+  const watched = (source: Source): Source => ({
+    async read(operation) {
+      const result = await source.read(operation);
+      if (Array.isArray(result)) most = Math.max(most, result.length > 1 ? JSON.stringify(result).length : 0);
+      return result;
+    },
+  });
+  const there = await move(from, middle, watched);
+  assert.equal(await move(middle, to, watched), there);
+  assert.is(there["messages"]?.rows, 25);
+  assert.ok(most > 1024 * 1024 && most < 9 * 1024 * 1024, `${most} at a time`);
 });
 
 test("a source that is written to meanwhile is noticed", async () => {
@@ -207,6 +266,35 @@ test("a source that somebody uses, or that holds nothing, is not moved", async (
     await fill(from);
     assert.is((await moved()).code, 0, name);
   }
+});
+
+test("a target that a gateway uses is not moved into", async () => {
+  const from = fileUrl();
+  await fill(from);
+  for (const to of [fileUrl(), server.emptyUrl()]) {
+    await using(to, async (store) => {
+      await store.open();
+      const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+      assert.equal([moved.code, /a gateway uses the target/.test(moved.stderr)], [1, true], moved.stderr);
+      assert.equal(await store.items.list(), []);
+    });
+  }
+});
+
+test("of a damaged source nothing is moved", async () => {
+  const [from, to] = [fileUrl(), fileUrl()];
+  await fill(from);
+  const file = from.replace("file:", "");
+  const bytes = readFileSync(file);
+  bytes[bytes.indexOf("ümlaut")] = 0xff;
+  writeFileSync(file, bytes);
+  const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+  assert.is(moved.code, 1, moved.stdout);
+  assert.match(moved.stderr, /the source is damaged: the table deliveries is damaged: 1 row holds bytes/);
+  writeFileSync(file, bytes.subarray(0, 3 * 4096));
+  const cut = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+  assert.match(cut.stderr, /--from cannot be opened: the store's file is damaged\.$/m);
+  assert.not.ok(existsSync(to.replace("file:", "")));
 });
 
 test("a source that is not there is told, and neither made nor moved", async () => {

@@ -1,0 +1,15 @@
+/** A store into which another one is being moved: it is not to be used before it holds everything. */
+import type { Operation } from "./operation.ts";
+import { first } from "./query.ts";
+
+/** Stands in its `counters` until all is there. */
+export const PART_MARK = "transfer";
+export const FIND_PART = `SELECT value FROM counters WHERE name = '${PART_MARK}'`;
+
+export const PART = "it holds a part of another store, which was not moved to its end";
+export const COMPLETE_PART = "call portico store migrate again, or name another one";
+
+/** Of the source that it was begun with; undefined for a whole store. */
+export function* partMark(): Operation<number | undefined> {
+  return (yield* first<{ value: number }>(FIND_PART))?.value;
+}
