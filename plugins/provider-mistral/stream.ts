@@ -79,21 +79,19 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (text !== "") out.text(text, choice);
     for (const call of delta.tool_calls ?? []) {
       const calls = callsOf(choice);
+      const id = call.id === "null" || call.id === "" ? undefined : call.id;
+      const { name = "", arguments: given } = call.function ?? {};
+      const args = readArguments(given);
+      let index = id === undefined ? undefined : calls.known.get(id);
       // A call without a name goes on with the one before it.
-      const key = call.id && call.id !== "null" ? call.id : `#${call.index ?? calls.fragments.length - 1}`;
-      const args = readArguments(call.function?.arguments);
-      let index = calls.known.get(key);
+      const begins = name !== "" && (id !== undefined || call.index === undefined);
+      if (!begins) index ??= calls.known.get(`#${call.index ?? calls.fragments.length - 1}`);
       if (index === undefined) {
         index = calls.fragments.length;
-        calls.known.set(key, index).set(`#${call.index ?? index}`, index);
+        calls.known.set(`#${call.index ?? index}`, index);
+        if (id !== undefined) calls.known.set(id, index);
         calls.fragments.push(args !== "");
-        out.toolCall(
-          index,
-          clientCallId(call.id === "null" ? undefined : call.id),
-          names.original(call.function?.name ?? ""),
-          args,
-          choice,
-        );
+        out.toolCall(index, clientCallId(id), names.original(name), args, choice);
       } else if (args !== "") {
         calls.fragments[index] = true;
         out.toolArguments(index, args, choice);

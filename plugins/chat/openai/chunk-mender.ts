@@ -5,13 +5,12 @@ import {
   dropOthers,
   finishReason,
   isCompletionId,
-  mendArguments,
   mendText,
   mendUsage,
-  newCallId,
 } from "./completion.ts";
 import { literalOf } from "../kit/stream/literal.ts";
 import { type Fields, isObject } from "./fields.ts";
+import { StreamedCalls } from "./streamed-calls.ts";
 
 export interface StreamOptions extends CompletionDefaults {
   /** The client asked for the usage chunk. */
@@ -25,12 +24,7 @@ export interface StreamOptions extends CompletionDefaults {
 interface ChoiceState {
   role: boolean;
   finished: boolean;
-  /** Our index of each call, by the upstream's id and by its index. */
-  callsById: Map<string, number>;
-  callsByIndex: Map<number, number>;
-  calls: number;
-  /** Calls that nothing has come for so far. */
-  bare: Set<number>;
+  calls: StreamedCalls;
 }
 
 export class ChunkMender {
@@ -117,7 +111,7 @@ export class ChunkMender {
       if (state.finished) continue;
       state.finished = true;
       out.push(...this.#emptyArguments(index, state));
-      const reason = state.calls > 0 ? "tool_calls" : "stop";
+      const reason = state.calls.any ? "tool_calls" : "stop";
       this.#finishReason ??= reason;
       out.push({ ...head, choices: [{ index, delta: {}, finish_reason: reason }] });
     }
@@ -160,14 +154,7 @@ export class ChunkMender {
   #stateOf(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      state = {
-        role: false,
-        finished: false,
-        callsById: new Map(),
-        callsByIndex: new Map(),
-        calls: 0,
-        bare: new Set(),
-      };
+      state = { role: false, finished: false, calls: new StreamedCalls() };
       this.#choices.set(index, state);
     }
     return state;
@@ -201,12 +188,12 @@ export class ChunkMender {
     const mended = choice["delta"] as Fields;
     if (mendText(mended)) changed = true;
     if (dropOthers(mended, "tool_calls")) changed = true;
-    if (Array.isArray(mended["tool_calls"]) && mendCalls(mended["tool_calls"], state)) changed = true;
+    if (Array.isArray(mended["tool_calls"]) && state.calls.mend(mended["tool_calls"])) changed = true;
     if (index === 0 && this.#options.capture === true && typeof mended["content"] === "string") {
       this.literal += literalOf(mended["content"]);
     }
     const given = choice["finish_reason"];
-    const reason = finishReason(given, state.calls > 0);
+    const reason = finishReason(given, state.calls.any);
     if (reason === undefined) {
       if (given !== null) {
         choice["finish_reason"] = null;
@@ -229,8 +216,7 @@ export class ChunkMender {
 
   /** A call without arguments has the empty object. */
   #emptyArguments(index: number, state: ChoiceState): Fields[] {
-    const calls = [...state.bare].map((call) => ({ index: call, function: { arguments: "{}" } }));
-    state.bare.clear();
+    const calls = state.calls.takeBare().map((call) => ({ index: call, function: { arguments: "{}" } }));
     if (calls.length === 0) return [];
     return [{ ...this.#head(), choices: [{ index, delta: { tool_calls: calls }, finish_reason: null }] }];
   }
@@ -250,45 +236,4 @@ export class ChunkMender {
 function isHollow(choice: Fields): boolean {
   const delta = choice["delta"] as Fields;
   return choice["finish_reason"] == null && Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null);
-}
-
-function mendCalls(calls: unknown[], state: ChoiceState): boolean {
-  let changed = false;
-  for (const call of calls) {
-    if (!isObject(call)) continue;
-    const id = typeof call["id"] === "string" && call["id"] !== "" ? call["id"] : undefined;
-    const given = typeof call["index"] === "number" ? call["index"] : undefined;
-    const known =
-      id !== undefined
-        ? state.callsById.get(id)
-        : given !== undefined
-          ? state.callsByIndex.get(given)
-          : state.calls - 1;
-    const fn = call["function"];
-    const named = isObject(fn) && typeof fn["name"] === "string" && fn["name"] !== "";
-    let index: number;
-    // Gemini's OpenAI layer gives every parallel call the index 0; others give none.
-    const fresh = known === undefined || known < 0 || (id === undefined && given === undefined && named);
-    if (fresh) {
-      index = given !== undefined && !state.callsByIndex.has(given) && given >= state.calls ? given : state.calls;
-      state.calls = index + 1;
-      if (id === undefined) {
-        call["id"] = newCallId();
-        changed = true;
-      } else state.callsById.set(id, index);
-      if (typeof call["type"] !== "string") {
-        call["type"] = "function";
-        changed = true;
-      }
-    } else index = known;
-    if (given !== undefined) state.callsByIndex.set(given, index);
-    if (given !== index) {
-      call["index"] = index;
-      changed = true;
-    }
-    if (mendArguments(fn, false)) changed = true;
-    if (isObject(fn) && typeof fn["arguments"] === "string" && fn["arguments"] !== "") state.bare.delete(index);
-    else if (fresh) state.bare.add(index);
-  }
-  return changed;
 }

@@ -198,6 +198,30 @@ test("calls in a stream: whole, in fragments, without arguments", () => {
   assert.equal(args, ['{"x":1}', '{"y":2}', "{}"]);
 });
 
+test("calls in a stream that have no id and no place of their own", () => {
+  const call = (more: object, name: string | undefined, args: string) =>
+    chunk({ tool_calls: [{ ...more, function: { name, arguments: args } }] });
+  for (const more of [{ id: "null" }, {}]) {
+    const events = [
+      call(more, "a", '{"x"'),
+      call(more, undefined, ":1}"),
+      call(more, "b", "{}"),
+      chunk({}, "tool_calls"),
+    ];
+    const told: string[][] = [];
+    for (const one of readChunks(decodeAll(decoder(), [Buffer.from(events.join(""))]))) {
+      for (const { index = -1, function: fn } of one.choices[0]?.delta.tool_calls ?? []) {
+        const [name = "", args = ""] = told[index] ?? [];
+        told[index] = [name + (fn?.name ?? ""), args + (fn?.arguments ?? "")];
+      }
+    }
+    assert.equal(told, [
+      ["a", '{"x":1}'],
+      ["b", "{}"],
+    ]);
+  }
+});
+
 test("streams that end early or with an error", () => {
   const clean = readChunks(decodeAll(decoder(), [Buffer.from(chunk({ content: "x" }))]));
   assert.is(clean.at(-1)!.choices[0]!.finish_reason, "stop");

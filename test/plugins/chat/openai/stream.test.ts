@@ -253,6 +253,48 @@ test("fragments of arguments follow their call", () => {
   assert.is(everyCut(events.join("")).text, events.join(""));
 });
 
+test("a call's place is the next one, whatever the upstream counts; its id and name are told once", () => {
+  const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) =>
+    chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
+  const streams = {
+    "places of content blocks": [
+      call(1, "c1", "f", '{"a"'),
+      call(1, undefined, undefined, ":1}"),
+      call(3, "c2", "g", ""),
+    ],
+    "all told with each fragment": [call(0, "c1", "f", '{"a"'), call(0, "c1", "f", ":1}"), call(1, "c2", "g", "{}")],
+    "one place for all": [call(0, "c1", "f", '{"a"'), call(0, "c1", "f", ":1}"), call(0, "c2", "g", "{}")],
+    "an id of its own with each fragment": [
+      call(0, "c1", "f", '{"a"'),
+      call(0, "x", undefined, ":1}"),
+      call(1, "c2", "g", "{}"),
+    ],
+    "an id of its own with each fragment, no places": [
+      call(undefined, "c1", "f", '{"a"'),
+      call(undefined, "x", "", ":1}"),
+      call(undefined, "c2", "g", "{}"),
+    ],
+  };
+  for (const [name, events] of Object.entries(streams)) {
+    const { text } = everyCut([...events, chunk({}, "tool_calls"), DONE].join(""));
+    const told: string[][] = [];
+    for (const { index, id, function: fn } of eventsOf(text).flatMap(
+      (one) => one.choices?.[0]?.delta.tool_calls ?? [],
+    )) {
+      const [ids = "", names = "", args = ""] = told[index] ?? [];
+      told[index] = [ids + (id ?? ""), names + (fn.name ?? ""), args + (fn.arguments ?? "")];
+    }
+    assert.equal(
+      told,
+      [
+        ["c1", "f", '{"a":1}'],
+        ["c2", "g", "{}"],
+      ],
+      name,
+    );
+  }
+});
+
 test("frames without choices go; usage only when asked for, once, behind the finish", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   const frame = data({ id: "", object: "", created: 0, model: "", choices: [], prompt_filter_results: [] });
