@@ -85,7 +85,7 @@ export { readModelList } from "./kit/models/model-list.ts";
 // Writing a response in OpenAI's form.
 export { isJson, parseObject } from "./kit/request/parse-object.ts";
 export { parseResponse } from "./kit/response/parse-response.ts";
-export { toldCount, toldIndex, toldText } from "./kit/response/told.ts";
+export { toldArguments, toldCount, toldIndex, toldText } from "./kit/response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./kit/response/write-completion.ts";
 export { clientCallId, isMintedCallId, mintCallId, shortCallId, upstreamCallId } from "./kit/response/call-ids.ts";
 export {

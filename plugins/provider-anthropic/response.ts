@@ -72,11 +72,8 @@ export function finishReason(reason: string | null | undefined, called: boolean)
       return "length";
     case "refusal":
       return "content_filter";
-    case "end_turn":
-    case "stop_sequence":
-    case "pause_turn":
-      return "stop";
     default:
+      // Whatever word goes with a call: the client has to answer it.
       return called ? "tool_calls" : "stop";
   }
 }

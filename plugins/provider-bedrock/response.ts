@@ -68,10 +68,8 @@ export function finishReason(reason: string | undefined, called: boolean): strin
         { kind: "upstream", message: `The model's response ended with ${reason}.`, code: reason },
         200,
       );
-    case "end_turn":
-    case "stop_sequence":
-      return "stop";
     default:
+      // Some models end their turn with `end_turn` behind a call, too.
       return called ? "tool_calls" : "stop";
   }
 }

@@ -15,6 +15,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldArguments,
   toldCount,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
@@ -103,7 +104,7 @@ export function readCall(part: GeneratedPart, { origin, names }: BlockOptions): 
   return {
     id: clientCallId(call.id),
     type: "function",
-    function: { name: names.original(call.name ?? ""), arguments: JSON.stringify(call.args ?? {}) },
+    function: { name: names.original(call.name ?? ""), arguments: toldArguments(call.args) },
     extra_content: part.thoughtSignature ? carrySignature(origin, part.thoughtSignature) : undefined,
   };
 }

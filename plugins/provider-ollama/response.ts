@@ -11,6 +11,7 @@ import {
   type ToolCallPart,
   type Usage,
   type WireRequest,
+  toldArguments,
   toldCount,
 } from "portico/chat";
 
@@ -45,15 +46,8 @@ export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target)
 
 /** The upstream gives calls no ids, and arguments as an object. */
 export function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
-  const args = call.function?.arguments ?? {};
-  return {
-    id: mintCallId(),
-    type: "function",
-    function: {
-      name: call.function?.name ?? "",
-      arguments: typeof args === "string" ? args || "{}" : JSON.stringify(args),
-    },
-  };
+  const { name = "", arguments: args } = call.function ?? {};
+  return { id: mintCallId(), type: "function", function: { name, arguments: toldArguments(args) } };
 }
 
 /** The upstream says `stop` after calls too. */

@@ -96,6 +96,7 @@ test("parallel calls, one without arguments", () => {
     content: [
       { type: "tool_use", id: "toolu_1", name: "a", input: { x: "1" } },
       { type: "tool_use", id: "toolu_2", name: "b" },
+      { type: "tool_use", id: "toolu_3", name: "c", input: '{"y":2}' },
     ],
     stop_reason: "tool_use",
   }).choices[0]!;
@@ -104,6 +105,7 @@ test("parallel calls, one without arguments", () => {
   assert.equal(message.tool_calls, [
     { id: "call_toolu_1", type: "function", function: { name: "a", arguments: '{"x":"1"}' } },
     { id: "call_toolu_2", type: "function", function: { name: "b", arguments: "{}" } },
+    { id: "call_toolu_3", type: "function", function: { name: "c", arguments: '{"y":2}' } },
   ]);
 });
 
@@ -118,6 +120,11 @@ test("every stop reason", () => {
   };
   for (const [stop_reason, expected] of Object.entries(reasons)) {
     assert.is(decode({ content: [{ type: "text", text: "x" }], stop_reason }).choices[0]!.finish_reason, expected);
+    const call = { type: "tool_use", id: "toolu_1", name: "a", input: {} };
+    const called = expected === "stop" ? "tool_calls" : expected;
+    assert.is(decode({ content: [call], stop_reason }).choices[0]!.finish_reason, called);
+    const streamed = decodeAll(decoder(), [sse([start, open(call, 0), shut(0), stop(stop_reason), end])]);
+    assert.is(readChunks(streamed).at(-2)!.choices[0]!.finish_reason, called);
   }
 });
 
@@ -195,6 +202,8 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
     shut(1),
     open({ type: "tool_use", id: "toolu_2", name: "b", input: {} }, 2),
     shut(2),
+    open({ type: "tool_use", id: "toolu_3", name: "c", input: '{"y":2}' }, 3),
+    shut(3),
     stop("tool_use"),
     end,
   ]);
@@ -211,6 +220,7 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
     [
       { id: "call_toolu_1", name: "a", args: '{"city": "Oslo"}' },
       { id: "call_toolu_2", name: "b", args: "{}" },
+      { id: "call_toolu_3", name: "c", args: '{"y":2}' },
     ].map(({ id, name, args }) => ({ args, id, name })),
   );
   const deltas = chunks.map((one) => one.choices[0]?.delta as Record<string, unknown> | undefined);

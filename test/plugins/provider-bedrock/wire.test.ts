@@ -251,6 +251,9 @@ test("every stop reason", () => {
   };
   for (const [reason, expected] of Object.entries(reasons)) {
     assert.is(decode(answer([{ text: "x" }], reason)).choices[0]!.finish_reason, expected);
+    const call = { toolUse: { toolUseId: "tooluse_1", name: "a", input: {} } };
+    const called = expected === "stop" ? "tool_calls" : expected;
+    assert.is(decode(answer([call], reason)).choices[0]!.finish_reason, called);
   }
   for (const reason of ["malformed_model_output", "malformed_tool_use"]) {
     assert.throws(() => decode(answer([{ text: "x" }], reason)), isUpstreamError);

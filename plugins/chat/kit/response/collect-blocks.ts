@@ -1,6 +1,7 @@
 /** A whole response in content blocks (Anthropic's Messages, Bedrock's Converse) as one message in OpenAI's form. */
 import { clientCallId } from "./call-ids.ts";
 import { carryThinking, type ThinkingBlock } from "./carry.ts";
+import { toldArguments } from "./told.ts";
 import { assistantMessage } from "./write-completion.ts";
 import type { ToolNames } from "../request/tool-names.ts";
 import type { ChatMessage, ToolCallPart } from "../types/format.ts";
@@ -35,8 +36,8 @@ export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks 
       if (signature) thinking.push({ text: text ?? "", signature });
     },
     sealed: (data) => thinking.push({ sealed: data }),
-    call(id, name = "", input = {}) {
-      const fn = { name: names.original(name), arguments: JSON.stringify(input ?? {}) };
+    call(id, name = "", input) {
+      const fn = { name: names.original(name), arguments: toldArguments(input) };
       calls.push({ id: clientCallId(id), type: "function", function: fn });
     },
     called: () => calls.length > 0,

@@ -2,6 +2,7 @@
 import type { ChunkWriter } from "./chunk-writer.ts";
 import { clientCallId } from "../response/call-ids.ts";
 import { carryThinking, type ThinkingBlock } from "../response/carry.ts";
+import { toldArguments } from "../response/told.ts";
 import type { BlockOptions } from "../response/collect-blocks.ts";
 
 /** Blocks are named by their index; several may be open. */
@@ -48,7 +49,7 @@ export function createBlockStream(out: () => ChunkWriter, { origin, names }: Blo
     if (ended === undefined) return;
     blocks.delete(block);
     const { call, input, fragments, signature } = ended;
-    if (call >= 0 && !fragments) out().toolArguments(call, JSON.stringify(input ?? {}));
+    if (call >= 0 && !fragments) out().toolArguments(call, toldArguments(input));
     if (signature !== "") thinking.push({ text: ended.thinking, signature });
   }
 
