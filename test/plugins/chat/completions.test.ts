@@ -134,6 +134,23 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
   }
 });
 
+test("a byte order mark before an answer or an error is no part of it", async () => {
+  const said = { choices: [{ index: 0, message: { role: "assistant", content: "Hé" }, finish_reason: "stop" }] };
+  const choices: [number, unknown, RegExp][] = [
+    [200, said, /Hé/],
+    [400, { error: { message: "inside" } }, /"message":"inside"/],
+  ];
+  for (const stream of [false, true]) {
+    for (const [status, body, expected] of choices) {
+      up.answer = (_, res) =>
+        res.writeHead(status, { "content-type": "application/json" }).end(`\uFEFF${JSON.stringify(body)}`);
+      const answer = await ask({ model: "fast", stream });
+      assert.is(answer.status, status);
+      assert.match(await answer.text(), expected);
+    }
+  }
+});
+
 test("a JSON answer to a stream request becomes a stream, with its tool calls and usage", async () => {
   up.answer = (_, res) => json(res, completion("Hello there"));
   const text = await (await ask({ model: "fast", stream: true, stream_options: { include_usage: true } })).text();

@@ -173,6 +173,12 @@ test("a stream, cut anywhere", () => {
   }
 });
 
+test("a byte order mark, and lines of white space", () => {
+  const lines = ["\uFEFF", line({ content: "a" }), "  \r\n\t\n", line({ content: "b" }), last];
+  const chunks = decodeCutAnywhere(decoder, Buffer.from(lines.join("")));
+  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), "ab");
+});
+
 test("calls in a stream", () => {
   const call = (name: string) => line({ content: "", tool_calls: [{ function: { name, arguments: {} } }] });
   const chunks = readChunks(decodeAll(decoder(), [Buffer.from(call("a") + call("b") + last)]));

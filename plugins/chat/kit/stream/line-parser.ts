@@ -1,16 +1,22 @@
+import { withoutMark } from "./byte-order-mark.ts";
+
 const LF = 10;
 const CR = 13;
+const SPACE = 32;
 
 /**
- * Hands on each line of bytes that may be cut anywhere, without its end (LF or CRLF); empty lines are left out. Lines may
- * share memory with what was pushed. `end` hands on the last one.
+ * Hands on each line of bytes that may be cut anywhere, without its end (LF or CRLF); lines of white space are left out,
+ * and so is a byte order mark. Lines may share memory with what was pushed. `end` hands on the last one.
  */
 export function createLineParser(onLine: (line: Buffer) => void): { push(bytes: Buffer): void; end(): void } {
   let held: Buffer[] = [];
+  let first = true;
 
   function emit(line: Buffer): void {
     const trimmed = line.at(-1) === CR ? line.subarray(0, -1) : line;
-    if (trimmed.length > 0) onLine(trimmed);
+    const text = first ? withoutMark(trimmed) : trimmed;
+    first = false;
+    if (text.length > 0 && (text[0]! > SPACE || text.some((byte) => byte > SPACE))) onLine(text);
   }
 
   return {

@@ -1,5 +1,7 @@
 /** Reads server-sent events out of bytes that may be cut anywhere (WHATWG "event stream" format). */
 
+import { markLength } from "./byte-order-mark.ts";
+
 const LF = 10;
 const CR = 13;
 const COLON = 58;
@@ -90,7 +92,7 @@ export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffe
       if (first) {
         if (bytes.length === 0) return;
         // A mark that is itself cut in three is not worth the code: its line is then an unknown field.
-        if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
+        at = markLength(bytes);
         first = false;
       }
       if (skipLf && bytes.length > at) {

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, PorticoError } from "portico";
 import type { SmallResponse } from "portico/chat";
+import { withoutMark } from "../../kit/stream/byte-order-mark.ts";
 import { type Receiver, type UpstreamCall, type UpstreamClient, Unsendable } from "./upstream-client.ts";
 import { ProxyFailure } from "./via-proxy.ts";
 
@@ -39,7 +40,7 @@ export function exchangeSmall(
       },
       end: () => {
         clearTimeout(timer);
-        resolve({ status, headers, body: Buffer.concat(parts) });
+        resolve({ status, headers, body: withoutMark(Buffer.concat(parts)) });
       },
       fail: (error) => {
         clearTimeout(timer);

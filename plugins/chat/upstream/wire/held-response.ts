@@ -1,5 +1,6 @@
 /** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
 import type { Usage } from "portico/chat";
+import { withoutMark } from "../../kit/stream/byte-order-mark.ts";
 import { usageIn } from "../../openai/usage.ts";
 
 /** Error responses are read this far. */
@@ -31,13 +32,13 @@ export class HeldResponse {
     return parts;
   }
 
-  /** All of it in one piece. */
+  /** All of it in one piece, without a byte order mark. */
   takeWhole(): Buffer {
     const first = this.#first;
-    if (first === undefined || this.#rest !== undefined) return Buffer.concat(this.take());
+    if (first === undefined || this.#rest !== undefined) return withoutMark(Buffer.concat(this.take()));
     this.#first = undefined;
     this.size = 0;
-    return first;
+    return withoutMark(first);
   }
 
   /** It begins as a response in OpenAI's form does, and not as an error dressed as one. */

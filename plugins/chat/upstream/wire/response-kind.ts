@@ -1,5 +1,6 @@
 /** How an upstream's response is to be read. */
 import type { IncomingHttpHeaders } from "node:http";
+import { markLength } from "../../kit/stream/byte-order-mark.ts";
 
 /** `sniff`: its first byte tells. */
 export type ResponseKind = "error" | "collect" | "sniff" | "stream";
@@ -15,7 +16,7 @@ export function kindOf(status: number, headers: IncomingHttpHeaders, stream: boo
 
 /** What the body of a response to a stream request begins as; undefined as long as nothing but white space has come. */
 export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
-  let at = 0;
+  let at = markLength(bytes);
   while (at < bytes.length && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++;
   if (at === bytes.length) return undefined;
   const first = bytes[at];
