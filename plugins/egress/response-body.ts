@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { createBrotliDecompress, createInflateRaw, createUnzip } from "node:zlib";
+import { createDecompressor } from "./decompressor.ts";
 import { egressError } from "./errors.ts";
 
 const tooLarge = (maxBytes: number) =>
@@ -32,18 +32,15 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
 async function decoded(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
-  const known = encoding === "br" || ["gzip", "x-gzip", "deflate"].includes(encoding);
-  if (!known) {
+  const first = await firstByte(message);
+  if (first === undefined) return message;
+  const decoder = createDecompressor(encoding, first);
+  if (decoder === undefined) {
     throw egressError(
       "upstream_error",
       `The response's content encoding ${JSON.stringify(encoding)} is not understood.`,
     );
   }
-  const first = await firstByte(message);
-  if (first === undefined) return message;
-  // Some servers take `deflate` at its word and leave out zlib's wrapping, whose first byte ends in 8.
-  const isRaw = encoding === "deflate" && (first & 0x0f) !== 8;
-  const decoder = encoding === "br" ? createBrotliDecompress() : isRaw ? createInflateRaw() : createUnzip();
   message.on("error", (error) => decoder.destroy(error));
   return message.pipe(decoder);
 }

@@ -2,11 +2,10 @@
  * Requests to upstreams: HTTP/1.1 straight on sockets, because a general client costs as much as all else that happens
  * to a request here. No streams, one copy; back-pressure by pausing the socket.
  */
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
 import { inBurst } from "portico";
-import { parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
+import { createDecompressor, parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
 import type { WireRequest } from "portico/chat";
 import { parseUrl } from "portico/strings";
 import type { Connection, Taker } from "./connection.ts";
@@ -150,6 +149,7 @@ class Exchange implements Taker, Sending {
   #connection: Connection | undefined;
   #pool: Pool | undefined;
   #paused = false;
+  #coding: string | undefined;
   #decompress: Transform | undefined;
 
   constructor(receiver: Receiver) {
@@ -174,13 +174,13 @@ class Exchange implements Taker, Sending {
       this.fail(refusal);
       return;
     }
-    const coding = headers["content-encoding"];
-    if (coding !== undefined && status >= 200 && status !== 204) this.#unpack(coding);
+    if (status >= 200) this.#coding = headers["content-encoding"];
     this.#receiver.head(status, headers);
   }
 
   data(bytes: Buffer): void {
     if (this.#over) return;
+    if (this.#coding !== undefined) this.#unpack(this.#coding, bytes[0]!);
     if (this.#decompress === undefined) this.#receiver.data(bytes);
     else if (!this.#decompress.write(bytes)) {
       this.#connection?.pause();
@@ -230,10 +230,10 @@ class Exchange implements Taker, Sending {
     else this.#connection?.resume();
   }
 
-  #unpack(coding: string): void {
-    const make = DECODERS.get(coding.trim().toLowerCase());
-    if (make === undefined) return;
-    const transform = make();
+  #unpack(coding: string, first: number): void {
+    this.#coding = undefined;
+    const transform = createDecompressor(coding, first);
+    if (transform === undefined) return;
     this.#decompress = transform;
     const broken = (error: Error) => {
       this.#connection?.drop();
@@ -256,10 +256,3 @@ class Exchange implements Taker, Sending {
     transform.on("error", broken);
   }
 }
-
-const DECODERS = new Map<string, () => Transform>([
-  ["gzip", createGunzip],
-  ["x-gzip", createGunzip],
-  ["br", createBrotliDecompress],
-  ["deflate", createInflate],
-]);

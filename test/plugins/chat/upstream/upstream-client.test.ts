@@ -1,7 +1,7 @@
 /** Requests over real sockets: what goes out, which connections are used again, and how each way to break shows. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { test } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
 import * as assert from "uvu/assert";
@@ -224,17 +224,24 @@ test("what cannot be sent is told, and never before `send` has returned", async 
 });
 
 test("compressed answers are unpacked, and a broken one fails", async () => {
-  const packed = gzipSync("packed");
+  const packed = [gzipSync("packed"), deflateSync("packed"), deflateRawSync("packed"), brotliCompressSync("packed")];
+  const codings = ["GZIP", "deflate", "deflate", "br"];
   const plays: Play[] = [
-    (socket) => {
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${packed.length}\r\n\r\n`);
-      socket.write(packed);
-    },
+    ...packed.map(
+      (bytes, i): Play =>
+        (socket) => {
+          socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: ${codings[i]}\r\ncontent-length: ${bytes.length}\r\n\r\n`);
+          socket.write(bytes);
+        },
+    ),
+    (socket) => socket.write("HTTP/1.1 400 Bad\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n"),
     (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"),
     (socket) => socket.write(ok("as it is", "content-encoding: constructor\r\n")),
   ];
   const { url } = await start((socket, request, count) => plays[count - 1]?.(socket, request, count));
-  assert.is((await ask({ url })).body, "packed");
+  for (const _ of packed) assert.is((await ask({ url })).body, "packed");
+  const empty = await ask({ url });
+  assert.equal([empty.error, empty.body], [undefined, ""]);
   assert.instance((await ask({ url })).error, Error);
   assert.is((await ask({ url })).body, "as it is");
 });
