@@ -17,6 +17,7 @@ import {
   type WireRequest,
   toldArguments,
   toldCount,
+  toldIndex,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -55,16 +56,35 @@ export interface UsageMetadata {
   totalTokenCount?: number;
 }
 
-/** Errors come in a list too. */
+/** Errors come in a list too, and so does a stream whose `alt=sse` was lost on the way. */
 export function readGenerated(body: Buffer): Generated | undefined {
   const value: unknown = parseResponse(body);
-  return (Array.isArray(value) ? value[0] : value) as Generated | undefined;
+  return Array.isArray(value) ? joined(value as (Generated | null)[]) : (value as Generated | undefined);
+}
+
+/** What the events of a stream say together. */
+function joined(events: (Generated | null)[]): Generated {
+  const all: Generated = {};
+  const byIndex = new Map<number, Candidate>();
+  for (const event of events) {
+    const { candidates = [], ...said } = event ?? {};
+    Object.assign(all, said);
+    for (const [i, { content, ...more }] of candidates.entries()) {
+      const index = toldIndex(more.index, i);
+      const candidate = byIndex.get(index) ?? { index, content: { parts: [] } };
+      byIndex.set(index, Object.assign(candidate, more));
+      for (const part of content?.parts ?? []) candidate.content?.parts?.push(part);
+    }
+  }
+  return byIndex.size === 0 ? all : { ...all, candidates: [...byIndex.values()] };
 }
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = readGenerated(body);
-  if (response === undefined || response.error !== undefined) throw errorInResponse(readProblem(200, body));
+  if (response === undefined || response.error !== undefined) {
+    throw errorInResponse(readProblem(200, response === undefined ? body : Buffer.from(JSON.stringify(response))));
+  }
   const options = sent.state as Sent;
   const choices = (response.candidates ?? []).map((candidate) => readCandidate(candidate, options));
   if (choices.length === 0) {

@@ -103,6 +103,25 @@ test("a blocked prompt, several candidates, nothing at all", () => {
   assert.throws(() => decode({ error: { code: 500, message: "x", status: "INTERNAL" } }), isUpstreamError);
 });
 
+test("a list of events instead of a stream is one answer", () => {
+  const piece = (text: string, more: object = {}) => ({ content: { parts: [{ text }] }, ...more });
+  const events = [
+    { candidates: [piece("a"), piece("x", { index: 1, finishReason: "MAX_TOKENS" })], ...meta },
+    { candidates: [piece("b")] },
+    { candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] }, finishReason: "STOP" }], usageMetadata },
+  ];
+  const answer = decode(events);
+  assert.equal(
+    answer.choices.map(({ message, finish_reason }) => [message.content, message.tool_calls?.length, finish_reason]),
+    [
+      ["ab", 1, "tool_calls"],
+      ["x", undefined, "length"],
+    ],
+  );
+  assert.equal([answer.id, answer.usage], ["chatcmpl-r1", usage]);
+  assert.throws(() => decode([...events, { error: { code: 500, message: "late" } }]), /late/);
+});
+
 test("errors by status and by what they say", () => {
   const body = (status: string, message = "why", details?: unknown[]) =>
     Buffer.from(JSON.stringify({ error: { code: 400, message, status, details } }));
