@@ -45,9 +45,8 @@ export default definePlugin({
       version: ctx.version,
       log: ctx.log,
     });
-
-    const openDebugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
-    const shared = { env: process.env, libraryPresent, openDebugging };
+    const debugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
+    const shared = { env: process.env, libraryPresent, openDebugging: debugging.open };
     let control: Promise<BrowserControl> | undefined;
     const open = (): Promise<BrowserControl> =>
       (control ??= import("./browser-control.ts").then(
@@ -87,6 +86,7 @@ export default definePlugin({
       const before = secret();
       now = next;
       if (secret() !== before) relay.end("The token has changed.");
+      debugging.recheck();
       void recheck();
     });
     ctx.defer(() => relay.end("The gateway stops."));

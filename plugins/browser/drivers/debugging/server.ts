@@ -32,19 +32,28 @@ interface TargetInfo {
   url: string;
 }
 
+interface DebuggingServers {
+  open: OpenDebuggingServer;
+  /** Ends the clients that came in by a secret which no longer holds. */
+  recheck(): void;
+}
+
 /** `secrets`: the gateway's token and password; either will do. */
 export function createDebuggingServers(
   ctx: Pick<PluginContext, "server" | "log">,
   secrets: () => readonly (string | undefined)[],
-): OpenDebuggingServer {
+): DebuggingServers {
+  /** What each client has shown. */
+  const shown = new Map<WebSocket, string | undefined>();
+  const accepts = (given: string): boolean =>
+    secrets().some((secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given));
   const checkToken = createTokenCheck({
-    accepts: (given) =>
-      secrets().some((secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given)),
+    accepts,
     message: "The debugging port asks for the gateway's token: as bearer, as the password of any user, or as ?token=.",
     challenge: 'Bearer realm="portico-debugging", Basic realm="portico-debugging", charset="UTF-8"',
   });
 
-  return async (port) => {
+  async function open(port: number): Promise<DebuggingServer> {
     const server = await ctx.server({ name: `debugging ${port}`, port });
     const sockets = new Set<WebSocket>();
     const id = randomUUID();
@@ -89,7 +98,11 @@ export function createDebuggingServers(
     async function bridge(req: IncomingMessage, socket: Duplex, head: Buffer, client: Transport): Promise<void> {
       const connected = acceptSocket(req, socket, head, { maxMessageBytes: MAX_REQUEST_BYTES }, (ws) => {
         sockets.add(ws);
-        ws.once("close", () => sockets.delete(ws));
+        shown.set(ws, tokenOf(req));
+        ws.once("close", () => {
+          sockets.delete(ws);
+          shown.delete(ws);
+        });
         connect(ws, client);
       });
       await connected.catch((error: unknown) => {
@@ -124,6 +137,14 @@ export function createDebuggingServers(
         await server.close();
       },
     };
+  }
+
+  return {
+    open,
+    recheck() {
+      for (const [socket, given] of shown)
+        if (given === undefined || !accepts(given)) closeSocket(socket, 1008, "The credentials no longer hold.");
+    },
   };
 }
 

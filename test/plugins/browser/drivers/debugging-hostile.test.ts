@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { request } from "node:http";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { WebSocket } from "ws";
 import * as assert from "uvu/assert";
@@ -278,6 +279,24 @@ test("the port ends with the browser, and so do its clients", async () => {
   await closed;
   const refused = await fetch(`${url}/json/version`, { headers: bearer() }).catch((error: unknown) => error);
   assert.instance(refused, Error);
+});
+
+test("another token of the gateway ends what the old one has opened", async () => {
+  await browser.post("/start");
+  url = (await browser.get("/")).body.cdpUrl;
+  const client = await connect(await socketUrl());
+  const closed = once(client.raw, "close");
+  const config = JSON.parse(readFileSync(join(browser.gateway.home, "portico.json"), "utf8"));
+  const auth = { token: "another-token-of-the-gateway" };
+  browser.gateway.write("portico.json", JSON.stringify({ ...config, gateway: { ...config.gateway, auth } }));
+  const [code] = await closed;
+  assert.is(code, 1008);
+  assert.is(await statusOf("/json/version", bearer()), 401);
+  ({ token } = auth);
+  assert.is(await statusOf("/json/version", bearer()), 200, "the browser runs on");
+  browser.gateway.write("portico.json", JSON.stringify(config));
+  await until("the first token", async () => (await browser.get("/")).status === 200);
+  ({ token } = browser.gateway);
 });
 
 test("guessing is limited", async () => {
