@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
+import { type NodesStatus, nodeNotices, Profiles } from "./gateway/notices.ts";
 import { acceptNodes } from "./gateway/upgrade.ts";
 import { Registry } from "./gateway/registry.ts";
 import type { NodeStatus } from "./index.ts";
@@ -11,22 +12,30 @@ export default definePlugin({
   name: "nodes",
   description: "Lets browsers on other machines stand in for one here",
   errors,
-  config: { "gateway.nodes": NodesConfig, "gateway.auth": Credentials, nodeHost: NodeHostConfig },
+  config: {
+    "gateway.nodes": NodesConfig,
+    "gateway.auth": Credentials,
+    nodeHost: NodeHostConfig,
+    "browser.profiles": Profiles,
+  },
   commands: { node: () => import("./cli/node.ts"), nodes: () => import("./cli/nodes.ts") },
   setup(ctx, config) {
     let settings = config["gateway.nodes"];
     let credentials = config["gateway.auth"];
     let host = config.nodeHost;
+    let profiles = config["browser.profiles"];
     const registry = new Registry({ ctx, config: () => settings });
     acceptNodes(ctx, registry);
     ctx.provide("nodes", registry);
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst) ctx.defer(workers.on("nodes:list", () => registry.list()));
-    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, async () => ({
+    const status = async (): Promise<NodesStatus> => ({
       mode: registry.mode,
       nodes: isFirst ? registry.list() : await workers.ask<NodeStatus[]>(0, "nodes:list"),
-    }));
+    });
+    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, status);
+    ctx.add("notice", { name: "nodes", list: async () => nodeNotices(profiles, await status()) });
 
     const changed = new Set<() => void>();
     ctx.provide("nodeHost", {
@@ -44,6 +53,7 @@ export default definePlugin({
       settings = next["gateway.nodes"];
       credentials = next["gateway.auth"];
       host = next.nodeHost;
+      profiles = next["browser.profiles"];
       if (!isDeepStrictEqual(credentials, before.credentials)) registry.credentialsChanged();
       else if (!isDeepStrictEqual(settings, before.settings)) registry.welcomeAgain();
       for (const listener of changed) listener();
