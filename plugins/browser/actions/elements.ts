@@ -5,6 +5,8 @@ import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts
 import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
+import { type ClickLabel, labelClick, type Limits } from "./by-label.ts";
+import { hindrance, hindranceInLog } from "./hindrance.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
 import { nameOf } from "../snapshot/names.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -156,32 +158,6 @@ async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number, trie
   return tries > 1 ? look(locator, needs, timeoutMs, tries - 1) : undefined;
 }
 
-/** What stands between the element and the action, in words. */
-function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
-  if (needs.visible && probe.visible === false) return "is not visible";
-  if (needs.enabled && probe.enabled === false) return "is disabled";
-  if (needs.hit && probe.inert) return "is inert: the page takes no input there";
-  if (needs.hit && probe.outside) return "cannot be scrolled into view";
-  if (needs.editable && probe.editable === false)
-    return `is not editable (${probe.tag} takes no text, or is read-only)`;
-  if (needs.hit && probe.coveredBy !== undefined) return `is covered by ${probe.coveredBy}`;
-  return undefined;
-}
-
-/** The reason in the library's own log, for what the probe cannot see (frames above, movement). */
-function hindranceInLog(log: readonly string[]): string | undefined {
-  const covered = log.findLast((line) => line.includes("intercepts pointer events"));
-  if (covered !== undefined)
-    return `is covered by ${covered.replace(/^.*?(<.*>).*?intercepts pointer events.*$/, "$1").slice(0, 200)}`;
-  if (log.some((line) => line.includes("element is not stable"))) return "does not stop moving";
-  if (log.some((line) => line.includes("element is outside of the viewport"))) return "cannot be scrolled into view";
-  if (log.some((line) => line.includes("element is not visible"))) return "is not visible";
-  if (log.some((line) => line.includes("element is not enabled"))) return "is disabled";
-  if (log.some((line) => line.includes("did not find some options"))) return "has no such option";
-  if (log.some((line) => line.includes("option being selected is not enabled"))) return "has that option disabled";
-  return undefined;
-}
-
 export interface Trial {
   tab: Tab;
   ref: unknown;
@@ -193,7 +169,9 @@ export interface Trial {
   explicit: boolean;
   param?: string;
   /** The action; it ends when the signal does. */
-  work(locator: Locator, limits: { timeout: number; signal: AbortSignal }): Promise<unknown>;
+  work(locator: Locator, limits: Limits): Promise<unknown>;
+  /** The same on an element under its own label, where that makes a difference. */
+  byLabel?(click: ClickLabel, locator: Locator, limits: Limits): Promise<unknown>;
 }
 
 /** What most actions try: on the element of their `ref`, within their own time. */
@@ -215,7 +193,11 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const entry = tab.refs.find(trial.ref, param);
   const locator = tab.page.getByRef(entry.native);
   const stop = new AbortController();
+  const start = Date.now();
   let gone = false;
+  let isUnderLabel = false;
+  const givesWay = (probe: Probe): boolean =>
+    trial.byLabel !== undefined && probe.underLabel === true && hindrance(probe, needs) === undefined;
   let timer: NodeJS.Timeout | undefined;
   const wait = (ms: number) => new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
   async function watch(): Promise<void> {
@@ -225,17 +207,30 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     await wait(UNWATCHED_MS);
     // Not there any more: the action may have removed it itself.
     const probe = await look(locator, needs, timeoutMs);
-    if (probe === undefined || explicit || stop.signal.aborted) return;
+    if (probe === undefined || stop.signal.aborted) return;
+    isUnderLabel = givesWay(probe);
+    if (isUnderLabel) return stop.abort();
     const isHindered = hindrance(probe, needs) !== undefined;
-    if (!isHindered && !needs.hit) return;
+    if (!needs.hit && (explicit || !isHindered)) return;
     await wait(PATIENCE_MS);
     // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
     const again = await look(locator, { ...needs, scroll: true }, timeoutMs);
-    if (again === undefined ? isHindered : hindrance(again, needs) !== undefined) stop.abort();
+    isUnderLabel = again !== undefined && givesWay(again);
+    const isLost = !explicit && (again === undefined ? isHindered : hindrance(again, needs) !== undefined);
+    if (isUnderLabel || isLost) stop.abort();
   }
   void watch().catch(() => {});
+  const work = async (): Promise<unknown> => {
+    try {
+      return await trial.work(locator, { timeout: timeoutMs, signal: stop.signal });
+    } catch (error) {
+      if (!isUnderLabel || !trial.byLabel) throw error;
+      const limits = { timeout: left(start, timeoutMs), signal: AbortSignal.timeout(timeoutMs) };
+      return trial.byLabel(labelClick(locator, limits), locator, limits);
+    }
+  };
   try {
-    return await within(timeoutMs + 500, what, trial.work(locator, { timeout: timeoutMs, signal: stop.signal }));
+    return await within(timeoutMs + 500, what, work());
   } catch (error) {
     // Where the element went away while the action began, either may be the first to notice.
     const isLost = DETACHED.test(String((error as Error).message));

@@ -2,11 +2,7 @@
 import { PorticoError } from "portico";
 import type { Locator } from "../drivers/playwright.ts";
 import { entryOf } from "../tab/page-scripts.ts";
-
-interface Limits {
-  timeout: number;
-  signal: AbortSignal;
-}
+import type { Limits } from "./by-label.ts";
 
 const FORMS: Readonly<Record<string, string>> = {
   color: "#rrggbb",

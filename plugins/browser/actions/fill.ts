@@ -3,6 +3,7 @@ import { PorticoError } from "portico";
 import { left } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
+import { setByLabel } from "./by-label.ts";
 import { choose } from "./choose.ts";
 import { enter } from "./entry.ts";
 import { CLICKED, EDITED, findElement, NOTHING, SEEN, tryOn } from "./elements.ts";
@@ -39,7 +40,12 @@ export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, i
   if (/^(checkbox|radio|switch)$/.test(kind)) {
     const needs = { ...CLICKED, visible: false };
     const checked = isYes(field.value, index);
-    await tryOn({ ...shared, needs, work: (locator, limits) => locator.setChecked(checked, limits) });
+    await tryOn({
+      ...shared,
+      needs,
+      work: (locator, limits) => locator.setChecked(checked, limits),
+      byLabel: (click, locator, limits) => setByLabel(checked, click, locator, limits),
+    });
     return;
   }
   if (/^(select|combobox|listbox)$/.test(kind)) {

@@ -2,6 +2,7 @@
 import { PorticoError, Type } from "portico";
 import { left, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
+import { setByLabel } from "./by-label.ts";
 import { choose } from "./choose.ts";
 import { press, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
@@ -19,6 +20,8 @@ const button = Type.Union([Type.Literal("left"), Type.Literal("right"), Type.Lit
 const optional = Type.Optional;
 
 const ACTION_MS = 8_000;
+/** Pages that sort by pointer take a drag for one after some pixels, and follow the moves after that. */
+const DRAG_STEPS = 10;
 
 const needsEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
@@ -34,7 +37,7 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     ref: input.startRef,
     param: "startRef",
     timeoutMs: left(start, timeoutMs),
-    work: (locator, limits) => locator.dragTo(goal.locator, limits),
+    work: (locator, limits) => locator.dragTo(goal.locator, { ...limits, steps: DRAG_STEPS }),
   });
   return undefined;
 }
@@ -60,6 +63,7 @@ const setChecked =
       needs: { ...CLICKED, visible: false },
       what: checked ? "The check" : "The uncheck",
       work: (locator, limits) => locator.setChecked(checked, limits),
+      byLabel: (click, locator, limits) => setByLabel(checked, click, locator, limits),
     });
     return undefined;
   };
@@ -115,6 +119,7 @@ export const KINDS: Record<string, Kind> = {
         what: "The click",
         work: (locator, limits) =>
           doubleClick ? locator.dblclick({ ...options, ...limits }) : locator.click({ ...options, ...limits }),
+        byLabel: (click) => click({ ...options, clickCount: doubleClick ? 2 : 1 }),
       });
     }),
   },

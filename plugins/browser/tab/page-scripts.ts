@@ -10,6 +10,8 @@ export interface Probe {
   editable: boolean;
   /** `<div id="x">` of what lies over the element's middle. */
   coveredBy?: string;
+  /** Its own label lies over it: a box that the page draws itself. */
+  underLabel?: boolean;
   /** Of an element that takes no input, or that no scrolling brings into view. */
   inert?: boolean;
   outside?: boolean;
@@ -62,6 +64,7 @@ const PROBE = `
     if (at) {
       const holds = (outer, inner) => { for (let e = inner; e; e = up(e)) if (e === outer) return true; return false; };
       const label = element.labels && Array.from(element.labels).some((l) => holds(l, at));
+      if (label && !holds(element, at) && !at.closest("a[href],button,input,select,textarea,summary")) out.underLabel = true;
       if (!holds(element, at) && !holds(at, element) && !label) out.coveredBy = describe(at);
       else if (!holds(element, at) && !label && at !== root.host && getComputedStyle(element).pointerEvents === "none") out.coveredBy = describe(at);
     }
@@ -69,6 +72,23 @@ const PROBE = `
   return out;
 `;
 export const probeElement = new Function("element", "needs", PROBE) as (element: unknown, needs: ProbeNeeds) => Probe;
+
+const OVER = `
+  const box = element.getBoundingClientRect();
+  const root = element.getRootNode();
+  const x = box.x + box.width / 2, y = box.y + box.height / 2;
+  const at = (root.elementFromPoint ? root : document).elementFromPoint(x, y);
+  const label = at && at.closest("label");
+`;
+
+/** The label that lies over the element's middle; null where none does any more. */
+export const labelOver = new Function("element", `${OVER} return label;`) as (element: unknown) => object | null;
+
+/** The element's middle, from the corner of the label that lies over it. */
+export const placeInLabel = new Function(
+  "element",
+  `${OVER} const of = (label || element).getBoundingClientRect(); return { x: x - of.x, y: y - of.y };`,
+) as (element: unknown) => { x: number; y: number };
 
 const ENTRY = `
   const label = element.closest && element.closest("label");

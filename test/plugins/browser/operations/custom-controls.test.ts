@@ -1,0 +1,78 @@
+/** Controls that a page has drawn itself: boxes under their labels, things that are dragged with the pointer. */
+import * as assert from "uvu/assert";
+import { suite } from "../../../support/suite.ts";
+import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+
+const test = suite("browser: controls that a page draws itself");
+let browser: BrowserGateway;
+let site: Site;
+
+const HIDDEN = `position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip:rect(0,0,0,0)`;
+
+test.before(async () => {
+  site = await startSite({
+    "/boxes": `<title>Boxes</title><style>.hidden { ${HIDDEN} }</style>
+      <p><input type="checkbox" id="before" class="hidden"><label for="before">Before</label></p>
+      <p><label>Around <input type="checkbox" id="around" class="hidden"><i>x</i></label></p>
+      <p><input type="radio" name="r" id="one" class="hidden"><label for="one">One</label></p>
+      <p style="position:relative"><input type="checkbox" id="veiled"><label for="veiled">Veiled</label>
+        <span class="veil" style="position:absolute;inset:0"></span></p>
+      <p><input type="checkbox" id="off" class="hidden" disabled><label for="off">Off</label></p>`,
+    "/drag": `<title>Drag</title>
+      <div id="from" role="button" aria-label="From" style="width:50px;height:50px;touch-action:none">from</div>
+      <div id="to" role="button" aria-label="To" style="width:150px;height:80px;margin-top:100px">to</div>
+      <script>
+        // As libraries for sorting do: a drag begins after some pixels, and needs moves after that.
+        let start, moves = 0;
+        from.onpointerdown = (e) => { start = [e.clientX, e.clientY]; from.setPointerCapture(e.pointerId); };
+        from.onpointermove = (e) => { if (start && Math.hypot(e.clientX - start[0], e.clientY - start[1]) > 5) moves++; };
+        from.onpointerup = () => { start = undefined; document.title = moves > 1 ? "dragged" : "only clicked"; };
+      </script>`,
+  });
+  browser = await startBrowser();
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+});
+
+const isChecked = async (id: string): Promise<unknown> =>
+  (await browser.act("evaluate", { fn: `document.getElementById("${id}").checked` })).body.result;
+
+test("a box that lies under its own label is clicked there", async () => {
+  await browser.visit(`${site.url}/boxes`);
+  for (const [name, id] of [
+    ["Before", "before"],
+    ["Around x", "around"],
+    ["One", "one"],
+  ] as const) {
+    const ref = await browser.ref(name);
+    assert.is((await browser.act("check", { ref })).status, 200, name);
+    assert.is(await isChecked(id), true, name);
+    assert.is((await browser.act("check", { ref, timeoutMs: 60_000 })).status, 200, name);
+    assert.is(await isChecked(id), true, name);
+  }
+  const ref = await browser.ref("Before");
+  assert.is((await browser.act("uncheck", { ref, timeoutMs: 60_000 })).status, 200);
+  assert.is(await isChecked("before"), false);
+  assert.is((await browser.act("click", { ref })).status, 200);
+  assert.is(await isChecked("before"), true);
+  assert.is((await browser.act("fill", { fields: [{ ref, value: false }] })).status, 200);
+  assert.is(await isChecked("before"), false);
+});
+
+test("one that something else lies over, or that is disabled, is not", async () => {
+  await browser.visit(`${site.url}/boxes`);
+  failed(await browser.act("check", { ref: await browser.ref("Veiled") }), 422, "action_failed", /covered by <span/);
+  failed(await browser.act("check", { ref: await browser.ref("Off") }), 422, "action_failed", /disabled/);
+  assert.is(await isChecked("veiled"), false);
+});
+
+test("a drag is more than one move", async () => {
+  await browser.visit(`${site.url}/drag`);
+  const drag = await browser.act("drag", { startRef: await browser.ref("From"), endRef: await browser.ref("To") });
+  assert.is(drag.status, 200);
+  assert.is((await browser.act("wait", { fn: "document.title === 'dragged'" })).status, 200);
+});
+
+test.run();
