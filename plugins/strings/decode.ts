@@ -38,8 +38,17 @@ export function decodeText(bytes: Buffer, contentType = ""): string {
   const isUtf8 = /^utf-?8$/i.test(said);
   try {
     const strict = decoder(said, isUtf8) ?? decoder("utf-8", true)!;
-    return strict.decode(bytes);
+    const text = strict.decode(bytes);
+    return strict.encoding === "windows-1252" ? withoutControls(text) : text;
   } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
+    return withoutControls(new TextDecoder("windows-1252").decode(bytes));
   }
+}
+
+/** What Windows-1252 has from 0x80 on where ISO 8859-1 has control characters; five of those stay. */
+const FROM_0X80 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ";
+
+/** Node's decoder takes Windows-1252 for ISO 8859-1. */
+function withoutControls(text: string): string {
+  return text.replace(/[\x80-\x9f]/g, (control) => FROM_0X80[control.charCodeAt(0) - 0x80]!);
 }

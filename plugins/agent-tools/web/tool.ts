@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { clip } from "portico/strings";
+import { clip, decodeText } from "portico/strings";
 import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress";
 import type { WebSettings } from "../schema.ts";
 
@@ -47,7 +47,7 @@ export function addWeb(ctx: PluginContext, settings: () => WebSettings, isSandbo
 async function textOf(response: GuardedResponse): Promise<{ title: string; text: string }> {
   const { status, headers, body } = response;
   const type = (headers["content-type"] ?? "").toLowerCase();
-  const text = decode(body, /charset\s*=\s*"?([\w.:-]+)/.exec(type)?.[1]);
+  const text = decodeText(body, type);
   const isHtml =
     /^(text\/html|application\/xhtml)/.test(type) || (type === "" && /^\s*<(!doctype|html)/i.test(text.slice(0, 500)));
   const page = isHtml ? (await import("./page-text.ts")).pageText(text, response.url) : { title: "", text };
@@ -60,12 +60,4 @@ async function textOf(response: GuardedResponse): Promise<{ title: string; text:
       { param: "url" },
     );
   return page;
-}
-
-function decode(bytes: Buffer, charset = "utf-8"): string {
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return bytes.toString("utf8");
-  }
 }

@@ -9,6 +9,8 @@ import { until } from "../../support/until.ts";
 import { type ScriptedGateway, scriptedGateway } from "../agent/scripted.ts";
 import { useTool } from "./support.ts";
 
+/** Only the page itself says that it is in Windows-1251. */
+const CYRILLIC = Buffer.from("<meta charset=windows-1251><p>\xcc\xe8\xf0</p>", "latin1");
 const PAGE = `<!doctype html><title>News &amp; more</title><style>p{}</style><h1>Today</h1><script>alert(1)</script>
 <p>Rain, <a href="/later">sun later</a>.</p><ul><li>One<li>Two</ul><a href="javascript:x()">no</a>`;
 
@@ -16,6 +18,7 @@ let g: ScriptedGateway;
 let site: string;
 const server = createServer((req, res) => {
   if (req.url === "/page") res.setHeader("content-type", "text/html; charset=utf-8").end(PAGE);
+  else if (req.url === "/cyrillic") res.setHeader("content-type", "text/html").end(CYRILLIC);
   else if (req.url === "/long") res.setHeader("content-type", "text/plain").end("x".repeat(50_000));
   else if (req.url === "/image") res.setHeader("content-type", "image/png").end(Buffer.from([0x89, 0x50, 0, 0]));
   else res.writeHead(404, { "content-type": "text/html" }).end("<title>Not here</title>");
@@ -99,6 +102,7 @@ test("a page is fetched as text, with links, inside a fence", async () => {
   assert.match(said, "UNTRUSTED");
   assert.match(said, `News & more\n\n# Today\nRain, sun later (${site}/later).\n- One\n- Two\nno`);
   assert.not.match(said, /alert|javascript/);
+  assert.match(await useTool(g, "web", { url: `${site}/cyrillic` }), "Мир");
   assert.match(await useTool(g, "web", { url: `${site}/long` }), "goes on: offset 40000 of 50000");
   assert.match(await useTool(g, "web", { url: `${site}/long`, offset: 40_000 }), /x{10000}(?!x)/);
   assert.match(await useTool(g, "web", { url: `${site}/image` }), /^Error: That is no text but image\/png/);
