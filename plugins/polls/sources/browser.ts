@@ -12,7 +12,7 @@ interface Navigated {
 }
 
 /** Judged as every other source before the browser sees it; what it loads then is judged by the browser's own policy. */
-export async function renderedPage(request: ReadRequest): Promise<{ html: string; status?: number }> {
+export async function renderedPage(request: ReadRequest): Promise<{ html: string; url: string; status?: number }> {
   const { source, guard, timeoutMs, maxBytes } = request;
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
@@ -33,7 +33,7 @@ export async function renderedPage(request: ReadRequest): Promise<{ html: string
     const { result } = await ask<{ result?: unknown }>(browser, "/act", { kind: "evaluate", targetId, fn });
     if (typeof result !== "string" || result === "") throw new CheckFailed("The browser shows no page.");
     if (Buffer.byteLength(result) > maxBytes) throw new CheckFailed(`The page is larger than ${maxBytes} bytes.`);
-    return { html: `<!doctype html>${result}`, status: status ?? undefined };
+    return { html: `<!doctype html>${result}`, url: reached, status: status ?? undefined };
   } finally {
     await browser.request({ method: "DELETE", route: "/tabs/:targetId", params: { targetId } }).catch(() => {});
   }

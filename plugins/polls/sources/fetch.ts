@@ -10,6 +10,8 @@ const ACCEPT: Record<string, string> = {
 };
 
 export interface Fetched {
+  /** Where it came from, behind all redirects. */
+  url: string;
   body: Buffer;
   contentType: string;
   /** A length or chunks said where the body ends; else the end of the connection had to do. */
@@ -27,8 +29,8 @@ export async function fetchSource(request: ReadRequest, read: (fetched: Fetched)
 }
 
 async function renderPage(request: ReadRequest): Promise<Fetched> {
-  const { html, status } = await (await import("./browser.ts")).renderedPage(request);
-  return { body: Buffer.from(html), contentType: "text/html; charset=utf-8", isFramed: true, status };
+  const { html, ...reached } = await (await import("./browser.ts")).renderedPage(request);
+  return { body: Buffer.from(html), contentType: "text/html; charset=utf-8", isFramed: true, ...reached };
 }
 
 /** The request of a source. A body that is no text is sent as JSON, and makes it a POST where no method is given. */
@@ -75,6 +77,7 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   return {
     body,
     status,
+    url: response.url,
     contentType: headers["content-type"] ?? "",
     isFramed: isFramed(response),
     validators: { url, etag: headers["etag"], lastModified: headers["last-modified"] },

@@ -139,6 +139,20 @@ test("entities of the sender's own are not expanded; deep nesting is refused", (
   assert.is(({} as Record<string, unknown>)["polluted"], undefined);
 });
 
+test("links are whole, from where the feed lies or says that it does; an item is known by what stands there", () => {
+  const url = "http://x.test/feeds/all.xml";
+  const links = (text: string) => feedItems(text, url).map(({ value, link }) => [(value as FeedItem).link, link]);
+  const atom = (base: string) =>
+    `<feed${base}><entry><id>a</id><link rel="self" href="/s"/><link href="e/1?a=ü"/></entry></feed>`;
+  assert.equal(links(atom("")), [["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"]]);
+  assert.equal(links(atom(' xml:base="//y.test/blog/"')), [["http://y.test/blog/e/1?a=%C3%BC", "e/1?a=ü"]]);
+  assert.equal(links(atom(' xml:base="http://["')), [["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"]]);
+  assert.equal(links("<rss><channel><item><link>/n/1</link></item></channel></rss>"), [["http://x.test/n/1", "/n/1"]]);
+  assert.equal(links('{"items":[{"id":"1","url":"../up"}]}'), [["http://x.test/up", "../up"]]);
+  assert.equal(links("<rss><channel><item><link>http://[</link></item></channel></rss>"), [["http://[", "http://["]]);
+  assert.equal(links("<rss><channel><item><title>t</title></item></channel></rss>"), [[undefined, undefined]]);
+});
+
 test("encodings: the declaration, the header, the byte order mark, and none that fits", () => {
   const xml = (encoding: string): string =>
     `<?xml version="1.0" encoding="${encoding}"?><rss><channel><item><title>Grüße</title></item></channel></rss>`;

@@ -6,7 +6,7 @@
  * 160 ms, this 40 ms.
  */
 import type { Item } from "../../identity.ts";
-import { decodeText } from "portico/strings";
+import { decodeText, parseUrl } from "portico/strings";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
 import { jsonFeed } from "./json-feed.ts";
@@ -14,17 +14,25 @@ import { type ReadResult, type ReadRequest, CheckFailed } from "../source.ts";
 import { attributeOf, childrenOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
 export function readFeed(request: ReadRequest): Promise<ReadResult> {
-  return fetchSource(request, ({ body, contentType }) => ({
+  return fetchSource(request, ({ body, contentType, url }) => ({
     kind: "items",
-    items: feedItems(decodeText(body, contentType)),
+    items: feedItems(decodeText(body, contentType), url),
   }));
 }
 
-/** The items of a feed, oldest first. Throws `CheckFailed` for what is no feed, or only the beginning of one. */
-export function feedItems(text: string): Item[] {
+/**
+ * The items of the feed at `url`, oldest first. Throws `CheckFailed` for what is no feed, or only the beginning of one.
+ * An item is known again by its link as it stands there: where the feed lies may change.
+ */
+export function feedItems(text: string, url?: string): Item[] {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
-  const items = trimmed.startsWith("{") ? jsonFeed(trimmed) : xmlFeed(trimmed);
-  return oldestFirst(items).map((value) => ({ value, id: value.id, link: value.link }));
+  const { items, base } = trimmed.startsWith("{") ? { items: jsonFeed(trimmed), base: undefined } : xmlFeed(trimmed);
+  const place = base === undefined ? url : (parseUrl(base, url)?.href ?? url);
+  return oldestFirst(items).map((item) => {
+    const { id, link } = item;
+    const whole = link === undefined || place === undefined ? link : (parseUrl(link, place)?.href ?? link);
+    return { value: whole === link ? item : { ...item, link: whole }, id, link };
+  });
 }
 
 /** By date where every item has one; else the order of the document turned round, as feeds begin with the newest. */
@@ -35,18 +43,22 @@ function oldestFirst(items: FeedItem[]): FeedItem[] {
   return turned.sort((a, b) => times.get(a)! - times.get(b)!);
 }
 
-function xmlFeed(text: string): FeedItem[] {
+/** `base`: what the feed says its links begin at. */
+function xmlFeed(text: string): { items: FeedItem[]; base: string | undefined } {
   if (!text.startsWith("<")) throw new CheckFailed("The response is no feed: it is neither XML nor JSON.");
   if (/^<(!doctype\s+html|html[\s>])/i.test(text)) throw new CheckFailed("The response is a web page, not a feed.");
   const root = parseXml(text);
   const colon = root.name.indexOf(":");
   const prefix = root.name.slice(0, colon + 1);
   const name = root.name.slice(colon + 1).toLowerCase();
-  if (name === "feed") return childrenOf(root, "entry", prefix).map((entry) => atomEntry(entry, prefix));
+  const base = attributeOf(root, "xml:base");
+  if (name === "feed")
+    return { items: childrenOf(root, "entry", prefix).map((entry) => atomEntry(entry, prefix)), base };
   if (!["rss", "rdf", "channel"].includes(name))
     throw new CheckFailed("The response is no feed: it has no rss, RDF or feed element.");
   const places = [root, ...childrenOf(root, "channel", prefix)];
-  return places.flatMap((place) => childrenOf(place, "item", prefix)).map((row) => rssItem(row, prefix));
+  const rows = places.flatMap((place) => childrenOf(place, "item", prefix));
+  return { items: rows.map((row) => rssItem(row, prefix)), base };
 }
 
 const firstText = (elements: readonly XmlElement[]): string | undefined =>
