@@ -81,6 +81,15 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
   void keep(await next(true, true));
 }
 
+/** Codes of Node's for a certificate: self-signed, of an unknown authority, expired, of another name. */
+const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
+
+/** What a server says that is spoken to with TLS and has none, or the other way round. */
+function otherScheme({ url }: Target, reason: string): string {
+  if (url.startsWith("ws:")) return reason === "ECONNRESET" ? ": it may take https only" : "";
+  return /WRONG_VERSION|EPROTO/.test(reason) ? ": it may take http only" : "";
+}
+
 /** What went wrong, for the person who must act, and whether trying again could help. */
 function explain(error: unknown, target: Target | undefined): { error: PorticoError; isFinal: boolean } {
   if (target === undefined) return { error: error as PorticoError, isFinal: true };
@@ -92,7 +101,12 @@ function explain(error: unknown, target: Target | undefined): { error: PorticoEr
   });
   if (refusal === undefined) {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    const message = `No gateway can be reached at ${shown} (${reason}).`;
+    if (UNTRUSTED.test(reason))
+      return final(
+        "untrusted_certificate",
+        `The certificate of the gateway at ${shown} is not trusted (${reason}): name the file of its authority in NODE_EXTRA_CA_CERTS.`,
+      );
+    const message = `No gateway can be reached at ${shown} (${reason})${otherScheme(target, reason)}.`;
     return { error: new PorticoError("node_unavailable", message, { cause: error }), isFinal: false };
   }
   const { status, message = "" } = refusal;
