@@ -24,6 +24,8 @@ export const ROUTES: readonly Route[] = [...control, ...page, ...data];
 export interface ServiceOptions {
   config(): BrowserConfig;
   paths: Paths;
+  /** Where `/state/save` puts its files; default: the temporary root. */
+  statesDir?: string;
   log: Logger;
   env: NodeJS.ProcessEnv;
   /** Ports of the gateway, and of browsers in its configuration, that no page may reach. */
@@ -92,6 +94,7 @@ export class BrowserControl {
       guard,
       log,
       paths,
+      statesDir: options.statesDir,
       library,
       env: options.env,
       libraryPresent: options.libraryPresent,

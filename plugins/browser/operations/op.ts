@@ -23,6 +23,7 @@ export interface OperationDeps {
   /** The extension relay, where it runs in this gateway. */
   relay: RelayControl | undefined;
   paths: Paths;
+  statesDir: string | undefined;
   env: NodeJS.ProcessEnv;
   log: Logger;
 }

@@ -5,11 +5,11 @@ import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
 import { WEB_ADDRESS } from "../schema.ts";
-import { checkPath, tmpDir } from "./files.ts";
+import { tmpDir } from "./files.ts";
 import type { Common, Op } from "./op.ts";
 
 interface StateInput extends Common {
-  /** Below the temporary root. */
+  /** Below the directory of states. */
   path: string;
 }
 
@@ -49,13 +49,15 @@ function refuseOfRelay({ profile }: Op): void {
 const bad = (message: string, cause?: unknown): PorticoError =>
   new PorticoError("invalid_request_error", message, { param: "path", cause });
 
+/** Where states lie: what one browser has saved is as good as its passwords, and not for a sandbox beside it. */
+const statesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await tmpDir(op));
+
 /** Writes all cookies, and what the sites that were visited since the browser started keep in the browser. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
-  await checkPath(op, "", input.path);
-  const { context } = op.session;
-  const file = await openConfined(await tmpDir(op), input.path);
+  const file = await openConfined(await statesDir(op), input.path);
   try {
+    const { context } = op.session;
     const saving = context.storageState({ indexedDB: true });
     const state = await within(input.timeoutMs ?? STATE_MS, "Saving the state", saving);
     const text = JSON.stringify(state);
@@ -72,7 +74,7 @@ export async function saveState(op: Op, input: StateInput): Promise<object> {
 /** Puts what such a file holds in place of all cookies and of what those sites keep. */
 export async function loadState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
-  const state = await readState(await tmpDir(op), input.path);
+  const state = await readState(await statesDir(op), input.path);
   const { context } = op.session;
   // Nothing is fetched for it: the form of an address is enough.
   for (const { origin } of state.origins) op.deps.guard.precheck(origin);

@@ -114,6 +114,7 @@ export class Sandboxes {
     const control = new BrowserControl({
       config: () => sandboxed(config(), cdpUrl),
       paths: { ...paths, home: dir, state: dir },
+      statesDir: join(dir, "states"),
       log,
       env,
       libraryPresent,

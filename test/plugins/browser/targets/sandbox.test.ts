@@ -1,7 +1,8 @@
 /** Sandboxed sessions, through the agent: a model of OpenAI's format asks for the tool, pages show which cookies came. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -115,6 +116,21 @@ test("two sandboxed sessions and the host share no cookie", async () => {
     assert.match(String(two[2]), "cookies: mark=two");
     assert.match(String(own[2]), "cookies: mark=host");
     assert.is(sandboxes(browser).length, 2);
+    const path = `state-of-${process.pid}.json`;
+    const [kept] = await turn(browser, "three", { action: "stateSave", path, ...host });
+    assert.match(String(kept), path);
+    const [foreign, ownKept, ownBack] = await turn(
+      browser,
+      "one",
+      { action: "stateLoad", path },
+      { action: "stateSave", path },
+      { action: "stateLoad", path },
+    );
+    assert.match(String(foreign), "no such file", "what the host has saved is not for a sandbox");
+    assert.match(String(ownKept), '"cookies":1');
+    assert.match(String(ownBack), '"cookies":1');
+    assert.match(String((await turn(browser, "two", { action: "stateLoad", path }))[0]), "no such file");
+    rmSync(join(tmpdir(), "portico", path));
     const again = await turn(browser, "one", visit("/"), look);
     assert.match(String(again[1]), "cookies: mark=one", "a session keeps its sandbox");
     const fresh = await turn(browser, "three", visit("/"), look);
