@@ -33,7 +33,8 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
     "/kernel/config",
     { ...owner, summary: "Writes one key of the configuration; without a value it is removed" },
     async (call) => {
-      const { key, value } = await call.json(change);
+      const { key, value: given } = await call.json(change);
+      const value = unmasked(given, at(config.shown(), key.split(".")));
       refuseMasked(value, "value");
       await (value === undefined ? config.unset(key) : config.set(key, value)).catch(refusing("value"));
       return { ok: true, key };
@@ -46,8 +47,7 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
     async (call) => {
       const { path, members } = await call.json(membersChange);
       refuseMasked(members, "members");
-      let there: unknown = config.shown();
-      for (const step of path) there = isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined;
+      const there = at(config.shown(), path);
       // Of a member that is undefined the text stays as it is: what is shown of it is not what stands there.
       const kept = isObject(there) ? Object.keys(there).map((name) => [name, undefined]) : [];
       const removed = (name: string) => members[name] === null;
@@ -62,9 +62,25 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const at = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce((there, step) => (isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined), value);
+
+const isMasked = (value: unknown): boolean => JSON.stringify(value ?? null).includes(MASK);
+
+/** A member that comes back as it was shown, masked, is `undefined` here: its text stays as it is. */
+function unmasked(value: unknown, shown: unknown): unknown {
+  if (!isObject(value) || !isObject(shown)) return value;
+  const member = ([name, one]: [string, unknown]): [string, unknown] => {
+    const before = at(shown, [name]);
+    const isKept = !isObject(one) && isMasked(one) && JSON.stringify(one) === JSON.stringify(before);
+    return [name, isKept ? undefined : unmasked(one, before)];
+  };
+  return Object.fromEntries(Object.entries(value).map(member));
+}
+
 /** Whoever saves what was masked would lose what stands there. */
 function refuseMasked(value: unknown, param: string): void {
-  if (JSON.stringify(value ?? null).includes(MASK))
+  if (isMasked(value))
     throw new PorticoError("invalid_request_error", "The value is masked: give the secret itself.", { param });
 }
 

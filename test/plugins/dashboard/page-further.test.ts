@@ -124,6 +124,31 @@ test("the configuration is a form, which shows no secret", async () => {
   await page.context().close();
 });
 
+test("a map that holds secrets is changed beside them", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await openSection(visitor, "Configuration");
+  const field = page.getByLabel("channels", { exact: true });
+  const shown = JSON.parse(await field.inputValue());
+  assert.is(shown.away.apiKey, "********");
+  const save = async (channels: object, outcome: string) => {
+    await field.fill(JSON.stringify(channels));
+    await page.getByRole("button", { name: "Save: channels" }).click();
+    await page.getByText(outcome).waitFor();
+  };
+  const written = () => readFileSync(join(gateway.home, "portico.json"), "utf8");
+  await save({ ...shown, away: { ...shown.away, timeoutMs: 4321 } }, "channels is written");
+  assert.match(written(), /"?timeoutMs"?: 4321/);
+  assert.match(written(), /"?apiKey"?: "k"/);
+  assert.not.match(written(), /\*{8}/);
+  await save({ ...shown, other: { ...shown.away } }, "The value is masked: give the secret itself.");
+  await field.fill("{");
+  await page.getByRole("button", { name: "Save: channels" }).click();
+  await page.getByText("channels: this is not JSON").waitFor();
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
 test("a mapping is edited on a request that was caught, tried before it is saved, and what goes out is posted again", async () => {
   const visitor = await signedIn();
   const { page } = visitor;

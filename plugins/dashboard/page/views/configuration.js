@@ -72,7 +72,15 @@ function control(key, schema, value) {
   const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
   if (isPlain || typeof value === "string") return line(id, schema, types, value);
   const element = h("textarea", { id, rows: "3" }, value === undefined ? "" : JSON.stringify(value, null, 2));
-  return { element, read: () => (element.value.trim() === "" ? undefined : JSON.parse(element.value)) };
+  return { element, read: () => (element.value.trim() === "" ? undefined : parsed(key, element.value)) };
+}
+
+function parsed(key, text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${key}: this is not JSON: ${error.message}`);
+  }
 }
 
 /** A text or a number, or what may be either. */
