@@ -15,10 +15,36 @@ interface Known extends ChannelHistory {
   errors: number;
 }
 
+/** What is answered. */
+export interface Read {
+  stepMs: number;
+  channels: Record<string, ChannelHistory>;
+}
+
 export interface History {
   /** Ends a step. */
   sample(): void;
-  read(): { stepMs: number; channels: Record<string, ChannelHistory> };
+  read(): Read;
+}
+
+/** This worker's with those of the others: failures of all, and the latency that the first one knows of. */
+export function merged(own: Read, others: readonly Read[]): Read {
+  const all = [own, ...others];
+  const channels = Object.keys(own.channels).map((name): [string, ChannelHistory] => {
+    const each = all.flatMap(({ channels }) => channels[name] ?? []);
+    const steps = Math.max(...each.map(({ failed }) => failed.length));
+    // All end with the step that is under way; one that was replaced begins later.
+    const at = <T>(values: readonly T[], step: number): T | undefined => values[values.length - steps + step];
+    const over = <T>(value: (step: number) => T): T[] => Array.from({ length: steps }, (_, step) => value(step));
+    return [
+      name,
+      {
+        latency: over((step) => each.map(({ latency }) => at(latency, step)).find((one) => one != null) ?? null),
+        failed: over((step) => each.reduce((sum, { failed }) => sum + (at(failed, step) ?? 0), 0)),
+      },
+    ];
+  });
+  return { stepMs: own.stepMs, channels: Object.fromEntries(channels) };
 }
 
 export function createHistory(stepMs: number, list: () => readonly ChannelStatus[]): History {

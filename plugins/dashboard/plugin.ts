@@ -1,9 +1,11 @@
 /** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
 import { definePlugin } from "portico";
 import type { Files } from "./files.ts";
-import type { History } from "./history.ts";
+import type { History, Read } from "./history.ts";
 
 const STEP_MS = 10_000;
+/** Under which workers ask each other for their channels' last hour. */
+const TOPIC = "channel history";
 
 export default definePlugin({
   name: "dashboard",
@@ -30,9 +32,13 @@ export default definePlugin({
         createHistory(STEP_MS, () => ctx.find("channels")?.list() ?? []),
       ));
     ctx.task("channel history", { everyMs: STEP_MS }, async () => (await channels()).sample());
-    ctx.route("GET", "/dashboard/channels", { access: "gateway", summary: "The channels' last hour" }, async () =>
-      (await channels()).read(),
-    );
+    const read = async (): Promise<Read> => (await channels()).read();
+    const workers = ctx.find("workers");
+    if (workers) ctx.defer(workers.on(TOPIC, read));
+    ctx.route("GET", "/dashboard/channels", { access: "gateway", summary: "The channels' last hour" }, async () => {
+      const { merged } = await import("./history.ts");
+      return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
+    });
 
     // The control server refuses every page by design, so the gateway asks it for ours.
     for (const [method, path, summary] of [

@@ -1,7 +1,7 @@
 import type { ChannelStatus } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createHistory } from "../../../plugins/dashboard/history.ts";
+import { createHistory, merged } from "../../../plugins/dashboard/history.ts";
 
 const channel = (errors: number, latencyMs?: number): ChannelStatus => ({
   name: "c",
@@ -41,6 +41,16 @@ test("keeps an hour, not more", () => {
   const history = createHistory(1000, () => [channel(0, 1)]);
   for (let i = 0; i < 500; i++) history.sample();
   assert.is(history.read().channels["c"]?.latency.length, 361);
+});
+
+test("of several workers: failures of all, one that began later among them", () => {
+  const read = (latency: (number | null)[], failed: number[]) => ({
+    stepMs: 1000,
+    channels: { c: { latency, failed } },
+  });
+  const others = [read([9], [4]), read([7, 8, 9, 10], [1, 0, 0, 2]), { stepMs: 1000, channels: {} }];
+  assert.equal(merged(read([null, 5], [0, 3]), others), read([7, 8, 9, 5], [1, 0, 0, 9]));
+  assert.equal(merged(read([null, 5], [0, 3]), []), read([null, 5], [0, 3]));
 });
 
 test.run();
