@@ -22,8 +22,8 @@ export function line(values, label) {
   return frame(label, "line", path === "" ? [] : [svg("path", { d: path })]);
 }
 
-/** One bar a point. */
-export function bars(values, label) {
+/** One bar a point; of errors in their colour. */
+export function bars(values, label, areErrors = false) {
   const top = Math.max(1, ...values);
   const step = WIDTH / values.length;
   const shapes = values.flatMap((value, at) => {
@@ -39,7 +39,7 @@ export function bars(values, label) {
       }),
     ];
   });
-  return frame(label, "bars", shapes);
+  return frame(label, areErrors ? "bars errors" : "bars", shapes);
 }
 
 function frame(label, kind, shapes) {

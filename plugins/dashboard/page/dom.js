@@ -127,6 +127,11 @@ export function problem(text) {
   return text ? h("p", { class: "problem" }, String(text)) : null;
 }
 
+/** The beginning of a text, all of it as its title. */
+export function beginning(text, most = 200) {
+  return text.length <= most ? text : h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
+}
+
 /** `3 min ago`; kept right by `tick`. */
 export function ago(iso) {
   if (iso === undefined || iso === null) return "–";

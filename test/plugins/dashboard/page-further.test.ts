@@ -221,6 +221,29 @@ test("a section whose plugin is off says so, and the others work", async () => {
   await page.context().close();
 });
 
+test("long names and texts push nothing else aside", async () => {
+  const text = "y".repeat(2000);
+  const every = { kind: "every", everyMs: 3_600_000 };
+  const name = `long${"x".repeat(150)}`;
+  await gateway.json("POST", "/cron/jobs", { name, schedule: every, payload: { kind: "systemEvent", text } });
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await openSection(visitor, "Cron");
+  const row = page.getByRole("row").filter({ hasText: name });
+  await row.waitFor();
+  await picture(page, "long");
+  // On one line: as high as the badge beside it, or lower.
+  const line = (await row.getByText("every 1 h").boundingBox())!;
+  assert.ok(line.height < 40, `every 1 h is ${line.height} px high`);
+  assert.ok((await row.boundingBox())!.height < 250);
+  await page.setViewportSize({ width: 380, height: 800 });
+  await openSection(visitor, "Webhooks");
+  await page.getByRole("link", { name: "Edit shop" }).click();
+  const heading = (await page.getByRole("heading", { name: "Sample" }).boundingBox())!;
+  assert.ok(heading.height < 40, `Sample is ${heading.height} px high`);
+  await page.context().close();
+});
+
 test("narrow and dark: nothing is cut off", async () => {
   const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
   const { page } = visitor;

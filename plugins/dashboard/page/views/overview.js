@@ -91,7 +91,7 @@ function channelTable(channels, history) {
       ],
       [
         "errors",
-        ({ name, errors }) => plot(bars(of(name).failed, `Errors of ${name}: ${errors}`), String(errors)),
+        ({ name, errors }) => plot(bars(of(name).failed, `Errors of ${name}: ${errors}`, true), String(errors)),
         "plot",
       ],
       ["attempts", ({ requests }) => String(requests), "number"],

@@ -1,6 +1,6 @@
 /** Cron jobs and polls: when they come, how they went. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, duration, h, opened, problem, section, table } from "../dom.js";
+import { action, ago, badge, beginning, duration, h, opened, problem, section, table } from "../dom.js";
 
 export const cron = view({
   id: "cron",
@@ -31,7 +31,7 @@ function view({ id, title, root, list, next, last, what, empty }) {
       "name",
       (job) => [
         h("a", { href: `#/${id}/${encodeURIComponent(job.id)}`, "data-key": `${id}-${job.id}` }, job.name),
-        h("div", { class: "muted small" }, what(job)),
+        h("div", { class: "muted small" }, beginning(what(job) ?? "")),
       ],
     ],
     ["when", (job) => job.every ?? scheduleText(job.schedule)],
