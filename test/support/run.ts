@@ -6,6 +6,7 @@
  */
 import { readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine } from "./machine/prepare.ts";
 import { inBatches } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
@@ -18,6 +19,7 @@ const fileTimeoutMs = 600_000;
 const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 4);
 /** In the package, where packages are found; each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
+const temporary = runDir();
 
 const words = process.argv.slice(2);
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
@@ -28,7 +30,7 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" })
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
     stopBatches();
-    rmSync(bundle, { recursive: true, force: true });
+    removeOwn();
     process.kill(process.pid, signal);
   });
 
@@ -37,7 +39,7 @@ await bundleSuite(files, bundle);
 const results: FileResult[] = [];
 const waiting = inBatches(files, root);
 await Promise.all(Array.from({ length: width }, runWaiting));
-rmSync(bundle, { recursive: true, force: true });
+removeOwn();
 const failures = results.filter((result) => result.failed > 0);
 for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
@@ -52,10 +54,15 @@ async function runWaiting(): Promise<void> {
     await runBatch(batch, {
       program: ["--enable-source-maps", compiled("support/runner/batch.program.ts")],
       compiled,
-      env: { FORCE_COLOR: "0", NODE_ENV: "test", PORTICO_TEST_BUNDLE: bundle },
+      env: { FORCE_COLOR: "0", NODE_ENV: "test", PORTICO_TEST_BUNDLE: bundle, TMPDIR: temporary.dir },
       timeoutMs: fileTimeoutMs,
       done: tell,
     });
+}
+
+function removeOwn(): void {
+  rmSync(bundle, { recursive: true, force: true });
+  temporary.remove();
 }
 
 function tell(result: FileResult): void {
