@@ -17,7 +17,8 @@ export function refusalsIn(value: unknown, schema: TSchema, references: readonly
   const problems: Problem[] = [];
   const visit = (at: unknown, path: (string | number)[]) => {
     const own = schemaAt(schema, path);
-    const message = blankText(at, path, own, references) ?? refusalOf(at, own);
+    const refuse = own?.["refuse"] as ((value: unknown) => string | undefined) | undefined;
+    const message = blankText(at, path, own, references) ?? refuse?.(at);
     if (message !== undefined) problems.push({ path, message, kind: "value" });
     else if (Array.isArray(at)) for (const [i, item] of at.entries()) visit(item, [...path, i]);
     else if (typeof at === "object" && at !== null)
@@ -40,11 +41,5 @@ function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, refe
   if (isFree && own?.["secret"] !== true) return undefined;
   if (value.trim() === "") return "must not be empty";
   // No client could send it: a header is without.
-  const padded = value !== value.trim() && /tokens?$/i.test(last);
-  return padded ? "must have no white space around it" : undefined;
-}
-
-function refusalOf(value: unknown, own: TSchema | undefined): string | undefined {
-  const refuse = own?.["refuse"] as ((value: unknown) => string | undefined) | undefined;
-  return refuse?.(value);
+  return value !== value.trim() && /tokens?$/i.test(last) ? "must have no white space around it" : undefined;
 }

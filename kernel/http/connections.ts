@@ -15,9 +15,6 @@ export interface Running {
   call?: RequestContext | undefined;
 }
 
-/** For the log and the counts only: the client left before there was a response. */
-const CLIENT_CLOSED = 499;
-
 /** How long those that are cut have for a last word. */
 const LAST_WORD_MS = 1_000;
 
@@ -58,20 +55,20 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
   /** A listener that all responses share: a closure for each would live as long as the request. */
   function onClose(this: Answering): void {
     const { call, connection, startedAt } = this[WORK]!;
-    const { socket } = call.req;
+    call.before = undefined;
     active--;
     if (--connection.count === 0) {
       connection.call = undefined;
-      if (closing.aborted) socket.destroySoon();
+      if (closing.aborted) call.req.socket.destroySoon();
     }
-    const { bytesWritten } = socket;
-    const status = this.headersSent ? this.statusCode : CLIENT_CLOSED;
+    // 499 is for the log and the counts only: the client left before there was a response.
+    const status = this.headersSent ? this.statusCode : 499;
     const { id, isOwnId, method, path, tally } = call;
     tally?.set(status, (tally.get(status) ?? 0) + 1);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-    const bytes = bytesWritten - connection.sent;
+    const bytes = call.req.socket.bytesWritten - connection.sent;
     access({ id, isOwnId, method, path, status, ms, bytes, cut: !this.writableFinished });
-    connection.sent = bytesWritten;
+    connection.sent += bytes;
     call.req.settle();
     call.closed();
   }
@@ -80,6 +77,13 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     add(socket: Socket): void {
       connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
       socket.once("close", () => {
+        // Responses whose turn has not come belong to no socket yet: of its end, Node tells the first one only.
+        let { call } = running(socket);
+        while (call && !call.plain.closed) {
+          const { plain, before }: RequestContext = call;
+          if (plain.socket === null) plain.destroy().emit("close");
+          call = before;
+        }
         connections.delete(socket);
         handedOver.delete(socket);
         changed();
@@ -99,6 +103,7 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       // It came behind the one that ends the connection (RFC 9112, 9.6). Node would begin a response, and trip over it.
       if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close") return false;
       connection.count++;
+      call.before = connection.call;
       connection.call = call;
       active++;
       res[WORK] = { call, connection, startedAt: performance.now() };

@@ -33,6 +33,8 @@ export class RequestContext implements Call {
   awaitsContinue = false;
   /** The headers of every response are set. */
   dressed = false;
+  /** The one on the same connection whose response goes out before. */
+  before: RequestContext | undefined = undefined;
   /** Nobody waits for what its handler does. */
   #overdue = false;
   readonly #search: string;

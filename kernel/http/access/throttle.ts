@@ -22,8 +22,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
   const failures = new Map<string, number[]>();
 
   function recentOf(address: string): number[] {
-    const recent = failures.get(callerOf(address)) ?? [];
-    return recent.filter((at) => at > now() - windowMs);
+    return (failures.get(callerOf(address)) ?? []).filter((at) => at > now() - windowMs);
   }
 
   function note(address: string): void {
@@ -48,8 +47,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
     /** How many failures a caller may still have, and the time until all have left the window. */
     look(address: string) {
       const recent = recentOf(address);
-      const last = recent.at(-1);
-      const resetMs = last === undefined ? 0 : Math.max(1, last + windowMs - now());
+      const resetMs = recent.length === 0 ? 0 : Math.max(1, recent.at(-1)! + windowMs - now());
       return { limit, remaining: limit - recent.length, resetMs };
     },
   };

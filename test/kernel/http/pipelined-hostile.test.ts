@@ -1,5 +1,5 @@
 /** Requests that are sent before the responses to those before them have come. */
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
@@ -72,5 +72,43 @@ test("cut anywhere they end the same way", async () => {
     assert.equal(await statuses(one.port, one.plain + one.refused + one.plain, pieceBytes), ["200", "401"]);
   }
 });
+
+for (const [how, leave] of [
+  ["closes", (socket: Socket) => socket.destroy()],
+  ["resets", (socket: Socket) => socket.resetAndDestroy()],
+] as const) {
+  test(`a client that ${how} the connection has left all of its requests, begun or done`, async () => {
+    const { server, port } = await startServer();
+    const heard = { left: 0, closed: 0, aborted: 0, called: 0 };
+    server.route("GET", "/wait", { access: "public" }, (call) => {
+      heard.called++;
+      call.onDisconnect(() => heard.left++);
+      call.signal.addEventListener("abort", () => heard.aborted++);
+      call.res.once("close", () => heard.closed++);
+      // one that writes a part, and one that is done while those before it are not
+      if (call.query.has("part")) call.res.write("part");
+      if (call.query.has("done")) call.res.end("done");
+    });
+    const get = (query: string) => `GET /wait${query} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+    for (const [queries, most] of [
+      [["", ""], 2],
+      [["?part", "", "?part"], 3],
+      [["", "?done", "", "?done"], 4],
+      [["?done", "", "?part"], 2],
+    ] as const) {
+      Object.assign(heard, { left: 0, closed: 0, aborted: 0, called: 0 });
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => {});
+      socket.write(queries.map(get).join(""));
+      await until("all to be asked", () => heard.called === queries.length);
+      await until("those that are done", () => server.active === most);
+      leave(socket);
+      await until("their end", () => server.active === 0 && heard.closed === queries.length);
+      assert.is(heard.left, most, queries.join());
+      assert.is(heard.aborted, most, queries.join());
+    }
+    assert.is(server.active, 0);
+  });
+}
 
 test.run();
