@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging/server.ts";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
-import { findChromium, headlessBrowser } from "../../support/machine/prepare.ts";
+import { headlessBrowser } from "../../support/machine/prepare.ts";
 import { PATIENCE_MS } from "../../support/until.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
@@ -84,18 +84,12 @@ const LASTING = ["/snapshot", "/screenshot", "/pdf", "/navigate", "/tabs/open"];
 const withPatience = (path: string, fields: object): object =>
   LASTING.includes(path) ? { timeoutMs: PATIENCE_MS, ...fields } : fields;
 
-/**
- * `browser` settings beside those that every machine needs. Which browser it is, is said: to ask
- * the desktop for it starts some thirty programs.
- */
+/** `browser` settings beside those that every machine needs. */
 export async function startBrowser(
   browser: Record<string, unknown> = {},
   options: TestOptions = {},
 ): Promise<BrowserGateway> {
-  const config = {
-    ...options.config,
-    browser: { ...headlessBrowser, executablePath: findChromium(), ...browser },
-  };
+  const config = { ...options.config, browser: { ...headlessBrowser, ...browser } };
   const gateway = await startGateway({ ...options, config });
 
   async function call(method: string, path: string, body?: unknown): Promise<Answer> {

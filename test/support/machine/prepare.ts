@@ -1,11 +1,11 @@
 /** Brings what the suite needs and the registry cannot, from the system's package manager. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { PATIENCE_MS } from "../until.ts";
 
 interface Need {
-  /** Any one of these will do. */
+  /** Any one of these will do: paths, or names in the path. */
   programs: readonly string[];
   package: string;
   /** The test files that use it. */
@@ -14,6 +14,8 @@ interface Need {
 
 const chromium: Need = {
   programs: [
+    // The program itself, as the gateway finds it: Debian's `chromium` is a script that starts twenty others first.
+    "/usr/lib/chromium/chromium",
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -50,7 +52,10 @@ export function prepareMachine(files: readonly string[]): void {
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
-/** What stands between a page and its tests; and the address bar's pages: half a second of a core for each page opened. */
+/**
+ * What stands between a page and its tests; the address bar's pages: half a second of a core for each page opened; and
+ * the process that is started for a next page, which most tests do not open.
+ */
 const disabled = [
   "HttpsUpgrades",
   "PaintHolding",
@@ -59,10 +64,15 @@ const disabled = [
   "WebUIOmniboxAimPopup",
   "WebUIOmniboxFullPopup",
   "AimEnabled",
+  "SpareRendererForSitePerProcess",
 ].join();
 
-/** `browser` settings of a gateway on a machine with root, without a display, and perhaps a busy one. */
+/**
+ * `browser` settings of a gateway on a machine with root, without a display, and perhaps a busy one. Which browser it is,
+ * is said: to ask the desktop for it starts some thirty programs.
+ */
 export const headlessBrowser = {
+  executablePath: findChromium(),
   headless: true,
   noSandbox: true,
   launchTimeoutMs: PATIENCE_MS,
@@ -80,7 +90,9 @@ export function findChromium(): string | undefined {
 
 function find({ programs }: Need): string | undefined {
   const dirs = (process.env["PATH"] ?? "").split(delimiter);
-  return programs.flatMap((name) => dirs.map((dir) => join(dir, name))).find((file) => existsSync(file));
+  return programs
+    .flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => join(dir, name))))
+    .find((file) => existsSync(file));
 }
 
 function install({ programs, package: name }: Need): void {

@@ -19,8 +19,9 @@ const alive = (pid: number): boolean => {
   }
 };
 
+/** Of a browser that nobody has named: the gateway finds one. */
 async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
-  const gateway = await spawnGateway({ home, config: { browser: headlessBrowser } });
+  const gateway = await spawnGateway({ home, config: { browser: { ...headlessBrowser, executablePath: undefined } } });
   const answer = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, { server: "browser" });
   assert.is(answer.status, 200, await answer.clone().text());
   const status = (await (await gateway.request("GET", "/", undefined, { server: "browser" })).json()) as {

@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page, type Worker } from "playwright-core";
-import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../../support/gateway.ts";
-import { personsArgs } from "../../../support/machine/prepare.ts";
+import { findChromium, personsArgs } from "../../../support/machine/prepare.ts";
 import { PATIENCE_MS, until, untilRight } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";
 
@@ -43,7 +42,7 @@ export async function startPerson(): Promise<Person> {
   const dir = mkdtempSync(join(tmpdir(), "portico-person-"));
   const context = await chromium.launchPersistentContext(dir, {
     headless: true,
-    executablePath: await findBrowser(undefined, process.platform, process.env),
+    executablePath: findChromium(),
     timeout: PATIENCE_MS,
     ignoreDefaultArgs: ["--disable-extensions"],
     args: [

@@ -10,7 +10,8 @@ import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
 import { gatewayName } from "../../../../plugins/browser/drivers/process-record.ts";
 import { Sandboxes, type SandboxesOptions } from "../../../../plugins/browser/targets/sandboxes.ts";
 import { makeHome } from "../../../support/gateway.ts";
-import { PATIENCE_MS, until } from "../../../support/until.ts";
+import { headlessBrowser } from "../../../support/machine/prepare.ts";
+import { until } from "../../../support/until.ts";
 import { silentPort, startBrowser } from "../support.ts";
 
 const home = makeHome("portico-sandboxes-");
@@ -19,9 +20,9 @@ const dir = join(home, "sandboxes");
 const silent = (): void => {};
 const log = { warn: silent, debug: silent, info: silent, error: silent, child: () => log } as never;
 const config = {
+  ...headlessBrowser,
   enabled: true,
   color: "#000000",
-  noSandbox: true,
   remoteCdpTimeoutMs: 1500,
   remoteCdpHandshakeTimeoutMs: 3000,
   ssrfPolicy: { hostnameAllowlist: [], allowedHostnames: [] },
@@ -30,7 +31,6 @@ const config = {
   evaluateEnabled: true,
   maxTabs: 5,
   maxDownloadBytes: 1000,
-  launchTimeoutMs: PATIENCE_MS,
 } as unknown as BrowserConfig;
 const made: Sandboxes[] = [];
 
