@@ -1,20 +1,21 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 
 let g: InProcessGateway;
 test.before(async () => {
   g = await startGateway();
 });
 test.after(() => g.stop());
-const run = (...words: string[]) => portico(g.home, words);
+/** In this process; the first command of each kind runs in one of its own. */
+const run = (...words: string[]) => porticoHere(g.home, words);
 
 test("portico agent shows the answer, and its session holds it", async () => {
-  const answer = await run("agent", "hello there", "--session", "cli-test");
+  const answer = await portico(g.home, ["agent", "hello there", "--session", "cli-test"]);
   assert.is(answer.code, 0, answer.stderr);
   assert.is(answer.stdout.trim(), "hello there");
-  const list = await run("sessions", "list");
+  const list = await portico(g.home, ["sessions", "list"]);
   assert.match(list.stdout, /^cli-test\s+2\s/m);
   const shown = await run("sessions", "show", "cli-test");
   assert.match(shown.stdout, /── user .*\nhello there\n\n── assistant .*\nhello there/);
@@ -35,7 +36,7 @@ test("portico agent takes commands, leaves with --detach, and says what failed",
   assert.match((await run("agent", "/new")).stdout, /new session/);
   const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as { turnId: string };
   assert.match(detached.turnId, /^turn_/);
-  const [, short = ""] = /^(turn_\w{6,}) .* main /m.exec((await run("turns", "list")).stdout) ?? [];
+  const [, short = ""] = /^(turn_\w{6,}) .* main /m.exec((await portico(g.home, ["turns", "list"])).stdout) ?? [];
   assert.ok(short.length < 20 && detached.turnId.endsWith(short.slice("turn_".length)), short);
   for (const id of [short, short.slice("turn_".length), detached.turnId])
     assert.match((await run("turns", "show", id)).stdout, new RegExp(detached.turnId));
@@ -46,8 +47,8 @@ test("portico agent takes commands, leaves with --detach, and says what failed",
 });
 
 test("portico heartbeat and store", async () => {
-  assert.match((await run("heartbeat", "now")).stdout, /nothing to do/);
-  assert.match((await run("store", "check")).stdout, /sound/);
+  assert.match((await portico(g.home, ["heartbeat", "now"])).stdout, /nothing to do/);
+  assert.match((await portico(g.home, ["store", "check"])).stdout, /sound/);
   assert.match((await run("store", "backup")).stdout, /state\/backups\/portico-/);
   const status = JSON.parse((await run("store", "status", "--json")).stdout) as { ok: boolean };
   assert.ok(status.ok);

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
 
@@ -130,8 +130,8 @@ test("images: data URLs are taken, private addresses refused unless the channel 
 
 test("the command lists and tests channels", async () => {
   up.answer = (_, res) => json(res, completion("pong"));
-  const run = (...words: string[]) => portico(gateway.home, ["channels", ...words]);
-  const { stdout } = await run("list", "--json");
+  const run = (...words: string[]) => porticoHere(gateway.home, ["channels", ...words]);
+  const { stdout } = await portico(gateway.home, ["channels", "list", "--json"]);
   const names = (JSON.parse(stdout) as { channels: { name: string }[] }).channels.map(({ name }) => name);
   for (const name of ["main", "echo"]) assert.ok(names.includes(name));
   assert.match((await run("test", "main", "--model", "m")).stdout, "pong");

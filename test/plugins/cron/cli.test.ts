@@ -1,14 +1,14 @@
-/** The command line as a process of its own. */
+/** The command line: the first command as a process of its own, the others in this one. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 
 test("portico cron", async () => {
   const gateway = await startGateway({ config: { agents: { defaults: { model: "echo" } } } });
-  const cli = (...words: string[]) => portico(gateway.home, words);
+  const cli = (...words: string[]) => porticoHere(gateway.home, words);
   try {
-    const added = await cli(
+    const added = await portico(gateway.home, [
       "cron",
       "add",
       "report",
@@ -21,7 +21,7 @@ test("portico cron", async () => {
       "--timeout",
       "5m",
       "--json",
-    );
+    ]);
     assert.is(added.code, 0, added.stderr);
     const job = JSON.parse(added.stdout);
     assert.equal(job.schedule, { kind: "cron", expr: "0 8 * * 1-5", tz: "Europe/Berlin" });

@@ -1,17 +1,17 @@
-/** `portico keys` and `portico usage` as processes of their own. */
+/** `portico keys` and `portico usage`: the first command of each as a process of its own, the others in this one. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { completion, json, startUpstream } from "../../support/upstreams/upstream.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 
 test("portico keys and portico usage", async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
   const up = await startUpstream((_, res) => json(res, completion("Hi", { usage })));
   const gateway = await startGateway({ config: { channels: { own: { provider: "openai", baseUrl: up.url } } } });
-  const cli = (...words: string[]) => portico(gateway.home, words);
+  const cli = (...words: string[]) => porticoHere(gateway.home, words);
   try {
-    const made = await cli(
+    const made = await portico(gateway.home, [
       "keys",
       "create",
       "ci",
@@ -25,7 +25,7 @@ test("portico keys and portico usage", async () => {
       "5/day",
       "--expires",
       "30d",
-    );
+    ]);
     assert.is(made.code, 0, made.stderr);
     const key = /^pk_\S{43}$/m.exec(made.stdout)?.[0];
     assert.ok(key, made.stdout);
@@ -49,7 +49,7 @@ test("portico keys and portico usage", async () => {
     const body = { model: "echo", messages: [{ role: "user", content: "one two" }] };
     const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: key });
     assert.is(answer.status, 200);
-    const used = await cli("usage", "--since", "1h", "--by", "key,model");
+    const used = await portico(gateway.home, ["usage", "--since", "1h", "--by", "key,model"]);
     assert.is(used.code, 0, used.stderr);
     assert.match(used.stdout, /^KEY +MODEL +REQUESTS/m);
     assert.match(used.stdout, /^ci +echo +1 /m);

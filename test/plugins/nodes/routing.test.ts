@@ -1,7 +1,7 @@
 /** Who is asked for a browser, whose policy holds, and what a node makes of its settings. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../browser/support.ts";
 import { createNodes, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
@@ -38,8 +38,8 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     assert.match(lost.body.error.message, "portico node --name nobody");
     const listed = await portico(gateway.home, ["nodes", "list", "--json"]);
     assert.is(JSON.parse(listed.stdout).nodes[0].name, "handler");
-    assert.match((await portico(gateway.home, ["nodes", "list"])).stdout, /handler +connected/);
-    const set = await portico(gateway.home, ["config", "set", "gateway.nodes.browser.mode", "off"]);
+    assert.match((await porticoHere(gateway.home, ["nodes", "list"])).stdout, /handler +connected/);
+    const set = await porticoHere(gateway.home, ["config", "set", "gateway.nodes.browser.mode", "off"]);
     assert.is(set.code, 0, set.stderr);
     const off = await until("the setting to hold", async () => {
       const answer = await browser.get("/", { profile: "far" });
@@ -103,7 +103,7 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
       assert.is(own.code, 0, own.stderr);
     };
     await visit("/private");
-    const set = await portico(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
+    const set = await porticoHere(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
     assert.is(set.code, 0, set.stderr);
     await until("the node to offer it again", async () => (await browser.get("/")).body.node === "handler");
     await visit("/shown");
@@ -128,7 +128,7 @@ test("a node follows its settings to another gateway, and a new token", async ()
     const node = start({ config: { nodeHost: { gateway, token, name: "handler" } } });
     await node.says("Connected to");
     const set = async (key: string, value: string): Promise<void> => {
-      const { code, stderr } = await portico(node.home, ["config", "set", key, value]);
+      const { code, stderr } = await porticoHere(node.home, ["config", "set", key, value]);
       assert.is(code, 0, stderr);
     };
     await set("nodeHost.gateway", after.gateway.url);

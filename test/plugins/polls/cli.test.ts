@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 test("portico polls on a local feed", async () => {
@@ -18,9 +18,9 @@ test("portico polls on a local feed", async () => {
   await new Promise<void>((resolve) => feed.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(feed.address() as AddressInfo).port}/feed.xml`;
   const gateway = await startGateway({ config: { agents: { defaults: { model: "echo" } } } });
-  const cli = (...words: string[]) => portico(gateway.home, words);
+  const cli = (...words: string[]) => porticoHere(gateway.home, words);
   try {
-    const added = await cli(
+    const added = await portico(gateway.home, [
       "polls",
       "add",
       "blog",
@@ -33,7 +33,7 @@ test("portico polls on a local feed", async () => {
       "--session",
       "blog",
       "--json",
-    );
+    ]);
     assert.is(added.code, 0, added.stderr);
     assert.is(JSON.parse(added.stdout).source.kind, "feed");
     await until("the baseline", async () => (await gateway.json("GET", "/polls/blog")).state.lastStatus);

@@ -2,7 +2,7 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, startGateway } from "../../../support/gateway.ts";
-import { portico } from "../../../support/portico.ts";
+import { porticoHere } from "../../../support/portico.ts";
 import { until } from "../../../support/until.ts";
 import {
   chunk,
@@ -160,7 +160,7 @@ test("requests outlive the gateway, also those not yet written when it stopped",
 });
 
 test("the command line shows them, page by page", async () => {
-  const cli = (...words: string[]) => portico(gateway.home, ["usage", "requests", ...words]);
+  const cli = (...words: string[]) => porticoHere(gateway.home, ["usage", "requests", ...words]);
   const ids = [await ask("main/typed"), await ask("main/typed")];
   const page = await cli("--since", "1h", "--model", "typed", "--limit", "1");
   assert.is(page.code, 0, page.stderr);
