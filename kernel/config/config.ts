@@ -237,12 +237,12 @@ export class ConfigStore {
 
   /** Resolves with why it is not active: a `ConfigError` where it is wrong, another where somebody refused it. */
   async #reload(source: Source): Promise<Error | undefined> {
-    const { text } = source;
+    const { text, variables } = source;
     this.#seen = source;
     if (isSame(source, this.#reading.source) && this.#problem === undefined) return undefined;
     try {
-      if (text === undefined) this.#complain([{ key: "", message: "the file is gone or cannot be read" }]);
-      if (!text?.trim()) this.#complain([{ key: "", message: "the file is empty" }]);
+      if (variables instanceof Error) throw variables;
+      if (!text?.trim()) this.#complain([{ key: "", message: `the file is ${text === undefined ? "gone" : "empty"}` }]);
       await this.#apply(source);
       if (this.#problem) this.#log?.info(`${this.#name} is right again and in force`);
       this.#problem = undefined;

@@ -4,10 +4,10 @@ import { PorticoError } from "../errors.ts";
 import { openAlone } from "../files/open-alone.ts";
 import { reasonOf } from "../files/reason.ts";
 
-/** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read. */
+/** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read or is not UTF-8. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
-    return await promises.readFile(file, "utf8");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await promises.readFile(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw unusable("read", file, error);

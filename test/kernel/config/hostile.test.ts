@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 /** Secrets that protect nothing, and a `.env` that others may read. */
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import * as assert from "uvu/assert";
@@ -149,6 +149,17 @@ test("a .env has comments, blank lines, exports, spaces and quoted values of sev
   const { config } = await withEnvFile(text);
   const { B, C, D, E, F } = config.env;
   assert.equal({ B, C, D, E, F }, { F: "1", B: "two\n=lines", C: 'it"s', D: "a'b\n\"c", E: "" });
+});
+
+test("a file that is not UTF-8 is refused, and never written back with its characters lost", async () => {
+  const latin = Buffer.from('{ webhooks: { token: "gr\xfcn" } }', "latin1");
+  const { file, config } = await openWith("{}");
+  writeFileSync(file, latin);
+  const refused = await config.set("webhooks.enabled", true).catch((error: Error) => error.message);
+  assert.match(String(refused), /portico\.json cannot be read: .*not valid for encoding utf-8/);
+  assert.equal(readFileSync(file), latin);
+  await config.refresh();
+  assert.match(config.problem?.message ?? "", /utf-8/);
 });
 
 test("an entry's name inside a map of entries, and a list in its place, are met with how to write it", async () => {
