@@ -23,9 +23,14 @@ export async function joinWorkers(env: Record<string, string | undefined>): Prom
   if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
   delete env[WORKER_VARIABLE];
   return new Promise((resolve) => {
-    process.once("message", (message: ToWorker) => {
-      if (message.type === "begin") resolve(createLink(message));
-    });
+    // What all are told may come before: it is told again.
+    const hear = (message: ToWorker) => {
+      if (message.type === "stop") process.exit(0);
+      if (message.type !== "begin") return;
+      process.off("message", hear);
+      resolve(createLink(message));
+    };
+    process.on("message", hear);
     process.send?.({ type: "hello" } satisfies ToPrimary);
   });
 }

@@ -129,8 +129,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   }
 
   function take(index: number, message: ToPrimary): void {
-    if (message.type === "hello")
+    if (message.type === "hello") {
       send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
+      send(index, { type: "ready", workers: ready() });
+    }
     if (message.type === "ready") arrived(index, message.banner);
     if (message.type === "taken") handedOver(index, message.ref);
     if (message.type === "leaving") leave(index);

@@ -1,8 +1,11 @@
 /** Workers that cannot start end the gateway with the reason, or are tried again; one that stands still is replaced. */
+import { fork } from "node:child_process";
+import { on, once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { makeHome, spawnGateway } from "../../support/gateway.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { portico } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { until, untilRight } from "../../support/until.ts";
@@ -78,6 +81,47 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
   } finally {
     await gateway.stop();
   }
+});
+
+/** As the process that runs the workers would start it: what it is sent lies in its channel before it reads any of it. */
+function forkWorker(home: string, ...early: object[]) {
+  const [file = "", ...words] = [...porticoProgram().slice(-1), "start", "--home", home];
+  const execArgv = porticoProgram().slice(0, -1);
+  const env = { ...process.env, PORTICO_WORKER: "1" };
+  const child = fork(file, words, {
+    env,
+    execArgv,
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  let said = "";
+  child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  for (const message of early) child.send(message);
+  const ended = once(child, "exit").then(([code]) => ({ type: "ended", code: code as number, said }));
+  const heard = async (type: string): Promise<{ type: string }> => {
+    for await (const [message] of on(child, "message") as AsyncIterable<[{ type: string }]>)
+      if (message.type === type) return message;
+    throw new Error(`it never said ${type}`);
+  };
+  return { child, ended, next: (type: string) => Promise.race([heard(type), ended]) };
+}
+
+test("one begins whatever it is told of the others before", async () => {
+  const home = makeHome();
+  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0, workers: 2, auth: { token: 'known' } } }");
+  const { child, ended, next } = forkWorker(home, { type: "ready", workers: [0] });
+  const hello = await next("hello");
+  assert.is(hello.type, "hello", JSON.stringify(hello));
+  const ready = next("ready");
+  child.send({ type: "begin", index: 1, count: 2, gateway: "g", port: 0, tokenIsNew: false });
+  assert.is((await ready).type, "ready", JSON.stringify(await ready));
+  child.send({ type: "stop", reason: "the test is over" });
+  assert.is((await ended).code, 0);
+});
+
+test("one that is stopped before it begins ends", async () => {
+  const { ended } = forkWorker(makeHome(), { type: "ready", workers: [0] }, { type: "stop", reason: "enough" });
+  assert.is((await ended).code, 0);
 });
 
 test.run();
