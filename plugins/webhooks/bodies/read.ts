@@ -31,14 +31,16 @@ export function isBinary(type: string | undefined, bytes: Buffer): boolean {
 
 type Reader = (bytes: Buffer, type: string) => unknown;
 
-/** `undefined`: JSON, or what is refused as being none. */
-function readerOf(type: string | undefined): Reader | undefined {
+/** `undefined`: JSON in UTF-8, or what is refused as being none. */
+function readerOf(type = ""): Reader | undefined {
   const essence = essenceOf(type);
   if (essence === "application/x-www-form-urlencoded") return readUrlEncoded;
   if (essence === "multipart/form-data") return readMultipart;
   if (essence === "application/xml" || essence === "text/xml" || essence.endsWith("+xml"))
     return async (bytes, type) => (await import("./xml.ts")).readXml(textOf(bytes, type, true));
   if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
+  if (/^application\/(.+\+)?json$/.test(essence) && /charset\s*=\s*"?(?!utf-?8)/i.test(type))
+    return (bytes, type) => parseJson(Buffer.from(textOf(bytes, type)));
   return undefined;
 }
 

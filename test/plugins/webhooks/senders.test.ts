@@ -114,6 +114,9 @@ test("bodies in other encodings, named by the sender or by the document", async 
     // in Shift_JIS the second half of a character may be a letter, which no sender escapes
     ["application/x-www-form-urlencoded; charset=shift_jis", Buffer.from("a=%83A%83%43"), { a: "アイ" }],
     ["application/x-www-form-urlencoded; charset=utf-8", Buffer.from("a=Gr%C3%BC%C3%9Fe"), { a: "Grüße" }],
+    ["application/json;charset=ISO-8859-1", Buffer.from('{"a":"Grüße"}', "latin1"), { a: "Grüße" }],
+    ["application/vnd.x+json; charset=utf-16le", Buffer.from('{"a":"Grüße"}', "utf16le"), { a: "Grüße" }],
+    ["application/json; charset=utf8", Buffer.from('{"a":"Grüße"}'), { a: "Grüße" }],
     ["application/xml", Buffer.from(xml("ISO-8859-1"), "latin1"), { a: "Grüße" }],
     ["text/xml; charset=iso-8859-1", Buffer.from(xml("utf-8"), "latin1"), { a: "Grüße" }],
     ["application/xml", wide, { a: "Grüße" }],
