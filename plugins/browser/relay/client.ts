@@ -3,6 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
+import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { refusalOf } from "../drivers/debugging/rules.ts";
 import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { AttachedTab, Hello } from "./link.ts";
@@ -245,8 +246,10 @@ export class CdpClient {
     this.#send({ method, params, sessionId });
   }
 
+  /** A client that does not read is cut off before what it asked for fills the memory. */
   #send(message: object): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (this.#socket.bufferedAmount > MAX_MESSAGE_BYTES) this.#socket.terminate();
+    else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 }
 

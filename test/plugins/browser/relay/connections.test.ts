@@ -1,4 +1,4 @@
-/** An extension that is away: how long the relay waits for it, and who may take its place. The sockets are the test's. */
+/** Connections to the relay that fail it: how long it waits for an extension, who may take a place. The sockets are the test's. */
 import { EventEmitter } from "node:events";
 import * as assert from "uvu/assert";
 import { Relay } from "../../../../plugins/browser/relay/relay.ts";
@@ -12,14 +12,18 @@ test.after(() => clearInterval(awake));
 
 const TAB = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
 
-/** The relay's end of a socket: `farewells` are the codes by which it was closed. */
+/** The relay's end of a socket: `farewells` are the codes by which it was closed. A reset is answered at once. */
 function open() {
   const asked: { id: number; ask: string }[] = [];
   const farewells: number[] = [];
   const socket = Object.assign(new EventEmitter(), {
     OPEN: 1,
     readyState: 1,
-    send: (text: string) => void asked.push(JSON.parse(text)),
+    send(text: string) {
+      const question = JSON.parse(text);
+      asked.push(question);
+      if (question.ask === "reset") queueMicrotask(() => tell({ id: question.id, result: TAB }));
+    },
     close: (code: number) => void farewells.push(code),
     terminate() {},
   });
@@ -107,6 +111,29 @@ test("of two extensions that were both let in, the first stays", () => {
   assert.equal(other.farewells, [4409]);
   assert.equal(extension.farewells, []);
   assert.equal(relay.present(), [TAB]);
+});
+
+test("a client that does not read what it asked for loses its place", async () => {
+  const { relay, extension } = connected({ present: 1, unknown: 1 });
+  relay.reserveClient();
+  const client = open();
+  let cut = false;
+  const slow = Object.assign(client.socket, {
+    bufferedAmount: 0,
+    terminate() {
+      cut = true;
+      client.end();
+    },
+  }) as { bufferedAmount: number };
+  await relay.takeClient(client.socket);
+  client.tell({ id: 1, method: "Target.setAutoAttach", params: { autoAttach: true } });
+  const event = { event: "cdp", tabId: TAB.tabId, method: "Network.dataReceived", params: {} };
+  extension.tell(event);
+  assert.not(cut);
+  slow.bufferedAmount = 1 << 30;
+  extension.tell(event);
+  assert.ok(cut);
+  assert.not(relay.hasClient);
 });
 
 test.run();
