@@ -1,9 +1,9 @@
 /** Boxes that a page hides under their labels to draw its own: what a person clicks there is the label. */
 import { PorticoError } from "portico";
 import type { Locator } from "../drivers/playwright.ts";
-import { labelOver, placeInLabel } from "../tab/page-scripts.ts";
+import { labelFor, placeInLabel } from "../tab/page-scripts.ts";
 
-/** Clicks the label where the element is; with what else a click takes. Throws where something lies over the label. */
+/** Clicks the label that stands for an element; with what else a click takes. Throws where something lies over it. */
 export type ClickLabel = (options?: Parameters<Locator["click"]>[0]) => Promise<void>;
 
 export interface Limits {
@@ -11,12 +11,12 @@ export interface Limits {
   signal: AbortSignal;
 }
 
-/** How the label over an element is clicked, within the limits. */
+/** How the label of an element is clicked, within the limits. */
 export const labelClick =
   (locator: Locator, limits: Limits): ClickLabel =>
   async (options) => {
-    const label = (await locator.evaluateHandle(labelOver, undefined, limits)).asElement();
-    if (label === null) throw new PorticoError("action_failed", "The label over the element is gone.");
+    const label = (await locator.evaluateHandle(labelFor, undefined, limits)).asElement();
+    if (label === null) throw new PorticoError("action_failed", "The label of the element is gone.");
     const position = await locator.evaluate(placeInLabel, undefined, limits);
     await label.click({ ...options, ...limits, position });
   };

@@ -170,7 +170,7 @@ export interface Trial {
   param?: string;
   /** The action; it ends when the signal does. */
   work(locator: Locator, limits: Limits): Promise<unknown>;
-  /** The same on an element under its own label, where that makes a difference. */
+  /** The same by the element's label, where the element itself is out of reach. */
   byLabel?(click: ClickLabel, locator: Locator, limits: Limits): Promise<unknown>;
 }
 
@@ -195,9 +195,9 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const stop = new AbortController();
   const start = Date.now();
   let gone = false;
-  let isUnderLabel = false;
-  const givesWay = (probe: Probe): boolean =>
-    trial.byLabel !== undefined && probe.underLabel === true && hindrance(probe, needs) === undefined;
+  let goesByLabel = false;
+  const givesWay = ({ label, enabled, inert }: Probe): boolean =>
+    trial.byLabel !== undefined && label !== undefined && enabled && !inert;
   let timer: NodeJS.Timeout | undefined;
   const wait = (ms: number) => new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
   async function watch(): Promise<void> {
@@ -208,23 +208,23 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     // Not there any more: the action may have removed it itself.
     const probe = await look(locator, needs, timeoutMs);
     if (probe === undefined || stop.signal.aborted) return;
-    isUnderLabel = givesWay(probe);
-    if (isUnderLabel) return stop.abort();
+    goesByLabel = givesWay(probe);
+    if (goesByLabel) return stop.abort();
     const isHindered = hindrance(probe, needs) !== undefined;
     if (!needs.hit && (explicit || !isHindered)) return;
     await wait(PATIENCE_MS);
     // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
     const again = await look(locator, { ...needs, scroll: true }, timeoutMs);
-    isUnderLabel = again !== undefined && givesWay(again);
+    goesByLabel = again !== undefined && givesWay(again);
     const isLost = !explicit && (again === undefined ? isHindered : hindrance(again, needs) !== undefined);
-    if (isUnderLabel || isLost) stop.abort();
+    if (goesByLabel || isLost) stop.abort();
   }
   void watch().catch(() => {});
   const work = async (): Promise<unknown> => {
     try {
       return await trial.work(locator, { timeout: timeoutMs, signal: stop.signal });
     } catch (error) {
-      if (!isUnderLabel || !trial.byLabel) throw error;
+      if (!goesByLabel || !trial.byLabel) throw error;
       const limits = { timeout: left(start, timeoutMs), signal: AbortSignal.timeout(timeoutMs) };
       return trial.byLabel(labelClick(locator, limits), locator, limits);
     }

@@ -10,8 +10,8 @@ export interface Probe {
   editable: boolean;
   /** `<div id="x">` of what lies over the element's middle. */
   coveredBy?: string;
-  /** Its own label lies over it: a box that the page draws itself. */
-  underLabel?: boolean;
+  /** Of a box that the page draws itself: its own label lies over it, or is in reach where the box is not. */
+  label?: "over" | "beside";
   /** Of an element that takes no input, or that no scrolling brings into view. */
   inert?: boolean;
   outside?: boolean;
@@ -28,6 +28,22 @@ export interface ProbeNeeds {
   /** Scroll to the element first; otherwise it is judged where it is, and not at all where it is out of sight. */
   scroll?: boolean;
 }
+
+/** The label that stands for an element: the one over its middle, else (after a scroll) one that can be hit itself. */
+const LABEL = `
+  const point = (e) => { const box = e.getBoundingClientRect(); return { x: box.x + box.width / 2, y: box.y + box.height / 2 }; };
+  const hit = (e, { x, y }) => { const root = e.getRootNode(); return (root.elementFromPoint ? root : document).elementFromPoint(x, y); };
+  const labels = Array.from(element.labels || []);
+  const labelAt = (place) => {
+    const at = hit(element, place);
+    return at && at !== element && !at.closest("a[href],button,input,select,textarea,summary") && labels.find((one) => one.contains(at));
+  };
+  const over = labelAt(point(element));
+  const beside = () => labels.find((one) => {
+    if (one.scrollIntoViewIfNeeded) one.scrollIntoViewIfNeeded();
+    return labelAt(point(one)) === one;
+  });
+`;
 
 const PROBE = `
   const describe = (e) => {
@@ -64,30 +80,35 @@ const PROBE = `
     if (at) {
       const holds = (outer, inner) => { for (let e = inner; e; e = up(e)) if (e === outer) return true; return false; };
       const label = element.labels && Array.from(element.labels).some((l) => holds(l, at));
-      if (label && !holds(element, at) && !at.closest("a[href],button,input,select,textarea,summary")) out.underLabel = true;
       if (!holds(element, at) && !holds(at, element) && !label) out.coveredBy = describe(at);
       else if (!holds(element, at) && !label && at !== root.host && getComputedStyle(element).pointerEvents === "none") out.coveredBy = describe(at);
     }
   }
+  if (needs.hit && labels.length > 0 && out.coveredBy === undefined) {
+    const at = over || hit(element, point(element));
+    if (over) out.label = "over";
+    else if (needs.scroll && at !== element && (!at || at.contains(element)) && beside()) out.label = "beside";
+  }
   return out;
 `;
-export const probeElement = new Function("element", "needs", PROBE) as (element: unknown, needs: ProbeNeeds) => Probe;
+export const probeElement = new Function("element", "needs", LABEL + PROBE) as (
+  element: unknown,
+  needs: ProbeNeeds,
+) => Probe;
 
-const OVER = `
-  const box = element.getBoundingClientRect();
-  const root = element.getRootNode();
-  const x = box.x + box.width / 2, y = box.y + box.height / 2;
-  const at = (root.elementFromPoint ? root : document).elementFromPoint(x, y);
-  const label = at && at.closest("label");
-`;
+/** The label to click for an element, of which it has none any more where this is null. */
+export const labelFor = new Function("element", `${LABEL} return over || beside() || null;`) as (
+  element: unknown,
+) => object | null;
 
-/** The label that lies over the element's middle; null where none does any more. */
-export const labelOver = new Function("element", `${OVER} return label;`) as (element: unknown) => object | null;
-
-/** The element's middle, from the corner of the label that lies over it. */
+/** Where to click it, from its corner: in the element's middle, where it lies over that, else in its own. */
 export const placeInLabel = new Function(
   "element",
-  `${OVER} const of = (label || element).getBoundingClientRect(); return { x: x - of.x, y: y - of.y };`,
+  `${LABEL}
+  const label = over || beside() || element;
+  const { x, y } = point(over ? element : label);
+  const corner = label.getBoundingClientRect();
+  return { x: x - corner.x, y: y - corner.y };`,
 ) as (element: unknown) => { x: number; y: number };
 
 const ENTRY = `

@@ -17,6 +17,9 @@ test.before(async () => {
       <p><input type="radio" name="r" id="one" class="hidden"><label for="one">One</label></p>
       <p style="position:relative"><input type="checkbox" id="veiled"><label for="veiled">Veiled</label>
         <span class="veil" style="position:absolute;inset:0"></span></p>
+      <div style="position:relative;padding-left:2rem"><input type="checkbox" id="behind" style="position:absolute;left:0;z-index:-1;opacity:0">
+        <label for="behind">Behind</label></div>
+      <p style="margin-top:3000px"><input type="checkbox" id="away" style="position:absolute;left:-9999px"><label for="away">Away</label></p>
       <p><input type="checkbox" id="off" class="hidden" disabled><label for="off">Off</label></p>`,
     "/drag": `<title>Drag</title>
       <div id="from" role="button" aria-label="From" style="width:50px;height:50px;touch-action:none">from</div>
@@ -45,6 +48,8 @@ test("a box that lies under its own label is clicked there", async () => {
     ["Before", "before"],
     ["Around x", "around"],
     ["One", "one"],
+    ["Behind", "behind"],
+    ["Away", "away"],
   ] as const) {
     const ref = await browser.ref(name);
     assert.is((await browser.act("check", { ref })).status, 200, name);
