@@ -3,12 +3,11 @@
  * and a disk's journal and its writing back take processor time that no test is about.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MEMORY = "/dev/shm";
-const PREFIX = "portico-suite-";
 /** Several times what all tests together have there at a time: profiles of browsers, clusters of PostgreSQL. */
 const FREE_BYTES = 4 * 1024 ** 3;
 
@@ -16,32 +15,33 @@ const FREE_BYTES = 4 * 1024 ** 3;
 export function runDir(): { dir: string; remove(): void } {
   const usual = { dir: tmpdir(), remove: () => {} };
   if (process.env["TMPDIR"]) return usual;
-  const dir = join(MEMORY, `${PREFIX}${process.pid}`);
+  let dir = "";
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   try {
-    removeLeft();
+    // Containers may share the memory, and do not know each other's processes.
+    const prefix = `portico-suite-${/\d+/.exec(readlinkSync("/proc/self/ns/pid"))}-`;
+    removeLeft(prefix);
     const { bavail, bsize } = statfsSync(MEMORY);
-    if (Math.min(bavail * bsize, process.availableMemory()) >= FREE_BYTES) {
-      mkdirSync(dir);
-      // As the system's one: PostgreSQL runs as another user.
-      chmodSync(dir, 0o1777);
-      // Many a container mounts it so that no program in it runs, as tests' do.
-      const probe = join(dir, "probe");
-      writeFileSync(probe, "#!/bin/sh\n", { mode: 0o700 });
-      execFileSync(probe, { stdio: "ignore" });
-      return { dir, remove };
-    }
+    if (Math.min(bavail * bsize, process.availableMemory()) < FREE_BYTES) return usual;
+    dir = mkdtempSync(join(MEMORY, `${prefix}${process.pid}-`));
+    // As the system's one: PostgreSQL runs as another user.
+    chmodSync(dir, 0o1777);
+    // Many a container mounts it so that no program in it runs, as tests' do.
+    const probe = join(dir, "probe");
+    writeFileSync(probe, "#!/bin/sh\n", { mode: 0o700 });
+    execFileSync(probe, { stdio: "ignore" });
+    return { dir, remove };
   } catch {
-    remove();
+    if (dir !== "") remove();
+    return usual;
   }
-  return usual;
 }
 
 /** Of runs that were killed: it would hold memory until the next boot. */
-function removeLeft(): void {
-  for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(PREFIX)))
+function removeLeft(prefix: string): void {
+  for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(prefix)))
     try {
-      process.kill(Number(name.slice(PREFIX.length)), 0);
+      process.kill(Number.parseInt(name.slice(prefix.length), 10), 0);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ESRCH")
         rmSync(join(MEMORY, name), { recursive: true, force: true });
