@@ -15,7 +15,7 @@ const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
 /** Another file's tests under other circumstances, which stay for all that follow in the process. */
 const isVariant = /^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m;
 
-const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g;
+const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser|startDifficult/g;
 /** A database, or a browser that shows pages. */
 const startsServer = /startPostgres\(|openBrowser\(|^import "\.\/server\.ts"/gm;
 

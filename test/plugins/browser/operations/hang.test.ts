@@ -91,7 +91,7 @@ test("dialogs: as armed, else dismissed and told; never in the way", async () =>
 test("a page that nags without end is 504, and its tab can be closed", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body;
   const ref = await browser.ref("Nag");
-  let timeoutMs = 500;
+  let timeoutMs = 125;
   // Of the first limit within which the click comes to the page.
   const dialogs = await until("a dialog", async () => {
     const answer = await browser.act("click", { ref, targetId, timeoutMs: (timeoutMs *= 4) });

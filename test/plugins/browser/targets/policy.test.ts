@@ -105,6 +105,35 @@ trusting("a page cannot reach the gateway's own ports either", async () => {
     assert.is(status, 403, `${url} ${body.result}`);
   }
 });
+
+// The last one: it changes the policy for good.
+trusting("a stricter policy ends what is open", async () => {
+  let begun = (): void => {};
+  const open = new Promise<void>((resolve) => (begun = resolve));
+  let ended = (): void => {};
+  const over = new Promise<void>((resolve) => (ended = resolve));
+  const page = await startSite({
+    "/": "<title>ok</title>",
+    "/events": (_req, res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" }).write("data: 1\n\n");
+      res.once("close", ended);
+      begun();
+    },
+  });
+  try {
+    await browser.visit(page.url);
+    await browser.act("evaluate", { fn: "void (window.source = new EventSource('/events'))" });
+    await open;
+    const stricter = { ...headlessBrowser, ssrfPolicy: { hostnameAllowlist: ["ok.localhost"] } };
+    const { token } = browser.gateway;
+    browser.gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token } }, browser: stricter }));
+    await over;
+    failed(await browser.get("/snapshot"), 403, "navigation_blocked");
+  } finally {
+    await page.stop();
+  }
+});
+
 trusting.run();
 
 const strict = suite("browser: public addresses only");
@@ -249,35 +278,6 @@ listed("restricts to the list, and *.d leaves out d", async () => {
       failed(await limited.post("/navigate", { url: `http://${host}:${page.port}/` }), 403, "navigation_blocked");
   } finally {
     await limited.stop();
-    await page.stop();
-  }
-});
-
-listed("a stricter policy ends what is open", async () => {
-  let begun = (): void => {};
-  const open = new Promise<void>((resolve) => (begun = resolve));
-  let ended = (): void => {};
-  const over = new Promise<void>((resolve) => (ended = resolve));
-  const page = await startSite({
-    "/": "<title>ok</title>",
-    "/events": (_req, res) => {
-      res.writeHead(200, { "content-type": "text/event-stream" }).write("data: 1\n\n");
-      res.once("close", ended);
-      begun();
-    },
-  });
-  const trusting = await startBrowser();
-  try {
-    await trusting.visit(page.url);
-    await trusting.act("evaluate", { fn: "void (window.source = new EventSource('/events'))" });
-    await open;
-    const browser = { ...headlessBrowser, ssrfPolicy: { hostnameAllowlist: ["ok.localhost"] } };
-    const { token } = trusting.gateway;
-    trusting.gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token } }, browser }));
-    await over;
-    failed(await trusting.get("/snapshot"), 403, "navigation_blocked");
-  } finally {
-    await trusting.stop();
     await page.stop();
   }
 });
