@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +9,7 @@ import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
-import { porticoProgram } from "../../support/runner/bundle.ts";
-import { packageDir } from "../../support/gateway.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: the tool and the command line");
@@ -185,35 +183,27 @@ async function assert_rejects(work: Promise<unknown>, words: string): Promise<vo
   assert.match(error?.message ?? "nothing was thrown", words);
 }
 
-function portico(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const args = [...porticoProgram(), ...words];
-  const env = { ...process.env, PORTICO_HOME: browser.gateway.home, PORTICO_URL: browser.gateway.url };
-  return new Promise((resolve) =>
-    execFile(process.execPath, args, { env, cwd: packageDir }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-    ),
-  );
-}
+const run = (...words: string[]) => porticoHere(browser.gateway.home, ["browser", ...words]);
 
 test("a session on the command line", async () => {
-  assert.match((await portico("browser", "status")).stdout, "running    no");
-  assert.match((await portico("browser", "open", site.url)).stdout, "Shop");
-  const { stdout } = await portico("browser", "snapshot");
+  assert.match((await portico(browser.gateway.home, ["browser", "status"])).stdout, "running    no");
+  assert.match((await run("open", site.url)).stdout, "Shop");
+  const { stdout } = await run("snapshot");
   const ref = (name: string): string => new RegExp(`"${name}" \\[ref=(e\\d+)\\]`).exec(stdout)![1]!;
   assert.match(stdout, /textbox "Name" \[ref=e\d+\]/);
   assert.not.match(stdout, "heading");
-  assert.is((await portico("browser", "type", ref("Name"), "Ada Lovelace")).code, 0);
-  const clicked = JSON.parse((await portico("browser", "click", ref("Greet"), "--json")).stdout) as { ok: boolean };
+  assert.is((await run("type", ref("Name"), "Ada Lovelace")).code, 0);
+  const clicked = JSON.parse((await run("click", ref("Greet"), "--json")).stdout) as { ok: boolean };
   assert.ok(clicked.ok);
-  assert.is((await portico("browser", "evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
-  assert.is((await portico("browser", "wait", "--url", site.url)).code, 0);
+  assert.is((await run("evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
+  assert.is((await run("wait", "--url", site.url)).code, 0);
   // Its own, and the gateway's.
-  assert.is((await portico("browser", "wait", "--help")).stdout.match(/^ +--url /gm)?.length, 2);
-  const aria = JSON.parse((await portico("browser", "snapshot", "--format", "aria", "--json")).stdout) as {
+  assert.is((await run("wait", "--help")).stdout.match(/^ +--url /gm)?.length, 2);
+  const aria = JSON.parse((await run("snapshot", "--format", "aria", "--json")).stdout) as {
     format: string;
   };
   assert.is(aria.format, "aria", "what was asked for wins over browser.snapshotDefaults");
-  const bad = await portico("browser", "click", "e99999");
+  const bad = await run("click", "e99999");
   assert.is(bad.code, 1);
   assert.match(bad.stderr, "take a new snapshot");
   assert.is(bad.stderr.trim().split("\n").length, 1);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite("command line");
@@ -44,14 +44,24 @@ test("a command with a --url of its own takes the gateway's before its name", as
     ["first", ["--url", url, "polls", "add", "first", "--url", source]],
     ["inner", ["polls", `--url=${url}`, "add", "inner", "--url", source]],
   ] as const) {
-    const { code, stdout, stderr } = await portico(elsewhere, [...words, "--token", token, "--json"]);
+    const { code, stdout, stderr } = await porticoHere(elsewhere, [...words, "--token", token, "--json"]);
     assert.is(code, 0, stderr);
     assert.is(JSON.parse(stdout).source.url, source, name);
   }
-  const edited = await portico(elsewhere, ["--url", url, "polls", "edit", "first", "--every", "1d", "--token", token]);
+  const edited = await porticoHere(elsewhere, [
+    "--url",
+    url,
+    "polls",
+    "edit",
+    "first",
+    "--every",
+    "1d",
+    "--token",
+    token,
+  ]);
   assert.is(edited.code, 0, edited.stderr);
   assert.match(
-    (await portico(home, ["polls", "add", "--help"])).stdout,
+    (await porticoHere(home, ["polls", "add", "--help"])).stdout,
     /--url URL +The gateway's address, where it stands before/,
   );
 });
@@ -64,20 +74,20 @@ test("options may stand before the command and between its words, and take their
     ["--json", "hooks", `--url=${url}`, "--token", token, "list"],
     ["hooks", "--json", "--token", token, "list", "--url", url],
   ]) {
-    const { code, stdout, stderr } = await portico(elsewhere, words);
+    const { code, stdout, stderr } = await porticoHere(elsewhere, words);
     assert.is(code, 0, stderr);
     assert.ok(JSON.parse(stdout), words.join(" "));
   }
-  const profile = await portico(home, ["browser", "--browser-profile", "tabs", "--json", "tabs"]);
+  const profile = await porticoHere(home, ["browser", "--browser-profile", "tabs", "--json", "tabs"]);
   assert.match(profile.stderr, 'There is no browser profile "tabs"', "the value of an option is no command");
-  assert.match((await portico(home, ["hooks", "--help", "list"])).stdout, "portico hooks list");
+  assert.match((await porticoHere(home, ["hooks", "--help", "list"])).stdout, "portico hooks list");
   for (const [words, said] of [
     [["hooks", "--frob", "list"], "portico hooks has no option --frob"],
     [["--frob", "hooks", "list"], 'no command "portico --frob"'],
     [["browser", "--json"], "portico browser needs a command"],
     [["hooks", "--json", "lsit"], "Did you mean list?"],
   ] as const) {
-    const { code, stdout, stderr } = await portico(home, [...words]);
+    const { code, stdout, stderr } = await porticoHere(home, [...words]);
     assert.equal([code, stdout], [2, ""], words.join(" "));
     assert.match(stderr, said);
   }
@@ -85,16 +95,22 @@ test("options may stand before the command and between its words, and take their
 
 test("a negative number is a value, as an argument and as an option's, and no option", async () => {
   const key = "channels.spare";
-  assert.is((await portico(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code, 0);
+  assert.is((await porticoHere(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code, 0);
   for (const value of ["-1", "-2.5e0"]) {
-    const { code, stderr } = await portico(home, ["config", "set", `${key}.priority`, value]);
+    const { code, stderr } = await porticoHere(home, ["config", "set", `${key}.priority`, value]);
     assert.is(code, 0, stderr);
-    assert.is(JSON.parse((await portico(home, ["config", "get", `${key}.priority`, "--json"])).stdout), Number(value));
+    assert.is(
+      JSON.parse((await porticoHere(home, ["config", "get", `${key}.priority`, "--json"])).stdout),
+      Number(value),
+    );
   }
   const place = ["-33.87", "151.2", "--accuracy", "-1"];
-  assert.match((await portico(home, ["browser", "set", "geolocation", ...place])).stderr, "accuracy must be 0 or more");
-  assert.match((await portico(home, ["status", "-1"])).stderr, 'takes no argument "-1"');
-  assert.match((await portico(home, ["status", "-1x"])).stderr, "has no option -1");
+  assert.match(
+    (await porticoHere(home, ["browser", "set", "geolocation", ...place])).stderr,
+    "accuracy must be 0 or more",
+  );
+  assert.match((await porticoHere(home, ["status", "-1"])).stderr, 'takes no argument "-1"');
+  assert.match((await porticoHere(home, ["status", "-1x"])).stderr, "has no option -1");
 });
 
 test("help of a subcommand shows usage, options and examples", async () => {
@@ -105,12 +121,12 @@ test("help of a subcommand shows usage, options and examples", async () => {
 
 test("help before a command's name is the command's own", async () => {
   for (const words of [["hooks", "new"], ["browser"], ["start"], ["--json", "cron"]]) {
-    const help = await portico(home, [...words, "--help"]);
-    assert.equal(await portico(home, ["help", ...words]), help, words.join(" "));
+    const help = await porticoHere(home, [...words, "--help"]);
+    assert.equal(await porticoHere(home, ["help", ...words]), help, words.join(" "));
     assert.match(help.stdout, "Usage: portico");
   }
-  assert.equal(await portico(home, ["help"]), await portico(home, []));
-  assert.match((await portico(home, ["help", "hoks"])).stderr, "Did you mean hooks?");
+  assert.equal(await porticoHere(home, ["help"]), await porticoHere(home, []));
+  assert.match((await porticoHere(home, ["help", "hoks"])).stderr, "Did you mean hooks?");
 });
 
 test("status finds the gateway of its home, whatever its port", async () => {
