@@ -101,8 +101,9 @@ export function toJson(value: unknown): string | null {
   return value === undefined ? null : (JSON.stringify(value) ?? null);
 }
 
+/** JSON has no bare NUL: where there is one, it was the character that stands for it. */
 export function fromJson(text: unknown): unknown {
-  return typeof text === "string" ? JSON.parse(text) : undefined;
+  return typeof text === "string" ? JSON.parse(text.replaceAll("\0", NUL)) : undefined;
 }
 
 /** `undefined` for the NULL of a database. */

@@ -243,6 +243,16 @@ test("sessions: transcript in order, clearing keeps the session and never reuses
   assert.equal(await store.sessions.transcript("s"), []);
 });
 
+test("the character that stands for NUL comes back as itself out of JSON", async () => {
+  const body = { text: "\u{10FFFE} and \0" };
+  await store.enqueue({
+    items: [{ id: "i", lane: "l", kind: "turn", body }],
+    deliveries: [{ id: "d", source: "s", outcome: "accepted", meta: body }],
+  });
+  assert.equal((await store.items.get("i"))?.body, body);
+  assert.equal((await store.deliveries.get("d"))?.meta, body);
+});
+
 test("deliveries and runs: newest first, changed, pruned", async () => {
   for (let n = 1; n <= 5; n++) {
     await store.deliveries.append({
