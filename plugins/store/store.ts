@@ -4,7 +4,7 @@ import { deleteValue, getValue, listKeys, setValue, sweep } from "./operations/k
 import { drain, pending } from "./operations/drain.ts";
 import { knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
-import { getDelivery, listDeliveries, pruneDeliveries, updateDelivery } from "./operations/deliveries.ts";
+import { getDelivery, listDeliveries, pruneDeliveries } from "./operations/deliveries/log.ts";
 import { getRun, listRuns, pruneRuns, putRun } from "./operations/runs.ts";
 import type { Engine } from "./sql/engine.ts";
 import type { Operation, Transaction } from "./sql/operation.ts";
@@ -127,7 +127,6 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       append: (delivery) => write((tx) => addBatch(tx, { deliveries: [delivery] })),
       get: (id) => read(() => getDelivery(id)),
       list: (filter = {}) => read(() => listDeliveries(filter)),
-      update: (id, change) => write(() => updateDelivery(id, change)),
       prune: (options) => write(() => pruneDeliveries(options)),
     },
     runs: {

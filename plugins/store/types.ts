@@ -167,8 +167,6 @@ export interface Store {
     get(id: string): Promise<(Delivery & { payload: string | undefined }) | undefined>;
     /** Newest first, without payloads. `before` is an `at`. */
     list(filter?: { source?: string; outcome?: string; limit?: number; before?: number }): Promise<Delivery[]>;
-    /** Changes the outcome and merges `meta`. */
-    update(id: string, change: { outcome?: string; meta?: Record<string, unknown> }): Promise<boolean>;
     /** Of those with one of `outcomes` (or of all), keeps the newest `keep` and drops what is older than `before`; returns how many went. */
     prune(options: { before?: number; keep?: number; outcomes?: readonly string[] }): Promise<number>;
   };

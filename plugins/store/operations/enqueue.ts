@@ -3,7 +3,7 @@ import type { Again } from "../sql/engine.ts";
 import { type Operation, Settled, type Transaction } from "../sql/operation.ts";
 import type { Batch, Dedup, Enqueued, Limit } from "../types.ts";
 import { addItems } from "./additions.ts";
-import { addDelivery } from "./deliveries.ts";
+import { addDelivery } from "./deliveries/log.ts";
 import { setValue } from "./key-value.ts";
 import { firstUse, knownKey } from "./known.ts";
 import { take, takeAtOnce } from "./limits.ts";

@@ -48,7 +48,7 @@ export function* putSession(tx: Transaction, id: string, meta: Record<string, un
 }
 
 /** A key set to `null` goes. */
-export function mergeMeta(
+function mergeMeta(
   known: Record<string, unknown> | undefined,
   change: Record<string, unknown>,
 ): Record<string, unknown> {

@@ -143,4 +143,10 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   ["CREATE INDEX lanes_leased ON lanes (worker) WHERE worker IS NOT NULL"],
   ["DROP INDEX items_waiting", "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE {waiting}"],
+  [
+    // a row may hold several deliveries that came together
+    "ALTER TABLE deliveries ADD COLUMN size INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE deliveries ADD COLUMN first_id TEXT",
+    "CREATE INDEX deliveries_blocks ON deliveries (id, first_id) WHERE first_id IS NOT NULL",
+  ],
 ];

@@ -3,7 +3,6 @@
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
 import { type Call, isPorticoError, type PluginContext, PorticoError, reply, type Throttle } from "portico";
-import { newId } from "portico/agent";
 import type { KnownKey, Take } from "portico/store";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
@@ -55,7 +54,6 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     const target = readTarget(call.path, settings);
     const visit: Visit = {
       call,
-      id: newId("del"),
       target,
       settings,
       headers: headersOf(call.req),
@@ -155,7 +153,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     if (limit?.allowed === false) throw limited(limit);
     log.written(row);
     announceDelivery(ctx, {
-      id: visit.id,
+      id: row.id,
       job,
       source: visit.plan.source,
       request: visit.plan.request,

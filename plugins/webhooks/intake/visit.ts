@@ -1,5 +1,6 @@
 /** One request while it is looked at, and its row in the delivery log. */
 import { type Call, isPorticoError } from "portico";
+import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
 import { isBinary } from "../bodies/read.ts";
@@ -14,8 +15,6 @@ const REFUSED_PAYLOAD_CHARS = 64 * 1024;
 
 export interface Visit {
   call: Call;
-  /** The delivery's. */
-  id: string;
   target: Target;
   settings: Settings;
   headers: Record<string, string>;
@@ -75,12 +74,12 @@ function rowOf(
   visit: Visit,
   { outcome, itemId, payload, parsed, status, action, missing, error }: Outcome,
 ): NewDelivery {
-  const { id, call, target, settings, headers, query, credential, raw, plan } = visit;
+  const { call, target, settings, headers, query, credential, raw, plan } = visit;
   // whoever is nobody gets next to no room on our disk
   const known = credential !== undefined;
   // one literal, since this is made for every request; what is undefined is not stored
   return {
-    id,
+    id: newId("del"),
     source: plan?.source ?? target.source,
     outcome,
     itemId,

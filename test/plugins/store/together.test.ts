@@ -76,7 +76,9 @@ function calls(next: () => number): () => { name: string; make: Made } {
 }
 
 async function shown(store: Store): Promise<unknown> {
+  const newest = await store.deliveries.list({ limit: 5 });
   return {
+    newest: await Promise.all(newest.map(({ id }) => store.deliveries.get(id))),
     items: plain((await store.items.list({ limit: 1000 })).reverse()),
     lanes: await store.items.lanes(1000),
     deliveries: (await store.deliveries.list({ limit: 1000 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
