@@ -4,6 +4,7 @@ import { attempt, left, pause, within } from "../deadline.ts";
 import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
 import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
+import { locatorOf } from "../snapshot/hidden-boxes.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
 import { type ClickLabel, labelClick, type Limits } from "./by-label.ts";
 import { hindrance, hindranceInLog } from "./hindrance.ts";
@@ -85,7 +86,7 @@ export async function findElement(
   param = "ref",
 ): Promise<Found> {
   const entry = tab.refs.find(ref, param);
-  const locator = tab.page.getByRef(entry.native);
+  const locator = locatorOf(tab.page, entry.native);
   const found = await within(
     timeoutMs,
     "Looking for the element (the page does not answer)",
@@ -191,7 +192,7 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const { tab, needs, what, timeoutMs, explicit } = trial;
   const param = trial.param ?? "ref";
   const entry = tab.refs.find(trial.ref, param);
-  const locator = tab.page.getByRef(entry.native);
+  const locator = locatorOf(tab.page, entry.native);
   const stop = new AbortController();
   const start = Date.now();
   let gone = false;

@@ -2,6 +2,7 @@
 import { attempt, left, within } from "../deadline.ts";
 import { drawLabels, type Label } from "../tab/page-scripts.ts";
 import type { AriaNode } from "../snapshot/aria-node.ts";
+import { locatorOf } from "../snapshot/hidden-boxes.ts";
 import { isInteractive } from "../snapshot/render.ts";
 import type { Tab } from "../tab/tab.ts";
 import { keepFile } from "./files.ts";
@@ -41,7 +42,7 @@ async function boxes(
     let box: Box | null | undefined = node.box;
     if (inFrame(node) && !own(node)) {
       if (++asked > MOST_IN_FRAMES) continue;
-      box = await attempt(300, tab.page.getByRef(node.ref!).boundingBox({ timeout: 300 }), null);
+      box = await attempt(300, locatorOf(tab.page, node.ref!).boundingBox({ timeout: 300 }), null);
     }
     if (!box || box.width < 1 || box.height < 1) continue;
     if (box.x + box.width < 0 || box.y + box.height < 0 || box.x > size.width || box.y > size.height) continue;

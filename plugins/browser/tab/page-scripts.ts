@@ -84,7 +84,7 @@ const PROBE = `
       else if (!holds(element, at) && !label && at !== root.host && getComputedStyle(element).pointerEvents === "none") out.coveredBy = describe(at);
     }
   }
-  if (needs.hit && labels.length > 0 && out.coveredBy === undefined) {
+  if (needs.hit && labels.length > 0) {
     const at = over || hit(element, point(element));
     if (over) out.label = "over";
     else if (needs.scroll && at !== element && (!at || at.contains(element)) && beside()) out.label = "beside";

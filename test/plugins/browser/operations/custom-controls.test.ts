@@ -20,6 +20,12 @@ test.before(async () => {
       <div style="position:relative;padding-left:2rem"><input type="checkbox" id="behind" style="position:absolute;left:0;z-index:-1;opacity:0">
         <label for="behind">Behind</label></div>
       <p style="margin-top:3000px"><input type="checkbox" id="away" style="position:absolute;left:-9999px"><label for="away">Away</label></p>
+      <p><label style="position:relative;display:inline-block;width:60px;height:34px">
+        <input type="checkbox" id="slide" aria-label="Slide" style="opacity:0;width:0;height:0">
+        <span style="position:absolute;inset:0;background:#ccc"></span></label></p>
+      <p><input type="radio" name="s" id="left" style="position:absolute;clip:rect(0,0,0,0);pointer-events:none"><label for="left">Left</label>
+        <input type="radio" name="s" id="right" style="position:absolute;clip:rect(0,0,0,0);pointer-events:none"><label for="right">Right</label></p>
+      <p><input type="checkbox" style="width:0;height:0;opacity:0" aria-label="Twin"><input type="checkbox" style="width:0;height:0;opacity:0" aria-label="Twin"></p>
       <p><input type="checkbox" id="off" class="hidden" disabled><label for="off">Off</label></p>`,
     "/drag": `<title>Drag</title>
       <div id="from" role="button" aria-label="From" style="width:50px;height:50px;touch-action:none">from</div>
@@ -50,6 +56,9 @@ test("a box that lies under its own label is clicked there", async () => {
     ["One", "one"],
     ["Behind", "behind"],
     ["Away", "away"],
+    ["Slide", "slide"],
+    ["Left", "left"],
+    ["Right", "right"],
   ] as const) {
     const ref = await browser.ref(name);
     assert.is((await browser.act("check", { ref })).status, 200, name);
@@ -64,6 +73,17 @@ test("a box that lies under its own label is clicked there", async () => {
   assert.is(await isChecked("before"), true);
   assert.is((await browser.act("fill", { fields: [{ ref, value: false }] })).status, 200);
   assert.is(await isChecked("before"), false);
+});
+
+test("a hidden box has a ref that ends with its page, and none where two could be meant", async () => {
+  await browser.visit(`${site.url}/boxes`);
+  const ref = await browser.ref("Slide");
+  assert.is(await browser.ref("Slide"), ref);
+  const { body } = await browser.get("/snapshot", { interactive: true });
+  assert.match(body.snapshot, `- checkbox "Slide" [ref=e${ref}]`);
+  assert.match(body.snapshot, /- checkbox "Twin"\n/);
+  await browser.visit(`${site.url}/boxes`);
+  failed(await browser.act("check", { ref, timeoutMs: 60_000 }), 404, "ref_not_found");
 });
 
 test("one that something else lies over, or that is disabled, is not", async () => {
