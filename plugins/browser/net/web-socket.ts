@@ -1,6 +1,7 @@
 /** WebSockets for plugins, either end. The library is loaded with the first of them: a start does not pay for it. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { PorticoError } from "portico";
 import type { WebSocket } from "ws";
 
 export type { WebSocket };
@@ -17,7 +18,8 @@ export interface AcceptOptions {
 
 /**
  * Completes an upgrade whose credentials were checked. `taken` gets the socket before anything is read from it; what it
- * returns is the answer. Rejects where the other side left during the handshake, or made it badly (it was told so).
+ * returns is the answer. Rejects, for the upgrade's handler to be the refusal, with 400 `invalid_request_error` where the
+ * handshake is none, and with 499 `client_closed` where the other side left during it.
  */
 export async function acceptSocket<T>(
   req: IncomingMessage,
@@ -36,7 +38,12 @@ export async function acceptSocket<T>(
     handleProtocols: (offered) => (protocol !== undefined && offered.has(protocol) ? protocol : false),
   });
   return new Promise((resolve, reject) => {
-    const left = (): void => reject(new Error("The socket closed during the handshake."));
+    const left = (): void =>
+      reject(new PorticoError("client_closed", "The socket closed during the handshake.", { status: 499 }));
+    server.once("wsClientError", ({ message }) => {
+      const text = `This is no WebSocket handshake: ${message}.`;
+      reject(new PorticoError("invalid_request_error", text, { headers: { "sec-websocket-version": "13" } }));
+    });
     if (socket.destroyed) return left();
     socket.once("close", left);
     server.handleUpgrade(req, socket, head, (ws) => {

@@ -117,9 +117,7 @@ export function openRelay(options: RelayOptions): RelayControl {
       const instance = named("instance.") ?? "";
       relay.checkExtension(instance);
       const accepting = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
-      acceptSocket(req, socket, head, accepting, (accepted) => take(accepted, instance)).catch((error: unknown) =>
-        log.debug({ err: error }, "the extension did not complete its connection"),
-      );
+      return acceptSocket(req, socket, head, accepting, (accepted) => take(accepted, instance));
     });
   }
   acceptExtension("/extension", (socket, instance) => relay.takeExtension(socket, instance));
@@ -147,11 +145,12 @@ export function openRelay(options: RelayOptions): RelayControl {
   server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
     checkClient(req);
     const giveBack = relay.reserveClient();
-    acceptSocket(req, socket, head, { maxMessageBytes: MAX_MESSAGE_BYTES }, (accepted) =>
-      relay.takeClient(accepted),
-    ).catch((error: unknown) => {
+    const taken = acceptSocket(req, socket, head, { maxMessageBytes: MAX_MESSAGE_BYTES }, (accepted) => {
+      void relay.takeClient(accepted);
+    });
+    return taken.catch((error: unknown) => {
       giveBack();
-      log.debug({ err: error }, "a client did not complete its connection");
+      throw error;
     });
   });
 

@@ -15,6 +15,8 @@ const TOPIC = "nodes:ticket";
 const TICKET_BYTES = 32;
 /** A ticket is used at once. */
 const VALID_MS = 10_000;
+/** To a node whose handshake is none; the worker that it reached only passes bytes on. */
+const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 interface Announced {
   node: ConnectingNode;
@@ -26,7 +28,7 @@ interface Ticket {
   code: Buffer;
 }
 
-type Accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+export type Accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
 
 /** In the first worker: takes over nodes that come in by another one. `admit` throws where one is not to come. */
 export function takeOver(
@@ -47,7 +49,7 @@ export function takeOver(
         const announced = code && expected.get(code);
         if (!code || !announced) return void socket.destroy();
         expected.delete(code);
-        accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0));
+        accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0)).catch(() => socket.end(BAD_REQUEST));
       });
     });
     ctx.defer(() => void server.close());

@@ -1,22 +1,17 @@
 /** The upgrade request of a node on the gateway's own port. */
 import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
 import { type PluginContext, PorticoError } from "portico";
 import { acceptSocket } from "portico/browser";
-import { handOn, takeOver } from "./hand-on.ts";
+import { type Accept, handOn, takeOver } from "./hand-on.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { ConnectingNode, Registry } from "./registry.ts";
 
 /** What is wrong with a node is told as an HTTP error, before any WebSocket is there. */
 export function acceptNodes(ctx: PluginContext, registry: Registry): void {
   const workers = ctx.find("workers");
-  const accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const loading = Promise.all([import("../node-socket.ts"), registry.prepare()]);
-    loading
-      .then(([{ MAX_FRAME }, connect]) =>
-        acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => connect(node, ws)),
-      )
-      .catch((error: unknown) => ctx.log.debug({ err: error }, "a node did not complete its connection"));
+  const accept: Accept = async (node, req, socket, head) => {
+    const [{ MAX_FRAME }, connect] = await Promise.all([import("../node-socket.ts"), registry.prepare()]);
+    await acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => connect(node, ws));
   };
   const isFirst = workers === undefined || workers.index === 0;
   if (workers && isFirst) takeOver(ctx, workers, (node) => registry.admit(node), accept);
@@ -24,7 +19,7 @@ export function acceptNodes(ctx: PluginContext, registry: Registry): void {
     const node = connectingNode(ctx, req);
     if (!isFirst) return handOn(workers, { node, headers: req.headers }, socket, head);
     registry.admit(node);
-    accept(node, req, socket, head);
+    await accept(node, req, socket, head);
   });
 }
 

@@ -107,7 +107,7 @@ export function createDebuggingServers(
       });
       await connected.catch((error: unknown) => {
         client.close();
-        ctx.log.debug({ err: error }, "a client of the debugging port did not complete its connection");
+        throw error;
       });
     }
     const lastStep = (req: IncomingMessage): string => new URL(req.url ?? "/", address).pathname.split("/")[3] ?? "";

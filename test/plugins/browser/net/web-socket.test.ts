@@ -18,8 +18,8 @@ async function server<T>(taken: (ws: WebSocket) => T, protocol?: string) {
   const accepted: Promise<T>[] = [];
   one.server.upgrade("/ws", { access: "public" }, (req, socket, head) => {
     const accepting = acceptSocket(req, socket, head, { ...LIMIT, ...(protocol && { protocol }) }, taken);
-    accepting.catch(() => {});
     accepted.push(accepting);
+    return accepting.then(() => {});
   });
   return { url: `ws://127.0.0.1:${one.port}/ws`, port: one.port, accepted };
 }
@@ -82,9 +82,13 @@ test("accepting fails where the handshake is none, or the other side has left", 
   const raw = connect(port, "127.0.0.1");
   raw.write(`GET /ws HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
   const [answer] = await once(raw, "data");
-  assert.match(String(answer), /^HTTP\/1\.1 400 /);
-  const failure = await accepted[0]?.then(String, String);
-  assert.match(failure ?? "", "during the handshake");
+  const [head = "", body = ""] = String(answer).split("\r\n\r\n");
+  assert.match(head, /^HTTP\/1\.1 400 /);
+  assert.match(head, /^x-request-id: /m);
+  const { error } = JSON.parse(body);
+  assert.is(error.code, "invalid_request_error");
+  assert.match(error.message, "no WebSocket handshake");
+  assert.match((await accepted[0]?.then(String, String)) ?? "", "no WebSocket handshake");
   const gone = connect(port, "127.0.0.1").destroy();
   const accepting = acceptSocket({} as IncomingMessage, gone, Buffer.alloc(0), LIMIT, () => "taken");
   assert.match(await accepting.then(String, String), "during the handshake");
