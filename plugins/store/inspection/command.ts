@@ -37,7 +37,7 @@ async function ask(io: CommandIO): Promise<void> {
 async function show(io: CommandIO, given: string, url: string): Promise<void> {
   // a password may stand in an address
   const name = isPostgres(url) ? "The database" : given;
-  io.progress(`checking ${name} …`);
+  io.progress(`checking ${isPostgres(url) ? "the database" : given} …`);
   const found = await inspect(url);
   io.show({ ok: found.problems.length === 0, ...found }, () =>
     found.problems.length === 0 ? `${name} is sound: ${describe(found)}.` : found.problems,

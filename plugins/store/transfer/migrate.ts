@@ -22,7 +22,7 @@ export async function migrate(io: CommandIO): Promise<void> {
       const engine = openEngine({ url, log: silent, isPart: option === "--to" });
       engines.push(engine);
       await engine.open();
-      return engine;
+      return named(engine, option);
     } catch (error) {
       throw ofOption(error, option);
     }
@@ -72,6 +72,17 @@ async function ownUrl(io: CommandIO): Promise<string> {
   return urlOf(current, io.home().paths.state);
 }
 
+function named(engine: Engine, option: string): Engine {
+  const told = (error: unknown) => Promise.reject(ofOption(error, option));
+  return {
+    ...engine,
+    read: (operation, name) => engine.read(operation, name).catch(told),
+    write: (operation, options) => engine.write(operation, options).catch(told),
+    check: () => engine.check().catch(told),
+    copied: () => engine.copied().catch(told),
+  };
+}
+
 /** An error that says which of the two addresses it is about, not what a gateway's owner has to do. */
 function ofOption(error: unknown, option: string): unknown {
   if (isPorticoError(error) && error.param === "store.url")
@@ -80,7 +91,7 @@ function ofOption(error: unknown, option: string): unknown {
   const isKnown = code === "store_unavailable";
   if (!isKnown && !/^E[A-Z]+$/.test(code)) return error;
   const problem = isKnown ? (problemOf(cause)?.problem ?? message) : code;
-  return new PorticoError("store_unavailable", `The store is not moved: ${option} cannot be opened: ${problem}.`, {
+  return new PorticoError("store_unavailable", `The store is not moved: ${option} cannot be used: ${problem}.`, {
     cause: error,
   });
 }

@@ -291,9 +291,18 @@ test("of a damaged source nothing is moved", async () => {
   const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
   assert.is(moved.code, 1, moved.stdout);
   assert.match(moved.stderr, /the source is damaged: the table deliveries is damaged: 1 row holds bytes/);
+  const page = Number(bytes.readUInt16BE(16));
+  for (const at of [1, 2, 3, 4].map((part) => Math.floor((bytes.length / page) * (part / 5)))) {
+    const torn = Buffer.from(bytes);
+    torn.fill(0xff, at * page, at * page + 64);
+    writeFileSync(file, torn);
+    const { code, stderr } = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+    assert.is(code, 1, `page ${at}`);
+    assert.match(stderr, /The store is not moved: (the source is damaged|--from cannot be used): /, `page ${at}`);
+  }
   writeFileSync(file, bytes.subarray(0, 3 * 4096));
   const cut = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
-  assert.match(cut.stderr, /--from cannot be opened: the store's file is damaged\.$/m);
+  assert.match(cut.stderr, /--from cannot be used: the store's file is damaged\.$/m);
   assert.not.ok(existsSync(to.replace("file:", "")));
 });
 
