@@ -69,9 +69,15 @@ function showSignIn(message) {
   const trouble = h("p", { id: "sign-in-problem", class: "problem", role: "alert" }, message ?? "");
   const onsubmit = async (event) => {
     event.preventDefault();
+    const given = input.value.trim();
+    // No header takes others: it would seem that the gateway does not answer.
+    if (/[^\x20-\xff]/.test(given)) {
+      trouble.textContent = "That token is not right: it has letters that a browser cannot send.";
+      return input.select();
+    }
     button.disabled = true;
     trouble.textContent = "";
-    keepToken(input.value.trim());
+    keepToken(given);
     const { error } = await attempt(get("/kernel/status"));
     button.disabled = false;
     if (!error) {

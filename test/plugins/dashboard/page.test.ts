@@ -37,6 +37,8 @@ test("a wrong token is told as one, the right one opens, and signing out closes"
   await signIn(page, "not-the-token");
   await page.getByText("That token is not right.").waitFor();
   await picture(page, "wrong-token");
+  await signIn(page, "10 €");
+  await page.getByText("it has letters that a browser cannot send.").waitFor();
   await signIn(page, gateway.token);
   await page.getByRole("heading", { name: "Health" }).waitFor();
   assert.is(await page.evaluate("localStorage.length"), 0);
