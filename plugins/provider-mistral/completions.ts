@@ -17,7 +17,7 @@ import {
   wantsUsage,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
-import { type ChatResponse, finishReason, readContent, readUsage } from "./response.ts";
+import { type ChatResponse, failureIn, finishReason, readContent, readUsage } from "./response.ts";
 
 /** A whole one, or an event of a stream. */
 type Response = ChatResponse & Required<Pick<ChatResponse, "choices">>;
@@ -110,6 +110,8 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
 function readResponse(body: Buffer, status: number): Response {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(status, body));
+  const failure = failureIn(response);
+  if (failure !== undefined) throw failure;
   return response as Response;
 }
 
