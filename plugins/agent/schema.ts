@@ -1,6 +1,6 @@
 /** The agent's part of `portico.json`, and what a request may hold. */
 import { type Static, Type } from "portico";
-import { deliverySchema } from "portico/cron";
+import { deliverySchema, zoneSchema } from "portico/cron";
 import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(
@@ -23,7 +23,7 @@ const heartbeat = Type.Object({
     Type.Object({
       start: clock("08:00"),
       end: clock("22:00; before start: over midnight"),
-      tz: Type.Optional(Type.String({ description: "An IANA zone; default: the machine's." })),
+      tz: Type.Optional(zoneSchema("An IANA zone; default: the machine's.")),
     }),
   ),
   prompt: Type.Optional(Type.String({ description: "Replaces the words that begin a heartbeat's turn." })),

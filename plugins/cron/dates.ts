@@ -6,7 +6,7 @@
  */
 import { Cron } from "croner";
 import { PorticoError } from "portico";
-import { formatDuration, type GivenSchedule, LONGEST_MS, parseDuration, type ScheduleSpec } from "portico/cron";
+import { formatDuration, type GivenSchedule, isZone, LONGEST_MS, parseDuration, type ScheduleSpec } from "portico/cron";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 
@@ -140,15 +140,8 @@ function fail(message: string, param: string, cause?: unknown): never {
 }
 
 function checkZone(tz: string, param: string): string {
-  try {
-    return new Intl.DateTimeFormat("en-US", { timeZone: tz }).resolvedOptions().timeZone && tz;
-  } catch (cause) {
-    return fail(
-      `${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`,
-      param,
-      cause,
-    );
-  }
+  if (isZone(tz)) return tz;
+  return fail(`${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`, param);
 }
 
 function fromText(text: string, param: string): ScheduleSpec {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "portico";
-import { closed, deliverySchema, entryFields, entryName } from "portico/cron";
+import { closed, deliverySchema, entryFields, entryName, zoneSchema } from "portico/cron";
 
 export const Schedule = Type.Union([
   Type.Object(
@@ -89,7 +89,7 @@ export type ConfiguredJob = Static<typeof ConfiguredJob>;
 export const CronConfig = Type.Object(
   {
     enabled: Type.Boolean({ default: true, description: "false: no job runs; all can still be seen and edited" }),
-    timezone: Type.Optional(Type.String({ description: "IANA zone of schedules without one; default this machine's" })),
+    timezone: Type.Optional(zoneSchema("IANA zone of schedules without one; default this machine's")),
     maxErrors: Type.Integer({ default: 10, minimum: 0, description: "Failures in a row that disable a job; 0 never" }),
     keepRuns: Type.Integer({ default: 100, minimum: 1, maximum: 10_000, description: "History kept per job" }),
     jobs: Type.Record(Type.String(), ConfiguredJob, { default: {}, description: "Jobs by name; read-only over HTTP" }),

@@ -38,3 +38,19 @@ export const deliverySchema = Type.Union([
 
 /** Over HTTP; in the configuration the key is the name. */
 export const entryName = { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) };
+
+/** A time zone in the configuration: one that does not exist is told with its line, when the file is read. */
+export function zoneSchema(description: string) {
+  return Type.String({ description, refuse: (zone: string) => (isZone(zone) ? undefined : noZone(zone)) });
+}
+
+export function isZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: zone }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+const noZone = (zone: string) =>
+  `is ${JSON.stringify(zone)}, which is not a time zone: write an IANA name such as Europe/Berlin or UTC`;

@@ -161,6 +161,23 @@ test("the agent's tool plans and lists", async () => {
 /** Calls one of the agent's tools, as a turn does. */
 const callTool = (name: string, args: object): Promise<any> => gateway.json("POST", `/probe/${name}`, args);
 
+test("a time zone that does not exist is refused where the configuration is read", async () => {
+  const heartbeat = { activeHours: { start: "08:00", end: "22:00", tz: "Mars/Phobos" } };
+  const settings: [string, Record<string, unknown>][] = [
+    ["cron.timezone", { cron: { timezone: "Mars/Phobos" } }],
+    ["agents.defaults.heartbeat.activeHours.tz", { agents: { defaults: { heartbeat } } }],
+  ];
+  for (const [key, config] of settings) {
+    let problem = "";
+    try {
+      await (await startGateway({ config })).stop();
+    } catch (error) {
+      problem = (error as Error).message;
+    }
+    assert.match(problem, `${key} is "Mars/Phobos", which is not a time zone`);
+  }
+});
+
 test("where a result is posted: its secrets are masked, come back as what they were, and bad targets are refused", async () => {
   const delivery = {
     url: "https://hooks.example.com/in?token=s3cret",
