@@ -24,6 +24,11 @@ export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
   return first === 123 || first === 91 || first === 60 ? "collect" : "stream";
 }
 
+/** All that matters of white space, however much there is: whether a line has begun. */
+export function endOfBlank(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(Math.max(markLength(bytes), bytes.length - 1)));
+}
+
 /** Nothing of a response yet: the upstream keeps the connection busy. */
 export function onlyComments(bytes: Buffer): boolean {
   return bytes[0] === 58 && !bytes.includes("data:");

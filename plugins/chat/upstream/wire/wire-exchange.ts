@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
 import type { TextSpan } from "../../kit/stream/text-spans.ts";
-import { type ResponseKind, beginsAsError, kindOf, onlyComments, sniff } from "./response-kind.ts";
+import { type ResponseKind, beginsAsError, endOfBlank, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
@@ -31,6 +31,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #held: HeldResponse | undefined;
+  /** The end of white space that nothing has followed yet. */
+  #blank: Buffer = NOTHING;
   #reading: StreamReading | undefined;
   #firstByteMs = -1;
   #tail: ResponseTail | undefined;
@@ -133,16 +135,12 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   // --------------------------------------------------------------------------------------------- streams
 
   #sniff(bytes: Buffer): void {
-    let all = bytes;
-    if (this.#held !== undefined) {
-      this.#held.push(bytes);
-      all = this.#held.takeWhole();
-    }
+    const all = this.#blank.length === 0 ? bytes : Buffer.concat([this.#blank, bytes]);
     const kind = sniff(all);
     if (kind !== undefined) this.#mode = kind;
     if (kind === "stream") this.#push(all);
     else if (kind === "collect") this.#collect(all);
-    else (this.#held ??= new HeldResponse()).push(all);
+    else this.#blank = endOfBlank(all);
   }
 
   #push(bytes: Buffer): void {

@@ -1,0 +1,75 @@
+/** Upstreams that send white space before they say anything: some do while they compute, and it may never end. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { assertLinearAsync } from "../../../support/growth.ts";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { completion, contentOf, hello, startUpstream, type Upstream } from "../../../support/upstreams/upstream.ts";
+
+const test = suite("blank hostile");
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream((_, res) => res.end());
+  gateway = await startGateway({
+    config: { channels: { main: { provider: "openai", baseUrl: up.url, models: ["m"], maxRetries: 0 } } },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const ask = () =>
+  gateway.request("POST", "/v1/chat/completions", {
+    model: "m",
+    messages: [{ role: "user", content: "hi" }],
+    stream: true,
+  });
+/** Each part is a read of its own. */
+function send(parts: readonly (string | Buffer)[], type = "text/event-stream"): void {
+  up.answer = async (_, res) => {
+    res.writeHead(200, { "content-type": type });
+    for (const part of parts) {
+      res.write(part);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    res.end();
+  };
+}
+
+test("white space in front, in pieces, is no part of a stream or of a whole response", async () => {
+  const mark = Buffer.from([0xef, 0xbb, 0xbf]);
+  const whole = JSON.stringify(completion("Hello"));
+  for (const before of [
+    ["\n", "\n\n"],
+    [" ".repeat(5000), "\r\n", " \n"],
+    [mark, "\n", "\n"],
+    [mark],
+    ["\t\n".repeat(99)],
+  ]) {
+    send([...before, hello.join("")]);
+    const text = await (await ask()).text();
+    assert.is(contentOf(text), "Hello", JSON.stringify(before));
+    for (const type of ["text/event-stream", "application/json"]) {
+      send([...before, whole.slice(0, 9), whole.slice(9)], type);
+      assert.is(contentOf(await (await ask()).text()), "Hello", JSON.stringify(before));
+    }
+  }
+});
+
+test("nothing but white space is no response, and takes time in line with its size", async () => {
+  const block = Buffer.alloc(16 * 1024, " ");
+  await assertLinearAsync(
+    "white space before a stream",
+    32,
+    (blocks) => blocks,
+    async (blocks) => {
+      send(Array.from({ length: blocks }, () => block));
+      const response = await ask();
+      assert.is(response.status, 502, await response.text());
+    },
+  );
+});
+
+test.run();
