@@ -28,7 +28,7 @@ const DATA = Buffer.from("data: ");
 const DONE = Buffer.from("data: [DONE]\n\n");
 const NOTHING = Buffer.alloc(0);
 /** Longer single events are refused: they would have to be held in memory whole. */
-const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+export const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 export class OpenAiStream implements StreamDecoder {
   failure?: PorticoError;
@@ -119,12 +119,7 @@ export class OpenAiStream implements StreamDecoder {
   #hold(bytes: Buffer): Buffer | undefined {
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    if (this.#heldBytes > MAX_EVENT_BYTES) {
-      throw upstreamError(
-        { kind: "upstream", message: `The upstream sent one event of more than ${MAX_EVENT_BYTES >> 20} MiB.` },
-        200,
-      );
-    }
+    if (this.#heldBytes > MAX_EVENT_BYTES) throw eventTooLarge();
     if (bytes.indexOf(CR) === -1) return undefined;
     const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held, this.#heldBytes);
     this.#held = [];
@@ -297,4 +292,9 @@ function addTo(pieces: Buffer[], bytes: Buffer | undefined): void {
 
 function join(pieces: Buffer[]): Buffer | undefined {
   return pieces.length === 0 ? undefined : pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+}
+
+export function eventTooLarge(): UpstreamError {
+  const message = `The upstream sent one event of more than ${MAX_EVENT_BYTES >> 20} MiB.`;
+  return upstreamError({ kind: "upstream", message }, 200);
 }

@@ -4,7 +4,7 @@ import type { StreamDecoder, Usage, WireRequest } from "portico/chat";
 import type { TextSpan } from "../../kit/stream/text-spans.ts";
 import { MaskedStream } from "../../secrets/masked-stream.ts";
 import type { SecretMask } from "../../secrets/secret-mask.ts";
-import { OpenAiStream } from "../../openai/stream.ts";
+import { eventTooLarge, MAX_EVENT_BYTES, OpenAiStream } from "../../openai/stream.ts";
 import type { WireAttempt } from "../attempt.ts";
 
 export class StreamReading implements StreamDecoder {
@@ -16,6 +16,8 @@ export class StreamReading implements StreamDecoder {
   readonly #telling: OpenAiStream | undefined;
   /** Reads along where the text is wanted and the decoder does not keep it. */
   #reader: OpenAiStream | undefined;
+  /** What has come since the decoder last said something: it holds an event whose end does not come. */
+  #unheard = 0;
 
   constructor({ wire, native, target, job }: WireAttempt, call: WireRequest) {
     const { id, created, model } = target;
@@ -34,6 +36,8 @@ export class StreamReading implements StreamDecoder {
 
   push(bytes: Buffer): Buffer | undefined {
     const out = this.#decoder.push(bytes);
+    this.#unheard = out === undefined ? this.#unheard + bytes.length : 0;
+    if (this.#unheard > MAX_EVENT_BYTES) throw eventTooLarge();
     return this.#readAlong(out === undefined ? undefined : this.#hide(out));
   }
 

@@ -11,8 +11,17 @@ let gateway: InProcessGateway;
 
 test.before(async () => {
   up = await startUpstream((_, res) => res.end());
+  const root = up.url.replace("/v1", "");
+  const to = { apiKey: "sk-key-of-the-test", models: ["m"], maxRetries: 0 };
   gateway = await startGateway({
-    config: { channels: { main: { provider: "openai", baseUrl: up.url, models: ["m"], maxRetries: 0 } } },
+    config: {
+      channels: {
+        main: { provider: "openai", baseUrl: up.url, ...to },
+        claude: { provider: "anthropic", baseUrl: root, ...to },
+        google: { provider: "gemini", baseUrl: root, ...to },
+        local: { provider: "ollama", baseUrl: root, ...to },
+      },
+    },
   });
 });
 test.after(async () => {
@@ -20,9 +29,9 @@ test.after(async () => {
   await up?.close();
 });
 
-const ask = () =>
+const ask = (model = "main/m") =>
   gateway.request("POST", "/v1/chat/completions", {
-    model: "m",
+    model,
     messages: [{ role: "user", content: "hi" }],
     stream: true,
   });
@@ -71,5 +80,23 @@ test("nothing but white space is no response, and takes time in line with its si
     },
   );
 });
+
+for (const name of ["main", "claude", "google", "local"]) {
+  test(`an event without an end is given up, and not held: ${name}`, async () => {
+    const block = Buffer.alloc(1024 * 1024, "x");
+    const blocks = 100;
+
+    up.answer = async (_, res) => {
+      res.writeHead(200, { "content-type": name === "local" ? "application/x-ndjson" : "text/event-stream" });
+      res.write("data: ");
+      for (let sent = 0; sent < blocks && !res.destroyed; sent++)
+        await new Promise((resolve) => res.write(block, resolve));
+      res.end();
+    };
+    const response = await ask(`${name}/m`);
+    assert.is(response.status, 502);
+    assert.match(await response.text(), "one event of more than 64 MiB");
+  });
+}
 
 test.run();
