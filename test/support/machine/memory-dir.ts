@@ -3,7 +3,7 @@
  * and a disk's journal and its writing back take processor time that no test is about.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,12 +18,16 @@ export function runDir(): { dir: string; remove(): void } {
   let dir = "";
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   try {
-    // Containers may share the memory, and do not know each other's processes.
-    const prefix = `portico-suite-${/\d+/.exec(readlinkSync("/proc/self/ns/pid"))}-`;
+    // Containers may share the memory, and do not know each other's processes. Short: below it lie sockets, whose paths
+    // have at most 107 characters.
+    const space = Number(/\d+/.exec(readlinkSync("/proc/self/ns/pid")));
+    const prefix = `portico-${space.toString(36)}-`;
     removeLeft(prefix);
     const { bavail, bsize } = statfsSync(MEMORY);
     if (Math.min(bavail * bsize, process.availableMemory()) < FREE_BYTES) return usual;
-    dir = mkdtempSync(join(MEMORY, `${prefix}${process.pid}-`));
+    const own = join(MEMORY, `${prefix}${process.pid}`);
+    mkdirSync(own);
+    dir = own;
     // As the system's one: PostgreSQL runs as another user.
     chmodSync(dir, 0o1777);
     // Many a container mounts it so that no program in it runs, as tests' do.
@@ -41,7 +45,7 @@ export function runDir(): { dir: string; remove(): void } {
 function removeLeft(prefix: string): void {
   for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(prefix)))
     try {
-      process.kill(Number.parseInt(name.slice(prefix.length), 10), 0);
+      process.kill(Number(name.slice(prefix.length)), 0);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ESRCH")
         rmSync(join(MEMORY, name), { recursive: true, force: true });

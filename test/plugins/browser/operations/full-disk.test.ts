@@ -65,8 +65,10 @@ const isFull = async (path: string, body?: object): Promise<void> => {
   assert.equal([path, status, code], [path, 503, "storage_full"], JSON.stringify(said));
   assert.match(said.error.message, "disk");
 };
-const works = async (path: string, body?: object): Promise<void> =>
-  assert.is((await post(path, body)).status, 200, path);
+const works = async (path: string, body?: object): Promise<void> => {
+  const { status, body: said } = await post(path, body);
+  assert.is(status, 200, `${path}: ${JSON.stringify(said)}`);
+};
 
 const hasDisks = mayMount();
 /** What needs them runs here, or else inside. */
