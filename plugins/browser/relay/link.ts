@@ -46,11 +46,25 @@ export type Ask =
   | { ask: "close" | "focus" | "reset"; tabId: number }
   | { ask: "command"; tabId: number; sessionId?: string; method: string; params: object };
 
-/** The extension was gone before it had taken the question: it can be asked again. */
+/** The extension went, and can be asked again: it had not taken the question, or has no harm from doing it twice. */
 export class NotTaken extends Error {}
 
+/**
+ * What the automation library puts into a page before it asks it anything, and then calls by reference. Where that fails
+ * once, it asks no more: the page could not be worked with until it is loaded again.
+ */
+const LIBRARY_SCRIPT = /^\s*\(\(\) => \{\s*const module = \{\};/;
+
+function isRepeatable(request: Ask): boolean {
+  if (request.ask !== "command") return request.ask === "list";
+  const { expression } = request.params as { expression?: unknown };
+  return request.method === "Runtime.evaluate" && typeof expression === "string" && LIBRARY_SCRIPT.test(expression);
+}
+
 interface Waiting {
+  /** Whoever asks again may have it done twice. */
   taken: boolean;
+  isRepeatable: boolean;
   /** A command may take as long as the page does, once the extension has it; everything else is done soon. */
   isCommand: boolean;
   timer: NodeJS.Timeout;
@@ -82,18 +96,20 @@ export class ExtensionLink {
     socket.on("close", () => {
       clearInterval(this.#beat);
       const interrupted = new Error("The extension was interrupted by its browser: try again.");
-      for (const [id, { taken }] of this.#waiting) this.#settled(id)?.reject(taken ? interrupted : new NotTaken());
+      for (const [id, { taken, isRepeatable }] of this.#waiting)
+        this.#settled(id)?.reject(taken && !isRepeatable ? interrupted : new NotTaken());
       handlers.onClose();
     });
   }
 
-  /** The answer. Rejects with `NotTaken` where the extension went before it had the question, else with its words. */
+  /** The answer. Rejects with `NotTaken` where the extension went and can be asked again, else with its words. */
   ask<T = Record<string, unknown>>(request: Ask): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
       const late = (): void => this.#settled(id)?.reject(new Error("The extension did not answer in time."));
       this.#waiting.set(id, {
         taken: false,
+        isRepeatable: isRepeatable(request),
         isCommand: request.ask === "command",
         timer: setTimeout(late, this.#askMs).unref(),
         resolve: resolve as (value: unknown) => void,

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Relay } from "../../../../plugins/browser/relay/relay.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { test } from "../../../support/suite.ts";
-import { PATIENCE_MS } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 
 // The relay's timers keep no process alive; without a socket nothing here does.
 const awake = setInterval(() => {}, 1000);
@@ -68,6 +68,23 @@ test("while its browser is known to run, its tabs are kept and commands wait", a
   again.tell({ id, result: { done: true } });
   assert.equal(await command, { done: true });
   assert.equal(relay.present(), [TAB]);
+});
+
+test("what was asked and not answered is asked again only where that does no harm", async () => {
+  const { relay, extension, join } = connected({ present: PATIENCE_MS, unknown: PATIENCE_MS });
+  const script = "\n  (() => {\n  const module = {};\n  return module;\n})()";
+  const evaluate = (expression: string) => relay.command(TAB, undefined, "Runtime.evaluate", { expression });
+  const [library, caller, press] = [evaluate(script), evaluate("n++"), relay.command(TAB, undefined, "Input.x", {})];
+  const lost = Promise.allSettled([caller, press]);
+  await until("the questions", () => extension.asked.filter(({ ask }) => ask === "command").length === 3);
+  for (const { id } of extension.asked) extension.tell({ taken: id });
+  extension.end();
+  for (const one of await lost) assert.match(one.status === "rejected" && one.reason.message, "interrupted");
+  const again = join();
+  const { id } = await until("the question", () => again.asked.find(({ ask }) => ask === "command"));
+  again.tell({ id, result: { done: true } });
+  assert.equal(await library, { done: true });
+  assert.is(again.asked.filter(({ ask }) => ask === "command").length, 1);
 });
 
 test("a browser that goes while its extension is away takes its tabs with it", async () => {

@@ -224,12 +224,22 @@ test("a worker that was killed comes back, and the tab was never let go", async 
   assert.is((await browser.get("/tabs")).body.tabs[0].targetId, targetId);
 });
 
+/** Makes the page wait for a request with all that it does; whatever answers that ends it. */
+async function occupied(): Promise<ServerResponse> {
+  held = undefined;
+  const page = person.context.pages().find((one) => one.url() === `${site.url}/`)!;
+  await page.evaluate(`void setTimeout(() => {
+    const request = new XMLHttpRequest();
+    request.open("GET", "/held", false);
+    request.send();
+  })`);
+  return until("the page to be busy", () => held);
+}
+
 test("a worker that dies while the page is busy takes no element away", async () => {
   const before = (await browser.act("evaluate", { fn: "() => n" })).body.result;
   const ref = await browser.ref("Count");
-  const wait = `const request = new XMLHttpRequest(); request.open("GET", "/held", false); request.send();`;
-  assert.is((await browser.act("evaluate", { fn: `() => void setTimeout(() => { ${wait} })` })).status, 200);
-  const response = await until("the page to be busy", () => held);
+  const response = await occupied();
   const click = browser.act("click", { ref });
   // Meanwhile the extension takes the look for the element, which the page answers when the worker is gone.
   await browser.get("/tabs");
@@ -238,6 +248,18 @@ test("a worker that dies while the page is busy takes no element away", async ()
   const answer = await click;
   assert.is(answer.status, 200, JSON.stringify(answer.body));
   assert.is((await browser.act("evaluate", { fn: "() => n" })).body.result, before + 1);
+});
+
+test("a worker that dies before the page has the library's scripts leaves a page that can be worked with", async () => {
+  await browser.visit(site.url);
+  const response = await occupied();
+  const first = browser.act("evaluate", { fn: "() => n" });
+  // Meanwhile the extension takes the script.
+  await browser.get("/tabs");
+  await person.killWorker();
+  response.end();
+  for (const { status, body } of [await first, await browser.act("evaluate", { fn: "() => n" })])
+    assert.equal([status, body.result], [200, 0], JSON.stringify(body));
 });
 
 test("a stop leaves the tab as it was; the next request after a start takes it up again", async () => {
