@@ -10,7 +10,7 @@ export interface Inspection {
   engine: "sqlite" | "postgresql";
   bytes?: number;
   schemaVersion?: number;
-  /** Of each table that holds any. */
+  /** What each table holds, where it holds any: a row of deliveries may hold several. */
   rows: Record<string, number>;
   /** None: it is sound. */
   problems: string[];
@@ -35,9 +35,10 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
 /** Its rows, and contradictions among them. */
 export function* contents(version: number): Operation<Pick<Inspection, "rows" | "problems" | "mend">> {
   const rows: Inspection["rows"] = {};
-  for (const { name } of tablesOf(version)) {
-    const counted = yield* first<{ n: number }>(`SELECT COUNT(*) AS n FROM ${name}`);
-    if (counted && counted.n > 0) rows[name] = counted.n;
+  for (const { name, columns } of tablesOf(version)) {
+    const count = name === "deliveries" && columns.includes("size") ? "COALESCE(SUM(size), 0)" : "COUNT(*)";
+    const counted = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
+    if (counted && Number(counted.n) > 0) rows[name] = Number(counted.n);
   }
   if ((yield* partMark()) !== undefined) return { rows, problems: [PART], mend: COMPLETE_PART };
   return { rows, problems: yield* queueProblems() };

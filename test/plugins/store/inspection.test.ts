@@ -24,6 +24,8 @@ test.before(async () => {
   const store = openStore({ url: own, log: quietLog() });
   await store.enqueue({ items: [1, 2, 3].map((n) => ({ id: `i${n}`, lane: "l", kind: "turn", body: { n } })) });
   for (let n = 0; n < 40; n++) await store.kv.set("n", `k${n}`, "x".repeat(1000));
+  const came = { source: "wake", outcome: "accepted" };
+  await store.enqueue({ deliveries: [1, 2, 3, 4, 5].map((n) => ({ ...came, id: `d${n}` })) });
   await store.backup(copy);
   // as `kill -9` leaves it
   for (const end of ["", "-wal"]) copyFileSync(`${own}${end}`, here(`killed.db${end}`));
@@ -58,11 +60,11 @@ test("one that is sound is said to be, with what it holds", async () => {
   for (const words of [[], [own], [`file:${own}`], [copy], [here("killed.db")]]) {
     const { code, stdout, stderr } = await check(...words);
     assert.equal([code, stderr.replace(/^checking .*\n/, "")], [0, ""], words.join());
-    assert.match(stdout, /is sound: [\d.]+ kB, schema \d+, items 3, lanes 1, kv 40\.\n$/);
+    assert.match(stdout, /is sound: [\d.]+ kB, schema \d+, items 3, lanes 1, kv 40, deliveries 5\.\n$/);
   }
   assert.match((await check(here("older.db"))).stdout, /is sound: .* schema 2, items 3/);
   const shown = JSON.parse((await check(copy, "--json")).stdout) as { ok: boolean; rows: object };
-  assert.equal([shown.ok, shown.rows], [true, { items: 3, lanes: 1, counters: 2, kv: 40 }]);
+  assert.equal([shown.ok, shown.rows], [true, { items: 3, lanes: 1, counters: 3, kv: 40, deliveries: 5 }]);
 });
 
 for (const [name, says] of [
