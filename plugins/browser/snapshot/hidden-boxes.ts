@@ -21,7 +21,9 @@ export function nameHiddenBoxes(roots: readonly (AriaNode | string)[]): void {
     if (typeof node === "string") continue;
     if (node.ref === undefined && within !== undefined && node.name && BOX.test(node.role)) {
       const ref = `${within} ${node.role} ${node.name}`;
-      found.set(ref, [...(found.get(ref) ?? []), node]);
+      const named = found.get(ref);
+      if (named) named.push(node);
+      else found.set(ref, [node]);
     }
     // What a frame holds is not within its element.
     const around = node.role === "iframe" ? undefined : (node.ref ?? within);
