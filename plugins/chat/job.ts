@@ -4,6 +4,7 @@ import { type Client, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
 import type { TextSpan } from "./kit/stream/text-spans.ts";
 import type { RawBody } from "./openai/members.ts";
+import type { Limits } from "./upstream/response-extent.ts";
 
 export interface JobOptions {
   request: ChatRequest;
@@ -75,6 +76,8 @@ export class Job {
   leaves = false;
   /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.streamType`. */
   mayPassRaw = false;
+  /** Of a response that is held; undefined for those of chat. */
+  limits: Limits | undefined;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
   metered = false;
   readonly trace: Trace = {

@@ -3,6 +3,7 @@ import { isPorticoError } from "portico";
 import { isUpstreamError, type UpstreamError } from "portico/chat";
 import type { Channel } from "./channel.ts";
 import { ProviderFailed } from "../upstream/local/provider-failed.ts";
+import { ResponseTooLarge } from "../upstream/response-extent.ts";
 
 const LONGEST_WAIT_MS = 10_000;
 const FIRST_BACKOFF_MS = 250;
@@ -44,8 +45,13 @@ export function judge(channel: Channel, model: string, key: number, error: unkno
       return judgeLimit(channel, model, key, error, chances);
     default:
       fail(channel, model, error, chances);
-      return error instanceof ProviderFailed ? "next target" : retry(channel, model, error, chances);
+      return isInVain(error) ? "next target" : retry(channel, model, error, chances);
   }
+}
+
+/** The same target would only fail in the same way once more. */
+function isInVain(error: UpstreamError): boolean {
+  return error instanceof ProviderFailed || error instanceof ResponseTooLarge;
 }
 
 const HOOKS = new Set(["blocked_by_hook", "hook_unavailable"]);

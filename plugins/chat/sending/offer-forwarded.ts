@@ -8,10 +8,12 @@ import { throughEditor } from "./edited-stream.ts";
 import { EventEditor, rewritten } from "./forwarded-events.ts";
 import { editOf, offerText, watchesSending } from "./offer-response.ts";
 import { slotsOfResponse } from "./text-slots.ts";
+import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
+import { HeldResponse } from "../upstream/wire/held-response.ts";
 
 const TEXTS: readonly ApiRoute[] = ["completions", "audio/transcriptions", "audio/translations"];
 /** A text is smaller: what is larger was not judged, and does not pass. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const LIMITS = { ...WHOLE_RESPONSE, bytes: 32 * 1024 * 1024 };
 
 /** What a route gives is text, and somebody wants to see or change it. */
 export function judgesRoute(events: Emitter, route: ApiRoute): boolean {
@@ -87,8 +89,7 @@ function heldEvents(source: ResponseStream, job: Job, offer: Offer): ResponseStr
 
 function gathered(source: ResponseStream, { signal }: Job): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let size = 0;
+    const held = new HeldResponse(LIMITS);
     const leave = () => reject(clientDisconnected());
     signal.addEventListener("abort", leave, { once: true });
     const over = (settle: () => void) => {
@@ -97,28 +98,24 @@ function gathered(source: ResponseStream, { signal }: Job): Promise<Buffer> {
     };
     source.start({
       write(bytes) {
-        size += bytes.length;
+        if (held.excess !== undefined) return true;
         // A copy: the bytes may lie in a buffer that is used again.
-        if (size <= MOST_BYTES) parts.push(Buffer.from(bytes));
-        else if (parts.length > 0) {
-          parts.length = 0;
-          source.cancel();
-          over(() => reject(tooLarge()));
-        }
+        held.push(Buffer.from(bytes));
+        const { excess } = held;
+        if (excess === undefined) return true;
+        held.take();
+        source.cancel();
+        over(() => reject(tooLarge(excess)));
         return true;
       },
-      end: () => over(() => resolve(Buffer.concat(parts))),
+      end: () => over(() => resolve(Buffer.concat(held.take()))),
       fail: (error) => over(() => reject(error)),
     });
   });
 }
 
-function tooLarge(): PorticoError {
-  const most = MOST_BYTES / 1024 / 1024;
-  return new PorticoError(
-    "upstream_error",
-    `The response is larger than ${most} MiB, too large to be judged by hooks.`,
-  );
+function tooLarge(excess: string): PorticoError {
+  return new PorticoError("upstream_error", `The response ${excess}: too large to be judged by hooks.`);
 }
 
 function writing(bytes: Buffer): ResponseStream["start"] {

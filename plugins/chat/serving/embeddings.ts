@@ -11,6 +11,7 @@ import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { unsupported } from "./forward.ts";
 import { withNearest } from "./model-routes.ts";
+import { limitsOfVectors } from "../upstream/response-extent.ts";
 import { markFailure, traceOf, traceparentOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
@@ -35,6 +36,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     sessionKey: "embeddings",
     traceparent: traceparentOf(call),
   });
+  job.limits = limitsOfVectors(Array.isArray(request["input"]) ? request["input"].length : 1);
   call.onDisconnect(() => job.cancel());
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);

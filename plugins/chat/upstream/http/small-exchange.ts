@@ -2,11 +2,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, PorticoError } from "portico";
 import type { SmallResponse } from "portico/chat";
-import { withoutMark } from "../../kit/stream/byte-order-mark.ts";
+import { ResponseTooLarge, WHOLE_RESPONSE } from "../response-extent.ts";
+import { HeldResponse } from "../wire/held-response.ts";
 import { type Receiver, type UpstreamCall, type UpstreamClient, Unsendable } from "./upstream-client.ts";
 import { ProxyFailure } from "./via-proxy.ts";
 
-const MAX_BYTES = 16 * 1024 * 1024;
+const LIMITS = { ...WHOLE_RESPONSE, bytes: 16 * 1024 * 1024 };
 
 /** Resolves with whatever status comes. Rejects with `upstream_error` or `upstream_timeout` where no response does. */
 export function exchangeSmall(
@@ -15,8 +16,7 @@ export function exchangeSmall(
   { proxy, timeoutMs }: { proxy: string | undefined; timeoutMs: number },
 ): Promise<SmallResponse> {
   return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let size = 0;
+    const held = new HeldResponse(LIMITS);
     let status = 0;
     let headers: IncomingHttpHeaders = {};
     const timer = setTimeout(() => {
@@ -29,18 +29,15 @@ export function exchangeSmall(
         headers = givenHeaders;
       },
       data: (bytes) => {
-        size += bytes.length;
-        if (size <= MAX_BYTES) {
-          parts.push(bytes);
-          return;
-        }
+        held.push(bytes);
+        if (held.excess === undefined) return;
         clearTimeout(timer);
         sending.abort();
-        reject(new PorticoError("upstream_error", `The upstream's list is larger than ${MAX_BYTES >> 20} MiB.`));
+        reject(new ResponseTooLarge("The upstream's list", held.excess));
       },
       end: () => {
         clearTimeout(timer);
-        resolve({ status, headers, body: withoutMark(Buffer.concat(parts)) });
+        resolve({ status, headers, body: held.takeWhole() });
       },
       fail: (error) => {
         clearTimeout(timer);

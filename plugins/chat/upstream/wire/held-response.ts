@@ -2,12 +2,12 @@
 import type { Usage } from "portico/chat";
 import { withoutMark } from "../../kit/stream/byte-order-mark.ts";
 import { usageIn } from "../../openai/usage.ts";
+import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "../response-extent.ts";
 
 /** Error responses are read this far. */
 export const MAX_ERROR_BYTES = 1024 * 1024;
 /** A whole response larger than this is passed on as it comes where that is possible. */
 export const HOLD_BYTES = 1024 * 1024;
-export const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 /** So much of the end of a large response is looked at for its usage. */
 const TAIL_BYTES = 4096;
 
@@ -16,16 +16,38 @@ export class HeldResponse {
   size = 0;
   #first: Buffer | undefined;
   #rest: Buffer[] | undefined;
+  readonly #limits: Limits;
+  #extent: ResponseExtent | undefined;
+
+  constructor(limits = WHOLE_RESPONSE) {
+    this.#limits = limits;
+  }
 
   push(bytes: Buffer): void {
     this.size += bytes.length;
     if (this.#first === undefined) this.#first = bytes;
     else (this.#rest ??= []).push(bytes);
+    // A small one costs little to read, whatever it holds.
+    if (this.size <= HOLD_BYTES) return;
+    if (this.#extent !== undefined) this.#extent.push(bytes);
+    else {
+      this.#extent = new ResponseExtent(this.#limits);
+      for (const part of this.#parts()) this.#extent.push(part);
+    }
+  }
+
+  /** Why it is too large to be held any longer. */
+  get excess(): string | undefined {
+    return this.#extent?.excess;
+  }
+
+  #parts(): Buffer[] {
+    return this.#first === undefined ? [] : [this.#first, ...(this.#rest ?? [])];
   }
 
   /** The parts in their order; none of them is held any more. */
   take(): Buffer[] {
-    const parts = this.#first === undefined ? [] : [this.#first, ...(this.#rest ?? [])];
+    const parts = this.#parts();
     this.#first = undefined;
     this.#rest = undefined;
     this.size = 0;

@@ -1,13 +1,14 @@
 /** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
-import { upstreamError, type Usage, type WireRequest } from "portico/chat";
+import type { Usage, WireRequest } from "portico/chat";
 import type { TextSpan } from "../../kit/stream/text-spans.ts";
 import { type ResponseKind, beginsAsError, endOfBlank, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
-import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, MAX_RESPONSE_BYTES, ResponseTail } from "./held-response.ts";
+import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "./held-response.ts";
+import { ResponseTooLarge } from "../response-extent.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { providerFailure } from "../local/provider-failed.ts";
@@ -204,7 +205,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   // --------------------------------------------------------------------------------------- whole responses
 
   #collect(bytes: Buffer): void {
-    const held = (this.#held ??= new HeldResponse());
+    const held = (this.#held ??= new HeldResponse(this.#a.job.limits));
     held.push(bytes);
     if (this.#mode === "error") {
       if (held.size <= MAX_ERROR_BYTES) return;
@@ -213,9 +214,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     } else if (held.size > HOLD_BYTES && mayPassRaw(this.#a, held)) {
       this.#mode = "raw";
       for (const part of held.take()) this.#passRaw(part);
-    } else if (held.size > MAX_RESPONSE_BYTES) {
+    } else if (held.excess !== undefined) {
       this.#abort();
-      this.#broken(upstreamError({ kind: "upstream", message: "The upstream's answer is too large." }, this.#status));
+      this.#broken(new ResponseTooLarge(`The answer of channel \`${this.#a.target.channel}\``, held.excess));
     }
   }
 
