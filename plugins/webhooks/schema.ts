@@ -1,6 +1,7 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
 import { type Static, Type } from "portico";
 import { deliverySchema } from "portico/cron";
+import { weakSecretIn } from "./intake/weakness.ts";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 const secret = (description: string) =>
@@ -81,7 +82,10 @@ const verify = Type.Union(
       secret: Type.Union([stripeSecret, Type.Array(stripeSecret, { minItems: 1 })]),
     }),
   ],
-  { description: "Checks the sender's signature over the raw body; takes the place of the token." },
+  {
+    description: "Checks the sender's signature over the raw body; takes the place of the token.",
+    refuse: weakSecretIn,
+  },
 );
 
 const coalesce = Type.Object(

@@ -7,6 +7,7 @@
 import { createHash, createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { PorticoError } from "portico";
 import type { HmacConfig, VerifyConfig } from "../schema.ts";
+import { secretsOf, weakness } from "./weakness.ts";
 
 export interface Signed {
   headers: Readonly<Record<string, string>>;
@@ -38,7 +39,6 @@ const TOLERANCE_MS = 300_000;
 const LINEAR_TOLERANCE_MS = 60_000;
 /** More than a sender changes keys for; each costs a look at the whole body. */
 const MOST_SIGNATURES = 10;
-const LEAST_KEY_BYTES = 16;
 
 const MISSING = "The signature is missing.";
 const WRONG = "The signature does not fit the body.";
@@ -71,7 +71,7 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
   const refuse = (at: string, why: string) => new PorticoError("invalid_request_error", `${at} ${why}`, { param: at });
   if ((named === undefined) === (hmac === undefined))
     throw refuse(`${key}.scheme`, `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`);
-  const secrets = [config.secret ?? hmac?.secret ?? []].flat();
+  const secrets = secretsOf(config);
   const at = config.secret === undefined && hmac?.secret !== undefined ? `${hmacKey}.secret` : `${key}.secret`;
   if (secrets.length === 0) throw refuse(at, "is missing: it is what the sender signs with.");
   for (const secret of secrets) {
@@ -94,19 +94,6 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
     idHeaders,
     signedId,
   };
-}
-
-/** What makes a secret one that anybody could guess: empty, or a key of a few bytes. */
-function weakness(secret: string, scheme: string | undefined): string | undefined {
-  const [, prefix, rest = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret.trim()) ?? [];
-  if (rest === "") return "is empty: it is what the sender signs with.";
-  if (prefix === undefined && scheme !== "standard") return undefined;
-  const bytes = Buffer.from(rest, "base64").length;
-  if (prefix === "whpk_") return bytes === 32 ? undefined : "is no Ed25519 key: whpk_ and 32 bytes in Base64.";
-  // Stripe's secrets begin alike, but are no Base64
-  if (scheme !== "standard" && scheme !== "gitlab") return undefined;
-  if (bytes >= LEAST_KEY_BYTES) return undefined;
-  return `holds a key of ${bytes} bytes in Base64; it must have ${LEAST_KEY_BYTES} at least.`;
 }
 
 function byHmac(config: Partial<HmacConfig> & { header: string }): Check {

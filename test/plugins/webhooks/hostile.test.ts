@@ -110,7 +110,12 @@ test("a signing secret that anybody could guess is an error of the configuration
     { scheme: "standard", secret: `whsec_${key}` },
     { scheme: "standard", secret: key },
     { scheme: "standard", secret: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_ "] },
+    { scheme: "standard", secret: "whsec_\n" },
+    { scheme: "standard", secret: `whsec_${"!".repeat(30)}` },
+    { scheme: "standard", secret: `whsec_AA==${"A".repeat(30)}` },
+    { scheme: "standard", secret: "whpk_\n" },
     { scheme: "gitlab", secret: "whsec_AAAA" },
+    { scheme: "gitlab", secret: `whsec_\n${" ".repeat(30)}` },
     { scheme: "stripe", secret: "whsec_" },
     { scheme: "github", secret: " " },
     { hmac: { header: "x-sign", algorithm: "sha256", encoding: "hex", secret: "" } },
@@ -119,14 +124,30 @@ test("a signing secret that anybody could guess is an error of the configuration
     const asked = JSON.stringify(verify);
     assert.throws(() => createVerifier(verify, "webhooks.mappings.x.verify"), /verify\.(hmac\.)?secret/, asked);
   }
-  let problem = "";
-  try {
-    const config = { webhooks: { mappings: { x: { verify: { scheme: "standard", secret: "whsec_${EMPTY}" } } } } };
-    await (await startGateway({ config, env: { EMPTY: "" } })).stop();
-  } catch (error) {
-    problem = (error as Error).message;
+  for (const verify of weak) {
+    const config = { webhooks: { mappings: { x: { verify } } } };
+    const started = await startGateway({ config, env: { EMPTY: "" } }).then(
+      (one) => one.stop().then(() => "started"),
+      (error) => error.message,
+    );
+    assert.match(started, /webhooks\.mappings\.x\.verify(\.hmac)?(\.| has a )secret/, JSON.stringify(verify));
   }
-  assert.match(problem, "webhooks.mappings.x.verify.secret");
+});
+
+test("a verify of a wrong type is told as that", async () => {
+  for (const [verify, at] of [
+    [null, "verify"],
+    ["github", "verify"],
+    [{ scheme: null, secret: "s" }, "verify"],
+    [{ scheme: "github", secret: [7] }, "verify.secret"],
+  ]) {
+    const config = { webhooks: { mappings: { x: { verify } } } };
+    const message = await startGateway({ config }).then(
+      () => "started",
+      (error) => error.message,
+    );
+    assert.match(message, `webhooks.mappings.x.${at}`, JSON.stringify(verify));
+  }
 });
 
 test("Stripe's secrets are texts, not Base64: a short one is taken, an empty one is not", async () => {
