@@ -7,10 +7,12 @@ export interface Reference {
   path: (string | number)[];
   /** The variables of the string that are not set. */
   unset: string[];
-  /** Those that are set, to nothing but white space. */
+  /** Those that are set, to nothing that can be seen. */
   blank: string[];
 }
 
+/** A text in which nothing can be seen. */
+export const BLANK = /^[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const WHOLE = /^\$\{[^}]*\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -44,7 +46,7 @@ export function expandReferences(
       found = true;
       const set = Object.hasOwn(env, name) ? env[name] : undefined;
       if (set === undefined) unset.push(name);
-      else if (set.trim() === "") blank.push(name);
+      else if (BLANK.test(set)) blank.push(name);
       return set ?? whole;
     });
     for (const name of unset)

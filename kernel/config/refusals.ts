@@ -3,7 +3,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Problem } from "../schema/problems.ts";
 import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
-import type { Reference } from "./references.ts";
+import { BLANK, type Reference } from "./references.ts";
 import { FREE_NAMES, isSecretHeader } from "./secrets.ts";
 
 const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
@@ -30,16 +30,14 @@ export function refusalsIn(value: unknown, schema: TSchema, references: readonly
 
 function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, references: readonly Reference[]) {
   if (typeof value !== "string" || own?.["emptyIsNone"] === true) return undefined;
-  const names = path.filter((step) => typeof step === "string");
-  const isFree = FREE_NAMES.has(names.at(-2) ?? "");
-  const last = names.at(-1) ?? "";
+  const [last = "", above = ""] = path.filter((step) => typeof step === "string").reverse();
+  const isFree = FREE_NAMES.has(above);
   if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last))) return undefined;
-  const reference = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path));
-  const [blank] = reference?.blank ?? [];
+  const [blank] = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path))?.blank ?? [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
   // Whoever writes an empty header means it.
   if (isFree && own?.["secret"] !== true) return undefined;
-  if (value.trim() === "") return "must not be empty";
+  if (BLANK.test(value)) return "must not be empty";
   // No client could send it: a header is without.
   return value !== value.trim() && /tokens?$/i.test(last) ? "must have no white space around it" : undefined;
 }

@@ -28,6 +28,10 @@ const blank: [text: string, key: string, says: string][] = [
   ['{ gateway: { auth: { token: "${EMPTY}", password: "p" } } }', "gateway.auth.token", "EMPTY, which is empty"],
   ['{ gateway: { auth: { token: "${SPACE}", password: "p" } } }', "gateway.auth.token", "SPACE, which is empty"],
   ['{ gateway: { auth: { password: " \\t" } } }', "gateway.auth.password", "must not be empty"],
+  ['{ gateway: { auth: { password: "\u200b" } } }', "gateway.auth.password", "must not be empty"],
+  ['{ webhooks: { token: "\\u0000" } }', "webhooks.token", "must not be empty"],
+  ['{ mine: { secret: "\u3164\u2800" } }', "mine.secret", "must not be empty"],
+  ['{ mine: { secret: "${UNSEEN}" } }', "mine.secret", "UNSEEN, which is empty"],
   ['{ webhooks: { token: "" } }', "webhooks.token", "must not be empty"],
   ['{ webhooks: { token: "whsec_${EMPTY}" } }', "webhooks.token", "EMPTY, which is empty"],
   ['{ mine: { secret: "" } }', "mine.secret", "must not be empty"],
@@ -51,7 +55,9 @@ const blank: [text: string, key: string, says: string][] = [
 ];
 for (const [text, key, says] of blank) {
   test(`an empty secret is refused by name: ${text}`, async () => {
-    const { config } = await openWith(text, { env: { EMPTY: "", SPACE: " \t ", PADDED: "abc\n" } });
+    const { config } = await openWith(text, {
+      env: { EMPTY: "", SPACE: " \t ", UNSEEN: "\u2060\ufeff", PADDED: "abc\n" },
+    });
     config.define("mine", secrets);
     assert.throws(
       () => config.check(),
