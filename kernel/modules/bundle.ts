@@ -121,7 +121,7 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
   return {
     name: "reading-once",
     setup({ onLoad }) {
-      onLoad({ filter: /.*/ }, ({ path }) => {
+      onLoad({ filter: /.*/, namespace: "file" }, ({ path }) => {
         const { size, mtimeMs } = statSync(path);
         const contents = readFileSync(path);
         // A file written at this moment may get other contents under the same stamp: such a stamp is never taken.

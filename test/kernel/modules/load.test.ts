@@ -43,6 +43,18 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
 });
 
+test("what a data: URL holds is part of the file in which it stands", async () => {
+  const entry = write({
+    "handler.ts": `
+      import { here } from "data:text/javascript,export const here = 1";
+      import list from "data:application/json;base64,WzIsM10=";
+      export default () => [here, ...list];`,
+  });
+  const { exports, inputs } = await loader().load(entry);
+  assert.equal((exports["default"] as () => unknown)(), [1, 2, 3]);
+  assert.equal(inputs, [entry]);
+});
+
 test("letters of any script, wherever they stand", async () => {
   const words = `
       /*! → */
