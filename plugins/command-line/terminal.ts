@@ -13,9 +13,12 @@ export interface Terminal {
 const COLOURS = { warn: "\u001b[33m", error: "\u001b[31m" };
 const PLAIN = "\u001b[0m";
 const CLEAR_LINE = "\r\u001b[2K";
-const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
+const CONTROL = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
-/** Control characters as `\u001b`: visible, and inside the texts of JSON still JSON of the same meaning. */
+/**
+ * Control characters, and the two that do nothing but separate lines, as `\u001b`: visible, and inside the texts of JSON
+ * still JSON of the same meaning.
+ */
 export function withoutControls(text: string): string {
   return text.replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
