@@ -5,6 +5,7 @@ import {
   dropOthers,
   finishReason,
   isCompletionId,
+  mendOwnText,
   mendText,
   mendUsage,
 } from "./completion.ts";
@@ -186,6 +187,7 @@ export class ChunkMender {
       changed = true;
     }
     const mended = choice["delta"] as Fields;
+    if (mendOwnText(choice, mended)) changed = true;
     if (mendText(mended)) changed = true;
     if (dropOthers(mended, "tool_calls")) changed = true;
     if (Array.isArray(mended["tool_calls"]) && state.calls.mend(mended["tool_calls"])) changed = true;

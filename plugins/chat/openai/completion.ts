@@ -95,6 +95,7 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
     if (!isObject(choice["message"]))
       set(choice, "message", isObject(choice["delta"]) ? choice["delta"] : { content: "" });
     const message = choice["message"] as Fields;
+    if (mendOwnText(choice, message)) changed = true;
     if (message["role"] !== "assistant") set(message, "role", "assistant");
     if (message["content"] === undefined) set(message, "content", null);
     if (dropOthers(message, "tool_calls")) changed = true;
@@ -182,6 +183,20 @@ export function mendText(message: Fields): boolean {
     changed = true;
   }
   return changed;
+}
+
+/**
+ * A text completion's `text` in a chat's choice: the message's where that says nothing, else it goes, for no reader of chats
+ * and no guard over them would see it.
+ */
+export function mendOwnText(choice: Fields, message: Fields): boolean {
+  const text = choice["text"];
+  if (text === undefined) return false;
+  delete choice["text"];
+  const { content, tool_calls: calls, refusal } = message;
+  if (typeof text === "string" && text !== "" && !content && calls == null && refusal == null)
+    message["content"] = text;
+  return true;
 }
 
 const REASONS: Record<string, string> = {

@@ -20,6 +20,11 @@ export function withText<M extends Partial<ChatMessage>>(message: M, name: TextN
   return { ...message, audio: { ...audio, transcript: text, ...(audio["data"] != null && { data: "" }) } };
 }
 
+/** It has tokens, and no text that they are the tokens of: handlers could not see what they say. */
+export function hasStrayTokens({ logprobs }: { logprobs?: unknown }, message: Partial<ChatMessage>): boolean {
+  return logprobs != null && TEXTS.every((name) => textIn(message, name) === undefined);
+}
+
 /** Of a choice whose text was changed. */
 export function withMessage<C extends object>(choice: C, message: Partial<ChatMessage>): C {
   const key = "delta" in choice ? "delta" : "message";

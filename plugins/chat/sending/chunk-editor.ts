@@ -4,7 +4,7 @@ import { textOf } from "../kit/stream/literal.ts";
 import { saysOnlyText } from "../openai/read-chunks.ts";
 import { Rewriting } from "../kit/stream/rewriting.ts";
 import type { TextSpan } from "../kit/stream/text-spans.ts";
-import { TEXTS, type TextName, textIn, withMessage, withText } from "./chat-texts.ts";
+import { hasStrayTokens, TEXTS, type TextName, textIn, withMessage, withText } from "./chat-texts.ts";
 import type { Edit, StreamEditor } from "./edited-stream.ts";
 import { TextFinder } from "./text-finder.ts";
 
@@ -77,7 +77,7 @@ export class ChunkEditor implements StreamEditor {
   }
 
   /** What goes out in place of the text. No promise of its own: each one on the way is a good part of what a call costs. */
-  #offer(text: string, final: boolean, of: number | string): Promise<string> | string {
+  #offer(text: string, final: boolean, of: number | string): ReturnType<Edit> {
     if (final) this.#finished.add(of);
     return text === "" && !final ? text : this.#edit(text, final, of);
   }
@@ -107,7 +107,7 @@ export class ChunkEditor implements StreamEditor {
         if (key === 0) this.text += edited;
         if (edited !== text) delta = withText(delta, name, edited);
       }
-      if (delta !== choice.delta) {
+      if (delta !== choice.delta || hasStrayTokens(choice, delta)) {
         chunk.choices[i] = withMessage(choice, delta);
         changed = true;
       }

@@ -4,7 +4,7 @@ import type { TextSpan } from "../kit/stream/text-spans.ts";
 import { onTopOf } from "../response-streams.ts";
 
 /** Gives the text that goes out in place of this one. `of`: which text of the stream it is a piece of. `final`: its last. */
-export type Edit = (text: string, final: boolean, of: number | string) => Promise<string>;
+export type Edit = (text: string, final: boolean, of: number | string) => Promise<string> | string;
 
 /** So many reads may wait for handlers before the upstream is slowed. */
 const WAITING_READS = 16;

@@ -1,7 +1,7 @@
 /** Streams of texts in other forms than chat's: edited as they flow, or rewritten when they have come whole. */
 import { createSseParser } from "portico/chat";
 import type { Edit, StreamEditor } from "./edited-stream.ts";
-import { slotsOfEvent, type TextSlot } from "./text-slots.ts";
+import { dropStray, slotsOfEvent, type TextSlot } from "./text-slots.ts";
 
 interface Event {
   data: string;
@@ -50,6 +50,7 @@ export class EventEditor implements StreamEditor {
     if (data === "[DONE]") return [await this.#rest(), encode(data)];
     if (value === undefined) return [encode(data)];
     const before: Buffer[] = [];
+    dropStray(value);
     for (const slot of slotsOfEvent(value)) {
       if (slot.whole === true) {
         before.push(await this.#last(slot.key));
@@ -100,6 +101,7 @@ export async function rewritten(bytes: Buffer, offer: (text: string) => Promise<
   const parser = createSseParser((data) => events.push(eventOf(data.toString("utf8"))));
   parser.push(bytes);
   parser.end();
+  const stray = events.filter(({ value }) => value !== undefined && dropStray(value)).length > 0;
   const slots = events.map(({ value }) => (value === undefined ? [] : slotsOfEvent(value)));
   const texts = new Map<number, string>();
   for (const { key, text, whole } of slots.flat())
@@ -111,7 +113,7 @@ export async function rewritten(bytes: Buffer, offer: (text: string) => Promise<
     const offered = await offer(text);
     if (offered !== text) changed.set(key, offered);
   }
-  if (changed.size === 0) return undefined;
+  if (changed.size === 0 && !stray) return undefined;
   const told = new Set<number>();
   return Buffer.concat(
     events.flatMap(({ data, value }, i) => {

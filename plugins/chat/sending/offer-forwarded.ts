@@ -7,7 +7,7 @@ import type { Emitter } from "../serving/ask.ts";
 import { throughEditor } from "./edited-stream.ts";
 import { EventEditor, rewritten } from "./forwarded-events.ts";
 import { editOf, offerText, watchesSending } from "./offer-response.ts";
-import { slotsOfResponse } from "./text-slots.ts";
+import { dropStray, slotsOfResponse } from "./text-slots.ts";
 import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
 import { HeldResponse } from "../upstream/wire/held-response.ts";
 
@@ -50,7 +50,7 @@ type Offer = (text: string) => Promise<string>;
 
 /** True where something was changed. */
 async function offerSlots(members: Members, offer: Offer): Promise<boolean> {
-  let changed = false;
+  let changed = dropStray(members);
   for (const slot of slotsOfResponse(members)) {
     const offered = slot.text === "" ? "" : await offer(slot.text);
     if (offered === slot.text) continue;

@@ -5,7 +5,7 @@ import { completionBytes, newCompletionId, textCompletion } from "../openai/comp
 import { onTopOf, streamOf } from "../response-streams.ts";
 import { gathering } from "../upstream/local/gather.ts";
 import { completionOf, type Emitter } from "../serving/ask.ts";
-import { TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
+import { hasStrayTokens, TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
 import { ChunkEditor } from "./chunk-editor.ts";
 import { throughEditor } from "./edited-stream.ts";
 
@@ -26,11 +26,13 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
     const completion = await offerCompletion(events, job, own);
     return completion === undefined ? response : { ...response, completion, body: completionBytes(completion) };
   }
-  const flowing = events.hasHandlers("message:streaming")
-    ? throughEditor(stream, new ChunkEditor(editOf(events, job)))
-    : stream;
+  const edit = events.hasHandlers("message:streaming") ? editOf(events, job) : AS_IT_IS;
+  const flowing = throughEditor(stream, new ChunkEditor(edit));
   return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
 }
+
+/** What handlers cannot see goes from a stream that is held, too. */
+const AS_IT_IS = (text: string): string => text;
 
 /** `message:streaming` for the pieces of a stream. */
 export function editOf(events: Emitter, job: Job) {
@@ -66,7 +68,7 @@ async function offerCompletion(
       const offered = text === undefined ? undefined : await offerText(events, job, text);
       if (offered !== undefined && offered !== text) message = withText(message, name, offered);
     }
-    if (message === choice.message) continue;
+    if (message === choice.message && !hasStrayTokens(choice, message)) continue;
     changed ??= { ...completion, choices: [...completion.choices] };
     changed.choices[i] = withMessage(choice, message);
   }

@@ -18,10 +18,11 @@ export interface TextSlot {
 /** Those of a whole response. What tells a changed text a second time, word by word, goes. */
 export function slotsOfResponse(response: Members): TextSlot[] {
   const slots = objectsIn(response.choices).flatMap((choice, key) => slotsOfChoice(choice, "message", key));
-  const [own] = slotAt(response, "text", 0);
-  if (own === undefined) return slots;
-  const { set } = own;
   const segments = objectsIn(response.segments);
+  const parts = segments.flatMap((segment, i) => slotAt(segment, "text", i + 1));
+  const [own] = slotAt(response, "text", 0);
+  if (own === undefined) return [...slots, ...parts];
+  const { set } = own;
   const spoken: TextSlot = {
     ...own,
     set(text) {
@@ -32,8 +33,30 @@ export function slotsOfResponse(response: Members): TextSlot[] {
     },
   };
   // last: by then its parts are as handlers leave them
-  return [...segments.flatMap((segment, i) => slotAt(segment, "text", i + 1)), spoken];
+  return [...parts, spoken];
 }
+
+/** Words and tokens of no text, which handlers could not see, go. True where there were some. */
+export function dropStray(value: Members): boolean {
+  const { type } = value;
+  const own = type === "transcript.text.delta" ? value.delta : value.text;
+  let dropped = "choices" in value ? false : dropFrom(value, own);
+  for (const segment of objectsIn(value.segments)) dropped = dropFrom(segment, segment.text) || dropped;
+  for (const choice of objectsIn(value.choices)) {
+    const texts = [choice.text, ...objectsIn([choice.message, choice.delta]).map(({ content }) => content)];
+    dropped = dropFrom(choice, texts.find(isSaid)) || dropped;
+  }
+  return dropped;
+}
+
+function dropFrom(holder: Members, text: unknown): boolean {
+  if (isSaid(text) || (holder.words == null && holder.logprobs == null)) return false;
+  delete holder.words;
+  delete holder.logprobs;
+  return true;
+}
+
+const isSaid = (text: unknown) => typeof text === "string" && text !== "";
 
 const spokenBy = (segments: readonly Members[]) => withoutSpaces(segments.map(({ text }) => text).join(""));
 const withoutSpaces = (text: string) => text.replace(/\s+/g, "");

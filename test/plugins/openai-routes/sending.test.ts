@@ -193,6 +193,42 @@ test("what tells a changed text a second time goes: tokens, and segments that it
   assert.match(await (await complete(true)).text(), /"tokens":\["fine"\]/);
 });
 
+test("words and tokens of no text do not go out where somebody judges, and segments without a whole are judged", async () => {
+  const words = [{ word: "SECRET" }];
+  const logprobs = [{ token: "SECRET" }];
+  await mode("sending");
+  const bodies: [object, object][] = [
+    [{ text: "", words, logprobs }, { text: "" }],
+    [{ language: "en", words }, { language: "en" }],
+    [
+      {
+        text: "fine",
+        segments: [
+          { id: 0, words },
+          { id: 1, text: "", words },
+          { id: 2, text: "fine" },
+        ],
+      },
+      { text: "fine", segments: [{ id: 0 }, { id: 1, text: "" }, { id: 2, text: "fine" }] },
+    ],
+    [{ segments: [{ text: "a SECRET", words }] }, { segments: [{ text: "a [gone]" }] }],
+  ];
+  for (const [given, expected] of bodies) {
+    respond = (res) => json(res, given);
+    assert.equal(await (await transcribe()).json(), expected);
+  }
+  respond = (res) => json(res, { choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] });
+  assert.equal(await (await complete(false)).json(), { choices: [{ index: 0, text: "" }] });
+  for (const how of ["sending", "streaming"]) {
+    await mode(how);
+    respond = (res) => stream(res, event({ type: "transcript.text.delta", delta: "", logprobs }));
+    assert.not.match(await (await transcribe({ stream: "true" })).text(), /SECRET/);
+    respond = (res) =>
+      stream(res, event({ choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] }), piece("", "stop"));
+    assert.not.match(await (await complete(true)).text(), /SECRET/);
+  }
+});
+
 test("what handlers leave as it was goes out byte for byte; so does a sound", async () => {
   const bytes = `{ "choices" : [{"text":"é", "index":0}] }`;
   const raw = piece("x") + 'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' + "data: [DONE]\n\n";

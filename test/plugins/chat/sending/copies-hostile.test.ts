@@ -133,6 +133,56 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
   },
 };
 
+/** What no text of a choice says, and handlers so cannot judge. */
+const unseen: Record<string, { whole: object; stream: string[] }> = {
+  "a text beside the message": {
+    whole: { ...whole([{ message: { content: "fine" }, text: said } as Choice]) },
+    stream: [
+      event([{ ...part({ content: "fine" }), text: said }]),
+      event([{ ...part({ content: "er" }), text: said }]),
+    ],
+  },
+  "tokens of no text": {
+    whole: whole([{ message: { content: "" }, logprobs: { content: tokens(cut(3)) } }]),
+    stream: cut(3).map((token) => event([part({}, 0, { content: tokens([token]) })])),
+  },
+  "tokens of an empty text": {
+    whole: whole([{ message: { content: null }, logprobs: { content: null, refusal: tokens(cut(3)) } }]),
+    stream: cut(3).map((token) => event([part({ content: "" }, 0, { content: tokens([token]) })])),
+  },
+};
+
+for (const [name, form] of Object.entries(unseen)) {
+  test(`${name} does not go out where somebody judges`, async () => {
+    for (const how of ["sending", "streaming"]) {
+      await mode(how);
+      for (const [door, ask] of Object.entries(doors)) {
+        up.answer = (_, res) => stream(res, event([part({ content: "So. " })]), ...form.stream, finish(), DONE);
+        const streamed = await (await ask(true)).text();
+        assert.ok(spelt(streamed).includes("So. "), streamed);
+        assert.not.ok(spelt(streamed).includes("SECRET"), `${door}, ${how}: ${streamed}`);
+        if (how === "streaming") continue;
+        up.answer = (_, res) => json(res, form.whole);
+        const text = await (await ask(false)).text();
+        assert.not.ok(spelt(text).includes("SECRET"), `${door}: ${text}`);
+      }
+    }
+  });
+}
+
+test("the text of a choice is its message's where that says nothing", async () => {
+  await mode("sending");
+  up.answer = (seen, res) =>
+    seen.body.stream
+      ? stream(res, ...cut(3).map((text) => event([{ index: 0, text, finish_reason: null }])), finish(), DONE)
+      : json(res, completion("", { choices: [{ index: 0, text: said, finish_reason: "stop" }] }));
+  for (const [door, ask] of Object.entries(doors))
+    for (const streamed of [false, true]) {
+      const text = spelt(await (await ask(streamed)).text());
+      assert.ok(text.includes("a [gone], and more") && !text.includes("SECRET"), `${door}: ${text}`);
+    }
+});
+
 for (const [name, form] of Object.entries(forms)) {
   for (const how of ["sending", "streaming"]) {
     test(`${name}: message:${how}`, async () => {
