@@ -1,5 +1,6 @@
 /** Connections to the server. The only importer of `pg`. */
 import { accessSync, constants } from "node:fs";
+import type { Socket } from "node:net";
 import { PorticoError } from "portico";
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { withNul, withoutNul } from "../sql/query.ts";
@@ -29,6 +30,10 @@ export interface Pool {
   on(event: "connect", listener: (client: Client) => void): void;
   end(): Promise<void>;
 }
+interface Driver {
+  Pool: new (options: object) => Pool;
+  Client: new (options: object) => { connect(told: (error?: Error) => void): void; connection: { stream: Socket } };
+}
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -56,8 +61,18 @@ const IDLE_MS = 15_000;
 const SETTINGS = `SET lock_timeout = ${LOCK_MS}; SET idle_in_transaction_session_timeout = ${IDLE_MS}`;
 
 export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool> {
-  const { Pool: Pg } = await importPg();
+  const { Pool: Pg, Client: PgClient } = await importPg();
+  /** The driver leaves a connection open where it cannot go on by itself, as without a password: until the server ends it. */
+  class Connecting extends PgClient {
+    override connect(told: (error?: Error) => void): void {
+      super.connect((error) => {
+        if (error) this.connection.stream.destroy();
+        told(error);
+      });
+    }
+  }
   const pool = new Pg({
+    Client: Connecting,
     connectionString: checked(url),
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
@@ -72,28 +87,29 @@ export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool>
   return pool;
 }
 
-/** Throws for files that cannot be read: the driver would say it at each connection, as if the server were not there. */
+/** Throws for what the driver would say at each connection, as if the server were not there, or silent. */
 function checked(url: string): string {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
+  const wrong = (why: string, cause?: unknown) =>
+    new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url", cause });
   for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
     const file = query.get(name);
     try {
       if (file !== null) accessSync(file, constants.R_OK);
     } catch (error) {
-      throw new PorticoError("config_error", `store.url is no place for the store: ${name} cannot be read.`, {
-        param: "store.url",
-        cause: error,
-      });
+      throw wrong(`${name} cannot be read`, error);
     }
   }
+  for (const value of query.getAll("query_timeout"))
+    if (!/^[1-9]\d{0,8}$/.test(value)) throw wrong("query_timeout is no number of milliseconds above 0");
   // the driver checks as much for these names too, and warns that it may not always do so
   return url.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
-async function importPg(): Promise<{ Pool: new (options: object) => Pool }> {
+async function importPg(): Promise<Driver> {
   const name = "pg";
   try {
-    return ((await import(name)) as { default: { Pool: new (options: object) => Pool } }).default;
+    return ((await import(name)) as { default: Driver }).default;
   } catch (error) {
     throw new PorticoError("config_error", "store.url names PostgreSQL, which needs the package pg: npm install pg", {
       param: "store.url",

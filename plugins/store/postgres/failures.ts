@@ -3,6 +3,8 @@ import { PorticoError } from "portico";
 
 const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
 const SILENT = /^(timeout exceeded|Query read timeout)/;
+/** The driver's words where it has no password, or an empty one. */
+const NO_PASSWORD = /^SASL: .*password must be/;
 const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
 
 const reasons: [RegExp, string][] = [
@@ -11,6 +13,7 @@ const reasons: [RegExp, string][] = [
   [/^3F000/, "the database has none of the schemas of the user's search_path"],
   [/^25006/, "the server takes no writes: it is a standby, or the user may only read"],
   [/^42501/, "the user may not create or change the store's tables"],
+  [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
   [/^53300/, "the server has no connection left"],
   [/^57P03/, "the server is starting or stopping"],
@@ -38,6 +41,7 @@ export function problemOf(error: unknown): string | undefined {
   const code = codeOf(error);
   const known = reasons.find(([pattern]) => pattern.test(code));
   if (known) return known[1];
+  if (NO_PASSWORD.test(messageOf(error))) return "the server asks for a password, and the address has none";
   if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
   if (SILENT.test(messageOf(error))) return "the server does not answer";
   if (isBroken(error)) return "the connection is broken";
@@ -46,7 +50,12 @@ export function problemOf(error: unknown): string | undefined {
 
 /** At the start: true for what waiting does not mend. */
 export function isWrong(error: unknown): boolean {
-  return /^(28|3D000|3F000|42501|ENOTFOUND)/.test(codeOf(error)) || /certificate|SSL|TLS/i.test(messageOf(error));
+  const message = messageOf(error);
+  return (
+    /^(28|3D000|3F000|42501|42704|ENOTFOUND)/.test(codeOf(error)) ||
+    /certificate|SSL|TLS/i.test(message) ||
+    NO_PASSWORD.test(message)
+  );
 }
 
 export function storeUnavailable(problem: string, cause: unknown): PorticoError {

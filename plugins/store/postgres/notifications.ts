@@ -6,9 +6,13 @@ const SHORTEST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5000;
 const SLOW_LOOK_MS = 15_000;
 
+/** Of this schema. A channel's name has up to 63 bytes, and stands in quotes: of other schemas it is a hash. */
+const CHANNEL = `'portico:' || CASE WHEN octet_length(current_schema()) > 55 OR strpos(current_schema(), '"') > 0
+  THEN hashtextextended(current_schema(), 0)::text ELSE current_schema()::text END`;
+
 /** How many listen for work in this schema, as far as the user may see it; the last statement of each is just that. */
 export const LISTENING = `SELECT COUNT(*) AS n FROM pg_stat_activity
-  WHERE datname = current_database() AND query = 'LISTEN "portico:' || current_schema() || '"'`;
+  WHERE datname = current_database() AND query = 'LISTEN "' || ${CHANNEL} || '"'`;
 
 /** Any user of the database may write to the channel, whatever it likes. */
 function told(payload = ""): { from?: unknown; kinds?: unknown } {
@@ -66,12 +70,12 @@ export class Notifications {
     try {
       client = await connect(this.#pool);
       const current = client;
-      const [row] = (await client.query("SELECT 'portico:' || current_schema() AS channel")).rows;
+      const [row] = (await client.query(`SELECT ${CHANNEL} AS channel`)).rows;
       this.#channel = String(row?.["channel"]);
       client.on("notification", ({ payload }) => this.#hear(payload));
       client.on("error", (error) => this.#lost(current, error));
       client.on("end", () => this.#lost(current));
-      await client.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
+      await client.query(`LISTEN "${this.#channel}"`);
       this.#client = client;
       this.#waitMs = SHORTEST_WAIT_MS;
       if (this.#stopped) return this.stop();

@@ -11,8 +11,8 @@ import { until } from "../until.ts";
 
 export interface TestPostgres {
   readonly port: number;
-  /** Of an empty place for a store: a schema of its own in one database. */
-  emptyUrl(): string;
+  /** Of an empty place for a store: a schema of its own in one database. A name stands in quotes where it needs them. */
+  emptyUrl(schema?: string): string;
   /** The address with other parts; `password` is asked for over TCP. */
   tcpUrl(parts?: { user?: string; password?: string; database?: string }): string;
   sql(text: string): string;
@@ -107,8 +107,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     port,
     sql,
     start,
-    emptyUrl() {
-      const schema = `store_${++schemas}`;
+    emptyUrl(schema = `store_${++schemas}`) {
       sql(`CREATE SCHEMA ${schema}`);
       const options = encodeURIComponent(`-c search_path=${schema}`);
       return `postgres://portico@/postgres?host=${encodeURIComponent(dir)}&port=${port}&options=${options}`;

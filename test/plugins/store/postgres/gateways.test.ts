@@ -2,7 +2,9 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import * as assert from "uvu/assert";
-import { openStore } from "../../../../plugins/store/open.ts";
+import { openEngine, openStore } from "../../../../plugins/store/open.ts";
+import { LISTENING } from "../../../../plugins/store/postgres/notifications.ts";
+import { first } from "../../../../plugins/store/sql/query.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { startGateway } from "../../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
@@ -63,6 +65,24 @@ test("one hears at once of work that another has put in", async () => {
   await heard;
   assert.is((await b.claim("b", 1, 1000, ["turn"]))[0]?.item.id, "t1");
 });
+
+for (const [what, schema] of [
+  ["63 bytes", `"${"ü".repeat(31)}s"`],
+  ["56 bytes", "s".repeat(56)],
+  ["55 bytes", "s".repeat(55)],
+  ["quotes", `"a""b""c"`],
+] as const) {
+  test(`stores in a schema whose name has ${what} hear each other, and are seen by whoever would move them`, async () => {
+    const url = server.emptyUrl(schema);
+    const [a, b] = (await open(2, url)) as [Store, Store];
+    const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));
+    await a.enqueue({ items: [turn("t1")] });
+    await heard;
+    const engine = openEngine({ url, log: quietLog() });
+    const listening = await engine.read(() => first<{ n: number }>(LISTENING)).finally(() => engine.close());
+    assert.is(listening?.n, 3);
+  });
+}
 
 test("what others write to the stores' channel ends nobody, and only makes them look for work", async () => {
   const url = server.emptyUrl();
@@ -181,10 +201,10 @@ test("a server that stays away: 503 in time, health says so, and all is well whe
   assert.ok((await store.health()).ok);
 });
 
-test("connections that have gone silent are given up for new ones", async () => {
-  const before = new Set<Socket>();
+/** Something between a store and the server, which shows each connection. */
+async function startProxy(connected: (socket: Socket) => void) {
   const proxy = createServer((socket) => {
-    before.add(socket);
+    connected(socket);
     const onward = connect(server.port, "127.0.0.1");
     for (const [one, other] of [
       [socket, onward],
@@ -193,12 +213,32 @@ test("connections that have gone silent are given up for new ones", async () => 
       one.on("error", () => {}).on("close", () => other.destroy());
     socket.pipe(onward).pipe(socket);
   }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const through = (url: string) => url.replace(`:${server.port}/`, `:${(proxy.address() as AddressInfo).port}/`);
+  return { through, close: () => proxy.close() };
+}
+
+test("a server that asks for a password which the address has not is not kept waiting", async () => {
+  const ended: Promise<unknown>[] = [];
+  const proxy = await startProxy((socket) => ended.push(once(socket, "close")));
   try {
-    await once(proxy, "listening");
-    const url = `${server.tcpUrl()}?query_timeout=500`.replace(
-      `:${server.port}/`,
-      `:${(proxy.address() as AddressInfo).port}/`,
+    const url = proxy.through(server.tcpUrl().replace(/:[^:@]*@/, "@"));
+    await open(1, url).then(
+      () => assert.unreachable(),
+      ({ message }: Error) => assert.match(message, /asks for a password, and the address has none/),
     );
+    await Promise.all(ended);
+    assert.is(ended.length, 1);
+  } finally {
+    proxy.close();
+  }
+});
+
+test("connections that have gone silent are given up for new ones", async () => {
+  const before = new Set<Socket>();
+  const proxy = await startProxy((socket) => before.add(socket));
+  try {
+    const url = proxy.through(`${server.tcpUrl()}?query_timeout=500`);
     // Making the tables may take longer than what is silence here.
     await (await open(1, server.tcpUrl()))[0]?.close();
     const store = openStore({ url, log: quietLog() });
@@ -227,6 +267,8 @@ for (const [what, url, says] of [
   // A name that none can be: known as such also where there is no network to ask.
   ["a host that is not there", () => "postgres://u:secret-word@host..invalid/db", /host is not known/],
   ["a port where nobody listens", () => "postgres://u:secret-word@127.0.0.1:1/db", /nobody listens there/],
+  ["a time that is none", () => `${server.tcpUrl()}?query_timeout=0`, /query_timeout is no number of milliseconds/],
+  ["another setting", () => `${server.tcpUrl()}?options=-c%20no.such=1%20-c%20nonsense=1`, /does not know a setting/],
   ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
 ] as const) {
   test(`a gateway does not start with ${what} in store.url, and says so without the password`, async () => {
