@@ -1,9 +1,11 @@
 /** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
 import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { filesBelow } from "../files/listing.ts";
-import { isInside, whyNotOwn } from "../files/own.ts";
+import { isInside, pathsUpTo, whyNotOwn } from "../files/own.ts";
 import type { Root } from "./roots.ts";
+
+const CODE = /\.(?:[cm]?[jt]sx?|node)$/;
 
 /** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
 export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
@@ -11,34 +13,21 @@ export function whyUnsafe(realDir: string, entry: string, root: Root): string | 
   const rootDir = realpathSync.native(root.dir);
   if (!isInside(realDir, rootDir)) return "its real path leaves its root: copy it there instead of linking to it";
   if (!isInside(realpathSync.native(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
-  for (const path of [rootDir, realDir, entry]) {
-    const why = whyNotOwn(path, basename(path));
-    if (why) return why;
-  }
-  return undefined;
+  return whyNotOwn([rootDir, realDir, entry], (path) => basename(path));
 }
 
 /** Why the files that went into a bundle must not run: one of them is not ours alone, or a link leaves the root. */
 export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly string[]): string | undefined {
   if (root.name === "bundled") return undefined;
-  const paths = new Set<string>();
-  for (const input of inputs) {
-    paths.add(input);
-    for (let dir = dirname(input); dir !== realDir; dir = dirname(dir)) {
-      paths.add(dir);
-      if (!isInside(dir, realDir)) break;
-    }
-  }
-  for (const path of paths) {
-    const why = whyNotOwn(path, relative(realDir, path));
-    if (why) return why;
-  }
-  return linkThatLeaves(realDir, realpathSync.native(root.dir));
-}
-
-function linkThatLeaves(dir: string, root: string): string | undefined {
-  const leaves = (file: string) => existsSync(file) && !isInside(realpathSync.native(file), root);
-  const links = filesBelow(dir, "node_modules", ".git").filter(({ entry }) => entry.isSymbolicLink());
-  const found = links.find(({ path }) => leaves(join(dir, path)));
-  return found && `the real path of ${found.path} leaves its root`;
+  const files = filesBelow(realDir, "node_modules", ".git").filter(({ path }) => existsSync(join(realDir, path)));
+  // what is required only while it runs is in no bundle
+  const code = files.filter(({ path }) => CODE.test(path)).map(({ path }) => join(realDir, path));
+  const paths = new Set([...inputs, ...code].flatMap((file) => pathsUpTo(file, realDir)));
+  const why = whyNotOwn(paths, (path) => relative(realDir, path));
+  if (why) return why;
+  const links = files.filter(({ entry }) => entry.isSymbolicLink()).map(({ path }) => path);
+  const leaving = links.find(
+    (path) => !isInside(realpathSync.native(join(realDir, path)), realpathSync.native(root.dir)),
+  );
+  return leaving && `the real path of ${leaving} leaves its root`;
 }

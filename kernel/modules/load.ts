@@ -5,7 +5,7 @@
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { whyNotOwn } from "../files/own.ts";
+import { pathsUpTo, whyNotOwn } from "../files/own.ts";
 import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle } from "./bundle.ts";
@@ -75,7 +75,9 @@ export function createLoader(options: LoaderOptions) {
       if (host.has(id)) return host.get(id);
       if (!isBuiltin(id) && !isOwn(entry)) {
         const file = source.whole ? undefined : require.resolve(id);
-        const why = file ? (whyNotOwn(file) ?? whyNotOwn(dirname(file))) : "is not part of what was approved";
+        // who owns a directory on the way can exchange what lies in it
+        const top = /^(.*[\\/]node_modules)[\\/]/s.exec(file ?? "")?.[1] ?? ".";
+        const why = file ? whyNotOwn(pathsUpTo(file, top)) : "is not part of what was approved";
         if (why) throw new LoadError(`${id}: ${why}`, entry);
       }
       return require(id);

@@ -319,9 +319,40 @@ test("a package that belongs to another user is not required", async ({ make }) 
     },
   });
   assert.is((await home.ask("q")).reply, "dep");
-  chownSync(join(home.dir, "hooks/node_modules/dep/index.js"), 4321, 4321);
-  await home.host.reload("a");
-  assert.match(home.host.info("a").error ?? "", /belongs to another user/);
+  // whoever owns a directory on the way can put another package there
+  for (const path of ["hooks/node_modules", "hooks/node_modules/dep", "hooks/node_modules/dep/index.js"]) {
+    chownSync(join(home.dir, path), 4321, 4321);
+    await home.host.reload("a");
+    assert.match(home.host.info("a").error ?? "", `${path} belongs to another user`);
+    chownSync(join(home.dir, path), 0, 0);
+    await home.host.reload("a");
+    assert.is(home.host.info("a").error, undefined);
+  }
+});
+
+test("code of another user's beside a hook does not run, though it is required only while the hook runs", async ({
+  make,
+}) => {
+  if (process.getuid?.() !== 0) return;
+  const home = await make({
+    files: {
+      "hooks/a/HOOK.md": descriptor(),
+      "hooks/a/handler.ts": `import { createRequire } from "node:module";
+        export default () => ({ reply: createRequire(import.meta.url)("./lib/later.cjs") });`,
+      "hooks/a/lib/later.cjs": "module.exports = 'later';",
+      "hooks/a/notes.txt": "may be anybody's",
+    },
+  });
+  chownSync(join(home.dir, "hooks/a/notes.txt"), 4321, 4321);
+  await home.host.rescan();
+  assert.is((await home.ask("q")).reply, "later");
+  for (const path of ["lib", "lib/later.cjs"]) {
+    chownSync(join(home.dir, "hooks/a", path), 4321, 4321);
+    await home.host.rescan();
+    assert.match(home.host.info("a").error ?? "", `${path} belongs to another user`);
+    assert.is((await home.ask("q")).reply, undefined);
+    chownSync(join(home.dir, "hooks/a", path), 0, 0);
+  }
 });
 
 test("top-level await is refused with its place, in every kind of file", async ({ make }) => {
