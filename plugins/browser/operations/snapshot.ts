@@ -12,6 +12,7 @@ import type { CDPSession, Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
 import { nameHiddenBoxes } from "../snapshot/hidden-boxes.ts";
+import { hidePasswords } from "../snapshot/passwords.ts";
 import { isInteractive, render, type Rendered, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
 import type { Shown, Tab } from "../tab/tab.ts";
@@ -171,6 +172,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   const document = documentOf(roots);
   if (input.frame === undefined && input.selector === undefined) tab.whole = { document, ms: Date.now() - start };
   await checkShown(op, tab.url);
+  await hidePasswords(tab.page, roots);
   nameHiddenBoxes(roots);
   const drawn = render(roots, view, tab.refs);
   tab.printed = drawn.refs;

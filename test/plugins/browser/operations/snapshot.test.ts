@@ -23,7 +23,10 @@ const MIX = (child: string): string => `<title>Mix</title>
 <iframe title="cross" src="${child}"></iframe>`;
 
 test.before(async () => {
-  other = await startSite({ "/child": "<button>Cross button</button>" });
+  other = await startSite({
+    "/child": "<button>Cross button</button>",
+    "/password": "<input type=password aria-label=Cross value=cross-s3cret>",
+  });
   site = await startSite({
     "/": (_req, res) =>
       res.writeHead(200, { "content-type": "text/html" }).end(MIX(`http://localhost:${other.port}/child`)),
@@ -35,6 +38,12 @@ test.before(async () => {
         .end(
           `<title>Many</title>${Array.from({ length: 4_000 }, (_, i) => `<p>text ${i}<button>b${i}</button>`).join("")}`,
         ),
+    "/passwords": `<title>Passwords</title><label>Name <input id=n value="ada"></label>
+      <div role=form><label>Secret <input type=password id=p value="top-s3cret"></label><input type=password value=" two  words "></div>
+      <label>Shown <input id=s value="seen-by-all"></label><div id=host></div>
+      <script>host.attachShadow({mode:"open"}).innerHTML="<input type=password aria-label=Deep value=shadow-s3cret>"</script>
+      <iframe id=same srcdoc="<input type=password aria-label=Inner value=frame-s3cret>"></iframe>
+      <iframe src="http://localhost:${other.port}/password"></iframe>`,
     "/busy": `<title>Busy</title><button>Go</button><script>
       const occupy = () => { const held = new XMLHttpRequest(); held.open("GET", "/hold", false); held.send(); };</script>`,
     "/hold": (_req, res) => void (release = () => res.end()),
@@ -271,6 +280,22 @@ test("a page that is too large for the time says how large it is, and a part of 
   failed(answer, 504, "timeout", /the page has 160\d\d elements.*selector/);
   const { body } = await browser.get("/snapshot", { selector: "#part" });
   assert.match(body.snapshot, "small");
+});
+
+test("the values of password fields are dots in every format, also in frames and shadow roots, and stay in the page", async () => {
+  await browser.visit(`${site.url}/passwords`);
+  const views = ["", "interactive=true", "mode=efficient", "format=aria", "labels=true", "compact=true"];
+  for (const view of [...views, "selector=%23p", "selector=div", "frame=%23same", "diff=true", "depth=9"]) {
+    const { status, body } = await browser.get(`/snapshot?${view}`);
+    assert.is(status, 200, view);
+    const all = JSON.stringify(body);
+    assert.not.match(all, /s3cret|two +words/, `${view}: ${body.snapshot}`);
+    if (view === "diff=true") continue;
+    assert.match(body.snapshot, /•/, `${view}: ${body.snapshot}`);
+    if (!/selector|frame/.test(view)) assert.match(body.snapshot, /ada[\s\S]*seen-by-all/, `${view}: ${body.snapshot}`);
+  }
+  const { body } = await browser.post("/act", { kind: "evaluate", fn: "() => document.querySelector('#p').value" });
+  assert.is(body.result, "top-s3cret");
 });
 
 test.run();
