@@ -6,7 +6,7 @@ import { addItems } from "./additions.ts";
 import { addDelivery } from "./deliveries/log.ts";
 import { setValue } from "./key-value.ts";
 import { firstUse, knownKey } from "./known.ts";
-import { take, takeAtOnce } from "./limits.ts";
+import { hold, take, takeAtOnce } from "./limits.ts";
 import { putRun } from "./runs.ts";
 import { appendMessages, putSession } from "./sessions.ts";
 import { addUsage } from "./usage.ts";
@@ -42,7 +42,9 @@ export function enqueue(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
 
 function* inSteps(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
   const { dedup, limit } = batch;
-  // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first.
+  // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first,
+  // but not before the limit is ours: another gateway may be about to commit the first use.
+  if (dedup && limit) yield* hold(tx, limit.key);
   const known = dedup && (yield* knownKey(tx, dedup.key));
   const taken = limit && (yield* take(tx, limit.key, known ? 0 : 1, limit.max, limit.windowMs));
   if (known || taken?.allowed === false) return { duplicate: known, limit: taken };

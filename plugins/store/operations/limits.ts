@@ -44,6 +44,12 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
   return takeFrom(log, tx.now, cost, max, windowMs);
 }
 
+/** Until the transaction ends no other one takes of it. */
+export function* hold(tx: Transaction, key: string): Operation<void> {
+  const { byKey } = tx.deferred(Logs);
+  if (!byKey.has(key)) yield* readLog(byKey, key);
+}
+
 /** A hit of a log that this transaction has read before; undefined where it has not. */
 export function takeAtOnce(tx: Transaction, { key, max, windowMs }: Limit): Take | undefined {
   const log = tx.deferred(Logs).byKey.get(key);

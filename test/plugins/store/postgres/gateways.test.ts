@@ -112,6 +112,21 @@ test("a limit is exact over all, and what is known to one is known to all", asyn
   assert.is(first.filter(({ duplicate }) => duplicate === undefined).length, 1);
 });
 
+test("duplicates that come to all at once take nothing from the limit, and get the first's answer, also of its last place", async () => {
+  const all = await open(4);
+  const limit = { key: "k", max: 20, windowMs: 600_000 };
+  for (let n = 1; n <= limit.max; n++) {
+    const dedup = { key: `d${n}`, ttlMs: 600_000, answer: n };
+    const batches = all.flatMap((store) => [store, store]).map((store) => store.enqueue({ dedup, limit }));
+    const answers = await Promise.all(batches);
+    assert.equal(
+      answers.map(({ duplicate, limit }) => [duplicate ? duplicate.answer : n, limit?.remaining]),
+      answers.map(() => [n, limit.max - n]),
+    );
+    assert.is(answers.filter(({ duplicate }) => duplicate === undefined).length, 1, `first uses of ${n}`);
+  }
+});
+
 test("lanes keep their order, each item is finished once, and a slot fires once, with four at work", async () => {
   const all = await open(4);
   const ids = Array.from({ length: 120 }, (_, n) => `t${String(n).padStart(3, "0")}`);
