@@ -4,6 +4,7 @@ import type { Notice } from "portico/command-line";
 import { type Everywhere, hooksOf, type WorkerStatus } from "../everywhere.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
+import { standingsText } from "./standings-text.ts";
 
 type Mounting = Mount & Pick<PluginContext, "find" | "list">;
 
@@ -13,6 +14,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
+  const [pluginsText, hooksText] = [standingsText(), standingsText()];
   const status = coalesce(async () => {
     const workers = await everywhere.status();
     const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
@@ -29,15 +31,15 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
       config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
-      plugins: gateway.plugins.standings(),
-      hooks: hooksOf(workers).map(({ name, state, error }) => ({ name, state, error })),
       notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
         count === undefined
           ? undefined
           : { count, running: workers.sort((a, b) => a.worker - b.worker).map(workerShown) },
     };
-    return reply(200, JSON.stringify(shown), { "content-type": "application/json; charset=utf-8" });
+    const standings = `"plugins":${pluginsText(gateway.plugins.standings())},"hooks":${hooksText(hooksOf(workers))}`;
+    const text = `{${standings},${JSON.stringify(shown).slice(1)}`;
+    return reply(200, text, { "content-type": "application/json; charset=utf-8" });
   });
   mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, status);
   mount.route("POST", "/kernel/config/refresh", { ...owner, summary: "Apply the file now" }, async () => {

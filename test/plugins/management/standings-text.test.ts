@@ -1,0 +1,36 @@
+/** The JSON of standings is that of the list that is given, whatever was given before. */
+import * as assert from "uvu/assert";
+import { type Standing, standingsText } from "../../../plugins/management/routes/standings-text.ts";
+import { test } from "../../support/suite.ts";
+
+test("what differs in any way from the list before is written anew", () => {
+  const text = standingsText();
+  const lists: Standing[][] = [
+    [],
+    [{ name: "a", state: "active" }],
+    [{ name: "a", state: "active", error: undefined }],
+    [{ name: "a", state: "failed", error: "a.ts:1" }],
+    [{ name: "a", state: "failed", error: "a.ts:2" }],
+    [
+      { name: "a", state: "failed", error: "a.ts:2" },
+      { name: "b", state: "active" },
+    ],
+    [
+      { name: "b", state: "active" },
+      { name: "a", state: "failed", error: "a.ts:2" },
+    ],
+    [{ name: "b", state: "active" }],
+    [],
+  ];
+  for (const list of lists) {
+    assert.is(text(list), JSON.stringify(list));
+    assert.is(text(structuredClone(list)), JSON.stringify(list));
+  }
+});
+
+test("members that are for others stay out of it", () => {
+  const one = { name: "a", state: "active", dir: "/home/x/hooks/a" };
+  assert.is(standingsText()([one]), '[{"name":"a","state":"active"}]');
+});
+
+test.run();
