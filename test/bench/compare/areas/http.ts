@@ -5,7 +5,7 @@ import { load } from "../../harness/load.ts";
 import type { GatewayArea, Reading } from "../area.ts";
 
 const CHAT = { model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] };
-/** The last is so heavy that fewer will do. */
+/** Of the status, which many parts tell: fewer would show what it takes to compile them, and not for equally many calls. */
 const REQUESTS: readonly [
   name: string,
   connections: number,
@@ -17,8 +17,8 @@ const REQUESTS: readonly [
   ["a chat of echo", 16, 3000, "POST", "/v1/chat/completions", CHAT],
   ["/health", 16, 3000, "GET", "/health"],
   ["/v1/models", 16, 3000, "GET", "/v1/models"],
-  ["/kernel/status", 16, 100, "GET", "/kernel/status"],
-  ["/kernel/status, one connection", 1, 100, "GET", "/kernel/status"],
+  ["/kernel/status", 16, 1000, "GET", "/kernel/status"],
+  ["/kernel/status, one connection", 1, 1000, "GET", "/kernel/status"],
 ];
 
 async function run(gateway: BuiltGateway): Promise<Reading> {
