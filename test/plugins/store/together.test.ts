@@ -84,7 +84,6 @@ async function shown(store: Store): Promise<unknown> {
     deliveries: (await store.deliveries.list({ limit: 1000 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     due: await store.nextWorkAt(["turn", "wake"]),
     kv: await Promise.all((await store.kv.list("n")).map(async (key) => [key, await store.kv.get("n", key)])),
-    problems: await store.check(),
   };
 }
 
@@ -110,6 +109,8 @@ async function compare(seed: number): Promise<void> {
         assert.equal(told(answer), told(expected[i] as typeof answer), group[i]?.name ?? "");
       }
       assert.equal(await shown(together.store), await shown(oneByOne.store));
+      // What is damaged stays so.
+      if ((n + 1) % 12 === 0) assert.equal(await together.store.check(), await oneByOne.store.check());
       const ms = Math.floor(next() * 60);
       for (const { clock } of both) clock.now += ms;
     }
