@@ -1,5 +1,6 @@
 /** A gateway with something to look at, and a person's browser to look with. */
 import { type Browser, chromium, type Page } from "playwright-core";
+import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
 import { findChromium, headlessBrowser, personsArgs } from "../../support/machine/prepare.ts";
@@ -57,6 +58,25 @@ async function chat(gateway: InProcessGateway, model: string, content: string): 
   ).text();
 }
 
+/** What all parts of the page's test share. */
+export interface Setting {
+  gateway: InProcessGateway;
+  chromium: Browser;
+  /** Who is signed in, sees the overview, and is in no test. */
+  atRest?: Visitor | undefined;
+}
+
+export const USUAL_SIZE = { width: 1200, height: 800 };
+
+type Steps = (setting: Setting) => Promise<void>;
+
+/** What the parts have, for the file that runs them all. */
+export const tests: { name: string; steps: Steps }[] = [];
+
+export function test(name: string, steps: Steps): void {
+  tests.push({ name, steps });
+}
+
 export interface Visitor {
   page: Page;
   /** What the console complained about; empty is well. */
@@ -70,7 +90,7 @@ export function openBrowser(): Promise<Browser> {
 }
 
 export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {
-  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const context = await browser.newContext({ viewport: USUAL_SIZE, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   const complaints: string[] = [];
@@ -88,12 +108,40 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** A visitor who sees the overview. */
-export async function visitSignedIn(browser: Browser, gateway: InProcessGateway, options?: object): Promise<Visitor> {
-  const visitor = await visit(browser, gateway.url, options);
+/** A visitor who sees the overview, with a tab and a storage of their own. */
+export async function visitSignedIn({ chromium, gateway }: Setting, options?: object): Promise<Visitor> {
+  const visitor = await visit(chromium, gateway.url, options);
   await signIn(visitor.page, gateway.token);
-  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
+  await seesOverview(visitor);
   return visitor;
+}
+
+const seesOverview = ({ page }: Visitor) => page.getByRole("heading", { name: "Channels" }).waitFor();
+
+/**
+ * A test of somebody who is signed in and sees the overview: the same visitor for one test after another, since to load
+ * the page anew takes most of a second of processor time. After a test that failed the next one has a new visitor.
+ */
+export function testSignedIn(name: string, body: (visitor: Visitor, setting: Setting) => Promise<void>): void {
+  test(name, async (setting) => {
+    const visitor = setting.atRest ?? (await visitSignedIn(setting));
+    setting.atRest = undefined;
+    const { page } = visitor;
+    let passed = false;
+    try {
+      await body(visitor, setting);
+      assert.equal(visitor.complaints, []);
+      passed = true;
+    } finally {
+      if (!passed) await page.context().close();
+    }
+    await page.unrouteAll();
+    await openSection(visitor, "Overview");
+    await seesOverview(visitor);
+    // What was said is not to be taken for what the next test's steps bring about.
+    await page.locator("#said").evaluate((said) => said.replaceChildren());
+    setting.atRest = visitor;
+  });
 }
 
 /** Goes to another section by the navigation. */

@@ -1,24 +1,7 @@
 /** The dashboard where the gateway is slow, is cut off, or is asked for what is not there. */
-import type { Browser } from "playwright-core";
-import * as assert from "uvu/assert";
-import type { InProcessGateway } from "../../support/gateway.ts";
-import { suite } from "../../support/suite.ts";
-import { openBrowser, openSection, startFilled, visitSignedIn } from "./support.ts";
+import { openSection, test, testSignedIn, visitSignedIn } from "./support.ts";
 
-let gateway: InProcessGateway;
-let chromium: Browser;
-const test = suite("dashboard unsteady");
-
-test.before(async () => {
-  [gateway, chromium] = await Promise.all([startFilled(), openBrowser()]);
-});
-test.after(async () => {
-  await chromium?.close();
-  await gateway?.stop();
-});
-
-test("a response that is cut off is told, and the next whole one shows again", async () => {
-  const visitor = await visitSignedIn(chromium, gateway);
+testSignedIn("a response that is cut off is told, and the next whole one shows again", async (visitor) => {
   const { page } = visitor;
   await openSection(visitor, "Cron");
   await page.getByRole("link", { name: "tea time" }).waitFor();
@@ -26,12 +9,10 @@ test("a response that is cut off is told, and the next whole one shows again", a
   await page.getByText("The gateway's answer was cut off.").waitFor();
   await page.unroute("**/cron/jobs");
   await page.getByRole("link", { name: "tea time" }).waitFor();
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("a gateway that does not answer any more is told as that, and is seen to come back", async () => {
-  const visitor = await visitSignedIn(chromium, gateway);
+test("a gateway that does not answer any more is told as that, and is seen to come back", async (at) => {
+  const visitor = await visitSignedIn(at);
   const { page } = visitor;
   await openSection(visitor, "Cron");
   await page.getByRole("link", { name: "tea time" }).waitFor();
@@ -52,8 +33,7 @@ test("a gateway that does not answer any more is told as that, and is seen to co
   await page.context().close();
 });
 
-test("an address that names nothing is told as that", async () => {
-  const visitor = await visitSignedIn(chromium, gateway);
+testSignedIn("an address that names nothing is told as that", async (visitor, { gateway }) => {
   const { page } = visitor;
   for (const [address, words] of [
     ["#/sessions/%E0%A4", "There is no session %E0%A4."],
@@ -63,8 +43,4 @@ test("an address that names nothing is told as that", async () => {
     await page.goto(`${gateway.url}/${address}`);
     await page.getByText(words, { exact: true }).waitFor();
   }
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
-
-test.run();

@@ -1,29 +1,11 @@
 /** The dashboard beside its usual ways: the browser's picture, a part that is off, a narrow and dark screen. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { InProcessGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { EVIL, openBrowser, openSection, order, picture, startFilled, type Visitor, visitSignedIn } from "./support.ts";
+import { EVIL, openSection, order, picture, test, testSignedIn, USUAL_SIZE, visitSignedIn } from "./support.ts";
 
-let gateway: InProcessGateway;
-let chromium: Browser;
-const test = suite("dashboard further");
-
-test.before(async () => {
-  [gateway, chromium] = await Promise.all([startFilled(), openBrowser()]);
-});
-test.after(async () => {
-  await chromium?.close();
-  await gateway?.stop();
-});
-
-const signedIn = (options?: object): Promise<Visitor> => visitSignedIn(chromium, gateway, options);
-
-test("the browser's tabs, with a live picture", async () => {
-  const visitor = await signedIn();
+testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   const { page } = visitor;
   await openSection(visitor, "Browser");
   await page.getByText("The browser is not running.").waitFor();
@@ -35,12 +17,9 @@ test("the browser's tabs, with a live picture", async () => {
   await picture(page, "browser");
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText("The browser is not running.").waitFor();
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("turns, usage, keys and logs", async () => {
-  const visitor = await signedIn();
+testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   const { page } = visitor;
   await gateway.json("POST", "/keys", { name: "ann", requestsPerMinute: 30, expires: "2099-12-31" });
   await gateway.json("POST", "/agent", { message: "work", wait: true, session: "a-session-of-work" });
@@ -62,12 +41,9 @@ test("turns, usage, keys and logs", async () => {
     const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>("GET", "/keys");
     return !keys.some(({ name, state }) => name === "ann" && state === "active");
   });
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("what has no known price costs an unknown sum, also where a part of it cost nothing", async () => {
-  const visitor = await signedIn();
+testSignedIn("what has no known price costs an unknown sum, also where a part of it cost nothing", async (visitor) => {
   const { page } = visitor;
   const sums = { errors: 0, totalTokens: 10 };
   const rows = [
@@ -81,12 +57,9 @@ test("what has no known price costs an unknown sum, also where a part of it cost
   await page.getByRole("cell", { name: "unpriced-or-failed" }).waitFor();
   const shown = await page.locator("section").nth(1).locator("tbody td:last-child").allTextContents();
   assert.equal(shown, ["$0.0000", "unknown", "unknown", "$1.50 or more"]);
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("the configuration is a form, which shows no secret", async () => {
-  const visitor = await signedIn();
+testSignedIn("the configuration is a form, which shows no secret", async (visitor, { gateway }) => {
   const { page } = visitor;
   await openSection(visitor, "Configuration");
   const steps = page.getByLabel("agents.defaults.maxSteps", { exact: true });
@@ -120,12 +93,9 @@ test("the configuration is a form, which shows no secret", async () => {
   const masked = await gateway.request("POST", "/kernel/config", { key: "gateway.auth.token", value: "********" });
   assert.is(masked.status, 400);
   assert.is((await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps" })).status, 200);
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("a map that holds secrets is changed beside them", async () => {
-  const visitor = await signedIn();
+testSignedIn("a map that holds secrets is changed beside them", async (visitor, { gateway }) => {
   const { page } = visitor;
   await openSection(visitor, "Configuration");
   const field = page.getByLabel("channels", { exact: true });
@@ -145,88 +115,82 @@ test("a map that holds secrets is changed beside them", async () => {
   await field.fill("{");
   await page.getByRole("button", { name: "Save: channels" }).click();
   await page.getByText("channels: this is not JSON").waitFor();
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("a mapping is edited on a request that was caught, tried before it is saved, and what goes out is posted again", async () => {
-  const visitor = await signedIn();
-  const { page } = visitor;
-  await openSection(visitor, "Webhooks");
-  await page.getByRole("link", { name: "Edit shop" }).click();
-  await page.getByText(/^None yet/).waitFor();
-  await page.getByRole("button", { name: "Catch the next request" }).click();
-  const caught = page.getByRole("button", { name: "{body.order.id}" });
-  await until("the caught request", async () => {
-    await order(gateway, { order: { id: 7, note: EVIL } });
-    return caught.isVisible();
-  });
-  await page.getByText("No value for {body.ordr.id}: did you mean {body.order.id}?").waitFor();
-  await picture(page, "mapping-caught");
-  await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Nothing has changed").waitFor();
-  const message = page.getByLabel("Message", { exact: true });
-  await message.fill("Look at order ");
-  await caught.click();
-  await page.getByLabel("Session", { exact: true }).fill("order:");
-  await caught.click();
-  await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 8 }');
-  await page.getByText(/^Skipped/).waitFor();
-  await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 7 }');
-  const outcome = page.getByRole("status", { name: "Outcome" });
-  await outcome.getByText("In the session webhook:order:7").waitFor();
-  await outcome.getByText("Look at order 7").waitFor();
-  assert.is(await outcome.getByText(/No value/).count(), 0);
-  await page.getByText("The request", { exact: true }).click();
-  await picture(page, "mapping");
-  await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("match, message, session of shop: saved").waitFor();
-  const { value } = await gateway.json("GET", "/kernel/config");
-  assert.equal(value.webhooks.mappings.shop, {
-    message: "Look at order {body.order.id}",
-    match: { "body.order.id": 7 },
-    session: "order:{body.order.id}",
-  });
-  await message.fill("{body.order.idd}");
-  await page.getByRole("button", { name: "Save" }).click();
-  await page
-    .locator("#said")
-    .getByText(/body\.order\.idd.*body\.order\.id/)
-    .waitFor();
+testSignedIn(
+  "a mapping is edited on a request that was caught, tried before it is saved, and what goes out is posted again",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    await openSection(visitor, "Webhooks");
+    await page.getByRole("link", { name: "Edit shop" }).click();
+    await page.getByText(/^None yet/).waitFor();
+    await page.getByRole("button", { name: "Catch the next request" }).click();
+    const caught = page.getByRole("button", { name: "{body.order.id}" });
+    await until("the caught request", async () => {
+      await order(gateway, { order: { id: 7, note: EVIL } });
+      return caught.isVisible();
+    });
+    await page.getByText("No value for {body.ordr.id}: did you mean {body.order.id}?").waitFor();
+    await picture(page, "mapping-caught");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Nothing has changed").waitFor();
+    const message = page.getByLabel("Message", { exact: true });
+    await message.fill("Look at order ");
+    await caught.click();
+    await page.getByLabel("Session", { exact: true }).fill("order:");
+    await caught.click();
+    await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 8 }');
+    await page.getByText(/^Skipped/).waitFor();
+    await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 7 }');
+    const outcome = page.getByRole("status", { name: "Outcome" });
+    await outcome.getByText("In the session webhook:order:7").waitFor();
+    await outcome.getByText("Look at order 7").waitFor();
+    assert.is(await outcome.getByText(/No value/).count(), 0);
+    await page.getByText("The request", { exact: true }).click();
+    await picture(page, "mapping");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("match, message, session of shop: saved").waitFor();
+    const { value } = await gateway.json("GET", "/kernel/config");
+    assert.equal(value.webhooks.mappings.shop, {
+      message: "Look at order {body.order.id}",
+      match: { "body.order.id": 7 },
+      session: "order:{body.order.id}",
+    });
+    await message.fill("{body.order.idd}");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page
+      .locator("#said")
+      .getByText(/body\.order\.idd.*body\.order\.id/)
+      .waitFor();
 
-  await gateway.json("POST", "/agent", { message: "hi", wait: true, delivery: { url: `${gateway.url}/nowhere` } });
-  await page.getByRole("link", { name: "All webhooks" }).click();
-  const out = page.getByRole("row").filter({ hasText: "nowhere" });
-  await out.getByText("dead").waitFor();
-  await out.getByRole("button", { name: /^Replay/ }).click();
-  await page.getByText(/^Goes out again as dlv_/).waitFor();
-  await picture(page, "deliveries");
-  await out.getByRole("link").click();
-  await page.getByText("turn.completed").waitFor();
-  await picture(page, "delivery");
-  assert.is(await page.evaluate("window.hacked"), undefined);
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
-});
+    await gateway.json("POST", "/agent", { message: "hi", wait: true, delivery: { url: `${gateway.url}/nowhere` } });
+    await page.getByRole("link", { name: "All webhooks" }).click();
+    const out = page.getByRole("row").filter({ hasText: "nowhere" });
+    await out.getByText("dead").waitFor();
+    await out.getByRole("button", { name: /^Replay/ }).click();
+    await page.getByText(/^Goes out again as dlv_/).waitFor();
+    await picture(page, "deliveries");
+    await out.getByRole("link").click();
+    await page.getByText("turn.completed").waitFor();
+    await picture(page, "delivery");
+    assert.is(await page.evaluate("window.hacked"), undefined);
+  },
+);
 
-test("a section whose plugin is off says so, and the others work", async () => {
-  const visitor = await signedIn();
+testSignedIn("a section whose plugin is off says so, and the others work", async (visitor, { gateway }) => {
   const { page } = visitor;
   await gateway.json("POST", "/kernel/plugins/polls/disable");
   await openSection(visitor, "Polls");
   await page.getByText(/^This part of the gateway is not there now/).waitFor();
   await gateway.json("POST", "/kernel/plugins/polls/enable");
   await page.getByRole("link", { name: "news" }).waitFor();
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
 });
 
-test("long names and texts push nothing else aside", async () => {
+testSignedIn("long names and texts push nothing else aside", async (visitor, { gateway }) => {
   const text = "y".repeat(2000);
   const every = { kind: "every", everyMs: 3_600_000 };
   const name = `long${"x".repeat(150)}`;
   await gateway.json("POST", "/cron/jobs", { name, schedule: every, payload: { kind: "systemEvent", text } });
-  const visitor = await signedIn();
   const { page } = visitor;
   await openSection(visitor, "Cron");
   const row = page.getByRole("row").filter({ hasText: name });
@@ -241,11 +205,11 @@ test("long names and texts push nothing else aside", async () => {
   await page.getByRole("link", { name: "Edit shop" }).click();
   const heading = (await page.getByRole("heading", { name: "Sample" }).boundingBox())!;
   assert.ok(heading.height < 40, `Sample is ${heading.height} px high`);
-  await page.context().close();
+  await page.setViewportSize(USUAL_SIZE);
 });
 
-test("narrow and dark: nothing is cut off", async () => {
-  const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
+test("narrow and dark: nothing is cut off", async (at) => {
+  const visitor = await visitSignedIn(at, { viewport: { width: 380, height: 800 }, colorScheme: "dark" });
   const { page } = visitor;
   for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Configuration", "Webhooks", "Mapping"]) {
     if (section === "Mapping") await page.getByRole("link", { name: "Edit shop" }).click();
@@ -265,5 +229,3 @@ test("narrow and dark: nothing is cut off", async () => {
   });
   await page.context().close();
 });
-
-test.run();

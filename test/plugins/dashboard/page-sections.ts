@@ -1,0 +1,207 @@
+/** The dashboard's sections and what is usual on them. */
+import type { Page } from "playwright-core";
+import * as assert from "uvu/assert";
+import { PATIENCE_MS, until } from "../../support/until.ts";
+import {
+  EVIL,
+  openSection,
+  picture,
+  signIn,
+  test,
+  testSignedIn,
+  visit,
+  type Visitor,
+  visitSignedIn,
+} from "./support.ts";
+
+const focused = (page: Page) =>
+  page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id");
+const isHacked = ({ page }: Visitor) => page.evaluate("window.hacked");
+
+test("a wrong token is told as one, the right one opens, and signing out closes", async ({ gateway, chromium }) => {
+  const { page } = await visit(chromium, gateway.url);
+  await signIn(page, "not-the-token");
+  await page.getByText("That token is not right.").waitFor();
+  await picture(page, "wrong-token");
+  await signIn(page, "10 €");
+  await page.getByText("it has letters that a browser cannot send.").waitFor();
+  await signIn(page, gateway.token);
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  assert.is(await focused(page), "main");
+  assert.is(await page.evaluate("localStorage.length"), 0);
+  await page.reload();
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("The gateway's token or password").waitFor();
+  assert.is(await page.evaluate("sessionStorage.length"), 0);
+  await page.context().close();
+});
+
+testSignedIn("overview: health, and channels with their plots", async (visitor) => {
+  const { page } = visitor;
+  await page.getByRole("status").getByText("ready", { exact: true }).waitFor();
+  const away = page.getByRole("row").filter({ hasText: "away" });
+  await away.getByRole("img", { name: /^Errors of away: [1-9]/ }).waitFor();
+  await away.locator(".chart.bars rect").first().waitFor({ state: "attached" });
+  const echo = page.getByRole("row").filter({ hasText: "echo" });
+  await echo.getByRole("img", { name: /^Latency of echo: .*ms/ }).waitFor();
+  await echo.locator(".chart.line path").waitFor({ state: "attached" });
+  await echo.getByRole("button", { name: "Test echo" }).click();
+  await page.getByText(/^echo answered in/).waitFor();
+  await picture(page, "overview");
+});
+
+testSignedIn("each section is filled, and what others wrote stays text", async (visitor) => {
+  const { page } = visitor;
+  await openSection(visitor, "Hooks");
+  const broken = page.getByRole("row").filter({ hasText: "broken" });
+  await broken.getByText(`no luck ${EVIL}`).waitFor();
+  await picture(page, "hooks");
+  await broken.getByRole("button", { name: "Disable broken" }).click();
+  await broken.getByText("disabled", { exact: true }).waitFor();
+  await broken.getByRole("button", { name: "Enable broken" }).click();
+  await broken.getByText("active", { exact: true }).waitFor();
+  await broken.getByRole("link", { name: "broken" }).click();
+  await page.getByRole("heading", { name: "Lines of broken" }).waitFor();
+
+  await openSection(visitor, "Plugins");
+  await page.getByRole("row").filter({ hasText: "dashboard" }).getByText("active").waitFor();
+  await picture(page, "plugins");
+
+  await openSection(visitor, "Sessions");
+  await page.getByRole("link", { name: "kitchen" }).click();
+  await page.locator(".transcript").getByText(`Remember ${EVIL}`).first().waitFor();
+  await picture(page, "sessions");
+
+  await openSection(visitor, "Cron");
+  await page.getByText(`Make tea ${EVIL}`).waitFor();
+  await page.getByRole("button", { name: "Run now: tea time" }).click();
+  await page.getByText("tea time: run now done").waitFor();
+  await page.getByRole("link", { name: "tea time" }).click();
+  await page.getByRole("heading", { name: "Runs of tea time" }).waitFor();
+  await page.getByRole("cell", { name: "manual" }).waitFor();
+  await picture(page, "cron");
+
+  await openSection(visitor, "Polls");
+  await page.getByRole("button", { name: "Disable: news" }).click();
+  await page.getByRole("row").filter({ hasText: "news" }).getByText("disabled").waitFor();
+  await picture(page, "polls");
+
+  await openSection(visitor, "Webhooks");
+  await page.getByRole("button", { name: /^Replay/ }).click();
+  await page.getByText(/^Started again as del_/).waitFor();
+  await page.getByText(/^again del_/).waitFor();
+  await page.getByRole("link", { name: "wake" }).last().click();
+  await page.locator("pre").getByText("Ding").waitFor();
+  await picture(page, "webhooks");
+
+  assert.is(await isHacked(visitor), undefined);
+  assert.is(await page.locator("main img[src=x], main script").count(), 0);
+});
+
+test("chat: a streamed answer, with the keyboard alone", async (at) => {
+  const visitor = await visitSignedIn(at);
+  const { page } = visitor;
+  await openSection(visitor, "Chat");
+  await page.getByLabel("Model").selectOption("echo");
+  await page.getByLabel("Message").focus();
+  await page.keyboard.type(`one two ${EVIL}`);
+  await page.keyboard.press("Enter");
+  const answer = page.locator(".message.assistant");
+  await answer.getByText(`one two ${EVIL}`).waitFor();
+  await answer.getByText(/^echo · echo · \d+ ms/).waitFor();
+  assert.is(await isHacked(visitor), undefined);
+  await page.getByLabel("Model").selectOption("away/gone");
+  await page.getByLabel("Message").fill("anybody?");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator(".message .problem").waitFor();
+  await picture(page, "chat");
+  await page.context().close();
+});
+
+testSignedIn("events come as they happen", async (visitor, { gateway }) => {
+  const { page } = visitor;
+  await openSection(visitor, "Events");
+  await page.getByText("live", { exact: true }).waitFor();
+  await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: EVIL }] });
+  const received = page.locator("details").filter({ hasText: "message:received" }).first();
+  await received.locator("summary").click();
+  await received.getByText("window.hacked=1").waitFor();
+  await picture(page, "events");
+  await page.getByLabel("Only").fill("chat:response");
+  await page.locator("details").filter({ hasText: "message:received" }).first().waitFor({ state: "detached" });
+  await page.locator("details").filter({ hasText: "chat:response" }).first().waitFor();
+  assert.is(await isHacked(visitor), undefined);
+});
+
+testSignedIn("what is done with the keyboard leaves it where it was", async (visitor) => {
+  const { page } = visitor;
+  const focus = () => focused(page);
+  await openSection(visitor, "Hooks");
+  await page.getByRole("button", { name: "Disable quiet" }).press("Enter");
+  await page.getByText("quiet: disable done").waitFor();
+  await page.getByRole("button", { name: "Enable quiet" }).waitFor();
+  assert.is(await focus(), "Enable quiet");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Disable quiet" }).waitFor();
+  assert.is(await focus(), "Disable quiet");
+  await page.getByRole("button", { name: "Reload quiet" }).press("Enter");
+  await page.getByText("quiet: reload done").waitFor();
+  assert.is(await focus(), "Reload quiet");
+});
+
+test("whoever signs in after somebody does not see what was said", async (at) => {
+  const { gateway } = at;
+  const visitor = await visitSignedIn(at);
+  const { page } = visitor;
+  await openSection(visitor, "Chat");
+  await page.getByLabel("Model").selectOption("echo");
+  await page.getByLabel("Message").fill("between us");
+  await page.getByLabel("Message").press("Enter");
+  await page.locator(".message.assistant").getByText("between us").waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(page, gateway.token);
+  await page.getByLabel("Message").waitFor();
+  assert.is(await page.getByText("between us").count(), 0);
+  await page.context().close();
+});
+
+test("many tabs share one feed, and whichever closes, the others go on", async (at) => {
+  const { gateway } = at;
+  const visitor = await visitSignedIn(at);
+  const context = visitor.page.context();
+  const tabs = [visitor.page];
+  for (let i = 0; i < 7; i++) {
+    // Most are opened from the first one, whose token they have: they also share its process. The last has its own.
+    const opened = context.waitForEvent("page", { timeout: PATIENCE_MS });
+    const isOwn = i > 5;
+    if (isOwn) await context.newPage();
+    else await visitor.page.evaluate("void open('/#/events')");
+    const page = await opened;
+    page.setDefaultTimeout(PATIENCE_MS);
+    if (isOwn) {
+      await page.goto(`${gateway.url}/#/events`);
+      await signIn(page, gateway.token);
+    }
+    await page.getByText("live", { exact: true }).waitFor();
+    tabs.push(page);
+  }
+  const seen = async (left: typeof tabs) => {
+    await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: "all" }] });
+    for (const tab of left) await tab.locator("details").filter({ hasText: "message:received" }).first().waitFor();
+  };
+  await seen(tabs.slice(1));
+  for (const tab of tabs.slice(0, 6)) await tab.close();
+  const [next, last] = tabs.slice(6) as [Page, Page];
+  await last.reload();
+  await until("the feed of another", async () => {
+    await gateway.json("POST", "/v1/chat/completions", {
+      model: "echo",
+      messages: [{ role: "user", content: "more" }],
+    });
+    return (await last.locator("details").count()) > 0;
+  });
+  await next.locator("details").filter({ hasText: "more" }).first().waitFor({ state: "attached" });
+  assert.equal(visitor.complaints, []);
+  await context.close();
+});
