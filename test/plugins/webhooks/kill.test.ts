@@ -56,7 +56,7 @@ test("kills lose nothing", async () => {
     // At any moment, also soon after the start; every other time only when something was accepted.
     const before = acknowledged.length;
     if (rounds % 2 === 0) await until("some to be accepted", () => acknowledged.length >= before + 3);
-    await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 500));
+    await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 200));
     await gateway.kill("SIGKILL");
     over = true;
     for (const outcome of await ended)

@@ -140,7 +140,7 @@ for (const [name, emptyUrl] of [
     );
     const refused = await using(to, (store) => store.open()).catch((error: Error) => error.message);
     assert.match(String(refused), /a part of another store.*portico store migrate again/);
-    const onward = await portico(makeHome(), ["store", "migrate", "--from", to, "--to", fileUrl()]);
+    const onward = await porticoHere(makeHome(), ["store", "migrate", "--from", to, "--to", fileUrl()]);
     assert.match(onward.stderr, /--from.* a part of another store/);
     const checked = await porticoHere(makeHome(), ["store", "check", to]);
     assert.match(checked.stderr, /it holds a part of another store, .*portico store migrate again/);
@@ -288,7 +288,7 @@ test("of a damaged source nothing is moved", async () => {
   const bytes = readFileSync(file);
   bytes[bytes.indexOf("ümlaut")] = 0xff;
   writeFileSync(file, bytes);
-  const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+  const moved = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
   assert.is(moved.code, 1, moved.stdout);
   assert.match(moved.stderr, /the source is damaged: the table deliveries is damaged: 1 row holds bytes/);
   const page = Number(bytes.readUInt16BE(16));
@@ -296,12 +296,12 @@ test("of a damaged source nothing is moved", async () => {
     const torn = Buffer.from(bytes);
     torn.fill(0xff, at * page, at * page + 64);
     writeFileSync(file, torn);
-    const { code, stderr } = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+    const { code, stderr } = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
     assert.is(code, 1, `page ${at}`);
     assert.match(stderr, /The store is not moved: (the source is damaged|--from cannot be used): /, `page ${at}`);
   }
   writeFileSync(file, bytes.subarray(0, 3 * 4096));
-  const cut = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+  const cut = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
   assert.match(cut.stderr, /--from cannot be used: the store's file is damaged\.$/m);
   assert.not.ok(existsSync(to.replace("file:", "")));
 });
@@ -309,13 +309,13 @@ test("of a damaged source nothing is moved", async () => {
 test("a source that is not there is told, and neither made nor moved", async () => {
   const [missing, target] = [fileUrl(), fileUrl()];
   for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {
-    const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", target]);
+    const moved = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", target]);
     assert.is(moved.code, 1, moved.stdout);
     assert.match(moved.stderr, `there is none at ${from}`);
   }
-  const relative = await portico(makeHome(), ["store", "migrate", "--from", "file:here.db", "--to", target]);
+  const relative = await porticoHere(makeHome(), ["store", "migrate", "--from", "file:here.db", "--to", target]);
   assert.match(relative.stderr, "--from is no place");
-  const unnamed = await portico(makeHome(), ["store", "migrate", "--to", target]);
+  const unnamed = await porticoHere(makeHome(), ["store", "migrate", "--to", target]);
   assert.match(unnamed.stderr, "there is none at file:", "a home that never ran");
   for (const url of [missing, target]) assert.not.ok(existsSync(url.replace("file:", "")));
 });
