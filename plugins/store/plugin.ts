@@ -27,6 +27,13 @@ export default definePlugin({
     if (isPostgres(url)) await store.open();
     ctx.provide("store", store);
     ctx.add("hookContext", { name: "kv", create: ({ hook }) => createHookKv(store, hook) });
+    ctx.add("notice", {
+      name: "store",
+      async list() {
+        const { problem } = await store.health();
+        return problem === undefined ? [] : [`${problem}.`];
+      },
+    });
     mountRoutes(ctx);
     let { retention } = config.store;
     ctx.onConfig((next: typeof config) => {

@@ -8,7 +8,7 @@ import { SharedTransaction } from "../sql/transaction.ts";
 import { type Client, connect, openPool, PATIENT_MS, type Pool } from "./connection.ts";
 import { copyToFile } from "./backup.ts";
 import { invalidIndexes } from "./inspect.ts";
-import { isBroken, isWrong, problemOf, storeUnavailable } from "./failures.ts";
+import { isBroken, isFull, isWrong, NO_WRITES, problemOf, storeUnavailable } from "./failures.ts";
 import { migrate, schemaVersion } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
 import { CLOCK, perform } from "./perform.ts";
@@ -32,12 +32,16 @@ interface Opened {
 const START_MS = 8000;
 const READ_PATIENCE_MS = 3000;
 const RETRY_MS = 100;
+const HEALTH = `SELECT pg_database_size(current_database()) AS bytes,
+  current_setting('transaction_read_only') AS standby`;
 
 /** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
 export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): Engine {
   let opened: Promise<Opened> | undefined;
   let closed = false;
   let problem: string | undefined;
+  /** What the last write was refused for, where reads do not meet it. */
+  let full: string | undefined;
   /** Of the server's clock before ours. */
   let aheadMs = 0;
   let notifications: Notifications | undefined;
@@ -79,9 +83,14 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
     for (const each of subscriptions) each.undo = heard.onWork(each.kind, each.wake);
     await heard.start();
     const succeeded = () => {
-      problem = undefined;
+      problem = full = undefined;
     };
-    const writer = new Writer({ pool, notifications: heard, clock: { note, own: clock }, unavailable, succeeded });
+    const refused = (error: unknown) => {
+      if (isFull(error)) full = problemOf(error);
+      return unavailable(error);
+    };
+    const options = { pool, notifications: heard, clock: { note, own: clock }, unavailable: refused, succeeded };
+    const writer = new Writer(options);
     return { pool, writer };
   }
 
@@ -154,10 +163,13 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
     async health() {
       try {
         return await withOpen(async (client) => {
-          const { rows } = await client.query("SELECT pg_database_size(current_database()) AS bytes");
+          const { rows } = await client.query(HEALTH);
           const version = await schemaVersion(client);
+          const { bytes, standby } = rows[0] ?? {};
+          const refused = standby === "on" ? NO_WRITES : full;
+          if (refused !== undefined) return { ok: false, engine: "postgresql", problem: refused };
           problem = undefined;
-          return { ok: true, engine: "postgresql", bytes: Number(rows[0]?.["bytes"]), schemaVersion: version };
+          return { ok: true, engine: "postgresql", bytes: Number(bytes), schemaVersion: version };
         });
       } catch (error) {
         return { ok: false, engine: "postgresql", problem: error instanceof Error ? error.message : String(error) };

@@ -7,11 +7,13 @@ const SILENT = /^(timeout exceeded|Query read timeout)/;
 const NO_PASSWORD = /^SASL: .*password must be/;
 const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
 
+export const NO_WRITES = "the server takes no writes: it is a standby, or the user may only read";
+
 const reasons: [RegExp, string][] = [
   [/^28/, "the server refuses the user or its password"],
   [/^3D000/, "the server has no database of that name"],
   [/^3F000/, "the database has none of the schemas of the user's search_path"],
-  [/^25006/, "the server takes no writes: it is a standby, or the user may only read"],
+  [/^25006/, NO_WRITES],
   [/^42501/, "the user may not create or change the store's tables"],
   [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
@@ -34,6 +36,10 @@ export function isBroken(error: unknown): boolean {
 /** Two transactions were in each other's way: the same may go well a moment later. */
 export function isConflict(error: unknown): boolean {
   return IN_CIRCLES.has(codeOf(error));
+}
+
+export function isFull(error: unknown): boolean {
+  return codeOf(error) === "53100";
 }
 
 /** What an error of the server or the way there means; `undefined` for any other. */

@@ -249,6 +249,51 @@ test("a server that asks for a password which the address has not is not kept wa
   }
 });
 
+test("a server that takes no writes, and one whose disk is full: the status says so until it is over", async () => {
+  const url = server.emptyUrl();
+  const [store] = (await open(1, url)) as [Store];
+  const gateway = await startGateway({ config: { store: { url } } });
+  const writes = () => store.kv.set("n", "k", 1);
+  const refused = (why: RegExp) =>
+    writes().then(
+      () => assert.unreachable(),
+      (error: { code?: string; message: string }) => {
+        assert.is(error.code, "store_unavailable");
+        assert.match(error.message, why);
+      },
+    );
+  const noticed = async () => JSON.stringify((await gateway.json("GET", "/kernel/status")).notices);
+  /** Counts for connections that come after it. */
+  const readOnly = (word: string) =>
+    server.sql(`SET default_transaction_read_only = off;
+      ALTER ROLE portico SET default_transaction_read_only = ${word};
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'`);
+  const schema = /search_path%3D(\w+)/.exec(url)?.[1];
+  try {
+    readOnly("on");
+    await refused(/takes no writes/);
+    assert.match(String((await store.health()).problem), /takes no writes/);
+    assert.match(await noticed(), /takes no writes/);
+    readOnly("off");
+    await writes();
+    // connections that have been cut are found so one after the other
+    await until("its health", async () => (await store.health()).ok);
+    await until("the status to be well", async () => !/takes no writes/.test(await noticed()));
+    // as the server says it
+    server.sql(`CREATE FUNCTION ${schema}.disk_full() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+      CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON ${schema}.kv EXECUTE FUNCTION ${schema}.disk_full()`);
+    await refused(/disk is full/);
+    assert.match(String((await store.health()).problem), /disk is full/);
+    server.sql(`DROP TRIGGER disk_full ON ${schema}.kv`);
+    await writes();
+    assert.ok((await store.health()).ok);
+  } finally {
+    readOnly("off");
+    await gateway.stop();
+  }
+});
+
 test("connections that have gone silent are given up for new ones", async () => {
   const before = new Set<Socket>();
   const proxy = await startProxy((socket) => before.add(socket));
