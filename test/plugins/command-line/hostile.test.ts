@@ -9,6 +9,7 @@ import * as assert from "uvu/assert";
 import { createTerminal, withoutControls } from "../../../plugins/command-line/terminal.ts";
 import { type InProcessGateway, packageDir, spawnGateway, startGateway } from "../../support/gateway.ts";
 import { porticoHere } from "../../support/portico.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 import { PATIENCE_MS, until } from "../../support/until.ts";
@@ -189,7 +190,7 @@ test("a signal while it starts ends it with 0", async () => {
   const slow = `import { definePlugin } from "portico";
 export default definePlugin({ name: "slow", async setup() { console.log("it waits"); await new Promise(() => {}); } });`;
   writeFileSync(join(home, "plugins/slow/plugin.ts"), slow);
-  const args = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "start", "--home", home];
+  const args = [...porticoProgram(), "start", "--home", home];
   const child = spawn(process.execPath, args, { cwd: packageDir, stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
   let output = "";
