@@ -20,6 +20,7 @@ export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
 export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
 export type { HomeOnDisk } from "./home/home.ts";
+export { beganAt } from "./home/running.ts";
 export type { StartedGateway } from "./home/start.ts";
 export type { CommandLine, OutputStream, Program } from "./program.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";

@@ -11,8 +11,6 @@ export async function ensureToken(config: ConfigStore): Promise<boolean> {
 
 /** Never begins with a dash: on a command line it would be taken for an option. */
 export function freshToken(random: (bytes: number) => Buffer = randomBytes): string {
-  for (;;) {
-    const token = random(32).toString("base64url");
-    if (!token.startsWith("-")) return token;
-  }
+  const token = random(32).toString("base64url");
+  return token.startsWith("-") ? freshToken(random) : token;
 }

@@ -45,9 +45,8 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
       slot.active = { version, scope, generation, loadedAt: new Date().toISOString() };
       slot.error = undefined;
       if (old) void end(old, slot.log);
-      const { dir } = version.candidate;
-      if (phase.started)
-        slot.log.info({ generation, dir, ms: Math.round(version.loadMs) }, old ? "reloaded" : "loaded");
+      const told = { generation, dir: version.candidate.dir, ms: Math.round(version.loadMs) };
+      if (phase.started) slot.log.info(told, old ? "reloaded" : "loaded");
     },
     /** Resolves when it has cleaned up; it takes no more calls at once. */
     async stop(slot: S, why: string): Promise<void> {

@@ -15,7 +15,7 @@ import { rootsOf } from "../extensions/roots.ts";
 import { lookUp, parseKeyPath } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
-import { leaveTrace } from "../home/running.ts";
+import { beganAt, leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import type { Paths, ServiceName, Services } from "../types.ts";
@@ -230,7 +230,7 @@ export class Gateway {
     if (link && link.workers.index > 0) return;
     const { tls } = this.#settings;
     const pid = link ? process.ppid : process.pid;
-    const trace = { pid, port: this.port, url: this.url, cert: tls && absolutePath(tls.cert) };
+    const trace = { pid, began: beganAt(pid), port: this.port, url: this.url, cert: tls && absolutePath(tls.cert) };
     const undo = leaveTrace(this.paths.state, trace, this.log.log);
     // the first of several workers is replaced under its number, and the file stays
     if (!link) this.#undos.push(undo);

@@ -58,7 +58,5 @@ export function createServers({ config, contributions, log, access, opens, worke
 
 export type GatewayServers = ReturnType<typeof createServers>;
 
-function hostForUrl(bind: string): string {
-  if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";
-  return bind.includes(":") ? `[${bind}]` : bind;
-}
+const hostForUrl = (bind: string): string =>
+  /^(0\.0\.0\.0|::)$/.test(bind) ? "127.0.0.1" : bind.includes(":") ? `[${bind}]` : bind;

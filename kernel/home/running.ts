@@ -1,5 +1,5 @@
 /** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../files/listing.ts";
 import { writeWhole } from "../files/write-whole.ts";
@@ -7,6 +7,8 @@ import type { Logger } from "../types.ts";
 
 export interface RunningGateway {
   pid: number;
+  /** When that process began, as `beganAt` has it: by now its number may be another's. */
+  began?: string | undefined;
   port: number;
   url: string;
   /** The file with its certificate, where it speaks TLS. */
@@ -31,10 +33,24 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
 /** Undefined where none runs. */
 export function readRunning(stateDir: string): RunningGateway | undefined {
   const running = readJson<RunningGateway>(fileIn(stateDir));
-  return running && isAlive(running.pid) ? running : undefined;
+  return running && isAlive(running) ? running : undefined;
 }
 
-function isAlive(pid: number): boolean {
+/** By the system's own clock; undefined where the process has ended, and where the system does not say. */
+export function beganAt(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // killed, and only not yet asked about by its parent: it will never do anything again
+    return state === "Z" || state === "X" ? undefined : fields[18];
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive({ pid, began }: RunningGateway): boolean {
+  const found = began && beganAt(pid);
+  if (found) return found === began;
   try {
     return process.kill(pid, 0);
   } catch (error) {

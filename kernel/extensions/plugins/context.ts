@@ -109,7 +109,9 @@ export function createPluginContext(
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: (apply) => void (version.onConfig = owned(apply)),
     async setConfig(path, value) {
-      if (!Object.keys(definition.config ?? {}).some((section) => lies(path, section)))
+      const holds = (section: string) =>
+        section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
+      if (!Object.keys(definition.config ?? {}).some(holds))
         throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);
       if (value === undefined) await parts.config.unset(path);
       else await parts.config.set(path, value);
@@ -159,8 +161,4 @@ function startTask(log: Logger, { everyMs, immediately }: TaskTimes, run: (signa
     controller.abort();
     return ended;
   };
-}
-
-function lies(path: readonly (string | number)[], section: string): boolean {
-  return section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
 }

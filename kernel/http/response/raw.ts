@@ -13,7 +13,7 @@ export function endRaw(socket: Duplex, error: PorticoError, id: string, body: st
     connection: "close",
     ...error.headers,
   });
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  const head = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? "Error"}\r\n${lines}\r\n`;
-  socket.end(head + body, () => socket.destroy());
+  const lines = [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? "Error"}`];
+  for (const [name, value] of headers) lines.push(`${name}: ${value}`);
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -9,18 +9,16 @@ export interface Reply {
   readonly headers: ReplyHeaders | undefined;
 }
 
+type Marked = Reply & { [MARK]?: true };
+
 /**
  * A response with a status of its own. Body: a string is `text/plain`, a Buffer `application/octet-stream` (unless
  * `headers` names a content type, in lower case), `undefined` empty, anything else JSON.
  */
 export function reply(status: number, body?: unknown, headers?: ReplyHeaders): Reply {
-  const marked: Reply & { [MARK]?: true } = { status, body, headers };
+  const marked: Marked = { status, body, headers };
   marked[MARK] = true; // within the braces it would take the engine's slow way
   return marked;
-}
-
-function isReply(value: unknown): value is Reply {
-  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -36,9 +34,9 @@ export interface Outgoing {
 
 /** What a handler's value comes to. Throws where the value does not go into JSON. */
 export function outgoing(value: unknown): Outgoing {
-  if (!isReply(value)) return jsonResponse(200, toJson(value));
-  const { status, headers } = value;
-  const body = value.body instanceof Uint8Array ? bufferOf(value.body) : value.body;
+  if ((value as Marked | null | undefined)?.[MARK] !== true) return jsonResponse(200, toJson(value));
+  const { status, headers, body: given } = value as Marked;
+  const body = given instanceof Uint8Array ? Buffer.from(given.buffer, given.byteOffset, given.length) : given;
   if (body === undefined || isBodiless(status)) return { status, headers, type: undefined, body: "" };
   const text = typeof body === "string" || body instanceof Buffer ? body : toJson(body);
   const type =
@@ -52,10 +50,6 @@ export function jsonResponse(status: number, body: string, headers?: ReplyHeader
 
 export function isBodiless(status: number): boolean {
   return status === 204 || status === 304 || status < 200;
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** Throws where `JSON.stringify` would give no text. */

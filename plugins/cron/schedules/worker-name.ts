@@ -1,6 +1,7 @@
 /** Names of workers, and which of them are known to be dead: `<host>/<machine>:<process>.<its start>:<random>`. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+import { beganAt } from "portico";
 
 export function newWorker(): string {
   return `${hostname()}/${machine()}:${process.pid}.${startOf(process.pid)}:${Math.random().toString(36).slice(2, 8)}`;
@@ -33,14 +34,7 @@ function machine(): string {
 
 /** When a process began, which tells it from a later one of the same number; `undefined` where it has ended. */
 function startOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // killed, and only not yet asked about by its parent: it will never do anything again
-    return state === "Z" || state === "X" ? undefined : fields[18];
-  } catch {
-    return machine() === "" && isThere(pid) ? "unknown" : undefined;
-  }
+  return beganAt(pid) ?? (machine() === "" && isThere(pid) ? "unknown" : undefined);
 }
 
 function isThere(pid: number): boolean {
