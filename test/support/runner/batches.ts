@@ -5,6 +5,8 @@ import { dirname, join } from "node:path";
 interface Batch {
   weight: number;
   files: string[];
+  /** Of the texts. */
+  length: number;
 }
 
 /** As much as one process runs: what a failure may depend on stays small, and the last batches are short. */
@@ -32,16 +34,18 @@ export function inBatches(files: readonly string[], root: string): string[][] {
     const group = wantsOwnProcess.test(text) ? file : isVariant.test(text) ? dirname(file) : "";
     let batch = open.get(group);
     if (batch === undefined || (group === "" && batch.weight + weight > batchWeight)) {
-      batch = { weight: 0, files: [] };
+      batch = { weight: 0, files: [], length: 0 };
       batches.push(batch);
       open.set(group, batch);
     }
     batch.weight += weight;
     batch.files.push(file);
+    batch.length += text.length;
   }
-  return batches.sort((a, b) => density(b) - density(a)).map((batch) => batch.files);
+  return batches.sort((a, b) => density(b) - density(a) || b.length - a.length).map((batch) => batch.files);
 }
 
-const density = ({ weight, files }: Batch): number => weight / files.length;
+/** To a power of two: of batches that are much alike, the one with the most text goes first, and the last is short. */
+const density = ({ weight, files }: Batch): number => Math.round(Math.log2(weight / files.length));
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
