@@ -9,8 +9,11 @@ interface Batch {
   length: number;
 }
 
-/** As much as one process runs: what a failure may depend on stays small, and the last batches are short. */
-const batchWeight = 16;
+/**
+ * As much as one process runs: what a failure may depend on stays small, and the last batches are short; but each process
+ * takes one to two seconds of a core to load, and compile, what files need.
+ */
+const batchWeight = 24;
 
 /** What only a process of its own can have, or keep from others. */
 const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
