@@ -107,17 +107,18 @@ test("two sandboxed sessions and the host share no cookie", async () => {
   const browser = await start({ mode: "all", browser: { allowHostControl: true } });
   const host = { target: "host" };
   try {
-    const [one, two, own] = await Promise.all([
+    const hostSteps = [visit("/mark?as=host"), visit("/"), look].map((step) => ({ ...step, ...host }));
+    const [one, two] = await Promise.all([
       turn(browser, "one", visit("/mark?as=one"), visit("/"), look),
-      turn(browser, "two", visit("/mark?as=two"), visit("/"), look),
-      turn(browser, "three", { ...visit("/mark?as=host"), ...host }, { ...visit("/"), ...host }, { ...look, ...host }),
+      turn(browser, "two", ...hostSteps, visit("/"), look, visit("/mark?as=two"), visit("/"), look),
     ]);
     assert.match(String(one[2]), "cookies: mark=one");
-    assert.match(String(two[2]), "cookies: mark=two");
-    assert.match(String(own[2]), "cookies: mark=host");
+    assert.match(String(two[2]), "cookies: mark=host");
+    assert.match(String(two[4]), "cookies: none", "the host's turn has a sandbox too, with nothing of the host's");
+    assert.match(String(two[7]), "cookies: mark=two");
     assert.is(sandboxes(browser).length, 2);
     const path = `state-of-${process.pid}.json`;
-    const [kept] = await turn(browser, "three", { action: "stateSave", path, ...host });
+    const [kept] = await turn(browser, "two", { action: "stateSave", path, ...host });
     assert.match(String(kept), path);
     const [foreign, ownKept, ownBack] = await turn(
       browser,
@@ -133,14 +134,12 @@ test("two sandboxed sessions and the host share no cookie", async () => {
     rmSync(join(tmpdir(), "portico", path));
     const again = await turn(browser, "one", visit("/"), look);
     assert.match(String(again[1]), "cookies: mark=one", "a session keeps its sandbox");
-    const fresh = await turn(browser, "three", visit("/"), look);
-    assert.match(String(fresh[1]), "cookies: none", "the host's turn has a sandbox too, with nothing of the host's");
     await browser.gateway.json("POST", "/agent", { message: "/new", session: "one", wait: true });
-    await until("the sandbox to be gone", () => sandboxes(browser).length === 2);
+    await until("the sandbox to be gone", () => sandboxes(browser).length === 1);
     const anew = await turn(browser, "one", visit("/"), look);
     assert.match(String(anew[1]), "cookies: none", "and loses it with the conversation");
     assert.is((await browser.gateway.request("DELETE", "/sessions/two")).status, 200);
-    await until("the sandbox to be gone with its session", () => sandboxes(browser).length === 2);
+    await until("the sandbox to be gone with its session", () => sandboxes(browser).length === 1);
     const next = await turn(browser, "two", visit("/"), look);
     assert.match(String(next[1]), "cookies: none");
   } finally {
