@@ -21,8 +21,9 @@ const PAGES: Record<string, Page> = {
   "/never": () => {},
   "/leaves": `<title>Leaves</title><a href="/never">Away</a><button onclick="document.title='clicked'">Stay</button>`,
   "/deaf": `<title>Deaf</title><button>Beside</button><iframe src="/never"></iframe>`,
+  "/freezes": (_req, res) => void res.end(),
   "/loop":
-    "<title>Loop</title><button onclick='for(;;){}'>Freeze</button><button onclick='for(;;)alert(1)'>Nag</button>",
+    "<title>Loop</title><button onclick='navigator.sendBeacon(`/freezes`);for(;;){}'>Freeze</button><button onclick='for(;;)alert(1)'>Nag</button>",
   "/hang": "<title>Hang</title><script>for(;;){}</script>",
   "/dialogs": `<title>Dialogs</title><button onclick="document.title=String(confirm('sure?'))">Confirm</button><button onclick="document.title=String(prompt('name?','dflt'))">Prompt</button>
     <button onclick="onbeforeunload=(e)=>e.preventDefault()">Hold</button><button onclick="setTimeout(()=>{alert('later');told=true},150)">Later</button>`,
