@@ -1,5 +1,5 @@
 /** `portico/event-stream`: server-sent events as the response to a request. */
-import type { Call } from "portico";
+import type { Call, PluginContext } from "portico";
 
 export interface SseOptions {
   /** A comment goes out after this much silence; default 15000, 0 never. */
@@ -96,6 +96,23 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
       if (closed) act();
       else done.push(act);
     },
+  };
+}
+
+/**
+ * Opens streams that have no end of their own, for whoever holds the gateway's token: they end when `gateway.auth` changes,
+ * since who has opened them may not come in any more.
+ */
+export function feedsOf(ctx: Pick<PluginContext, "on">): (call: Call) => Sse {
+  const open = new Set<Sse>();
+  ctx.on("config:changed", ({ context }) => {
+    if (context.keys.some((key) => /^gateway(\.auth\b|$)/.test(key))) for (const each of open) each.close();
+  });
+  return (call) => {
+    const sse = openSse(call);
+    open.add(sse);
+    sse.onClose(() => open.delete(sse));
+    return sse;
   };
 }
 

@@ -1,7 +1,7 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import { type Call, compile, maskAddress, type PluginContext, PorticoError } from "portico";
 import { choiceIn, limitIn, maskNamed, timeIn } from "portico/strings";
-import { openSse } from "portico/event-stream";
+import { feedsOf } from "portico/event-stream";
 import { newId } from "portico/agent";
 import type {} from "portico/cluster";
 import { byShortId, type Delivery } from "portico/store";
@@ -127,11 +127,12 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     },
   );
 
+  const open = feedsOf(ctx);
   const tail = (send: (delivery: unknown) => void) =>
     log.listen(({ payload: _, ...delivery }) => send(shown({ meta: {}, ...delivery })));
   ctx.add("feed", { name: "deliveries", begin: tail });
   ctx.route("GET", "/webhooks/tail", { ...owner, summary: "Deliveries as they come, as a stream" }, (call) => {
-    const feed = openSse(call);
+    const feed = open(call);
     const send = (delivery: unknown) => void feed.send("delivery", delivery);
     const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
     feed.onClose(() => undo.forEach((each) => void each?.()));

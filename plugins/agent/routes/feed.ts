@@ -1,7 +1,7 @@
 /** `GET /events`: the bus as it happens. */
 import type { HookEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
 import { maskNamed } from "portico/strings";
-import { openSse } from "portico/event-stream";
+import { feedsOf } from "portico/event-stream";
 import { clip } from "portico/strings";
 import type {} from "portico/cluster";
 
@@ -17,7 +17,8 @@ interface Shown {
 type Send = (event: Shown) => void;
 
 /** Feeds events to clients, those of other processes too; with `?name=` only those that match (`agent:*`). */
-export function eventFeed(ctx: Pick<PluginContext, "onAny" | "add" | "find">): (call: Call) => void {
+export function eventFeed(ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find">): (call: Call) => void {
+  const open = feedsOf(ctx);
   const clients = new Set<Send>();
   let stop: (() => void) | undefined;
   const toAll = (event: Shown): void => {
@@ -45,7 +46,7 @@ export function eventFeed(ctx: Pick<PluginContext, "onAny" | "add" | "find">): (
 
   return (call) => {
     const wanted = call.query.getAll("name");
-    const sse = openSse(call);
+    const sse = open(call);
     const send: Send = (event) => {
       if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
       sse.send(event.name, event);

@@ -1,23 +1,26 @@
 /** `/kernel/logs`: the last lines, and those that follow. */
 import { type Call, type Management, type Mount, type PluginContext, PorticoError } from "portico";
 import type {} from "portico/cluster";
-import { openSse } from "portico/event-stream";
+import { feedsOf } from "portico/event-stream";
 import type { Everywhere } from "../everywhere.ts";
 
-type Mounting = Mount & Pick<PluginContext, "add" | "find">;
+type Mounting = Mount & Pick<PluginContext, "on" | "add" | "find">;
 type Log = Pick<Management["log"], "follow">;
 type Lines = Pick<Everywhere, "lines">;
 
 export function mountLogRoute(mount: Mounting, { log }: { log: Log }, everywhere: Lines): void {
   mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => log.follow(send) });
+  const parts = { find: mount.find, log, lines: everywhere.lines, open: feedsOf(mount) };
   const summary = "The last lines; ?follow=true sends further ones";
-  mount.route("GET", "/kernel/logs", { access: "gateway", summary }, (call) => serve(call, mount, log, everywhere));
+  mount.route("GET", "/kernel/logs", { access: "gateway", summary }, (call) => serve(call, parts));
 }
+
+type Parts = Pick<Mounting, "find"> & Lines & { log: Log; open: ReturnType<typeof feedsOf> };
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
 /** `?lines=N` gives the last lines, of `?level=L` and above; with `?follow=true` further ones come as server-sent events. */
-async function serve(call: Call, { find }: Mounting, log: Log, { lines }: Lines): Promise<unknown> {
+async function serve(call: Call, { find, log, lines, open }: Parts): Promise<unknown> {
   const count = Number(call.query.get("lines") ?? 100);
   if (!Number.isInteger(count) || count < 0)
     throw new PorticoError("invalid_request_error", "lines is a number of lines.", { param: "lines" });
@@ -38,7 +41,7 @@ async function serve(call: Call, { find }: Mounting, log: Log, { lines }: Lines)
   try {
     const all = count > 0 ? await lines() : [];
     for (const line of all) meanwhile.delete(line);
-    const sse = openSse(call);
+    const sse = open(call);
     sse.onClose(end);
     const say = (entries: readonly object[]) => entries.forEach((entry) => void sse.send(undefined, entry));
     say(last(all));

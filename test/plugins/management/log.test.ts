@@ -28,6 +28,7 @@ test("what is logged while other workers say their last lines comes after these"
   };
   const mount = {
     add() {},
+    on() {},
     find: () => undefined,
     route: (_method: string, _path: string, _options: object, handler: typeof handle) => void (handle = handler),
   };
