@@ -36,7 +36,7 @@ test.before(async () => {
       res
         .writeHead(200, { "content-type": "text/html" })
         .end(
-          `<title>Many</title>${Array.from({ length: 4_000 }, (_, i) => `<p>text ${i}<button>b${i}</button>`).join("")}`,
+          `<title>Many</title>${Array.from({ length: 2_000 }, (_, i) => `<p>text ${i}<button>b${i}</button>`).join("")}`,
         ),
     "/passwords": `<title>Passwords</title><label>Name <input id=n value="ada"></label>
       <div role=form><label>Secret <input type=password id=p value="top-s3cret"></label><input type=password value=" two  words "></div>
