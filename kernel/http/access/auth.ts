@@ -62,11 +62,10 @@ export function createAuth(options: AuthOptions) {
       const bearer = bearerOf(authorization);
       if (bearer !== undefined) return isOwner(bearer, set) || bearer;
       if (access !== "control") return false;
-      const basic = basicPasswordOf(authorization);
-      return basic !== undefined && password(set.password).equals(basic);
+      return password(set.password).equals(basicPasswordOf(authorization));
     }
     const apiKey = access === "client" ? req.headers["x-api-key"] : undefined;
-    return typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey) && (isOwner(apiKey, set) || apiKey);
+    return typeof apiKey === "string" && apiKey !== "" && !/[ \t]/.test(apiKey) && (isOwner(apiKey, set) || apiKey);
   }
 
   async function askAuthenticators(req: IncomingMessage, access: Access, caller: Caller, bearer: string) {
@@ -116,15 +115,13 @@ export function createAuth(options: AuthOptions) {
 
 /** The token of `Bearer <token>`; undefined for another scheme or white space around the token. */
 export function bearerOf(authorization: string): string | undefined {
-  return /^bearer \S+$/i.test(authorization) ? authorization.slice(7) : undefined;
+  return /^bearer [^ \t]+$/i.test(authorization) ? authorization.slice(7) : undefined;
 }
 
-function basicPasswordOf(authorization: string): string | undefined {
-  const match = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization);
-  if (!match) return undefined;
-  const pair = Buffer.from(match[1] as string, "base64").toString("utf8");
-  const colon = pair.indexOf(":");
-  return colon < 0 ? undefined : pair.slice(colon + 1);
+/** "" where there is none, which no secret equals. */
+function basicPasswordOf(authorization: string): string {
+  const encoded = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1] ?? "";
+  return /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8"))?.[1] ?? "";
 }
 
 /** Node keeps the first of several such headers silently; a proxy in front may have looked at the last. */

@@ -24,7 +24,7 @@ export async function request(method, path, { body, signal } = {}) {
       signal,
       cache: "no-store",
       headers: {
-        authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}`,
+        authorization: `Bearer ${headerValue(sessionStorage.getItem(KEY) ?? "")}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -90,4 +90,9 @@ export async function* eventsOf(answer) {
       if (data.length > 0) yield { event, data: data.join("\n") };
     }
   }
+}
+
+/** A header takes bytes: a token's UTF-8, a character for each. */
+function headerValue(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }

@@ -1,6 +1,6 @@
 /** Who is calling: a token, a named key, or a sender whose signature fits. */
 import type { IncomingMessage } from "node:http";
-import { PorticoError } from "portico";
+import { bearerOf, PorticoError } from "portico";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Signed } from "./signatures.ts";
 
@@ -24,7 +24,7 @@ export function presentedToken(settings: Settings, req: IncomingMessage): Presen
   if (authorization === undefined && service === undefined) return {};
   if (authorization === TWICE || service === TWICE)
     return { problem: "The request has a credential's header twice. Send it once." };
-  const bearer = authorization && /^bearer (\S+)$/i.exec(authorization)?.[1];
+  const bearer = authorization && bearerOf(authorization);
   const credential = credentialOf(settings, service) ?? credentialOf(settings, bearer);
   if (credential) return { credential };
   return {
@@ -50,7 +50,7 @@ export function unauthorized(problem: string | undefined): PorticoError {
 }
 
 function credentialOf({ tokens }: Settings, token: string | undefined): Credential | undefined {
-  if (token === undefined || /\s/.test(token)) return undefined;
+  if (token === undefined || /[ \t]/.test(token)) return undefined;
   let credential: Credential | undefined;
   // all are compared, so that the time does not tell which one it was
   for (const known of tokens) if (known.secret.equals(token)) credential = known.credential;

@@ -42,6 +42,16 @@ test("an answer may take its time: no socket time-out that nobody asked for", as
   assert.equal(await pending, { late: true });
 });
 
+test("a token beyond ASCII goes out as UTF-8", async () => {
+  const seen = new Promise<string | undefined>((resolve) =>
+    server.once("request", ({ headers }) => resolve(headers.authorization)),
+  );
+  const pending = createClient({ url, token: "日本-clé", signal: new AbortController().signal }).request("GET", "/");
+  assert.is(Buffer.from((await seen) ?? "", "latin1").toString(), "Bearer 日本-clé");
+  answer();
+  await pending;
+});
+
 test("a time-out that was asked for says how long it was", async () => {
   const error = await client()
     .request("GET", "/never", undefined, { timeoutMs: 30 })

@@ -13,6 +13,7 @@ test.before(async () => {
   gateway = await startReceiver({
     maxBodyBytes: 2000,
     keys: {
+      accents: { token: "clé-à-日本", paths: ["wake"] },
       ci: { token: "ci-token", paths: ["wake"], rateLimit: { maxRequests: 3, windowMs: 60_000 } },
     },
     rateLimit: { maxRequests: 500, windowMs: 60_000 },
@@ -170,6 +171,10 @@ test("a token is taken from either header, and never otherwise", async () => {
     (await gateway.send(path, ok, headers)).status;
   assert.is(await statusWith({ "x-service-token": TOKEN }), 200);
   assert.is(await statusWith({ authorization: `bearer ${TOKEN}` }), 200);
+  const accents = Buffer.from("clé-à-日本").toString("latin1");
+  assert.is(await statusWith({ authorization: `Bearer ${accents}` }), 200);
+  assert.is(await statusWith({ "x-service-token": accents }), 200);
+  assert.is(await statusWith({ "x-service-token": `${accents}x` }), 401);
   for (const headers of [
     { authorization: TOKEN },
     { authorization: `Bearer  ${TOKEN}` },

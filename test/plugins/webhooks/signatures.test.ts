@@ -83,6 +83,15 @@ const examples: Example[] = [
     open: true,
   },
   {
+    name: "gitlab with a secret token beyond ASCII",
+    verify: { scheme: "gitlab", secret: "clé-à-日本" },
+    headers: { "x-gitlab-token": Buffer.from("clé-à-日本").toString("latin1") },
+    body: '{"object_kind":"push"}',
+    now: at * 1000,
+    signed: ["x-gitlab-token"],
+    open: true,
+  },
+  {
     name: "stripe",
     verify: { scheme: "stripe", secret: "whsec_5f0c" },
     headers: { "stripe-signature": `t=${at},v1=${hmac("whsec_5f0c", `${at}.${invoice}`)},v0=00` },

@@ -65,6 +65,18 @@ test("the matrix of credentials and accesses", async () => {
     ],
     [{ password: "a:b c" }, { authorization: basic("me:a:b c") }, { control: 200 }],
     [{ password: "pässwörd" }, { authorization: basic("me:pässwörd") }, { control: 200 }],
+    ...["pässwörd", "à-la-carte", "日本の合言葉", "🔑-and-key"].flatMap((word): typeof rows => {
+      // as curl sends it: as UTF-8
+      return [
+        [{ token: word }, { authorization: `Bearer ${word}` }, { gateway: 200, client: 200, control: 200 }],
+        [{ token: word }, { "x-api-key": word }, { client: 200 }],
+        [{ password: word }, { authorization: `Bearer ${word}` }, { gateway: 200, client: 200, control: 200 }],
+        [{ password: word }, { "x-service-password": word }, { control: 200 }],
+        [{ password: word }, { authorization: basic(`me:${word}`) }, { control: 200 }],
+        [{ token: word }, { authorization: `Bearer ${word}ö` }, { gateway: 401, client: 401, control: 401 }],
+        [{ password: word }, { "x-service-password": `${word}ö` }, { control: 401 }],
+      ];
+    }),
     [{}, { authorization: "Bearer " }, { gateway: 401, control: 401 }],
     [{}, { authorization: "Bearer undefined" }, { gateway: 401, control: 401 }],
     [
