@@ -136,6 +136,9 @@ function whyNot(stderr: string, code: number | null): string {
   if (/Opening in existing browser session|profile appears to be in use/i.test(stderr)) {
     return "its user data directory is in use by another browser: close that one first.";
   }
+  if (/Socket path too long/i.test(stderr)) {
+    return "the name of the temporary directory is too long for its socket: start the gateway with a shorter TMPDIR.";
+  }
   return `it ended with code ${code ?? "none"} before it could be reached.`;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -48,6 +48,20 @@ test("after kill -9 the browser ends too, and the next start works with the same
   assert.is(record.pid, next.pid);
   await next.gateway.kill("SIGTERM");
   await until("the second browser to be gone", () => !alive(next.pid));
+});
+
+test("a temporary directory with too long a name for the browser's socket is named as the cause", async () => {
+  const long = join(makeHome("portico-long-"), "x".repeat(100));
+  mkdirSync(long, { mode: 0o700 });
+  const gateway = await spawnGateway({ config: { browser: headlessBrowser }, env: { TMPDIR: long } });
+  try {
+    const answer = await gateway.request("POST", "/start", {}, { server: "browser" });
+    const { error } = (await answer.json()) as { error: { code: string; message: string } };
+    assert.equal([answer.status, error.code], [503, "browser_unavailable"]);
+    assert.match(error.message, /temporary directory is too long for its socket.*shorter TMPDIR/);
+  } finally {
+    await gateway.kill("SIGTERM");
+  }
 });
 
 test.run();
