@@ -24,20 +24,35 @@ async function cpuMsAwaited<T>(input: T, work: (input: T) => Promise<unknown>): 
   return process.cpuUsage(before).user / 1_000;
 }
 
-/** What the larger size took decides alone where it is right for any smaller one. */
-const isLittle = (took: number) => took <= FLOOR_MS * MOST;
+/** Of measurements that are over the bound: each may have met the compiler or a collection. */
+const ROUNDS = 4;
 
-const mostFor = (first: number, second: number) => Math.max(FLOOR_MS, Math.min(first, second)) * MOST;
+/** What was measured so far, the least of each size. */
+class Growth {
+  #small = Number.POSITIVE_INFINITY;
+  #large = Number.POSITIVE_INFINITY;
+  #rounds = 0;
+  readonly #what: string;
+  constructor(what: string) {
+    this.#what = what;
+  }
 
-/** Once more then: the first may have met the compiler or a collection. */
-const isUnlucky = (took: number, most: number) => took > most && took < 10 * most;
+  /** Whether the larger size decides alone, which is right for whatever the smaller one takes. */
+  isLittle(large: number): boolean {
+    this.#large = Math.min(this.#large, large);
+    return this.#large <= FLOOR_MS * MOST;
+  }
 
-function assertAtMost(what: string, size: number, took: number, most: number): void {
-  const first = Math.round(most / MOST);
-  assert.ok(
-    took <= most,
-    `${what}: ${first} ms for a size of ${size}, ${Math.round(took)} ms for ${TIMES} times as much`,
-  );
+  /** Throws when no further round can help. */
+  isLinear(small: number): boolean {
+    this.#small = Math.min(this.#small, small);
+    const most = Math.max(FLOOR_MS, this.#small) * MOST;
+    if (this.#large <= most) return true;
+    const [first, last] = [this.#small, this.#large].map(Math.round);
+    const isHopeless = ++this.#rounds === ROUNDS || this.#large > 10 * most;
+    assert.not.ok(isHopeless, `${this.#what}: ${first} ms, and ${last} ms for ${TIMES} times as much`);
+    return false;
+  }
 }
 
 /** `make` gives an input of a size; the larger is 16 times `size`. */
@@ -47,12 +62,11 @@ export function assertLinear<T>(
   make: (size: number) => T,
   work: (input: T) => unknown,
 ): void {
+  const growth = new Growth(`${what}, ${size}`);
   const large = make(size * TIMES);
-  const took = cpuMs(large, work);
-  if (isLittle(took)) return;
+  if (growth.isLittle(cpuMs(large, work))) return;
   const small = make(size);
-  const most = mostFor(cpuMs(small, work), cpuMs(small, work));
-  assertAtMost(what, size, isUnlucky(took, most) ? Math.min(took, cpuMs(large, work)) : took, most);
+  while (!growth.isLinear(cpuMs(small, work))) if (growth.isLittle(cpuMs(large, work))) return;
 }
 
 /** The same for work that is awaited. */
@@ -62,12 +76,12 @@ export async function assertLinearAsync<T>(
   make: (size: number) => T,
   work: (input: T) => Promise<unknown>,
 ): Promise<void> {
+  const growth = new Growth(`${what}, ${size}`);
   const large = make(size * TIMES);
-  const took = await cpuMsAwaited(large, work);
-  if (isLittle(took)) return;
+  if (growth.isLittle(await cpuMsAwaited(large, work))) return;
   const small = make(size);
-  const most = mostFor(await cpuMsAwaited(small, work), await cpuMsAwaited(small, work));
-  assertAtMost(what, size, isUnlucky(took, most) ? Math.min(took, await cpuMsAwaited(large, work)) : took, most);
+  while (!growth.isLinear(await cpuMsAwaited(small, work)))
+    if (growth.isLittle(await cpuMsAwaited(large, work))) return;
 }
 
 /** Texts that are one token over and over, behind a beginning that leads the parser to it. */
