@@ -36,12 +36,12 @@ export function readRunning(stateDir: string): RunningGateway | undefined {
   return running && isAlive(running) ? running : undefined;
 }
 
-/** By the system's own clock; undefined where the process has ended, and where the system does not say. */
+/** By the system's own clock; undefined where the process has ended (a zombie too), and where none is told. */
 export function beganAt(pid: number): string | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // killed, and only not yet asked about by its parent: it will never do anything again
+    const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
     return state === "Z" || state === "X" ? undefined : fields[18];
   } catch {
     return undefined;

@@ -36,6 +36,7 @@ export async function handleUpgrade(
   } catch (failure) {
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);
+    server.log.info({ id, method: "GET", path, status: error.status }, "request");
     endRaw(socket, error, id, forms.render(path, error, id));
   }
 }
