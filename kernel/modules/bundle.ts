@@ -125,7 +125,7 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
         const { size, mtimeMs } = statSync(path);
         const contents = readFileSync(path);
         // A file written at this moment may get other contents under the same stamp: such a stamp is never taken.
-        const stamp = mtimeMs >= Date.now() - 5 ? -1 : mtimeMs;
+        const stamp = mtimeMs >= Date.now() - 20 ? -1 : mtimeMs;
         inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
         return { contents, loader: loaders[extname(path)] ?? "default" };
       });

@@ -99,8 +99,8 @@ const COARSE_MS = 20;
 function stampOf(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY): string {
   const files = inputs.map((path) => statSync(path, { throwIfNoEntry: false }));
   const now = Date.now();
-  // One that says it is of the future was not saved just now.
-  const isFresh = (at = 0) => at > readFrom - COARSE_MS && at <= now;
+  // One that says it is of the future was not saved just now; a file's time has parts of the millisecond, and ours has none.
+  const isFresh = (at = 0) => at > readFrom - COARSE_MS && Math.floor(at) <= now;
   if (files.length === 0 || files.some((file) => isFresh(file?.mtimeMs))) return String(Math.random());
   return files.map((file) => (file ? `${file.mtimeMs}:${file.size}` : "gone")).join();
 }

@@ -220,14 +220,19 @@ test("a saved transform is taken at the next delivery; a broken one leaves the l
 test("a transform that is saved while it is being loaded is taken at the next delivery", async () => {
   const file = join(home, "transforms", "shape.ts");
   const saved = "export default ({ body }: any) => ({ a: body.a + ' saved' });";
-  // Its evaluation stands for somebody who saves at that moment.
-  gateway.write(
-    "transforms/shape.ts",
-    `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(saved)});
-     export default ({ body }: any) => ({ a: body.a + " loaded" });`,
-  );
-  assert.is(fenced(await promptOf("/hooks/shaped", { a: "h" })), "Shaped h loaded");
-  assert.is(fenced(await promptOf("/hooks/shaped", { a: "i" })), "Shaped i saved");
+  // Its evaluation stands for somebody who saves at that moment, and at the end of a millisecond.
+  for (const part of [0, 0.5, 0.999]) {
+    gateway.write(
+      "transforms/shape.ts",
+      `import { utimesSync, writeFileSync } from "node:fs";
+       writeFileSync(${JSON.stringify(file)}, ${JSON.stringify(saved)});
+       const at = (Date.now() + ${part}) / 1000;
+       utimesSync(${JSON.stringify(file)}, at, at);
+       export default ({ body }: any) => ({ a: body.a + " loaded" });`,
+    );
+    assert.is(fenced(await promptOf("/hooks/shaped", { a: `h${part}` })), `Shaped h${part} loaded`);
+    assert.is(fenced(await promptOf("/hooks/shaped", { a: `i${part}` })), `Shaped i${part} saved`);
+  }
 });
 
 test("a burst with one key becomes one turn, in which every delivery stands", async () => {
