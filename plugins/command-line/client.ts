@@ -1,6 +1,5 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
 import { type IncomingMessage, request as httpRequest } from "node:http";
-import { headerValue } from "portico/strings";
 
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
@@ -58,7 +57,8 @@ export function createClient(options: ClientOptions): GatewayClient {
     }
     const payload = body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
     const headers: Record<string, string | number> = { accept: "application/json" };
-    if (options.token) headers["authorization"] = `Bearer ${headerValue(options.token)}`;
+    // in UTF-8, a character for each byte: a header takes no others
+    if (options.token) headers["authorization"] = `Bearer ${Buffer.from(options.token).toString("latin1")}`;
     if (payload) Object.assign(headers, { "content-type": "application/json", "content-length": payload.length });
     Object.assign(headers, extra.headers);
     const open = url.protocol === "https:" ? (await import("./https.ts")).requestTrusting(options.cert) : httpRequest;

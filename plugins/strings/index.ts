@@ -1,7 +1,6 @@
-/** `portico/strings`: cutting texts to a length, bytes to text, texts in headers, masking what a field of that name hides, patterns of names, values of a query, and URLs. */
+/** `portico/strings`: cutting texts to a length, bytes to text, masking what a field of that name hides, patterns of names, values of a query, and URLs. */
 export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
-export { headerValue } from "./header-value.ts";
 export { maskNamed } from "./mask.ts";
 export { fitsPattern } from "./pattern.ts";
 export { choiceIn, limitIn, numberIn, timeIn } from "./query.ts";

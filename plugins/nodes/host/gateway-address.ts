@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type PluginContext, PorticoError } from "portico";
-import { headerValue, parseUrl } from "portico/strings";
+import { parseUrl } from "portico/strings";
 import type { NodeHostOptions } from "../index.ts";
 import type { NodeHostConfig } from "../schema.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
@@ -57,7 +57,8 @@ export async function targetOf({ ctx, config }: HostContext, options: NodeHostOp
   url.username = "";
   url.password = "";
   const headers = {
-    authorization: `Bearer ${headerValue(token)}`,
+    // in UTF-8, a character for each byte: a header takes no others
+    authorization: `Bearer ${Buffer.from(token).toString("latin1")}`,
     "user-agent": `portico/${ctx.version}`,
     [HEADER.protocol]: String(PROTOCOL),
     [HEADER.name]: encodeURIComponent(name),
