@@ -15,6 +15,4 @@ export function runAs<T>(owner: string, work: () => T, event?: string, chain = r
 }
 
 /** The owner on whose behalf the current code runs; undefined for the kernel itself. */
-export function running(): Running | undefined {
-  return storage.getStore();
-}
+export const running = (): Running | undefined => storage.getStore();

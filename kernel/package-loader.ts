@@ -37,6 +37,4 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
 }
 
 /** Readable, and different for each entry. */
-export function cacheName(entry: string): string {
-  return `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;
-}
+export const cacheName = (entry: string): string => `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;

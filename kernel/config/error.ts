@@ -31,6 +31,4 @@ export function problemText({ key, message, line, column, nearest, hint }: Confi
 }
 
 /** The same, wherever it stands. */
-export function sameText({ key, message }: ConfigProblem): string {
-  return problemText({ key, message });
-}
+export const sameText = ({ key, message }: ConfigProblem): string => problemText({ key, message });

@@ -58,9 +58,7 @@ export function isSame(one: Source, other: Source): boolean {
 }
 
 /** Names a state of the files, for the processes that share them. */
-export function idOf({ text = "", variables }: Source): string {
-  return sha(`${text}\0${String(variables)}`);
-}
+export const idOf = ({ text = "", variables }: Source): string => sha(`${text}\0${String(variables)}`);
 
 /** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */
 export function read(source: Source, { file, env, envFile }: ConfigOptions): Reading {

@@ -29,9 +29,7 @@ export function isSecretName(name: string): boolean {
 }
 
 /** The same for a header or a variable of the environment: their names are free, so a hint is enough (`X-Key`). */
-export function isSecretHeader(name: string): boolean {
-  return isSecretName(name) || /auth|key/i.test(name);
-}
+export const isSecretHeader = (name: string): boolean => isSecretName(name) || /auth|key/i.test(name);
 
 /** True where a string at this path is a secret, by its name or because its schema says `secret: true`. */
 function isSecretPath(path: KeyPath, schema?: TSchema): boolean {

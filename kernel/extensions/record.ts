@@ -74,6 +74,4 @@ export function describe(slot: Described, candidate: Candidate) {
 export type ExtensionRecord = ReturnType<typeof describe>;
 
 /** As times are shown. */
-export function rounded(ms: number): number {
-  return Math.round(ms * 100) / 100;
-}
+export const rounded = (ms: number): number => Math.round(ms * 100) / 100;

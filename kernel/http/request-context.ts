@@ -159,6 +159,4 @@ export function givenId({ headers }: IncomingMessage): string | undefined {
 }
 
 /** `req_`, 72 random bits of this process, and a count. */
-export function mintId(): string {
-  return `req_${RUN}${(minted++).toString(36)}`;
-}
+export const mintId = (): string => `req_${RUN}${(minted++).toString(36)}`;

@@ -5,6 +5,7 @@ import { errors } from "./errors.ts";
 import { events } from "./events.ts";
 import type { Candidate } from "./routing/router.ts";
 import type { Lesson } from "./routing/surroundings.ts";
+import { whyUnfitProvider } from "./upstream/provider-check.ts";
 import { AliasConfig, ChannelConfig } from "./schema.ts";
 
 /** Targets are compared by the price of this: prompts are longer than their responses. */
@@ -19,8 +20,7 @@ export default definePlugin({
   contributions: {
     provider: {
       fields: { name: "string" },
-      check: ({ complete, stream, wire }) =>
-        (complete ?? stream ?? wire) ? undefined : "it has neither complete, stream nor wire, so it answers nothing",
+      check: whyUnfitProvider,
     },
     meter: { fields: { name: "string", finished: "function" } },
     gate: { fields: { name: "string", admit: "function", allows: "function" } },

@@ -148,9 +148,7 @@ function styleOf(text: string, root: Node): Style {
 
 const lineStart = (text: string, offset: number): number => text.lastIndexOf("\n", offset - 1) + 1;
 
-function onOwnLine(text: string, { start }: Entry): boolean {
-  return text.slice(lineStart(text, start), start).trim() === "";
-}
+const onOwnLine = (text: string, { start }: Entry): boolean => text.slice(lineStart(text, start), start).trim() === "";
 
 const indentAt = (text: string, offset: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
 

@@ -77,9 +77,7 @@ export function skipSpace(text: string, at: number): number {
 }
 
 /** True where a text says nothing: it is empty, or holds only comments. */
-export function isBlank(text: string): boolean {
-  return skipSpace(text, 0) >= text.length;
-}
+export const isBlank = (text: string): boolean => skipSpace(text, 0) >= text.length;
 
 const LEXEME =
   /\/\/[^\n\r\u2028\u2029]*|\/\*(?:[\s\S]*?\*\/)?|"(?:\\(?:\r\n|[\s\S])|[^"\\\r\n])*"?|'(?:\\(?:\r\n|[\s\S])|[^'\\\r\n])*'?|[{}[\],:]|[^\s\uFEFF{}[\],:"'/]+/g;

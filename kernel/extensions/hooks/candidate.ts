@@ -35,9 +35,7 @@ const handlerNames = sourceNames("handler", "index");
 export const hookEntryNames = ["HOOK.md", ...handlerNames];
 
 /** Whether it may take the gateway's time without end: the package's own hooks do not. */
-export function isGuarded({ root }: Pick<Found, "root">): boolean {
-  return root.name !== "bundled";
-}
+export const isGuarded = ({ root }: Pick<Found, "root">): boolean => root.name !== "bundled";
 
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
 export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {

@@ -63,7 +63,7 @@ export function createPluginContext(
     return stage(`${point} ${String((item as { name?: unknown }).name)}`, () => contributions.add(point, item));
   }
 
-  return {
+  return checked({
     ...parts.common,
     name,
     dir: candidate.realDir,
@@ -89,23 +89,36 @@ export function createPluginContext(
       };
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
-    on(event, handler, on) {
-      checkHandler(`on ${event}`, handler);
-      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));
-    },
+    on: (event, handler, on) => stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced })),
     onAny: (observer) => stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
     hasHandlers: bus.handles,
     declared: (event) => bus.spec(event) !== undefined,
-    provide: (service, value) => stage(`service ${service}`, () => services.provide(service, value)),
+    provide(service, value) {
+      if (!value) throw new PorticoError("internal_error", `service ${service}: it must be an object`);
+      return stage(`service ${service}`, () => services.provide(service, value));
+    },
     use: (service) => services.use(service),
     find: (service) => services.find(service),
     add: contribute,
     list: contributions.list,
-    watch: (point, changed) => scope.add(`watch ${point}`, contributions.watch(point, changed)),
+    watch(point, changed) {
+      // It is told in the midst of another plugin's start, which is not to fail for it.
+      const tell = owned(() => {
+        try {
+          changed();
+        } catch (error) {
+          log.error({ err: error, point }, `what watches ${point} failed`);
+        }
+      });
+      return scope.add(`watch ${point}`, contributions.watch(point, tell));
+    },
     tool: (tool) => contribute("tool", tool),
-    task: (task, when, run) => stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run))),
+    task(task, when, run) {
+      if (!(when?.everyMs > 0)) throw new PorticoError("internal_error", `task ${task}: its everyMs must be above 0`);
+      return stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run)));
+    },
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: (apply) => void (version.onConfig = owned(apply)),
     async setConfig(path, value) {
@@ -117,29 +130,33 @@ export function createPluginContext(
       else await parts.config.set(path, value);
     },
     readiness: (check) => stage("readiness", () => parts.addReadiness(name, check)),
-  };
+  });
 }
 
 function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
-  return {
-    route(method, path, options, handler) {
-      const label = `route ${method} ${path}`;
-      checkHandler(label, handler);
-      return effect(label, () => mount.route(method, path, options, owned(handler)));
-    },
-    upgrade(path, options, handler) {
-      const label = `upgrade ${path}`;
-      checkHandler(label, handler);
-      return effect(label, () => mount.upgrade(path, options, owned(handler)));
-    },
+  return checked({
+    route: (method, path, options, handler) =>
+      effect(`route ${method} ${path}`, () => mount.route(method, path, options, owned(handler))),
+    upgrade: (path, options, handler) => effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
     errors: (prefix, form, options) => effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
-  };
+  });
 }
 
-/** At once, and not when it takes effect: then the stack names the line. */
-function checkHandler(label: string, handler: unknown): void {
-  if (typeof handler !== "function")
-    throw new PorticoError("internal_error", `${label}: its handler must be a function`);
+/** Where the handler stands among what a call takes: looked at when it is made, for then the stack names the line. */
+const HANDLER_AT = { route: 3, upgrade: 2, on: 1, onAny: 0, watch: 1, task: 2, defer: 0, onConfig: 0, readiness: 0 };
+
+function checked<C extends object>(calls: C): C {
+  const all = calls as Record<string, (...args: unknown[]) => unknown>;
+  for (const [name, at] of Object.entries(HANDLER_AT)) {
+    const call = all[name];
+    if (call === undefined) continue;
+    all[name] = (...args) => {
+      if (typeof args[at] === "function") return call(...args);
+      const label = [name, ...args.filter((arg) => typeof arg === "string")].join(" ");
+      throw new PorticoError("internal_error", `${label}: its handler must be a function`);
+    };
+  }
+  return calls;
 }
 
 function startTask(log: Logger, { everyMs, immediately }: TaskTimes, run: (signal: AbortSignal) => unknown): Dispose {

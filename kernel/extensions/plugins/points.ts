@@ -5,12 +5,18 @@ import type { ContributionPoint, ContributionSpec, Contributions, PluginDefiniti
 
 type Points = NonNullable<PluginDefinition["contributions"]>;
 
+/** Nothing, or white space alone; or a character that does something to the terminal or log where it is shown. */
+const UNSEEN = /^\s*$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
+
 /** The kernel's own. */
 const kernelPoints: Points = {
   tool: {
     fields: { name: "string", parameters: "object", handler: "function" },
-    check: ({ name }) =>
-      /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name) ? undefined : "its name must be letters, digits, - and _, at most 64",
+    check({ name, parameters }) {
+      if (parameters["type"] !== "object") return "its parameters must be the schema of an object";
+      const fits = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
+      return fits ? undefined : "its name must be letters, digits, - and _, at most 64";
+    },
   },
   authenticator: { fields: { name: "string", authenticate: "function" } },
   hookContext: { fields: { name: "string", create: "function" } },
@@ -44,7 +50,7 @@ function whyUnfit<K extends ContributionPoint>(spec: ContributionSpec<K>, item: 
   for (const [field, kind] of Object.entries(spec.fields)) {
     const value = members[field];
     if (typeof value !== kind || value === null) return `its ${field} must be a ${kind}`;
-    if (value === "") return `its ${field} is empty`;
+    if (kind === "string" && UNSEEN.test(String(value))) return `its ${field} is empty, or holds what cannot be seen`;
   }
   return spec.check?.(item);
 }

@@ -73,9 +73,7 @@ function checkDepth(root: unknown): void {
   }
 }
 
-function tooDeep(): PorticoError {
-  return invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
-}
+const tooDeep = (): PorticoError => invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
 
 function invalid(message: string): PorticoError {
   return new PorticoError("invalid_json", message, { type: "invalid_request_error" });

@@ -48,9 +48,7 @@ export function jsonResponse(status: number, body: string, headers?: ReplyHeader
   return { status, headers, type: JSON_TYPE, body };
 }
 
-export function isBodiless(status: number): boolean {
-  return status === 204 || status === 304 || status < 200;
-}
+export const isBodiless = (status: number): boolean => status === 204 || status === 304 || status < 200;
 
 /** Throws where `JSON.stringify` would give no text. */
 function toJson(value: unknown): string {

@@ -1,4 +1,6 @@
 /** A version of a plugin that is wrong in itself changes nothing, and says where it is wrong. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, spawnGateway, startGateway } from "../../../support/gateway.ts";
 import { suite } from "../../../support/suite.ts";
@@ -49,6 +51,42 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     'ctx.route("GET", "/x", { access: "public" }, undefined as never);',
     /route GET \/x: its handler/,
   ],
+  [
+    "a tool whose parameters are no object's",
+    'ctx.tool({ name: "t", description: "d", parameters: Type.String(), handler: () => 1 });',
+    /schema of an object/,
+  ],
+  ["a name of white space", 'ctx.add("provider", { name: " \\t", complete: async () => "x" });', /its name is empty/],
+  ["a name with an escape", 'ctx.add("provider", { name: "q\\x1b[2J", complete: async () => "x" });', /cannot be seen/],
+  ["complete that is no function", 'ctx.add("provider", { name: "q", complete: 5 as never });', /its complete must be/],
+  [
+    "stream beside it that is none",
+    'ctx.add("provider", { name: "q", complete: async () => "x", stream: "x" as never });',
+    /its stream must be a function/,
+  ],
+  [
+    "a wire that is no object",
+    'ctx.add("provider", { name: "q", wire: true as never });',
+    /its wire must be an object/,
+  ],
+  [
+    "a wire without encode",
+    'ctx.add("provider", { name: "q", wire: { error: () => ({ message: "" }) } as never });',
+    /wire\.encode must be a function/,
+  ],
+  ["a watcher that is no function", 'ctx.watch("provider", 5 as never);', /watch provider: its handler/],
+  ["a task without times", 'ctx.task("t", undefined as never, () => {});', /everyMs must be above 0/],
+  ...["0", "-1", "NaN", '"soon" as never'].map((every): (typeof wrong)[number] => [
+    `a task of every ${every}`,
+    `ctx.task("t", { everyMs: ${every} }, () => {});`,
+    /everyMs must be above 0/,
+  ]),
+  ["a task without work", 'ctx.task("t", { everyMs: 1000 }, undefined as never);', /task t: its handler/],
+  ["an observer that is none", "ctx.onAny(undefined as never);", /onAny: its handler/],
+  ["a clean-up that is none", "ctx.defer(Promise.resolve() as never);", /defer: its handler/],
+  ["a change of settings that is none", "ctx.onConfig({} as never);", /onConfig: its handler/],
+  ["a readiness that is none", "ctx.readiness(true as never);", /readiness: its handler/],
+  ["a service that is nothing", 'ctx.provide("chat", undefined as never);', /service chat: it must be an object/],
   ["a throw", 'throw new Error("no luck");', /no luck/],
   ["a loop without an end", "for (;;) {}", /kept the gateway from everything else/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
@@ -70,6 +108,21 @@ for (const [what, body, message] of wrong) {
     assert.is((await gateway.json("GET", "/kernel/plugins/p")).state, "active");
   });
 }
+
+test("what watches contributions and fails keeps no other plugin from them", async ({ gateway }) => {
+  const watches = 'let told = 0; ctx.watch("provider", () => { if (told++ > 0) throw new Error("no luck"); });';
+  gateway.write("plugins/watching/plugin.ts", plugin(watches).replace('"p"', '"watching"'));
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  for (const text of ["newer", "works"]) {
+    gateway.write(file, plugin(good(text)));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    assert.is((await gateway.json("GET", "/kernel/plugins/p")).state, "active");
+    assert.is(await ask(gateway), text);
+  }
+  assert.ok(gateway.lines.some(({ msg, plugin }) => plugin === "watching" && msg === "what watches provider failed"));
+  rmSync(join(gateway.home, "plugins/watching"), { recursive: true });
+  await gateway.json("POST", "/kernel/plugins/rescan");
+});
 
 test("a section of the configuration without a schema, needs that are no list, or events without a mode are the plugin's problem alone", async ({
   gateway,
