@@ -30,7 +30,7 @@ export default definePlugin({
     ctx.add("notice", {
       name: "store",
       async list() {
-        const { problem } = await store.health();
+        const { problem } = await store.health(true);
         return problem === undefined ? [] : [`${problem}.`];
       },
     });

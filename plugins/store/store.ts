@@ -143,7 +143,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     },
 
     open: () => engine.open(),
-    health: () => engine.health(),
+    health: (isQuick) => engine.health(isQuick),
     check: async () => [...(await engine.check()), ...(await read(queueProblems))],
     sweep: () => write(sweep),
     backup: (file) => engine.backup(file),

@@ -198,7 +198,8 @@ export interface Store {
   /** Opens (and migrates) now instead of at the first call. */
   open(): Promise<void>;
   /** Never rejects: says what is wrong. */
-  health(): Promise<StoreHealth>;
+  /** `isQuick`: without its size, which takes longer to find out than the rest. */
+  health(isQuick?: boolean): Promise<StoreHealth>;
   /** Integrity problems in plain words; none: empty. Runs beside other work. */
   check(): Promise<string[]>;
   /**
@@ -222,6 +223,6 @@ export interface StoreHealth {
   engine: string;
   /** What is wrong, without paths. */
   problem?: string;
-  bytes?: number;
+  bytes?: number | undefined;
   schemaVersion?: number;
 }

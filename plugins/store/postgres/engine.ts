@@ -32,8 +32,7 @@ interface Opened {
 const START_MS = 8000;
 const READ_PATIENCE_MS = 3000;
 const RETRY_MS = 100;
-const HEALTH = `SELECT pg_database_size(current_database()) AS bytes,
-  current_setting('transaction_read_only') AS standby`;
+const STANDBY = "current_setting('transaction_read_only') AS standby";
 
 /** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
 export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): Engine {
@@ -160,16 +159,18 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
         throw error instanceof PorticoError ? error : wrongUrl(error);
       }
     },
-    async health() {
+    async health(isQuick) {
       try {
         return await withOpen(async (client) => {
-          const { rows } = await client.query(HEALTH);
+          const size = isQuick ? "" : ", pg_database_size(current_database()) AS bytes";
+          const { rows } = await client.query(`SELECT ${STANDBY}${size}`);
           const version = await schemaVersion(client);
           const { bytes, standby } = rows[0] ?? {};
           const refused = standby === "on" ? NO_WRITES : full;
           if (refused !== undefined) return { ok: false, engine: "postgresql", problem: refused };
           problem = undefined;
-          return { ok: true, engine: "postgresql", bytes: Number(bytes), schemaVersion: version };
+          const read = isQuick ? undefined : Number(bytes);
+          return { ok: true, engine: "postgresql", bytes: read, schemaVersion: version };
         });
       } catch (error) {
         return { ok: false, engine: "postgresql", problem: error instanceof Error ? error.message : String(error) };

@@ -35,7 +35,7 @@ export interface Engine {
   /** Rows came with numbers that another engine had given: those to come begin behind them. */
   copied(): Promise<void>;
   open(): Promise<void>;
-  health(): Promise<StoreHealth>;
+  health(isQuick?: boolean): Promise<StoreHealth>;
   check(): Promise<string[]>;
   backup(file: string): Promise<{ bytes: number }>;
   compact(): Promise<{ before: number; after: number }>;

@@ -272,11 +272,11 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     inSoleUse: () => journal.inSoleUse,
     copied: async () => {},
     open: () => use(() => {}),
-    async health() {
+    async health(isQuick) {
       try {
-        const version = await outside(schemaVersion);
+        const version = await outside((db) => lastReads.of(db, "schema", () => schemaVersion(db), journal.inSoleUse));
         if (problem !== undefined) return { ok: false, engine: "sqlite", problem };
-        return { ok: true, engine: "sqlite", bytes: sizeWithLog(file), schemaVersion: version };
+        return { ok: true, engine: "sqlite", bytes: isQuick ? undefined : sizeWithLog(file), schemaVersion: version };
       } catch (error) {
         return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
       }
