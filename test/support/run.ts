@@ -5,6 +5,7 @@
  * `npm test -- chat router` runs the files whose path holds one of the words.
  */
 import { readdirSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine } from "./machine/prepare.ts";
@@ -15,8 +16,8 @@ import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 const root = join(import.meta.dirname, "..");
 /** Of what hangs: on a busy core by itself some files take minutes. */
 const fileTimeoutMs = 600_000;
-/** Of batches at a time: twice two cores, since files wait half of their time for processes, timers and disks. */
-const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 4);
+/** Of batches at a time: three for each core, since files wait for processes, timers and disks. More need much memory. */
+const width = Number(process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableParallelism(), 12));
 /** In the package, where packages are found; each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 const temporary = runDir();
