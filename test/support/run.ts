@@ -44,7 +44,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 prepareMachine(files);
 await bundleSuite(files, bundle);
 const results: FileResult[] = [];
-const waiting = inBatches(files, root);
+const waiting = inBatches(files, root, width);
 await Promise.all(Array.from({ length: width }, runWaiting));
 removeOwn();
 const failures = results.filter((result) => result.failed > 0);

@@ -13,7 +13,9 @@ interface Batch {
  * As much as one process runs: what a failure may depend on stays small, and the last batches are short; but each process
  * takes one to two seconds of a core to load, and compile, what files need.
  */
-const batchWeight = 24;
+const MOST_WEIGHT = 24;
+/** Where few files are asked for, each process at a time gets so many batches all the same. */
+const BATCHES_EACH = 3;
 
 /** What only a process of its own can have, or keep from others. */
 const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
@@ -28,12 +30,16 @@ const startsServer = /startPostgres\(|openBrowser\(|^import "\.\/server\.ts"/gm;
  * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
  * longest and go first, so that none of them runs alone at the end: batches of many files are those of quick ones.
  */
-export function inBatches(files: readonly string[], root: string): string[][] {
+export function inBatches(files: readonly string[], root: string, atATime: number): string[][] {
   const batches: Batch[] = [];
   const open = new Map<string, Batch>();
-  for (const file of files) {
+  const weighed = files.map((file) => {
     const text = readFileSync(join(root, file), "utf8");
-    const weight = 1 + count(text, startsProcess) + 8 * count(text, startsServer);
+    return { file, text, weight: 1 + count(text, startsProcess) + 8 * count(text, startsServer) };
+  });
+  const whole = weighed.reduce((sum, { weight }) => sum + weight, 0);
+  const batchWeight = Math.min(MOST_WEIGHT, whole / (atATime * BATCHES_EACH));
+  for (const { file, text, weight } of weighed) {
     const group = wantsOwnProcess.test(text) ? file : isVariant.test(text) ? dirname(file) : "";
     let batch = open.get(group);
     if (batch === undefined || (group === "" && batch.weight + weight > batchWeight)) {
