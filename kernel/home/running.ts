@@ -36,13 +36,13 @@ export function readRunning(stateDir: string): RunningGateway | undefined {
   return running && isAlive(running) ? running : undefined;
 }
 
-/** By the system's own clock; undefined where the process has ended (a zombie too), and where none is told. */
+/** By the system's own clock; "" where it has ended and is still listed (a zombie), undefined where nothing is told. */
 export function beganAt(pid: number): string | undefined {
   try {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, "utf8")
       .replace(/^.*\) /s, "")
       .split(" ");
-    return state === "Z" || state === "X" ? undefined : fields[18];
+    return state === "Z" || state === "X" ? "" : fields[18];
   } catch {
     return undefined;
   }
@@ -50,7 +50,7 @@ export function beganAt(pid: number): string | undefined {
 
 function isAlive({ pid, began }: RunningGateway): boolean {
   const found = began && beganAt(pid);
-  if (found) return found === began;
+  if (found !== undefined) return found === began;
   try {
     return process.kill(pid, 0);
   } catch (error) {

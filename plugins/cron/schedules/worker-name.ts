@@ -34,7 +34,7 @@ function machine(): string {
 
 /** When a process began, which tells it from a later one of the same number; `undefined` where it has ended. */
 function startOf(pid: number): string | undefined {
-  return beganAt(pid) ?? (machine() === "" && isThere(pid) ? "unknown" : undefined);
+  return beganAt(pid) || (machine() === "" && isThere(pid) ? "unknown" : undefined);
 }
 
 function isThere(pid: number): boolean {
