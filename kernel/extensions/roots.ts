@@ -24,9 +24,7 @@ const highest = {
 export type Trust = keyof typeof highest;
 
 /** False for what a file may say before anybody has checked it. */
-export function isTrust(value: unknown): value is Trust {
-  return typeof value === "string" && Object.hasOwn(highest, value);
-}
+export const isTrust = (value: unknown): value is Trust => typeof value === "string" && Object.hasOwn(highest, value);
 
 /** Lowest rank first: bundled, further directories in their order, managed, workspace. Any other word trusts nobody. */
 export function rootsOf(

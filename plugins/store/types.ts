@@ -197,8 +197,7 @@ export interface Store {
   // ------------------------------------------------------------------------------------ maintenance
   /** Opens (and migrates) now instead of at the first call. */
   open(): Promise<void>;
-  /** Never rejects: says what is wrong. */
-  /** `isQuick`: without its size, which takes longer to find out than the rest. */
+  /** Never rejects: says what is wrong. `isQuick`: without its size, which takes longer to find out than the rest. */
   health(isQuick?: boolean): Promise<StoreHealth>;
   /** Integrity problems in plain words; none: empty. Runs beside other work. */
   check(): Promise<string[]>;

@@ -96,7 +96,7 @@ export function createPluginContext(
     hasHandlers: bus.handles,
     declared: (event) => bus.spec(event) !== undefined,
     provide(service, value) {
-      if (!value) throw new PorticoError("internal_error", `service ${service}: it must be an object`);
+      if (Object(value) !== value) throw misused(`service ${service}`, "it must be an object");
       return stage(`service ${service}`, () => services.provide(service, value));
     },
     use: (service) => services.use(service),
@@ -116,7 +116,7 @@ export function createPluginContext(
     },
     tool: (tool) => contribute("tool", tool),
     task(task, when, run) {
-      if (!(when?.everyMs > 0)) throw new PorticoError("internal_error", `task ${task}: its everyMs must be above 0`);
+      if (!(when?.everyMs >= 1 && when.everyMs <= 2e9)) throw misused(`task ${task}`, "its everyMs must be 1 to 2e9");
       return stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run)));
     },
     defer: (undo) => void scope.add("clean-up", undo),
@@ -142,6 +142,8 @@ function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
   });
 }
 
+const misused = (call: string, why: string) => new PorticoError("internal_error", `${call}: ${why}`);
+
 /** Where the handler stands among what a call takes: looked at when it is made, for then the stack names the line. */
 const HANDLER_AT = { route: 3, upgrade: 2, on: 1, onAny: 0, watch: 1, task: 2, defer: 0, onConfig: 0, readiness: 0 };
 
@@ -153,7 +155,7 @@ function checked<C extends object>(calls: C): C {
     all[name] = (...args) => {
       if (typeof args[at] === "function") return call(...args);
       const label = [name, ...args.filter((arg) => typeof arg === "string")].join(" ");
-      throw new PorticoError("internal_error", `${label}: its handler must be a function`);
+      throw misused(label, "its handler must be a function");
     };
   }
   return calls;

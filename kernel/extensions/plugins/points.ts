@@ -49,7 +49,8 @@ function whyUnfit<K extends ContributionPoint>(spec: ContributionSpec<K>, item: 
   const members = item as unknown as Record<string, unknown>;
   for (const [field, kind] of Object.entries(spec.fields)) {
     const value = members[field];
-    if (typeof value !== kind || value === null) return `its ${field} must be a ${kind}`;
+    if (typeof value !== kind || value === null)
+      return `its ${field} must be ${kind === "object" ? "an" : "a"} ${kind}`;
     if (kind === "string" && UNSEEN.test(String(value))) return `its ${field} is empty, or holds what cannot be seen`;
   }
   return spec.check?.(item);

@@ -1,4 +1,4 @@
-/** The JSON of standings, which seldom change: to compare them takes less than a third of writing them. */
+/** The JSON of standings, which seldom change: to compare them takes less time than to write them. */
 
 export interface Standing {
   name: string;

@@ -75,11 +75,11 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     /wire\.encode must be a function/,
   ],
   ["a watcher that is no function", 'ctx.watch("provider", 5 as never);', /watch provider: its handler/],
-  ["a task without times", 'ctx.task("t", undefined as never, () => {});', /everyMs must be above 0/],
-  ...["0", "-1", "NaN", '"soon" as never'].map((every): (typeof wrong)[number] => [
+  ["a task without times", 'ctx.task("t", undefined as never, () => {});', /everyMs must be 1 to 2e9/],
+  ...["0", "-1", "NaN", "Infinity", "2 ** 31", '"soon" as never'].map((every): (typeof wrong)[number] => [
     `a task of every ${every}`,
     `ctx.task("t", { everyMs: ${every} }, () => {});`,
-    /everyMs must be above 0/,
+    /everyMs must be 1 to 2e9/,
   ]),
   ["a task without work", 'ctx.task("t", { everyMs: 1000 }, undefined as never);', /task t: its handler/],
   ["an observer that is none", "ctx.onAny(undefined as never);", /onAny: its handler/],
@@ -87,6 +87,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   ["a change of settings that is none", "ctx.onConfig({} as never);", /onConfig: its handler/],
   ["a readiness that is none", "ctx.readiness(true as never);", /readiness: its handler/],
   ["a service that is nothing", 'ctx.provide("chat", undefined as never);', /service chat: it must be an object/],
+  ["a service that is a number", 'ctx.provide("chat", 5 as never);', /service chat: it must be an object/],
   ["a throw", 'throw new Error("no luck");', /no luck/],
   ["a loop without an end", "for (;;) {}", /kept the gateway from everything else/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
