@@ -4,12 +4,13 @@ import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { packageDir } from "../../support/gateway.ts";
 import { temporaryDir } from "../../support/temporary.ts";
+import { programOf } from "../harness/built.ts";
 
 /** The directory of a build. A directory elsewhere that holds one is taken as it is. */
 export function builtBase(base: string): string {
   const isDir = existsSync(base);
   const dir = isDir ? resolve(base) : checkout(base);
-  if (dir === packageDir || !existsSync(join(dir, ".build/portico.js")))
+  if (dir === packageDir || !existsSync(programOf(dir)))
     execFileSync("npm", ["run", "--silent", "build"], { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
   return dir;
 }

@@ -9,7 +9,10 @@ import { packageDir } from "../../support/gateway.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 /** Of the build that lies in `dir`: the command line. */
-export const programOf = (dir: string) => join(dir, ".build/portico.js");
+export function programOf(dir: string): string {
+  const { bin } = JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as { bin: { portico: string } };
+  return join(dir, bin.portico);
+}
 /** The command line as it is built. */
 export const portico = programOf(packageDir);
 
