@@ -12,7 +12,7 @@ import { buildLauncher, buildProgram, keepCompiled } from "./build/program.ts";
 
 // The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
 const { npm_command: command, npm_lifecycle_event: script } = process.env;
-if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.js"))) process.exit();
+if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.cjs"))) process.exit();
 
 const loader = loaderFor({ package: packageDir, state: outdir });
 

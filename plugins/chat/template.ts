@@ -9,7 +9,7 @@ const template: PluginTemplate = {
   files: (name, packageDir) => ({
     "plugin.ts": pluginText(name),
     "stand-in.ts": standInText(name),
-    "plugin.test.mjs": testText(name, join(packageDir, ".build/portico.js")),
+    "plugin.test.mjs": testText(name, join(packageDir, ".build/portico.cjs")),
   }),
   tryIt: (name) =>
     [

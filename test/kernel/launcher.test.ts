@@ -37,7 +37,7 @@ test.before(() => {
   dir = temporaryDir("portico-installed-");
   chmodSync(dir, 0o755);
   mkdirSync(join(dir, ".build"));
-  for (const name of ["portico.js", "program.cjs", "command.cjs", "command.v8", "start.v8", "commands.json"])
+  for (const name of ["portico.cjs", "program.cjs", "command.cjs", "command.v8", "start.v8", "commands.json"])
     copyFileSync(join(packageDir, ".build", name), join(dir, ".build", name));
   copyFileSync(join(packageDir, "package.json"), join(dir, "package.json"));
   for (const room of ["plugins", "hooks"]) cpSync(join(packageDir, room), join(dir, room), { recursive: true });
@@ -50,7 +50,7 @@ const headOf = (bytes: Buffer) => /"id":"(.*) \d+"/.exec(bytes.toString("latin1"
 
 async function portico(words: string[], before: string[] = []): Promise<string> {
   const env = { ...process.env, PORTICO_HOME: join(dir, "home") };
-  const [command = "", ...args] = [...before, process.execPath, join(dir, ".build/portico.js"), ...words];
+  const [command = "", ...args] = [...before, process.execPath, join(dir, ".build/portico.cjs"), ...words];
   return (await run(command, args, { env })).stdout.trim();
 }
 
@@ -61,7 +61,7 @@ test("what is kept is taken as it is", async () => {
 });
 
 test("it is a program by itself, as npx runs it in a checkout", async () => {
-  const { stdout } = await run(join(packageDir, ".build/portico.js"), ["--version"]);
+  const { stdout } = await run(join(packageDir, ".build/portico.cjs"), ["--version"]);
   assert.match(stdout, version);
 });
 
@@ -140,7 +140,7 @@ test("an installation that nobody may write is run by anybody", async () => {
     assert.is(await portico(["--version"], asStranger), version);
     const home = temporaryDir("portico-home-");
     writeFileSync(join(home, "portico.json"), '{ "gateway": { "port": 0 } }', { mode: 0o600 });
-    const words = [process.execPath, join(dir, ".build/portico.js"), "start", "--home", home];
+    const words = [process.execPath, join(dir, ".build/portico.cjs"), "start", "--home", home];
     const [command = "", ...args] = [...asStranger, ...words];
     const gateway = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
     const ended = once(gateway, "exit");
@@ -155,7 +155,7 @@ test("an installation that nobody may write is run by anybody", async () => {
 });
 
 test("the first npx in a clone leaves what is built, below a gateway that runs", async () => {
-  const built = () => statSync(join(packageDir, ".build/portico.js")).mtimeMs;
+  const built = () => statSync(join(packageDir, ".build/portico.cjs")).mtimeMs;
   const before = built();
   const env = { ...process.env, npm_command: "exec", npm_lifecycle_event: "prepare" };
   await run(process.execPath, ["--import", "tsx", ".ci/build.ts"], { cwd: packageDir, env });

@@ -55,7 +55,7 @@ export function program(file: string): string[] {
 
 /** What follows `node` on the command line to run `portico`. */
 export const porticoProgram = (): string[] =>
-  bundle ? [join(bundle, "portico.js")] : program(join(root, "kernel/main.ts"));
+  bundle ? [join(bundle, "portico.cjs")] : program(join(root, "kernel/main.ts"));
 
 function developmentPackages(): string[] {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { devDependencies: object };
