@@ -36,6 +36,7 @@ export { type Secret, secretOf } from "./http/access/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { compile } from "./schema/check.ts";
+export { timerMs } from "./schema/timer.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
 export { absolutePath, type HomeOptions } from "./files/paths.ts";

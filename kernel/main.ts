@@ -24,6 +24,4 @@ void runProgram({
   stdout: process.stdout,
   stderr: process.stderr,
   loaderFor,
-}).then((code) => {
-  process.exitCode = code;
-});
+}).then((code) => void (process.exitCode = code));

@@ -30,9 +30,8 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   const built = builtIn.get(face);
   if (built) return built();
   const file = join(packageDir, face);
-  if (!/^portico\/[a-z0-9-]+$/.test(id) || !existsSync(file)) {
+  if (!/^portico\/[a-z0-9-]+$/.test(id) || !existsSync(file))
     throw new LoadError(`no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`);
-  }
   return import(pathToFileURL(file).href);
 }
 

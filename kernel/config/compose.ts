@@ -40,9 +40,8 @@ function join(branch: Branch): TSchema {
 function mergeSchemas(first: TSchema, second: TSchema): TSchema {
   if (!isMap(first) || !isMap(second)) return sameShape(first, second) ? first : either(first, second);
   const members: Record<string, TSchema> = { ...first["properties"] };
-  for (const [key, schema] of Object.entries((second["properties"] ?? {}) as Record<string, TSchema>)) {
+  for (const [key, schema] of Object.entries((second["properties"] ?? {}) as Record<string, TSchema>))
     members[key] = Object.hasOwn(members, key) ? mergeSchemas(members[key]!, schema) : schema;
-  }
   const rests = [mapValueSchema(first), mapValueSchema(second)].filter((rest) => rest !== undefined);
   const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
   const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!) : rests[0];
@@ -74,6 +73,8 @@ function sameShape(first: TSchema, second: TSchema): boolean {
 function strict(schema: TSchema): TSchema {
   // The parts of an intersection are each only half of the object: the whole is what must know every key.
   if (schema[Kind] === "Intersect") return { unevaluatedProperties: false, ...schema };
+  // What is beyond has lost its last digits, and no database takes it for whole.
+  if (schema[Kind] === "Integer") return { maximum: Number.MAX_SAFE_INTEGER, ...schema };
   const copy = mapBelow(schema, strict);
   return schema[Kind] === "Object" ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false } : copy;
 }

@@ -1,10 +1,11 @@
 import { type Static, type StringOptions, Type } from "@sinclair/typebox";
+import { timerMs } from "../schema/timer.ts";
 
 const text = (description: string, options: StringOptions = {}) => Type.String({ description, ...options });
 const texts = (description: string) => Type.Array(Type.String(), { default: [], description });
 const flag = (description: string) => Type.Boolean({ default: true, description });
 const milliseconds = (value: number, description: string) =>
-  Type.Integer({ minimum: 0, default: value, description: `${description}, in milliseconds.` });
+  timerMs({ minimum: 0, default: value, description: `${description}, in milliseconds.` });
 const oneOf = <const W extends readonly string[]>(words: W, preset: W[number], description: string) =>
   Type.Union(
     words.map((word) => Type.Literal(word as W[number])),
@@ -70,7 +71,7 @@ const hook = Type.Object(
     env: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: "Environment variables for this hook only." }),
     ),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, description: "Deadline of one call, in milliseconds." })),
+    timeoutMs: Type.Optional(timerMs({ description: "Deadline of one call, in milliseconds." })),
     priority: Type.Optional(Type.Number({ description: "Higher runs first." })),
   },
   { additionalProperties: true, description: "Any further key is an option that the hook gets as ctx.config." },

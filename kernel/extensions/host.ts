@@ -113,16 +113,11 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     slot.error = problem;
     const still = slot.candidates.some((one) => one.dir === slot.active?.version.candidate.dir);
     if (slot.active && !still) void swap.stop(slot, "it is gone");
-    if (before?.message === problem.message && before.line === problem.line) {
-      slot.error = before;
-      return;
-    }
+    if (before?.message === problem.message && before.line === problem.line) return void (slot.error = before);
     const tell = () => {
       if (slot.error !== problem || phase.stopped) return;
-      slot.log.error(
-        { ...problem, err },
-        `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`,
-      );
+      const says = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
+      slot.log.error({ ...problem, err }, says);
     };
     if (phase.started) setTimeout(tell, reportAfterMs).unref();
     else tell();

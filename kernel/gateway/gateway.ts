@@ -81,9 +81,7 @@ export class Gateway {
     this.bus = bus;
     declareKernelEvents(bus);
     const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
-    const opens = new Promise<void>((resolve) => {
-      this.#open = resolve;
-    });
+    const opens = new Promise<void>((resolve) => (this.#open = resolve));
     const servers = createServers({ config, contributions, log, access, opens, workers: link?.workers });
     this.servers = servers;
     this.plugins = createPluginHost({
@@ -212,10 +210,9 @@ export class Gateway {
     const { config, log } = this;
     log.log.level = config.kernel.log.level;
     for (const secret of config.secrets()) log.addSecret(secret);
-    for (const key of keys) {
-      if (!back && takesEffectAtNextStart(config.composed, parseKeyPath(key)))
+    for (const key of back ? [] : keys)
+      if (takesEffectAtNextStart(config.composed, parseKeyPath(key)))
         log.log.warn({ key }, `${key} takes effect at the next start`);
-    }
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
     if (!back) void this.bus.emit("config:changed", { keys });

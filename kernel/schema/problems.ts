@@ -37,9 +37,8 @@ function describe(error: ValueError, root: unknown): Problem[] {
   if (error.type === T.Union && error.value !== undefined) return describeUnion(error, path, root);
   if (error.type === T.ObjectRequiredProperty || error.value === undefined)
     return [{ path, message: "is missing", kind: "missing" }];
-  if (error.type === T.ObjectAdditionalProperties || error.type === T.IntersectUnevaluatedProperties) {
+  if (error.type === T.ObjectAdditionalProperties || error.type === T.IntersectUnevaluatedProperties)
     return [{ path, message: "is not a known key", kind: "unknown" }];
-  }
   return [demand(error, path)];
 }
 

@@ -1,5 +1,5 @@
 /** What the tools read of `portico.json`. */
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 export const WebConfig = Type.Object(
   {
@@ -16,7 +16,7 @@ export const WebConfig = Type.Object(
       description: "Where it is not empty, only these hosts are fetched from.",
     }),
     maxBytes: Type.Integer({ default: 5_000_000, minimum: 1, description: "Of one page." }),
-    timeoutMs: Type.Integer({ default: 30_000, minimum: 1 }),
+    timeoutMs: timerMs({ default: 30_000 }),
   },
   { description: "The agent's tool web." },
 );

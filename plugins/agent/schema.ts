@@ -1,6 +1,6 @@
 /** The agent's part of `portico.json`, and what a request may hold. */
-import { type Static, Type } from "portico";
-import { deliverySchema, zoneSchema } from "portico/cron";
+import { type Static, timerMs, Type } from "portico";
+import { deliverySchema, refuseDuration, zoneSchema } from "portico/cron";
 import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(
@@ -15,8 +15,9 @@ const clock = (description: string) =>
   Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", expected: "a time of day like 08:00", description });
 
 const heartbeat = Type.Object({
-  every: Type.Union([Type.String(), Type.Number({ minimum: 0 })], {
+  every: Type.Union([Type.String(), Type.Number()], {
     default: "30m",
+    refuse: refuseDuration,
     description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
   }),
   activeHours: Type.Optional(
@@ -28,7 +29,7 @@ const heartbeat = Type.Object({
   ),
   prompt: Type.Optional(Type.String({ description: "Replaces the words that begin a heartbeat's turn." })),
   model: Type.Optional(Type.String({ description: "A model of its own for heartbeats." })),
-  cooldownMs: Type.Integer({ default: 5000, minimum: 0, description: "Least time between two starts." }),
+  cooldownMs: timerMs({ default: 5000, minimum: 0, description: "Least time between two starts." }),
 });
 
 export const defaultsSchema = Type.Object({
@@ -45,9 +46,9 @@ export const defaultsSchema = Type.Object({
   maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),
   maxTurnTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of a whole turn, prompts included." })),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-  timeoutMs: Type.Integer({ default: 600_000, minimum: 1, description: "Deadline of a turn." }),
+  timeoutMs: timerMs({ default: 600_000, description: "Deadline of a turn." }),
   maxAttempts: Type.Integer({ default: 5, minimum: 1, description: "Then a turn is dead, until it is replayed." }),
-  retryDelayMs: Type.Integer({
+  retryDelayMs: timerMs({
     default: 2000,
     minimum: 0,
     description: "Before the second attempt; then four times more.",
@@ -86,7 +87,7 @@ export const listSchema = Type.Record(
     systemPrompt: Type.Optional(Type.String()),
     maxSteps: Type.Optional(Type.Integer({ minimum: 1 })),
     maxTokens: Type.Optional(Type.Integer({ minimum: 1 })),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
+    timeoutMs: Type.Optional(timerMs({})),
     tools: Type.Optional(
       Type.Object({ allow: Type.Optional(Type.Array(Type.String())), deny: Type.Optional(Type.Array(Type.String())) }),
     ),

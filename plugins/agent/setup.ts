@@ -1,9 +1,8 @@
 /** Puts the agent together. */
 import type { PluginContext } from "portico";
 import { eventFeed } from "./routes/feed.ts";
-import { isActive } from "./heartbeat/active-hours.ts";
 import { modelNotices } from "./turns/model.ts";
-import { createHeartbeat, everyMsOf } from "./heartbeat/heartbeat.ts";
+import { createHeartbeat } from "./heartbeat/heartbeat.ts";
 import { type AgentConfig, createAgentContext } from "./context.ts";
 import { createProgress } from "./queue/progress.ts";
 import { agentProvider } from "./provider.ts";
@@ -18,7 +17,6 @@ import { createWorker } from "./queue/worker.ts";
 /** Returns what takes a changed configuration. */
 export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentConfig) => void {
   let config = initial;
-  checkConfig(config);
   const agent = createAgentContext(ctx, () => config);
   const progress = createProgress();
   const heartbeat = createHeartbeat(agent);
@@ -46,15 +44,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
     await Promise.all([heartbeat.stop(), worker.stop()]);
   });
   return (next) => {
-    checkConfig(next);
     config = next;
     heartbeat.plan();
   };
-}
-
-/** What a schema cannot say. Throws `invalid_request_error`. */
-function checkConfig(config: AgentConfig): void {
-  const defaults = config["agents.defaults"];
-  everyMsOf(defaults);
-  isActive(defaults.heartbeat.activeHours, new Date(0));
 }

@@ -1,5 +1,5 @@
 /** The `browser` section of `portico.json`. */
-import { type Logger, type Static, Type } from "portico";
+import { type Logger, type Static, timerMs, Type } from "portico";
 
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
@@ -90,12 +90,12 @@ export const BrowserConfig = Type.Object(
         description: "Older single-profile form of profiles.<name>.cdpUrl.",
       }),
     ),
-    remoteCdpTimeoutMs: Type.Integer({
+    remoteCdpTimeoutMs: timerMs({
       default: 1500,
       minimum: 50,
       description: "For /json/version of a remote browser, ms.",
     }),
-    remoteCdpHandshakeTimeoutMs: Type.Integer({
+    remoteCdpHandshakeTimeoutMs: timerMs({
       default: 3000,
       minimum: 50,
       description: "For the WebSocket handshake with a remote browser, ms.",
@@ -113,7 +113,7 @@ export const BrowserConfig = Type.Object(
     evaluateEnabled: Type.Boolean({ default: true, description: "False refuses evaluate and wait.fn." }),
     maxTabs: Type.Integer({ default: 50, minimum: 1, description: "Further windows are closed as they open." }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
-    launchTimeoutMs: Type.Integer({ default: 30_000, minimum: 1000 }),
+    launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),
   },
   { default: {}, additionalProperties: false },
 );

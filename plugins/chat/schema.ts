@@ -1,5 +1,5 @@
 /** The chat plugin's slice of the configuration. */
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 const Headers = Type.Record(Type.String(), Type.String());
 
@@ -31,13 +31,13 @@ export const ChannelConfig = Type.Object({
   ),
   priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
   weight: Type.Optional(Type.Number({ minimum: 0, description: "share within one priority; default 1" })),
-  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, description: "to the first byte; default 300000" })),
-  idleTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, description: "between bytes; default 120000" })),
+  timeoutMs: Type.Optional(timerMs({ description: "to the first byte; default 300000" })),
+  idleTimeoutMs: Type.Optional(timerMs({ description: "between bytes; default 120000" })),
   maxRetries: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 10, description: "further attempts on this channel; default 2" }),
   ),
   maxConcurrent: Type.Optional(Type.Integer({ minimum: 1, description: "requests at once; default without limit" })),
-  queueTimeoutMs: Type.Optional(Type.Integer({ minimum: 0, description: "wait for a free place; default 2000" })),
+  queueTimeoutMs: Type.Optional(timerMs({ minimum: 0, description: "wait for a free place; default 2000" })),
   requestsPerMinute: Type.Optional(
     Type.Integer({ minimum: 1, description: "attempts in any 60 s; over it the channel is passed over" }),
   ),

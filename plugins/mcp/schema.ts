@@ -1,4 +1,4 @@
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 const Server = Type.Object(
   {
@@ -17,7 +17,7 @@ const Server = Type.Object(
       description: "Headers for it, such as Authorization.",
     }),
     tools: Type.Optional(Type.Array(Type.String(), { description: "Only these tools of it; default all." })),
-    timeoutMs: Type.Integer({ default: 60_000, minimum: 1, description: "Deadline of one call, in milliseconds." }),
+    timeoutMs: timerMs({ default: 60_000, description: "Deadline of one call, in milliseconds." }),
     enabled: Type.Boolean({ default: true }),
   },
   { description: "Either `command` or `url`." },

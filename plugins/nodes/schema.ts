@@ -1,5 +1,5 @@
 /** The nodes' part of `portico.json`: what a gateway does with nodes, and what a node is. */
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 /** `gateway.nodes` */
 export const NodesConfig = Type.Object(
@@ -13,7 +13,7 @@ export const NodesConfig = Type.Object(
       },
       { default: {} },
     ),
-    heartbeatMs: Type.Integer({
+    heartbeatMs: timerMs({
       default: 5000,
       minimum: 100,
       description:

@@ -3,7 +3,7 @@
  * part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content; a frame
  * without content ends the stream.
  */
-import { compile, type Static, Type } from "portico";
+import { compile, type Static, timerMs, Type } from "portico";
 import type { BrowserRequest } from "portico/browser";
 
 /** Changes when an older side would misunderstand a newer one. */
@@ -61,7 +61,7 @@ const ToNode = Type.Union([
   Type.Object({
     t: Type.Literal("welcome"),
     version: Text,
-    heartbeatMs: Type.Integer({ minimum: 1 }),
+    heartbeatMs: timerMs({}),
     maxFileBytes: Size,
   }),
   Type.Object({

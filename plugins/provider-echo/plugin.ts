@@ -1,12 +1,12 @@
 /** `echo`: a model without a network, to try clients, hooks and tests against. */
-import { definePlugin, Type } from "portico";
+import { definePlugin, timerMs, Type } from "portico";
 
 export default definePlugin({
   name: "provider-echo",
   description: "The echo model: answers with the last user message",
   config: {
     "channels.*": Type.Object({
-      delayMs: Type.Optional(Type.Integer({ minimum: 0, description: "echo: pause before each word; default 0" })),
+      delayMs: Type.Optional(timerMs({ minimum: 0, description: "echo: pause before each word; default 0" })),
     }),
   },
   async setup(ctx) {

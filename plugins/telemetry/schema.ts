@@ -1,5 +1,5 @@
 /** The `telemetry` section of the configuration. */
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 export const telemetrySchema = Type.Object(
   {
@@ -16,7 +16,7 @@ export const telemetrySchema = Type.Object(
       description: "What the collector asks for, such as its key.",
     }),
     serviceName: Type.String({ default: "portico", minLength: 1, description: "What traces call this gateway." }),
-    flushMs: Type.Integer({ minimum: 10, maximum: 2e9, default: 2000, description: "How often spans are sent." }),
+    flushMs: timerMs({ minimum: 10, default: 2000, description: "How often spans are sent." }),
   },
   { description: "Traces for OpenTelemetry." },
 );

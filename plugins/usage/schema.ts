@@ -1,5 +1,5 @@
 /** The `usage` section of the configuration. */
-import { type Static, Type } from "portico";
+import { type Static, timerMs, Type } from "portico";
 
 const perMillion = (description: string) =>
   Type.Number({ minimum: 0, description: `${description}, US dollars per million tokens.` });
@@ -13,7 +13,7 @@ const Price = Type.Object({
 
 export const usageSchema = Type.Object(
   {
-    flushMs: Type.Integer({ minimum: 10, default: 1000, description: "How often what was counted is written." }),
+    flushMs: timerMs({ minimum: 10, default: 1000, description: "How often what was counted is written." }),
     prices: Type.Record(Type.String(), Price, {
       default: {},
       description:

@@ -1,6 +1,6 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
-import { type Static, Type } from "portico";
-import { deliverySchema } from "portico/cron";
+import { type Static, timerMs, Type } from "portico";
+import { deliverySchema, LONGEST_MS } from "portico/cron";
 import { weakSecretIn } from "./intake/weakness.ts";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
@@ -9,7 +9,7 @@ const secret = (description: string) =>
 
 const rateLimit = Type.Object({
   maxRequests: Type.Integer({ minimum: 1, default: 1000, description: "Accepted requests in any window." }),
-  windowMs: Type.Integer({ minimum: 1, default: 60_000 }),
+  windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
 
 const key = Type.Object({
@@ -91,8 +91,8 @@ const verify = Type.Union(
 const coalesce = Type.Object(
   {
     key: text("Template: deliveries with the same key make one turn."),
-    windowMs: Type.Integer({ minimum: 1, default: 30_000, description: "How long it must be quiet." }),
-    maxWaitMs: Type.Integer({ minimum: 1, default: 300_000, description: "From the first delivery at the latest." }),
+    windowMs: timerMs({ default: 30_000, description: "How long it must be quiet." }),
+    maxWaitMs: timerMs({ default: 300_000, description: "From the first delivery at the latest." }),
   },
   { description: "Makes one turn of a burst." },
 );
@@ -153,7 +153,7 @@ export const webhooksSchema = Type.Object(
     rateLimit,
     keys: Type.Record(Type.String(), key, { default: {}, description: "Named tokens." }),
     allowedIps: Type.Array(Type.String(), { default: [], description: "Addresses or networks (CIDR); none: all." }),
-    transformTimeoutMs: Type.Integer({ minimum: 1, default: 5000 }),
+    transformTimeoutMs: timerMs({ default: 5000 }),
     log: Type.Object({
       keep: Type.Integer({ minimum: 1, default: 10_000, description: "Accepted deliveries that the log keeps." }),
       keepRefused: Type.Integer({ minimum: 1, default: 200, description: "Refused requests that it keeps." }),

@@ -73,9 +73,8 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
     );
   }
   const { length } = entriesOf(parent);
-  if (typeof key === "number" && key !== length) {
+  if (typeof key === "number" && key !== length)
     throw refusal(`${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`);
-  }
   let whole = value;
   for (const step of path.slice(depth + 1).reverse()) whole = typeof step === "number" ? [whole] : { [step]: whole };
   return append(text, parent, key, whole, styleOf(text, root));

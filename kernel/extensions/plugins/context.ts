@@ -7,6 +7,7 @@ import type { OpenServer } from "../../http/pool.ts";
 import { runAs } from "../../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
+import { isTimerMs } from "../../timing/deadline.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
 import type { PluginVersion } from "./candidate.ts";
@@ -89,7 +90,10 @@ export function createPluginContext(
       };
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
-    on: (event, handler, on) => stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced })),
+    on(event, handler, on) {
+      if (!isTimerMs(on?.timeoutMs ?? 1)) throw misused(`on ${event}`, "its timeoutMs must be 1 to 2e9");
+      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));
+    },
     onAny: (observer) => stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
@@ -116,7 +120,7 @@ export function createPluginContext(
     },
     tool: (tool) => contribute("tool", tool),
     task(task, when, run) {
-      if (!(when?.everyMs >= 1 && when.everyMs <= 2e9)) throw misused(`task ${task}`, "its everyMs must be 1 to 2e9");
+      if (!isTimerMs(when?.everyMs)) throw misused(`task ${task}`, "its everyMs must be 1 to 2e9");
       return stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run)));
     },
     defer: (undo) => void scope.add("clean-up", undo),

@@ -1,5 +1,6 @@
 /** What plugins may contribute, and what an item must be: looked at before anything of it counts. */
 import { PorticoError } from "../../errors.ts";
+import { isTimerMs } from "../../timing/deadline.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { ContributionPoint, ContributionSpec, Contributions, PluginDefinition } from "../../types.ts";
 
@@ -12,8 +13,9 @@ const UNSEEN = /^\s*$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const kernelPoints: Points = {
   tool: {
     fields: { name: "string", parameters: "object", handler: "function" },
-    check({ name, parameters }) {
+    check({ name, parameters, timeoutMs = 1 }) {
       if (parameters["type"] !== "object") return "its parameters must be the schema of an object";
+      if (!isTimerMs(timeoutMs)) return "its timeoutMs must be 1 to 2e9";
       const fits = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
       return fits ? undefined : "its name must be letters, digits, - and _, at most 64";
     },

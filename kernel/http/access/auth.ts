@@ -98,14 +98,12 @@ export function createAuth(options: AuthOptions) {
      */
     authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client> {
       if (access === "public" || access === "own") return ANONYMOUS;
-      if (occursTwice(req.rawHeaders, "authorization")) {
+      if (occursTwice(req.rawHeaders, "authorization"))
         throw refuse(access, caller, "The request has two Authorization headers. Send one.");
-      }
       const verdict = checkOwner(req, access);
       if (verdict === true) return OWNER;
-      if (typeof verdict === "string" && authenticators().length > 0) {
+      if (typeof verdict === "string" && authenticators().length > 0)
         return askAuthenticators(req, access, caller, verdict);
-      }
       const others: Partial<Record<Access, string>> = { client: "x-api-key", control: "x-service-password" };
       const presented = req.headers.authorization ?? req.headers[others[access] ?? ""];
       throw refuse(access, caller, presented === undefined ? MISSING : WRONG);

@@ -55,13 +55,11 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
       req: IncomingMessage,
       { origins: extra, linkable = false }: { origins?: readonly string[] | undefined; linkable?: boolean } = {},
     ): string | undefined {
-      if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
+      if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? ""))
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
-      }
       const { origin, host: given, "sec-fetch-site": site } = req.headers;
-      if (given === undefined || occursTwice(req.rawHeaders, "host")) {
+      if (given === undefined || occursTwice(req.rawHeaders, "host"))
         throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
-      }
       const isOwn = names.includes(given); // nearly always
       const host = isOwn ? given : given.toLowerCase();
       if (!isOwn) checkHost(host);
@@ -114,8 +112,7 @@ export function preflightHeaders(req: IncomingMessage): Record<string, string> {
     "access-control-max-age": "600",
     vary: "Origin, Access-Control-Request-Headers",
   };
-  if (req.headers["access-control-request-private-network"] === "true") {
+  if (req.headers["access-control-request-private-network"] === "true")
     headers["access-control-allow-private-network"] = "true";
-  }
   return headers;
 }

@@ -1,7 +1,4 @@
 /** The hours in which the heartbeat beats. */
-import { PorticoError } from "portico";
-
-/** Throws `invalid_request_error` for a zone that does not exist. */
 export function isActive(hours: { start: string; end: string; tz?: string } | undefined, at: Date): boolean {
   if (!hours) return true;
   const now = minutesOf(timeIn(hours.tz, at));
@@ -11,19 +8,12 @@ export function isActive(hours: { start: string; end: string; tz?: string } | un
 }
 
 function timeIn(tz: string | undefined, at: Date): string {
-  try {
-    return new Intl.DateTimeFormat("en-GB", {
-      hour: "2-digit",
-      minute: "2-digit",
-      hourCycle: "h23",
-      timeZone: tz,
-    }).format(at);
-  } catch {
-    throw new PorticoError(
-      "invalid_request_error",
-      `agents.defaults.heartbeat.activeHours.tz: there is no zone ${tz}.`,
-    );
-  }
+  return new Intl.DateTimeFormat("en-GB", {
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+    timeZone: tz,
+  }).format(at);
 }
 
 function minutesOf(text: string): number {

@@ -8,7 +8,6 @@ import { isActive } from "./active-hours.ts";
 import { hasSubstance, OK } from "./checklist.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type AgentContext } from "../context.ts";
-import type { Defaults } from "../schema.ts";
 import type { TurnBody } from "../queue/turn-body.ts";
 import { readText } from "../turns/workspace.ts";
 
@@ -54,11 +53,6 @@ interface Beat {
   followUp: NewItem[];
 }
 
-/** Between two beats; 0: none. Throws `invalid_request_error` for what is no duration. */
-export function everyMsOf({ heartbeat }: Defaults): number {
-  return parseDuration(heartbeat.every, "agents.defaults.heartbeat.every", 0);
-}
-
 export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}): Heartbeat {
   const { ctx } = agent;
   /** By a clock that is never set. */
@@ -67,7 +61,7 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
 
   const settings = () => agent.defaults().heartbeat;
   const now = () => agent.store().now();
-  const everyMs = () => everyMsOf(agent.defaults());
+  const everyMs = () => parseDuration(settings().every, undefined, 0);
 
   const rounds = createRounds({
     round,

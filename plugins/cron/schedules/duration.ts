@@ -1,4 +1,5 @@
 import { PorticoError } from "portico";
+import { shorten } from "portico/strings";
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 /** A hundred years: every date that is so far ahead is one that can be written. */
@@ -10,21 +11,29 @@ const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
  * hundred years. Throws 400 for anything else; `param` says whose value it is.
  */
 export function parseDuration(value: string | number, param?: string, least = 1): number {
+  const ms = msOf(value);
+  if (ms >= least && ms <= LONGEST_MS) return ms;
   const whose = param === undefined ? "" : `${param}: `;
-  const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
-  if (ms > LONGEST_MS)
-    throw new PorticoError("invalid_request_error", `${whose}${JSON.stringify(value)} is longer than 100 years.`, {
-      param,
-    });
-  if (ms >= least) return ms;
-  throw new PorticoError(
-    "invalid_request_error",
-    `${whose}${JSON.stringify(value)} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${
-      least > 0 ? "above 0" : "(0: never)"
-    }.`,
-    { param },
-  );
+  throw new PorticoError("invalid_request_error", `${whose}${shown(value)} ${whyNot(ms, least)}.`, { param });
 }
+
+/** For a schema's `refuse`: what is wrong with a length of time, or 0, to be read after its key. */
+export function refuseDuration(value: unknown): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  const ms = msOf(value);
+  return ms >= 0 && ms <= LONGEST_MS ? undefined : `is ${shown(value)}, which ${whyNot(ms, 0)}`;
+}
+
+const shown = (value: string | number): string => shorten(JSON.stringify(value), 60);
+
+function whyNot(ms: number, least: number): string {
+  if (ms > LONGEST_MS) return "is longer than 100 years";
+  const zero = least > 0 ? "above 0" : "(0: never)";
+  return `is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
+}
+
+const msOf = (value: string | number): number =>
+  Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
 
 function sum(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);

@@ -1,4 +1,5 @@
 import { Type } from "portico";
+import { shorten } from "portico/strings";
 
 /** Nothing but what is named. */
 export const closed = { additionalProperties: false } as const;
@@ -53,4 +54,4 @@ export function isZone(zone: string): boolean {
 }
 
 const noZone = (zone: string) =>
-  `is ${JSON.stringify(zone)}, which is not a time zone: write an IANA name such as Europe/Berlin or UTC`;
+  `is ${shorten(JSON.stringify(zone), 60)}, which is not a time zone: write an IANA name such as Europe/Berlin or UTC`;

@@ -81,6 +81,16 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     `ctx.task("t", { everyMs: ${every} }, () => {});`,
     /everyMs must be 1 to 2e9/,
   ]),
+  ...["0", "-1", "NaN", "Infinity", "2 ** 31", '"soon" as never'].map((timeout): (typeof wrong)[number] => [
+    `a handler with a timeout of ${timeout}`,
+    `ctx.on("chat:request", () => {}, { timeoutMs: ${timeout} });`,
+    /on chat:request: its timeoutMs must be 1 to 2e9/,
+  ]),
+  ...["0", "Infinity"].map((timeout): (typeof wrong)[number] => [
+    `a tool with a timeout of ${timeout}`,
+    `ctx.tool({ name: "t", description: "", parameters: Type.Object({}), timeoutMs: ${timeout}, handler() {} });`,
+    /its timeoutMs must be 1 to 2e9/,
+  ]),
   ["a task without work", 'ctx.task("t", { everyMs: 1000 }, undefined as never);', /task t: its handler/],
   ["an observer that is none", "ctx.onAny(undefined as never);", /onAny: its handler/],
   ["a clean-up that is none", "ctx.defer(Promise.resolve() as never);", /defer: its handler/],
