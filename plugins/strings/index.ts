@@ -3,5 +3,5 @@ export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
 export { maskNamed } from "./mask.ts";
 export { fitsPattern } from "./pattern.ts";
-export { choiceIn, limitIn, numberIn, timeIn } from "./query.ts";
+export { choiceIn, limitIn, numberIn, secondsIn, timeIn } from "./query.ts";
 export { parseUrl } from "./url.ts";

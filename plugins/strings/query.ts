@@ -27,6 +27,13 @@ export function numberIn(query: URLSearchParams, name: string): number | undefin
   return /^\d{1,15}$/.test(text) ? Number(text) : refuse(name, "a whole number");
 }
 
+/** Milliseconds of a number of seconds, above 0 and at most `most`: how long something is waited for. */
+export function secondsIn(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+  const text = query.get(name) ?? String(otherwise);
+  const ms = /^\d{1,9}(\.\d+)?$/.test(text) ? Number(text) * 1000 : 0;
+  return ms >= 1 && ms <= most * 1000 ? ms : refuse(name, `a number of seconds above 0, at most ${most}`);
+}
+
 /** Milliseconds since 1970, or a date. */
 export function timeIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";

@@ -186,7 +186,7 @@ export default defineCommand({
       args: [{ name: "mapping", description: "Its name" }],
       options: {
         any: { type: "boolean", description: "Also one that its match does not take, such as a sender's ping" },
-        timeout: { type: "number", value: "SECONDS", description: "How long to wait; default 600" },
+        timeout: { type: "number", value: "SECONDS", description: "How long to wait, at most 3600; default 600" },
       },
       run: async (io) => {
         const path = `/webhooks/samples/${encodeURIComponent(io.args["mapping"] ?? "")}`;

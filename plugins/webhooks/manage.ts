@@ -1,6 +1,6 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import { type Call, compile, maskAddress, type PluginContext, PorticoError } from "portico";
-import { choiceIn, limitIn, maskNamed, timeIn } from "portico/strings";
+import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
 import { newId } from "portico/agent";
 import type {} from "portico/cluster";
@@ -144,7 +144,7 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     { ...owner, summary: "Keep the next request that a mapping takes" },
     async (call) => {
       const mapping = mappingOf(call);
-      const timeoutMs = Math.min(Number(call.query.get("timeout")) || 600, 3600) * 1000;
+      const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
       const any = call.query.get("any") === "true";
       const sample = await samples.catch(mapping.name, { any, signal: call.signal, timeoutMs });
       return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };

@@ -1,5 +1,6 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
 import { type Call, compile, type Management, type Mount, Type } from "portico";
+import { limitIn } from "portico/strings";
 import type { Everywhere } from "../everywhere.ts";
 import { checkHook } from "../hooks/check.ts";
 import { runHook } from "../hooks/run.ts";
@@ -43,7 +44,7 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
     "GET",
     "/kernel/hooks/:name/logs",
     { ...owner, summary: "Its last lines" },
-    named(async (name, call) => ({ lines: await everywhere.hookLines(name, countOf(call)) })),
+    named(async (name, call) => ({ lines: await everywhere.hookLines(name, limitIn(call.query, 200, "lines")) })),
   );
   mount.route(
     "POST",
@@ -84,9 +85,4 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
       return runHook(gateway, name, body);
     }),
   );
-}
-
-function countOf(call: Call): number {
-  const lines = Number(call.query.get("lines") ?? 200);
-  return Number.isInteger(lines) && lines > 0 ? lines : 200;
 }

@@ -47,13 +47,19 @@ test("a text with control characters is shown without them, in tables, details, 
 });
 
 test("a level or a number of lines that is none is refused", async ({ gateway }) => {
-  for (const [query, param] of [
-    ["level=constructor", "level"],
-    ["level=loud", "level"],
-    ["lines=all", "lines"],
-    ["lines=-1", "lines"],
+  gateway.write("hooks/quiet/HOOK.md", "---\nname: quiet\nevents: gateway:startup\n---\n");
+  gateway.write("hooks/quiet/handler.ts", "export default () => {};\n");
+  await gateway.json("POST", "/kernel/hooks/rescan");
+  for (const [path, param] of [
+    ["logs?level=constructor", "level"],
+    ["logs?level=loud", "level"],
+    ["logs?lines=all", "lines"],
+    ["logs?lines=-1", "lines"],
+    ["hooks/quiet/logs?lines=all", "lines"],
+    ["hooks/quiet/logs?lines=-1", "lines"],
+    ["hooks/quiet/logs?lines=1e21", "lines"],
   ]) {
-    const { status, body } = await gateway.request("GET", `/kernel/logs?${query}`).then(async (response) => ({
+    const { status, body } = await gateway.request("GET", `/kernel/${path}`).then(async (response) => ({
       status: response.status,
       body: (await response.json()) as { error: { param?: string } },
     }));

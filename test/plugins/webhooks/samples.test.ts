@@ -78,6 +78,15 @@ test("a catch that found none says what it waited for", async () => {
   }
 });
 
+test("a catch that is to wait for no time, or for longer than an hour, is refused", async () => {
+  for (const timeout of ["soon", "", "0", "-1", "1e9", "3601", "Infinity", "NaN", "9".repeat(1000)]) {
+    const answer = await gateway.request("POST", `/webhooks/samples/opened?timeout=${timeout}`);
+    const { error } = (await answer.json()) as { error: { code: string; message: string; param: string } };
+    assert.equal([answer.status, error.code, error.param], [400, "invalid_request_error", "timeout"], timeout);
+    assert.is(error.message, "timeout must be a number of seconds above 0, at most 3600.");
+  }
+});
+
 test("a mapping's next request is kept as its sample", async () => {
   const catching = porticoHere(gateway.home, ["webhooks", "catch", "ci", "--json"]);
   let done = false;
