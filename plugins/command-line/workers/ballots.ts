@@ -1,12 +1,14 @@
 /**
  * What all workers do, or none: each votes once it has the new version ready, and takes it up when all have. A refusal is
- * everybody's, and so is silence.
+ * everybody's, and so is silence. Of each subject one version at a time is voted on, the one that was named last: whoever
+ * has voted for another is told that it comes to nothing, and is asked to look again.
  */
 
 /** Longer than a stopped worker is left in its place: its successor votes. */
 const SILENCE_MS = 15_000;
 
 interface Ballot {
+  id: string;
   votes: Set<number>;
   decided: boolean;
   error: string | undefined;
@@ -32,36 +34,30 @@ interface BallotOptions {
 }
 
 export function createBallots({ voters, look, tell }: BallotOptions) {
-  const subjects = new Map<string, Map<string, Ballot>>();
+  /** By subject. One that is decided stays until all have voted: who votes late is told how it ended. */
+  const ballots = new Map<string, Ballot>();
 
-  function decide(subject: string, id: string, error?: string): void {
-    const ballot = subjects.get(subject)!.get(id)!;
+  function decide(subject: string, ballot: Ballot, error?: string): void {
     if (ballot.decided) return;
     Object.assign(ballot, { decided: true, error });
     clearTimeout(ballot.timer);
-    for (const worker of ballot.votes) tell(worker, { subject, id, error });
-    settle();
+    for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, error });
   }
 
-  /** Decides what all have voted for, and forgets what all have heard of. */
   function settle(): void {
     const all = voters();
-    for (const [subject, ballots] of subjects) {
-      for (const [id, { votes, decided }] of ballots) {
-        if (!all.every((worker) => votes.has(worker))) continue;
-        if (decided) ballots.delete(id);
-        else decide(subject, id);
-      }
-      if (ballots.size === 0) subjects.delete(subject);
+    for (const [subject, ballot] of ballots) {
+      if (!all.every((worker) => ballot.votes.has(worker))) continue;
+      decide(subject, ballot);
+      ballots.delete(subject);
     }
   }
 
-  function open(vote: Vote, from: number): Ballot {
-    const { subject, id } = vote;
-    const silence = () => decide(subject, id, "a worker has not answered in time");
+  function open({ subject, id }: Vote, from: number): Ballot {
+    const silence = () => decide(subject, ballot, "a worker has not answered in time");
     const timer = setTimeout(silence, SILENCE_MS).unref();
-    const ballot = { votes: new Set<number>(), decided: false, error: undefined, timer };
-    subjects.set(subject, (subjects.get(subject) ?? new Map<string, Ballot>()).set(id, ballot));
+    const ballot: Ballot = { id, votes: new Set(), decided: false, error: undefined, timer };
+    ballots.set(subject, ballot);
     for (const worker of voters()) if (worker !== from) look(worker, { subject, id });
     return ballot;
   }
@@ -69,19 +65,26 @@ export function createBallots({ voters, look, tell }: BallotOptions) {
   return {
     cast(worker: number, vote: Vote): void {
       const { subject, id, error, isAnswer } = vote;
-      if (isAnswer && !subjects.get(subject)?.has(id)) return;
-      // Whoever votes for another version has no more to say about this one.
-      for (const [other, { votes }] of subjects.get(subject) ?? [])
-        if (!isAnswer && other !== id && !votes.has(worker)) decide(subject, other, "a newer version has come");
-      const ballot = subjects.get(subject)?.get(id) ?? open(vote, worker);
+      let ballot = ballots.get(subject);
+      if (isAnswer && ballot?.id !== id) return;
+      if (ballot && ballot.id !== id) {
+        // Which of the two is the newer one nobody knows here: all look at the disk again.
+        decide(subject, ballot, "another version has come");
+        ballot = undefined;
+      }
+      ballot ??= open(vote, worker);
       ballot.votes.add(worker);
       if (ballot.decided) tell(worker, { subject, id, error: ballot.error });
-      else if (error !== undefined) decide(subject, id, error);
+      else if (error !== undefined) decide(subject, ballot, error);
       settle();
+    },
+    /** A worker that has come may have the version already, and then would never vote by itself. */
+    arrived(worker: number): void {
+      for (const [subject, { id }] of ballots) look(worker, { subject, id });
     },
     /** A worker has gone: nothing waits for it, and its successor votes anew. */
     forget(worker: number): void {
-      for (const ballots of subjects.values()) for (const { votes } of ballots.values()) votes.delete(worker);
+      for (const { votes } of ballots.values()) votes.delete(worker);
       settle();
     },
   };

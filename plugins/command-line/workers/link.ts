@@ -1,8 +1,8 @@
 /** A worker's side: the connections it is handed, what it says to the others, and what all decide together. */
 import type { Socket } from "node:net";
-import { PorticoError, type SeenVersion, type WorkerLink, type Workers } from "portico";
-import type { Vote } from "./ballots.ts";
+import { PorticoError, type WorkerLink, type Workers } from "portico";
 import { portable, type Post, type ToPrimary, type ToWorker, unpacked, WORKER_VARIABLE } from "./messages.ts";
+import { createVotes } from "./votes.ts";
 
 const ANSWER_MS = 5_000;
 
@@ -39,12 +39,10 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   const takers = new Map<string, (data: never, from: number) => unknown>();
   const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
   const places = new Map<number, () => void>();
-  /** Votes that wait for the decision, by what they are about. */
-  const votes = new Map<string, (error?: string) => void>();
+  const votes = createVotes(index, (vote) => send({ type: "vote", vote }));
   let ready: readonly number[] = [];
   let refs = 0;
   let connected = (socket: Socket): void => void socket.destroy();
-  let look = async (_subject: string): Promise<SeenVersion> => ({});
   let stop = (_reason: string): void => process.exit(0);
 
   function send(message: ToPrimary): void {
@@ -79,22 +77,6 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
     }
   }
 
-  function cast(subject: string, id: string, refusal?: Error): Promise<void> {
-    const decided = new Promise<void>((resolve, reject) => {
-      votes.set(`${subject} ${id}`, (error) => (error === undefined ? resolve() : reject(new Error(error))));
-    });
-    send({ type: "vote", vote: { subject, id, error: refusal && `worker ${index + 1}: ${refusal.message}` } });
-    return decided;
-  }
-
-  /** One that has it already says so; one that still does not see it does not have it. */
-  async function lookFor({ subject, id }: Vote): Promise<void> {
-    const seen = await look(subject).catch((error: Error): SeenVersion => ({ problem: error.message }));
-    if (votes.has(`${subject} ${id}`)) return;
-    const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;
-    send({ type: "vote", vote: { subject, id, error: seen.id === id ? undefined : why, isAnswer: true } });
-  }
-
   process.on("message", (message: ToWorker, socket?: Socket) => {
     if (message.type === "connection") {
       send({ type: "taken", ref: message.ref });
@@ -109,13 +91,8 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
       ready = message.workers;
       for (const { to, done } of asked.values()) if (!ready.includes(to)) done(undefined, gone(to));
     }
-    if (message.type === "look") void lookFor(message.vote);
-    if (message.type === "decided") {
-      const { subject, id, error } = message.vote;
-      const decide = votes.get(`${subject} ${id}`);
-      votes.delete(`${subject} ${id}`);
-      decide?.(error);
-    }
+    if (message.type === "look") void votes.lookFor(message.vote);
+    if (message.type === "decided") votes.decided(message.vote);
     if (message.type === "ping") send({ type: "pong" });
     if (message.type === "granted") places.get(message.ref)?.();
     if (message.type === "stop") stop(message.reason);
@@ -161,8 +138,8 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
       stop = () => {};
       if (process.connected) process.disconnect();
     },
-    agree: cast,
-    onLook: (next) => void (look = next),
+    agree: votes.cast,
+    onLook: votes.onLook,
     onStop: (next) => void (stop = next),
   };
 }

@@ -157,6 +157,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
       },
     });
     tellReady();
+    ballots.arrived(index);
     if (banner === undefined) {
       banner = text;
       for (let next = 0; next < count; next++) if (!workers.has(next)) start(next);

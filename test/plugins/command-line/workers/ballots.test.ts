@@ -1,0 +1,185 @@
+/** What all workers take up, or none: whoever sees a save late, early or not at all, dies or comes. */
+import * as assert from "uvu/assert";
+import { createBallots, type Vote } from "../../../../plugins/command-line/workers/ballots.ts";
+import { createVotes } from "../../../../plugins/command-line/workers/votes.ts";
+import { test } from "../../../support/suite.ts";
+
+interface Options {
+  /** Which of those who could go on does so. */
+  pick?: (count: number) => number;
+  /** Versions that a worker cannot load. */
+  refuses?: (worker: number, id: string) => boolean;
+}
+
+/** Workers that look at one disk, each a version of one thing at a time, as hosts of extensions do. */
+function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
+  let disk = "v1";
+  /** What is on its way, or to be done; messages between two keep their order. */
+  const queues = new Map<string, (() => unknown)[]>();
+  const later = (queue: string, step: () => unknown) => {
+    queues.set(queue, [...(queues.get(queue) ?? []), step]);
+  };
+  const alive = new Map<number, ReturnType<typeof begin>>();
+  const all = () => [...alive.keys()];
+  const ballots = createBallots({
+    voters: all,
+    look: (to, vote) => later(`to ${to}`, () => alive.get(to)?.votes.lookFor(vote)),
+    tell: (to, vote) => later(`to ${to}`, () => alive.get(to)?.votes.decided(vote)),
+  });
+
+  function begin(index: number) {
+    const self = { active: disk, problem: undefined as string | undefined, votes: createVotes(index, send), rescan };
+    let turn = Promise.resolve();
+    function send(vote: Vote) {
+      later(`from ${index}`, () => alive.get(index) === self && ballots.cast(index, vote));
+    }
+    /** It reads, and has it ready a while later. */
+    async function take(): Promise<void> {
+      const id = disk;
+      if (id === self.active) {
+        self.problem = undefined;
+        return;
+      }
+      await new Promise<void>((resolve) => later(`work ${index}`, resolve));
+      const refusal = refuses(index, id) ? new Error(`no ${id}`) : undefined;
+      const decided = self.votes.cast("hooks.a", id, refusal);
+      const failed = (error: Error) => void (self.problem = error.message);
+      if (refusal) {
+        decided.catch(() => {});
+        return failed(refusal);
+      }
+      await decided.then(() => Object.assign(self, { active: id, problem: undefined }), failed);
+    }
+    function rescan(): Promise<void> {
+      turn = turn.then(take);
+      return turn;
+    }
+    self.votes.onLook(async () => {
+      await rescan();
+      return { id: self.active, problem: self.problem };
+    });
+    return self;
+  }
+
+  return {
+    alive,
+    save: (id: string) => (disk = id),
+    hint: (worker: number) => later(`hint ${worker}`, () => alive.get(worker)?.rescan()),
+    arrive(worker: number) {
+      alive.set(worker, begin(worker));
+      ballots.arrived(worker);
+    },
+    kill(worker: number) {
+      alive.delete(worker);
+      for (const queue of [`to ${worker}`, `from ${worker}`, `work ${worker}`, `hint ${worker}`]) queues.delete(queue);
+      ballots.forget(worker);
+    },
+    /** One step of whatever is to be done; false where nothing is. */
+    async step(queue?: string): Promise<boolean> {
+      const waiting = [...queues.keys()].filter((name) => queues.get(name)?.length);
+      const name = queue ?? waiting[pick(waiting.length)];
+      void queues.get(name ?? "")?.shift()?.(); // it may wait for a further step
+      for (let i = 0; i < 20; i++) await undefined;
+      return name !== undefined;
+    },
+    async quiet(most = 10_000) {
+      for (let steps = 0; await this.step(); steps++) assert.ok(steps < most, "it comes to an end");
+    },
+    actives: () => [...alive.values()].map(({ active }) => active),
+    problems: () => [...alive.values()].map(({ problem }) => problem),
+  };
+}
+
+test("who votes late for an older version keeps nobody from the newer one", async () => {
+  const it = scene();
+  for (const worker of [0, 1]) it.arrive(worker);
+  it.save("v2");
+  it.hint(0);
+  await it.step("hint 0"); // has read v2
+  it.save("v3");
+  it.hint(1);
+  for (const queue of ["hint 1", "work 1", "from 1"]) await it.step(queue); // v3 is voted on
+  for (const queue of ["work 0", "from 0"]) await it.step(queue);
+  await it.quiet();
+  assert.equal(it.actives(), ["v3", "v3"]);
+  assert.equal(it.problems(), [undefined, undefined]);
+});
+
+test("a worker that comes with the new version does not keep the others from it", async () => {
+  const it = scene();
+  for (const worker of [0, 1, 2]) it.arrive(worker);
+  it.save("v2");
+  it.hint(0);
+  for (const queue of ["hint 0", "work 0", "from 0"]) await it.step(queue);
+  it.kill(1);
+  it.arrive(1);
+  await it.quiet();
+  assert.equal(it.actives(), ["v2", "v2", "v2"]);
+});
+
+test("what was refused and comes again is voted on again", async () => {
+  const broken = new Set(["v2"]);
+  const it = scene({ refuses: (worker, id) => worker === 0 && broken.has(id) });
+  for (const worker of [0, 1, 2]) it.arrive(worker);
+  it.save("v2");
+  it.hint(0);
+  await it.quiet();
+  assert.equal(it.actives(), ["v1", "v1", "v1"]);
+  assert.ok(
+    it.problems().every((problem) => problem?.includes("no v2")),
+    String(it.problems()),
+  );
+  it.save("v3");
+  it.hint(2);
+  await it.quiet();
+  assert.equal(it.actives(), ["v3", "v3", "v3"]);
+  broken.clear();
+  it.save("v2");
+  it.hint(1);
+  await it.quiet();
+  assert.equal(it.actives(), ["v2", "v2", "v2"]);
+  assert.equal(it.problems(), [undefined, undefined, undefined]);
+});
+
+test("a worker that has voted while it looked has answered", async () => {
+  const sent: Vote[] = [];
+  const votes = createVotes(0, (vote) => sent.push(vote));
+  votes.onLook(async () => {
+    const decided = votes.cast("hooks.a", "v2");
+    votes.decided({ subject: "hooks.a", id: "v2", error: "another version has come" });
+    const problem = await decided.catch((error: Error) => error.message);
+    return { id: "v1", problem: problem as string };
+  });
+  await votes.lookFor({ subject: "hooks.a", id: "v2" });
+  assert.equal(sent, [{ subject: "hooks.a", id: "v2", error: undefined }]);
+});
+
+test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {
+  for (let seed = 1; seed <= 150; seed++) {
+    let state = seed;
+    const pick = (count: number) => {
+      state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
+      return Math.floor((state / 0x7fffffff) * count) % Math.max(1, count);
+    };
+    const it = scene({ pick });
+    for (const worker of [0, 1, 2, 3]) it.arrive(worker);
+    for (let save = 0; save < 4; save++) {
+      it.save(`v${2 + pick(3)}`);
+      for (const worker of [0, 1, 2, 3]) if (pick(3) > 0) it.hint(worker);
+      for (let steps = pick(12); steps > 0; steps--) await it.step();
+      if (pick(4) === 0) {
+        const worker = pick(4);
+        it.kill(worker);
+        for (let steps = pick(6); steps > 0; steps--) await it.step();
+        it.arrive(worker);
+      }
+    }
+    it.save("last");
+    it.hint(pick(4));
+    await it.quiet();
+    assert.equal(it.actives(), ["last", "last", "last", "last"], `seed ${seed}`);
+    assert.equal(it.problems(), [undefined, undefined, undefined, undefined], `seed ${seed}`);
+  }
+});
+
+test.run();
