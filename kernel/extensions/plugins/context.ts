@@ -123,7 +123,7 @@ export function createPluginContext(
       if (!isTimerMs(when?.everyMs)) throw misused(`task ${task}`, "its everyMs must be 1 to 2e9");
       return stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run)));
     },
-    defer: (undo) => void scope.add("clean-up", undo),
+    defer: (undo) => void scope.add("clean-up", owned(undo)),
     onConfig: (apply) => void (version.onConfig = owned(apply)),
     async setConfig(path, value) {
       const holds = (section: string) =>

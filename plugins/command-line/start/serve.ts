@@ -16,6 +16,7 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
   let gateway: StartedGateway | undefined;
   const link = only === undefined ? await joinWorkers(process.env) : undefined;
   catchStrayErrors(program, () => gateway, link);
+  refuseExit(program);
   const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
   const write = process.stdout.isTTY ? io.printLog : writeTogether(process.stdout, link !== undefined);
   try {
@@ -87,4 +88,16 @@ function catchStrayErrors({ owner }: Program, gateway: () => StartedGateway | un
   };
   process.on("uncaughtException", handle("uncaught exception"));
   process.on("unhandledRejection", handle("unhandled rejection"));
+}
+
+/** An extension that ends the process would take everybody's requests along: its call fails instead, as its own error. */
+function refuseExit({ owner }: Program): void {
+  const exit = process.exit.bind(process);
+  process.exit = (code) => {
+    const whose = owner();
+    if (whose === undefined) return exit(code);
+    throw new Error(
+      `${whose} called process.exit, which would end the gateway: return or throw instead, or stop it in order with process.kill(process.pid).`,
+    );
+  };
 }

@@ -189,6 +189,48 @@ test("signals that come together are one, and the stream that runs ends; a later
   }
 });
 
+test("process.exit in a hook or a plugin is an error of its own, and ends no gateway", async () => {
+  const exit = "process.exit(3);";
+  const hook = `import { exit } from "node:process";
+    setTimeout(() => { ${exit} });
+    export default async (event) => {
+      const at = event.context.content;
+      if (at === "at once") exit(3);
+      await null;
+      if (at === "later") ${exit}
+      if (at === "in a timer") await new Promise((resolve) => setTimeout(() => { setTimeout(resolve); exit(3); }));
+    };`;
+  const plugin = (name: string, inSetup: string) => `import { definePlugin } from "portico";
+    export default definePlugin({ name: "${name}", setup(ctx) { ${inSetup} } });`;
+  const files = {
+    "hooks/leaves/HOOK.md": "---\nevents: [message:received]\n---\n",
+    "hooks/leaves/handler.ts": hook,
+    "plugins/leaver/plugin.ts": plugin("leaver", exit),
+    "plugins/quitter/plugin.ts": plugin(
+      "quitter",
+      `ctx.route("GET", "/quit", { access: "public" }, () => { ${exit} }); ctx.defer(() => { ${exit} });`,
+    ),
+  };
+  const own = await spawnGateway({ files });
+  try {
+    for (const content of ["at once", "later", "in a timer"]) {
+      const { choices } = await own.json("POST", "/v1/chat/completions", {
+        model: "echo",
+        messages: [{ role: "user", content }],
+      });
+      assert.is(choices[0].message.content, content);
+    }
+    assert.is((await fetch(`${own.url}/quit`)).status, 500);
+    assert.match((await own.json("GET", "/kernel/plugins/leaver")).error, /plugin:leaver called process\.exit/);
+    const { failures, lastError } = await own.json("GET", "/kernel/hooks/leaves");
+    assert.is(failures, 3);
+    assert.match(lastError.message, /hook:leaves called process\.exit/);
+  } finally {
+    await own.stop();
+  }
+  assert.is(own.child.exitCode, 0);
+});
+
 test("a signal while it starts ends it with 0", async () => {
   const home = temporaryDir("portico-early-");
   mkdirSync(join(home, "plugins/slow"), { recursive: true });
