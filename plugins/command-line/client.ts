@@ -1,4 +1,5 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
+import { setMaxListeners } from "node:events";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 
 export interface RequestOptions {
@@ -40,6 +41,7 @@ export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
   if (!/^https?:/i.test(base) || !URL.canParse(base))
     throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
+  setMaxListeners(0, options.signal); // each request that runs has one: else Node warns on stderr from the eleventh on
   let servers: Record<string, string> | undefined;
 
   async function baseOf(server: string | undefined): Promise<string> {

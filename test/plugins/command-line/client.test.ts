@@ -52,6 +52,22 @@ test("a token beyond ASCII goes out as UTF-8", async () => {
   await pending;
 });
 
+test("many requests at once bring no warning of Node's", async () => {
+  const warnings: Error[] = [];
+  const heard = (warning: Error) => warnings.push(warning);
+  process.on("warning", heard);
+  const stop = new AbortController();
+  const one = createClient({ url, signal: stop.signal });
+  const pending = Array.from({ length: 12 }, () => one.request("GET", "/never").catch(() => "stopped"));
+  const names = await new Promise<string[]>((resolve) =>
+    // a warning is told in the next tick
+    setImmediate(() => resolve(warnings.map(({ name }) => name))),
+  );
+  process.off("warning", heard);
+  stop.abort();
+  assert.equal([names, await Promise.all(pending)], [[], pending.map(() => "stopped")]);
+});
+
 test("a time-out that was asked for says how long it was", async () => {
   const error = await client()
     .request("GET", "/never", undefined, { timeoutMs: 30 })
