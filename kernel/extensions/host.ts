@@ -52,16 +52,16 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   }
 
   /**
-   * Makes run what is meant to and may: also what only waited for another of these. With `agree`, a version is taken up by
-   * all processes or by none; what only one of them has to do (a reload), or all do for another reason, asks nobody.
+   * Makes run what is meant to and may: also what only waited for another of these. Where it `asks`, by itself for what runs
+   * already, a version is taken up by all processes or by none; others, and a reload, are told of afterwards.
    */
-  async function update(agree?: WorkerLink["agree"]): Promise<void> {
+  async function update(asks = ({ active }: S): boolean => active !== undefined): Promise<void> {
     const done = new Set<S>();
     while (!phase.stopped) {
       const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
       if (ready.length === 0) break;
       for (const slot of ready) done.add(slot);
-      await Promise.all(ready.map((slot) => updateOne(slot, slot.renew ? undefined : agree)));
+      await Promise.all(ready.map((slot) => updateOne(slot, !slot.renew && asks(slot) ? kind.agree : undefined)));
     }
     for (const slot of slots.values()) kind.settled?.(slot);
     // Last: one that was renamed is never without a version that runs, nor that one without its record.
@@ -90,6 +90,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     const subject = `${kind.section}.${slot.name}`;
     let voted: Promise<void> | undefined;
     const vote = agree && (() => (voted = agree(subject, id)));
+    const announce = (): void => void (phase.started && !agree && kind.agree?.(subject, id).catch(() => {}));
     const fail = (thrown: unknown): void => {
       if (slot.tried !== id) return; // given up for a newer one
       if (!voted) agree?.(subject, id, thrown as Error).catch(() => {});
@@ -100,8 +101,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     try {
       const version = await kind.load(top);
       if (phase.stopped) return;
-      const starting = swap.start(slot, version, { agree: vote, isMeant: () => slot.tried === id }).catch(fail);
-      await (phase.started && !renew && !agree ? endOrLate(starting, patienceMs) : starting);
+      const start = swap.start(slot, version, { agree: vote, isMeant: () => slot.tried === id }).then(announce, fail);
+      await (phase.started && !renew && !agree ? endOrLate(start, patienceMs) : start);
     } catch (thrown) {
       fail(thrown);
     }
@@ -133,7 +134,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     if (phase.stopped) return;
     await survey(dirs);
     for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
-    await update(phase.started ? kind.agree : undefined);
+    await update(() => phase.started);
   }
 
   /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */

@@ -37,8 +37,7 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
   /** Compiles what runs and has changed there, and runs nothing of it: the scan that follows finds it done. */
   async function compile(dirs: ReadonlySet<string>): Promise<void> {
     const running = [...slots.values()].flatMap(({ active }) => active?.version.candidate ?? []);
-    const touched = running.filter((candidate) => touches(candidate, dirs));
-    await Promise.allSettled(touched.map(({ source }) => source?.refresh()));
+    await Promise.allSettled(running.filter((one) => touches(one, dirs)).map(({ source }) => source?.refresh()));
   }
 
   function touches({ dir, source }: V["candidate"], dirs: ReadonlySet<string>): boolean {

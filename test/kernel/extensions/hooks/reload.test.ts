@@ -116,6 +116,35 @@ test("a version that another worker refuses never answers, and is disposed of", 
   await home.stop();
 });
 
+test("what a change of the configuration finds on the disk is taken up by all workers or by none", async () => {
+  const home = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    async agree() {
+      throw new Error("not here");
+    },
+  });
+  home.write("hooks/a/handler.ts", answering("two"));
+  await home.host.reconfigure(["hooks"]);
+  assert.is((await home.ask("q")).reply, "one");
+  assert.is(home.host.info("a").error, "not here");
+  await home.stop();
+});
+
+test("the other workers are told of what was taken up without asking them", async () => {
+  const told: string[] = [];
+  const home = await makeHookHome({
+    settings: { entries: { a: { enabled: false } } },
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    agree: async (subject, _id, refusal) => void told.push(`${subject} ${refusal?.message ?? "runs"}`),
+  });
+  assert.equal(told, []);
+  home.settings.entries = {};
+  await home.host.reconfigure(["hooks"]);
+  assert.is((await home.ask("q")).reply, "one");
+  assert.equal(told, ["hooks.a runs"]);
+  await home.stop();
+});
+
 test("what the handler imports from its own directory reloads too", async ({ home }) => {
   home.write("hooks/a/lib/words.ts", 'export const word = "first";');
   home.write("hooks/a/handler.ts", 'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });');
