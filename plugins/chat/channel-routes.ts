@@ -2,7 +2,7 @@
 import { type Call, type Dispose, PorticoError, type Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/chat";
-import type { ChannelState } from "./routing/channel-state.ts";
+import { type ChannelState, restingAlone } from "./routing/channel-state.ts";
 import { completionOf } from "./serving/ask.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
@@ -108,12 +108,15 @@ function stateNotices(engine: Engine): string[] {
     const { name, config } = channel;
     const problem = problemOf(engine, config);
     if (problem) return [`${name}: ${problem}`];
-    const { state, restingUntil, lastError, overLimit, budget } = channel.describe();
+    const described = channel.describe();
+    const { state, restingUntil, lastError, overLimit, budget } = described;
     if (state !== "resting") return [];
     if (overLimit === "budget")
       return [`${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`];
     if (overLimit !== undefined) return [];
-    return [`${name} cools down${restingUntil ? ` until ${restingUntil}` : ""}: ${lastError ?? "it failed"}`];
+    const models = restingAlone(described);
+    const until = restingUntil ? ` until ${restingUntil}` : "";
+    return [`${name}${models && ` (${models})`} cools down${until}: ${lastError ?? "it failed"}`];
   });
 }
 

@@ -1,11 +1,12 @@
 import { defineCommand } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
+import { restingAlone } from "./routing/channel-state.ts";
 
 export default defineCommand({
   name: "channels",
   summary: "Model backends: list them with their state, test one",
   description:
-    "A channel is one backend in `channels` of the configuration. One that fails three times in a row rests; the list says until when.",
+    "A channel is one backend in `channels` of the configuration. A model of it that fails three times in a row rests; the list says for how long.",
   examples: ["portico channels list", "portico channels test main", "portico channels test main --model gpt-4o-mini"],
   commands: [
     {
@@ -86,5 +87,6 @@ function stateOf(channel: ChannelEntry): string {
   if (channel.overLimit === "budget") return `over its budget until ${channel.restingUntil}`;
   const seconds = Math.max(0, Math.ceil((Date.parse(channel.restingUntil) - Date.now()) / 1000));
   if (channel.overLimit !== undefined) return `over its ${channel.overLimit} for ${seconds} s`;
-  return `resting for ${seconds} s`;
+  const models = restingAlone(channel);
+  return `${models && `${models}: `}resting for ${seconds} s`;
 }

@@ -21,3 +21,12 @@ export interface ChannelState {
   /** Moving average to the first byte, milliseconds. */
   latencyMs?: number;
 }
+
+const NAMED = 3;
+
+/** The models that cool down while the channel's others go on, in words; empty where all of them do. */
+export function restingAlone({ restingModels = [], restingKeys, keys }: ChannelState): string {
+  if (restingKeys >= Math.max(1, keys)) return "";
+  const more = restingModels.length - NAMED;
+  return `${restingModels.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

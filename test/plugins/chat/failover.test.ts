@@ -1,6 +1,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import {
   completion,
@@ -303,6 +304,39 @@ test("an address without http:// is refused with the configuration", async () =>
     () => assert.unreachable(),
     (error: Error) => assert.match(error.message, /channels\.one\.baseUrl/),
   );
+});
+
+test("list and status name the models that cool down, not the channel where its others go on", async () => {
+  await start({ apiKey: ["k1", "k3"] });
+  const shown = async () => {
+    const list = (await porticoHere(gateway!.home, ["channels", "list"])).stdout;
+    const { notices } = await gateway!.json("GET", "/kernel/status");
+    const notice = notices.find(({ from }: { from: string }) => from === "channels")?.text ?? "";
+    return [/^one +openai +(.*?) {2}/m.exec(list)?.[1] ?? list, notice];
+  };
+  const limited = (models: string[]) => {
+    first.answer = (seen, res, count) =>
+      models.includes(seen.body.model) ? json(res, { error: { message: "slow down" } }, 429) : ok(seen, res, count);
+  };
+  limited(["a"]);
+  for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
+  assert.equal(told(await ask()), [200, "one", "1"]);
+  let [row = "", notice = ""] = await shown();
+  assert.match(row, /^a: resting for \d+ s$/);
+  assert.match(notice, /^one \(a\) cools down until \S+Z: slow down$/);
+
+  limited(["b", "c", "d", "e"]);
+  for (const model of ["b", "c", "d", "e"])
+    for (let i = 0; i < 3; i++) await (await ask({ model: `one/${model}` })).text();
+  [row = "", notice = ""] = await shown();
+  assert.match(row, /^a, b, c and 2 more: resting for \d+ s$/);
+  assert.match(notice, /^one \(a, b, c and 2 more\) cools down until/);
+
+  first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 401);
+  for (let i = 0; i < 2; i++) await (await ask({ model: "one/m" })).text();
+  [row = "", notice = ""] = await shown();
+  assert.match(row, /^resting for \d+ s$/, "both keys: all models");
+  assert.match(notice, /^one cools down until/);
 });
 
 test.run();

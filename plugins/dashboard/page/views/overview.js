@@ -80,6 +80,7 @@ function channelTable(channels, history) {
         (channel) => [
           badge(channel.state),
           channel.restingUntil ? [", asked again ", ago(channel.restingUntil)] : null,
+          channel.restingModels?.length ? under(channel.restingModels.join(", ")) : null,
           problem(channel.problem ?? channel.lastError),
         ],
       ],
