@@ -84,8 +84,8 @@ export type ErrorForm = (error: {
   requestId?: string;
 }) => unknown;
 
-/** Throws (or rejects) before it takes the socket over: the error is then the response. */
-export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>;
+/** Throws (or rejects) before it takes the socket over: the error is then the response. `from`: the caller's address. */
+export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer, from: string) => void | Promise<void>;
 
 /** Something routes can be mounted on: the gateway's own server, or one made by `ctx.server()`. */
 export interface Mount {

@@ -31,8 +31,9 @@ export async function handleUpgrade(
     const route = find(path);
     guards.check(req, { origins: route?.origins });
     if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
-    await auth.authenticate(req, route.access, { address: addressOf(req, server.settings().trustedProxies) });
-    if (!socket.destroyed) await route.handler(req, socket, head);
+    const address = addressOf(req, server.settings().trustedProxies);
+    await auth.authenticate(req, route.access, { address });
+    if (!socket.destroyed) await route.handler(req, socket, head, address);
   } catch (failure) {
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);

@@ -142,8 +142,7 @@ export function createHookHost(options: HookHostOptions) {
     /** An error of a timer or a detached promise of `hook:<name>`: counted and logged as that hook's failure. */
     strayError(owner: string, error: unknown): void {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
-      if (!slot?.active) return;
-      recordFailure({ slot, version: slot.active.version, around: options }, error);
+      if (slot?.active) recordFailure({ slot, version: slot.active.version, around: options }, error);
     },
   };
 }

@@ -15,15 +15,15 @@ export function acceptNodes(ctx: PluginContext, registry: Registry): void {
   };
   const isFirst = workers === undefined || workers.index === 0;
   if (workers && isFirst) takeOver(ctx, workers, (node) => registry.admit(node), accept);
-  ctx.upgrade(PATH, { access: "gateway" }, async (req, socket, head) => {
-    const node = connectingNode(ctx, req);
+  ctx.upgrade(PATH, { access: "gateway" }, async (req, socket, head, address) => {
+    const node = { ...connecting(ctx, req), address };
     if (!isFirst) return handOn(workers, { node, headers: req.headers }, socket, head);
     registry.admit(node);
     await accept(node, req, socket, head);
   });
 }
 
-function connectingNode(ctx: PluginContext, req: IncomingMessage): ConnectingNode {
+function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNode, "address"> {
   const header = (name: string): string => String(req.headers[name] ?? "");
   const protocol = header(HEADER.protocol);
   if (protocol !== String(PROTOCOL)) {
@@ -45,7 +45,7 @@ function connectingNode(ctx: PluginContext, req: IncomingMessage): ConnectingNod
   if (!/^[\w-]{8,64}$/.test(identity)) {
     throw new PorticoError("invalid_request_error", `The header ${HEADER.identity} is missing or malformed.`);
   }
-  return { name, identity, address: req.socket.remoteAddress ?? "" };
+  return { name, identity };
 }
 
 function decoded(text: string): string {

@@ -8,7 +8,7 @@ import { Registry } from "../../../plugins/nodes/gateway/registry.ts";
 import { HEADER } from "../../../plugins/nodes/wire.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { quietLog } from "../../support/quiet-log.ts";
-import { until } from "../../support/until.ts";
+import { until, untilRight } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { createNodes, knock, NO_BROWSER, stateOf } from "./support.ts";
 
@@ -44,6 +44,21 @@ async function answerTo(socket: WebSocket): Promise<number> {
   const refused = once(socket, "unexpected-response").then(([, answer]) => answer.statusCode as number);
   return Promise.race([open, refused]);
 }
+
+test("the address of a node is the one that a trusted proxy names", async () => {
+  const gateway = await startGateway({ config: { gateway: { trustedProxies: ["127.0.0.1"] } } });
+  try {
+    const socket = knock(gateway, "behind", { "x-forwarded-for": "198.51.100.9, 203.0.113.7" });
+    assert.is(await answerTo(socket), 101);
+    socket.send(JSON.stringify({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }));
+    const listed = async () => (await gateway.json("GET", "/nodes")).nodes as { address: string }[];
+    const [node] = await untilRight(listed, (all) => all.length > 0);
+    assert.is(node?.address, "203.0.113.7");
+    socket.close();
+  } finally {
+    await gateway.stop();
+  }
+});
 
 test("a name is taken from the moment a node connects, and free once it has gone", async () => {
   const gateway = await startGateway();
