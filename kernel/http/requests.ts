@@ -49,10 +49,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       const origin = guards.check(req, { linkable: call.path === "/" && found?.route.access === "public" });
       if (origin !== undefined) {
         for (const [name, value] of Object.entries(corsHeaders(origin))) call.res.setHeader(name, value);
-        if (isPreflight(req)) {
-          res.writeHead(204, preflightHeaders(req)).end();
-          return;
-        }
+        if (isPreflight(req)) return void res.writeHead(204, preflightHeaders(req)).end();
       }
       if (expectation === "unknown")
         throw new PorticoError("expectation_failed", "The only expectation that is met here is 100-continue.");

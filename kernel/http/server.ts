@@ -92,8 +92,7 @@ export function createServer(options: HttpServerOptions) {
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isWebSocket(req)) {
       ignoreUpgrade(req, socket, head);
-      server.emit(connected, socket);
-      return;
+      return void server.emit(connected, socket);
     }
     connections.handOver(socket);
     onceOpen(req, () => void handleUpgrade(context, find, req, socket, head));

@@ -23,6 +23,8 @@ export interface PluginVersion extends Version {
 }
 
 export const pluginEntryNames = sourceNames("plugin");
+/** What a hook's `ctx` has without any plugin. */
+const KERNEL_MEMBERS = /^(log|config|env|signal|unloaded|paths|emit)$/;
 /** A loop of a user's plugin that keeps everything else waiting is ended after this, also in its setup and later. */
 const blockLimitMs = 5000;
 
@@ -48,6 +50,8 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
     if (!Array.isArray(definition.needs ?? [])) throw new LoadError("needs must be a list of services", found.entry, 1);
     if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
       throw new LoadError("events needs a mode for each: { name: { mode } }", found.entry, 1);
+    const taken = Object.keys(definition.hookContext ?? {}).find((member) => KERNEL_MEMBERS.test(member));
+    if (taken) throw new LoadError(`hookContext cannot give ${taken}: hooks have it from the gateway`, found.entry, 1);
     try {
       // the whole configuration is read by them: one that is no schema would keep it from being read at all
       if (isUsers) for (const schema of Object.values(definition.config ?? {})) TypeCompiler.Code(schema);

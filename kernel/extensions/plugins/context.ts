@@ -139,13 +139,17 @@ export function createPluginContext(
 
 function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
   return checked({
-    route: (method, path, options, handler) =>
-      effect(`route ${method} ${path}`, () => mount.route(method, path, options, owned(handler))),
+    route(method, path, options, handler) {
+      const label = `route ${method} ${path}`;
+      if (!ROUTE.test(label)) throw misused(label, "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b");
+      return effect(label, () => mount.route(method, path, options, owned(handler)));
+    },
     upgrade: (path, options, handler) => effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
     errors: (prefix, form, options) => effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
   });
 }
 
+const ROUTE = /^route (GET|POST|PUT|PATCH|DELETE|) \/[^?#\s]*$/;
 const misused = (call: string, why: string) => new PorticoError("internal_error", `${call}: ${why}`);
 
 /** Where the handler stands among what a call takes: looked at when it is made, for then the stack names the line. */

@@ -49,7 +49,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     scanned(candidates) {
       points.declare(candidates.flatMap(({ meta }) => meta ?? []));
       sections.define(candidates);
-      hookMembers = candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {}));
+      hookMembers = [...new Set(candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {})))];
     },
     whyDisabled: ({ name }) =>
       enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },

@@ -13,10 +13,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
     if (value === undefined || value === res || res.destroyed) return;
-    if (res.headersSent) {
-      log.warn({ id, path }, "a handler responded by itself and returned a value too");
-      return;
-    }
+    if (res.headersSent) return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
     try {
       const response = outgoing(value);
       inBurst(() => {
@@ -37,8 +34,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
     const { plain: res, id, path } = call;
     if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
       log.debug({ id, path, err: failure }, "the client left before the response");
-      res.destroy();
-      return;
+      return void res.destroy();
     }
     logFailure(log, failure, id, path);
     if (!res.headersSent) {

@@ -51,6 +51,13 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     'ctx.route("GET", "/x", { access: "public" }, undefined as never);',
     /route GET \/x: its handler/,
   ],
+  ...['"get", "/x"', '"OPTIONS", "/x"', '"GET", "x"', '"GET", ""', '"GET", undefined', '"GET", "/x?y=1"'].map(
+    (given): (typeof wrong)[number] => [
+      `a route of ${given}`,
+      `ctx.route(...([${given}] as [never, never]), { access: "public" }, () => "x");`,
+      /route .*: it takes GET, POST, PUT, PATCH or DELETE, and a path/,
+    ],
+  ),
   [
     "a tool whose parameters are no object's",
     'ctx.tool({ name: "t", description: "d", parameters: Type.String(), handler: () => 1 });',
@@ -190,6 +197,31 @@ test("what a setup registers takes effect once all of it has succeeded, and then
     gateway.write(file, plugin(good("works")));
     await gateway.json("POST", "/kernel/plugins/rescan");
   }
+});
+
+test("a member of hooks' ctx that is there already breaks no hook: the gateway's is refused, another plugin's stays", async ({
+  gateway,
+}) => {
+  gateway.write("hooks/h/HOOK.md", "---\nevents: [chat:request]\n---\n");
+  const says = "[typeof ctx.log.info, typeof ctx.kv.get, typeof ctx.signal.aborted, ctx.own].join()";
+  gateway.write("hooks/h/handler.ts", `export default (event, ctx) => ({ reply: ${says} });`);
+  await gateway.json("POST", "/kernel/hooks/rescan");
+  const whole = plugin(good("works"));
+  for (const member of ["log", "config", "env", "signal", "unloaded", "paths", "emit", "kv", "chat", "own"]) {
+    const gives = `hookContext: { ${member}: "" } as object,
+      setup(ctx) {
+        ctx.add("hookContext", { name: "${member}", create: () => "made" });`;
+    gateway.write(file, whole.replace("setup(ctx) {", gives));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
+    const isOurs = !["kv", "chat", "own"].includes(member);
+    assert.is(state, isOurs ? "stale" : "active", member);
+    if (isOurs) assert.match(error, `plugin.ts:1: hookContext cannot give ${member}: `);
+    assert.is(await ask(gateway), `function,function,boolean,${member === "own" ? "made" : ""}`, member);
+  }
+  for (const path of ["hooks/h/HOOK.md", "hooks/h/handler.ts"]) rmSync(join(gateway.home, path));
+  gateway.write(file, whole);
+  for (const kind of ["hooks", "plugins"]) await gateway.json("POST", `/kernel/${kind}/rescan`);
 });
 
 test("errors of timers and detached promises that a plugin began are its own, and end no gateway", async () => {
