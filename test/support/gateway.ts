@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { type Gateway, startGateway as boot } from "../../kernel/gateway/gateway.ts";
@@ -88,6 +89,8 @@ export interface SpawnedGateway extends TestGateway {
   /** What it printed so far, both streams. */
   output(): string;
   kill(signal: NodeJS.Signals): Promise<void>;
+  /** From now on it does not keep this process alive, unless it is being stopped. */
+  unref(): void;
 }
 
 /** `portico start` as a process of its own. Resolves once `/health` answers. */
@@ -115,11 +118,16 @@ export async function spawnGateway(options: TestOptions & { args?: string[] } = 
   };
   const token = gateway?.auth?.token ?? "";
   const kill = async (signal: NodeJS.Signals) => {
+    child.ref();
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
   };
+  const unref = () => {
+    for (const each of [child, child.stdout as Socket, child.stderr as Socket]) each.unref();
+  };
   return {
     child,
+    unref,
     home,
     url,
     token,

@@ -1,10 +1,10 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startDifficult } from "./operations/difficult-pages.ts";
-import { type BrowserGateway, failed, type Site, triedLongEnough } from "./support.ts";
+import { type SharedBrowser, failed, type Site, triedLongEnough } from "./support.ts";
 
 const test = suite("browser: pages that resist");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 test.before(async () => {

@@ -3,8 +3,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging/server.ts";
-import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
+import {
+  type InProcessGateway,
+  type SpawnedGateway,
+  spawnGateway,
+  startGateway,
+  type TestGateway,
+  type TestOptions,
+} from "../../support/gateway.ts";
 import { headlessBrowser } from "../../support/machine/prepare.ts";
+import { shared } from "../../support/runner/shared.ts";
 import { PATIENCE_MS } from "../../support/until.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
@@ -65,18 +73,26 @@ export async function triedLongEnough(attempt: (limit: { timeoutMs: number }) =>
   }
 }
 
-export interface BrowserGateway {
-  gateway: InProcessGateway;
+/** A tab, or whichever was used last. */
+export interface BrowserTab {
   get(path: string, query?: Record<string, unknown>): Promise<Answer>;
   post(path: string, body?: unknown): Promise<Answer>;
-  del(path: string): Promise<Answer>;
   act(kind: string, fields?: Record<string, unknown>): Promise<Answer>;
   /** Loads a page and fails where it does not load. */
   visit(url: string): Promise<Answer>;
   /** The ref of the first element of that name (and role) in a fresh snapshot. */
   ref(name: string, role?: string): Promise<string>;
+}
+
+export interface BrowserGateway<Gateway extends TestGateway = InProcessGateway> extends BrowserTab {
+  gateway: Gateway;
+  del(path: string): Promise<Answer>;
+  /** A tab of its own, in which all is done whatever happens in others. */
+  openTab(): Promise<BrowserTab>;
   stop(): Promise<void>;
 }
+
+export type SharedBrowser = BrowserGateway<SpawnedGateway>;
 
 /** What is done once it can be done. Its limit is longer than a busy machine takes, where a test says none. */
 const LASTING = ["/snapshot", "/screenshot", "/pdf", "/navigate", "/tabs/open"];
@@ -90,8 +106,41 @@ export async function startBrowser(
   options: TestOptions = {},
 ): Promise<BrowserGateway> {
   const config = { ...options.config, browser: { ...headlessBrowser, ...browser } };
-  const gateway = await startGateway({ ...options, config });
+  return browserOf(await startGateway({ ...options, config }));
+}
 
+/** Settings that one of the files needs, and that the others do not mind. */
+const SHARED = {
+  ...headlessBrowser,
+  maxTabs: 6,
+  maxDownloadBytes: 20_000_000,
+  snapshotDefaults: { mode: "efficient" },
+};
+
+/**
+ * The gateway and the browser of those files of a process that test neither's start nor end: to start both takes a
+ * second of processor time. Each file begins with one blank tab and without cookies; what it overrides, it clears.
+ */
+export async function sharedBrowser(): Promise<SharedBrowser> {
+  const browser = await shared("browser", async () => {
+    const gateway = await spawnGateway({ config: { browser: SHARED } });
+    return { ...browserOf(gateway), unref: gateway.unref };
+  });
+  if ((await browser.get("/")).body.running) {
+    const { tabs } = (await browser.get("/tabs")).body as { tabs: { targetId: string }[] };
+    const [last, ...others] = tabs.reverse();
+    for (const { targetId } of others) await browser.del(`/tabs/${targetId}`);
+    assert.is((await browser.post("/tabs/open", { url: "about:blank" })).status, 200);
+    if (last) await browser.del(`/tabs/${last.targetId}`);
+    assert.is((await browser.post("/cookies/clear")).status, 200);
+  }
+  // For the next file.
+  return { ...browser, stop: async () => {} };
+}
+
+type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+function browserOf<Gateway extends TestGateway>(gateway: Gateway): BrowserGateway<Gateway> {
   async function call(method: string, path: string, body?: unknown): Promise<Answer> {
     const response = await gateway.request(method, path, body, { server: "browser" });
     const text = await response.text();
@@ -101,18 +150,34 @@ export async function startBrowser(
       headers: response.headers,
     };
   }
-  const get: BrowserGateway["get"] = (path, query = {}) => {
+  const any = tabOf(call);
+  return {
+    gateway,
+    ...any,
+    del: (path) => call("DELETE", path),
+    async openTab() {
+      const { status, body } = await any.post("/tabs/open", { url: "about:blank" });
+      assert.is(status, 200, JSON.stringify(body));
+      return tabOf(call, body.targetId);
+    },
+    stop: () => gateway.stop(),
+  };
+}
+
+/** Whichever was used last, where none is named. */
+function tabOf(call: Call, targetId?: string): BrowserTab {
+  const inTab = (fields: unknown = {}) =>
+    (targetId === undefined ? fields : { targetId, ...(fields as object) }) as object;
+  const get: BrowserTab["get"] = (path, query) => {
     const search = new URLSearchParams(
-      Object.entries(withPatience(path, query)).map(([name, value]): [string, string] => [name, String(value)]),
+      Object.entries(withPatience(path, inTab(query))).map(([name, value]): [string, string] => [name, String(value)]),
     );
     return call("GET", search.size > 0 ? `${path}?${search}` : path);
   };
-  const post: BrowserGateway["post"] = (path, body) => call("POST", path, withPatience(path, body ?? {}));
+  const post: BrowserTab["post"] = (path, body) => call("POST", path, withPatience(path, inTab(body ?? {})));
   return {
-    gateway,
     get,
     post,
-    del: (path) => call("DELETE", path),
     act: (kind, fields = {}) => post("/act", { kind, ...fields }),
     async visit(url) {
       const answer = await post("/navigate", { url });
@@ -128,6 +193,5 @@ export async function startBrowser(
       if (found === undefined) throw new Error(`no ${role ?? "element"} "${name}" in:\n${body.snapshot}`);
       return found[0];
     },
-    stop: () => gateway.stop(),
   };
 }

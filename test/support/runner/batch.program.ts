@@ -1,10 +1,12 @@
 /**
  * Runs test files one after another in this process: `batch.program FILE…`, compiled ones. A file has ended when nothing
  * of it keeps the process alive, as it would in a process of its own. A mark on both outputs then ends its text. What a
- * file changes of the process for good ends the process: no other file is to see that.
+ * file changes of the process for good ends the process: no other file is to see that. What several files share is
+ * stopped after the last.
  */
 import { pathToFileURL } from "node:url";
 import { endMark } from "./end-mark.ts";
+import { stopShared } from "./shared.ts";
 
 const uvu = Object.assign(globalThis, { UVU_DEFER: true, UVU_INDEX: 0, UVU_QUEUE: [] as unknown[][] });
 
@@ -22,6 +24,7 @@ async function run(files: readonly string[]): Promise<void> {
     process.stdout.write(endMark);
     process.stderr.write(endMark);
   }
+  await stopShared();
   process.exitCode = 0;
 }
 

@@ -22,9 +22,12 @@ const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
 /** Another file's tests under other circumstances, which stay for all that follow in the process. */
 const isVariant = /^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m;
 
-const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser|startDifficult/g;
+/** One gateway and browser for all of them. */
+const sharesBrowser = /sharedBrowser\(|startDifficult\(/;
+
+const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g;
 /** A database, or a browser that shows pages. */
-const startsServer = /startPostgres\(|openBrowser\(|^import "\.\/server\.ts"/gm;
+const startsServer = /startPostgres\(|openBrowser\(|sharedBrowser\(|startDifficult\(|^import "\.\/server\.ts"/gm;
 
 /**
  * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
@@ -40,7 +43,7 @@ export function inBatches(files: readonly string[], root: string, atATime: numbe
   const whole = weighed.reduce((sum, { weight }) => sum + weight, 0);
   const batchWeight = Math.min(MOST_WEIGHT, whole / (atATime * BATCHES_EACH));
   for (const { file, text, weight } of weighed) {
-    const group = wantsOwnProcess.test(text) ? file : isVariant.test(text) ? dirname(file) : "";
+    const group = groupOf(file, text);
     let batch = open.get(group);
     if (batch === undefined || (group === "" && batch.weight + weight > batchWeight)) {
       batch = { weight: 0, files: [], length: 0 };
@@ -52,6 +55,13 @@ export function inBatches(files: readonly string[], root: string, atATime: numbe
     batch.length += text.length;
   }
   return batches.sort((a, b) => density(b) - density(a) || b.length - a.length).map((batch) => batch.files);
+}
+
+/** Files that belong into one process, whatever their weight; empty for those that go with any neighbours. */
+function groupOf(file: string, text: string): string {
+  if (wantsOwnProcess.test(text)) return file;
+  if (isVariant.test(text)) return dirname(file);
+  return sharesBrowser.test(text) ? "browser" : "";
 }
 
 /** To a power of two: of batches that are much alike, the one with the most text goes first, and the last is short. */

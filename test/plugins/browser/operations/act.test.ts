@@ -1,9 +1,9 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: actions");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 const FORM = `<title>Form</title>
@@ -27,7 +27,7 @@ test.before(async () => {
     "/wait": `<title>Wait</title><p id=p>before</p><iframe srcdoc="<p id=q></p><script>setTimeout(()=>q.textContent='in the frame',200)</script>"></iframe>
       <script>setTimeout(()=>{p.textContent='after';history.pushState(0,'','/later?x=1');window.ready=true},150)</script>`,
   });
-  browser = await startBrowser();
+  browser = await sharedBrowser();
 });
 test.after(async () => {
   await browser.stop();

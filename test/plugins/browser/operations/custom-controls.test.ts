@@ -1,10 +1,10 @@
 /** Controls that a page has drawn itself: boxes under their labels, things that are dragged with the pointer. */
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: controls that a page draws itself");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 const HIDDEN = `position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip:rect(0,0,0,0)`;
@@ -38,7 +38,7 @@ test.before(async () => {
         from.onpointerup = () => { start = undefined; document.title = moves > 1 ? "dragged" : "only clicked"; };
       </script>`,
   });
-  browser = await startBrowser();
+  browser = await sharedBrowser();
 });
 test.after(async () => {
   await browser.stop();

@@ -1,5 +1,5 @@
 /** Pages that block, hang, nag, multiply or never come. */
-import { type BrowserGateway, type Page, type Site, startBrowser, startSite } from "../support.ts";
+import { type SharedBrowser, type Page, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const PAGES: Record<string, Page> = {
   "/": `<title>Home</title><button id=b>Same</button><a href="/two">Go two</a><a href="/slow">Go slow</a>`,
@@ -32,8 +32,8 @@ const PAGES: Record<string, Page> = {
   "/open-self": `<title>Opener</title><button onclick="window.open('/self')">Open</button>`,
 };
 
-/** A site of them, and a browser that may have six tabs. */
-export async function startDifficult(): Promise<{ site: Site; browser: BrowserGateway }> {
+/** A site of them, and the browser that files share, which may have six tabs. */
+export async function startDifficult(): Promise<{ site: Site; browser: SharedBrowser }> {
   const site = await startSite(PAGES);
-  return { site, browser: await startBrowser({ maxTabs: 6 }) };
+  return { site, browser: await sharedBrowser() };
 }

@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATIENCE_MS, until } from "../../../support/until.ts";
-import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: files");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 const root = join(tmpdir(), "portico");
 const uploads = join(root, "uploads", `test-${process.pid}`);
@@ -47,7 +47,7 @@ test.before(async () => {
   mkdirSync(uploads, { recursive: true });
   writeFileSync(join(uploads, "a.txt"), "alpha");
   writeFileSync(join(uploads, "b.txt"), "beta");
-  browser = await startBrowser({ maxDownloadBytes: 20_000_000 });
+  browser = await sharedBrowser();
   await browser.visit(site.url);
 });
 test.after(async () => {

@@ -1,12 +1,13 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { startDifficult } from "./difficult-pages.ts";
-import { type Answer, type BrowserGateway, failed, type Site } from "../support.ts";
-import { headlessBrowser } from "../../../support/machine/prepare.ts";
+import { type Answer, type SharedBrowser, failed, type Site } from "../support.ts";
 
 const test = suite("browser: pages that hang, nag and multiply");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 test.before(async () => {
@@ -158,22 +159,24 @@ test("a page that closes itself did what was asked", async () => {
 
 test("evaluation can be turned off", async () => {
   await browser.visit(site.url);
-  await browser.gateway.write(
-    "portico.json",
-    JSON.stringify({
-      gateway: { port: 0, auth: { token: browser.gateway.token } },
-      browser: { ...headlessBrowser, evaluateEnabled: false },
-    }),
-  );
-  const off = await until("the change to be applied", async () => {
-    const answer = await browser.act("evaluate", { fn: "1" });
-    return answer.status === 403 ? answer : undefined;
-  });
-  failed(off, 403, "evaluate_disabled");
-  failed(await browser.act("wait", { fn: "true" }), 403, "evaluate_disabled");
-  assert.is((await browser.act("wait", { text: "Go two" })).status, 200);
-  const batch = (await browser.act("batch", { actions: [{ kind: "evaluate", fn: "1" }] })).body;
-  assert.is(batch.result[0].error.code, "evaluate_disabled");
+  const file = join(browser.gateway.home, "portico.json");
+  const before = readFileSync(file, "utf8");
+  const config = JSON.parse(before);
+  writeFileSync(file, JSON.stringify({ ...config, browser: { ...config.browser, evaluateEnabled: false } }));
+  try {
+    const off = await until("the change to be applied", async () => {
+      const answer = await browser.act("evaluate", { fn: "1" });
+      return answer.status === 403 ? answer : undefined;
+    });
+    failed(off, 403, "evaluate_disabled");
+    failed(await browser.act("wait", { fn: "true" }), 403, "evaluate_disabled");
+    assert.is((await browser.act("wait", { text: "Go two" })).status, 200);
+    const batch = (await browser.act("batch", { actions: [{ kind: "evaluate", fn: "1" }] })).body;
+    assert.is(batch.result[0].error.code, "evaluate_disabled");
+  } finally {
+    writeFileSync(file, before);
+    await until("the change back", async () => (await browser.act("evaluate", { fn: "1" })).status === 200);
+  }
 });
 
 test.run();

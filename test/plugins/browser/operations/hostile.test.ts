@@ -3,10 +3,10 @@ import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
-import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: what nobody may be misled by");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 const seen: Record<string, Record<string, unknown>> = {};
 
@@ -24,7 +24,7 @@ test.before(async () => {
       res.writeHead(200, { "content-type": "text/html" }).end("<title>headers</title>");
     },
   });
-  browser = await startBrowser({ snapshotDefaults: { mode: "efficient" } });
+  browser = await sharedBrowser();
   await browser.visit(site.url);
 });
 test.after(async () => {

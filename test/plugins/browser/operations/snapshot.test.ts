@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { pause } from "../../../../plugins/browser/deadline.ts";
-import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 import { until, untilRight } from "../../../support/until.ts";
 
 const test = suite("browser: snapshots");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 let other: Site;
 let release: (() => void) | undefined;
@@ -52,7 +52,7 @@ test.before(async () => {
         .writeHead(200, { "content-type": "text/html" })
         .end(`<p id="part">small</p>${"<p>text<b>more</b></p>".repeat(8_000)}`),
   });
-  browser = await startBrowser();
+  browser = await sharedBrowser();
   await browser.visit(site.url);
 });
 test.after(async () => {

@@ -1,10 +1,10 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATIENCE_MS, until } from "../../../support/until.ts";
-import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: what a page says and is told");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 test.before(async () => {
@@ -27,7 +27,7 @@ test.before(async () => {
     },
     "/frame": `<title>Framed</title><iframe src="/echo"></iframe>`,
   });
-  browser = await startBrowser();
+  browser = await sharedBrowser();
 });
 test.after(async () => {
   await browser.stop();

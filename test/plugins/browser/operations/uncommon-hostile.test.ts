@@ -1,10 +1,10 @@
 /** Documents that are no HTML, elements that nobody can reach, values that a field would swallow in part. */
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { type BrowserGateway, failed, type Page, type Site, startBrowser, startSite } from "../support.ts";
+import { type SharedBrowser, failed, type Page, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: uncommon pages and values");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 const document =
@@ -31,7 +31,7 @@ test.before(async () => {
       <button style="position:absolute;left:-9999px">Outside</button>
       <p style="height:3000px;scroll-behavior:smooth"></p><button onclick="document.title = 'far'">Far</button>`,
   });
-  browser = await startBrowser();
+  browser = await sharedBrowser();
   await browser.visit(`${site.url}/form`);
 });
 test.after(async () => {
