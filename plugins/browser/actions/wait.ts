@@ -24,6 +24,9 @@ interface Limit {
   timeoutMs: number;
 }
 
+/** How long the frames are waited for together before one that shows the text counts. */
+const FRAMES_MS = 50;
+
 /** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
 async function textThere(tab: Tab, text: string, wanted: boolean, { start, timeoutMs }: Limit): Promise<void> {
   const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
@@ -35,12 +38,21 @@ async function textThere(tab: Tab, text: string, wanted: boolean, { start, timeo
       return frame.isDetached() ? false : undefined;
     }
   };
+  let isShown = false;
+  const asked = new Map<Frame, Promise<boolean | undefined>>();
+  async function ask(frame: Frame): Promise<boolean | undefined> {
+    const shown = await shownIn(frame).finally(() => asked.delete(frame));
+    isShown ||= shown === true;
+    return shown;
+  }
   for (;;) {
-    const frames = Promise.all(tab.page.frames().map(shownIn));
-    // Of a page that does not answer nothing is known: the limit alone decides.
-    const seen = await attempt(left(start, timeoutMs), frames, [undefined]);
+    for (const frame of tab.page.frames()) if (!asked.has(frame)) asked.set(frame, ask(frame));
+    const waitMs = left(start, timeoutMs);
+    // One that does not answer holds up no other; only whether it shows the text is not known.
+    const limit = wanted ? Math.min(FRAMES_MS, waitMs) : waitMs;
+    const seen = await attempt(limit, Promise.all(asked.values()), [undefined]);
     if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
-    if (wanted ? seen.includes(true) : seen.every((shown) => shown === false)) return;
+    if (wanted ? isShown : seen.every((shown) => shown === false)) return;
     if (Date.now() - start >= timeoutMs)
       throw new PorticoError(
         "timeout",

@@ -67,7 +67,7 @@ export function failed(answer: Answer, status: number, code: string, words?: str
 
 /** The answer to what is tried until its limit, by the first limit that leaves the machine the time to say why. */
 export async function triedLongEnough(attempt: (limit: { timeoutMs: number }) => Promise<Answer>): Promise<Answer> {
-  for (let timeoutMs = 1_500; ; timeoutMs *= 4) {
+  for (let timeoutMs = 400; ; timeoutMs *= 4) {
     const answer = await attempt({ timeoutMs });
     if (answer.status !== 504 || timeoutMs > PATIENCE_MS) return answer;
   }
