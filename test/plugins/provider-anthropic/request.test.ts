@@ -92,6 +92,21 @@ test("newer models: sampling is dropped by name", async () => {
   assert.is("temperature" in plain.json, false);
 });
 
+test("a top_p near 1 that is not sent is named too", async () => {
+  for (const top_p of [0.99, 0.995, 0.9999]) {
+    for (const [model, beside] of [
+      ["claude-opus-4-7", {}],
+      ["claude-sonnet-4-5", { temperature: 0.5 }],
+      ["claude-sonnet-4", { reasoning_effort: "low" }],
+    ] as const) {
+      const { json, dropped } = await encode({ top_p, ...beside }, { model });
+      assert.equal([json.top_p, dropped], [undefined, ["top_p"]], `${model} ${top_p}`);
+    }
+    const alone = await encode({ top_p }, { model: "claude-sonnet-4-5" });
+    assert.equal([alone.json.top_p, alone.dropped], [top_p, []]);
+  }
+});
+
 test("tools and every tool_choice", async () => {
   const bare = { type: "function", function: { name: "now" } };
   const tools = [weather, bare];

@@ -83,7 +83,7 @@ export interface ClaudeSampling {
   topK?: number;
 }
 
-/** `temperature` (up to 1), `top_p` and `top_k` as far as the model takes them; the rest is dropped by name. */
+/** `temperature` (up to 1), `top_p` and `top_k` as far as the model takes them; what is left out and no default is named. */
 export function claudeSampling(
   fields: Fields,
   model: ClaudeModel,
@@ -101,7 +101,7 @@ export function claudeSampling(
   if (topP !== undefined) {
     const both = model.sampling === "one" && out.temperature !== undefined;
     if (!fixed && !both) out.topP = topP;
-    else if (topP < 0.99) fields.drop("top_p");
+    else if (topP !== 1) fields.drop("top_p");
   }
   if (topK !== undefined) {
     if (fixed) fields.drop("top_k");
