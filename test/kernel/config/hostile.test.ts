@@ -217,6 +217,8 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
       "t",
     ]);
     assert.is(made.code, 0, made.stderr);
+    const { stdout: schema, stderr } = await porticoHere(home, ["config", "schema"]);
+    assert.ok(schema === (await porticoHere(temporaryDir("portico-whole-"), ["config", "schema"])).stdout, stderr);
     assert.match((await porticoHere(home, ["status"])).stderr, /^portico: portico\.json: .*\n$/);
   });
 }
