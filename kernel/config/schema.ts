@@ -28,8 +28,8 @@ const http = {
   maxBodyBytes: Type.Integer({ minimum: 1, default: 32 * 1024 * 1024, description: "Largest request body, in bytes." }),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),
-  headersTimeoutMs: milliseconds(15_000, "How long the headers of a request may take"),
-  bodyTimeoutMs: milliseconds(60_000, "How long the body of a request may stay silent"),
+  headersTimeoutMs: milliseconds(15_000, "How long (0: for ever) the headers of a request may take"),
+  bodyTimeoutMs: milliseconds(60_000, "How long (0: for ever) the body of a request may stay silent"),
 };
 
 const gateway = {

@@ -58,7 +58,7 @@ export class HttpRequest extends IncomingMessage {
 
   /** Most bodies have come with the head: for those a timer would cost as much as all the rest. */
   #wait(timeoutMs: number): void {
-    if (this.#taker === undefined || this.#size === Number(this.headers["content-length"])) return;
+    if (this.#taker === undefined || timeoutMs === 0 || this.#size === Number(this.headers["content-length"])) return;
     const late = "The request body did not arrive in time. Send it without long pauses.";
     this.#timer = setTimeout(() => this.#fail(new PorticoError("request_timeout", late)), timeoutMs).unref();
   }

@@ -229,6 +229,13 @@ test("a body that stalls, or only trickles, is answered with 408", async () => {
   clearInterval(drip);
 });
 
+test("where no body can be late, a pause of any length is waited for", async () => {
+  const one = await echo({ settings: { bodyTimeoutMs: 0 } });
+  const { socket, text } = open(one.port, `${start(one.port, "/json", "connection: close\r\ncontent-length: 2")}{`);
+  setTimeout(() => socket.write("}"), 100);
+  assert.is(parseAnswer(await text).status, 200);
+});
+
 test("a large body that keeps coming may take longer than the timeout", async () => {
   const one = await echo({ settings: { bodyTimeoutMs: 1500 } });
   const piece = Buffer.alloc(64 * 1024, 0x20);
