@@ -25,7 +25,7 @@ export type { StartedGateway } from "./home/start.ts";
 export type { CommandLine, OutputStream, Program } from "./program.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
-export { type Networks, parseNetworks } from "./http/access/address.ts";
+export { type Networks, parseNetworks, refuseNetwork } from "./http/access/address.ts";
 export { listenError } from "./http/listen-error.ts";
 export { bearerOf, occursTwice } from "./http/access/auth.ts";
 export { inBurst } from "./http/response/burst.ts";

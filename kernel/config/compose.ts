@@ -76,7 +76,7 @@ function strict(schema: TSchema): TSchema {
   // What is beyond has lost its last digits, and no database takes it for whole.
   if (schema[Kind] === "Integer") return { maximum: Number.MAX_SAFE_INTEGER, ...schema };
   const copy = mapBelow(schema, strict);
-  return schema[Kind] === "Object" ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false } : copy;
+  return isMap(schema) ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false } : copy;
 }
 
 /** A copy in which every schema right below is changed. */

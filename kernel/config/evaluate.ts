@@ -44,9 +44,7 @@ function explain({ path, message, kind }: Problem, value: unknown, reading: Read
   return { key, message, line, ...guess(path, schema) };
 }
 
-function isMapOfEntries(schema: TSchema | undefined): boolean {
-  return schema !== undefined && mapValueSchema(schema) !== undefined;
-}
+const isMapOfEntries = (schema: TSchema | undefined) => schema !== undefined && mapValueSchema(schema) !== undefined;
 
 /** What was probably meant by an unknown key. In a map of entries, an entry is named by its key. */
 function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; hint?: string } {

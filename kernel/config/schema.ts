@@ -1,8 +1,9 @@
 import { type Static, type StringOptions, Type } from "@sinclair/typebox";
+import { refuseNetwork } from "../http/access/address.ts";
 import { timerMs } from "../schema/timer.ts";
 
 const text = (description: string, options: StringOptions = {}) => Type.String({ description, ...options });
-const texts = (description: string) => Type.Array(Type.String(), { default: [], description });
+const texts = (description: string, each = {}) => Type.Array(Type.String(each), { default: [], description });
 const flag = (description: string) => Type.Boolean({ default: true, description });
 const milliseconds = (value: number, description: string) =>
   timerMs({ minimum: 0, default: value, description: `${description}, in milliseconds.` });
@@ -61,7 +62,7 @@ const gateway = {
     atNextStart: true,
   }),
   shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
-  trustedProxies: texts("Addresses or networks (CIDR) of proxies whose X-Forwarded-For counts."),
+  trustedProxies: texts("Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.", { refuse: refuseNetwork }),
   http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),
 };
 

@@ -81,7 +81,7 @@ const RULES: Record<string, (schema: TSchema) => string> = {
   MinLength: ({ minLength }) => atLeast(minLength, "characters"),
   MaxLength: ({ maxLength }) => `must have at most ${maxLength} characters`,
   Pattern: ({ pattern, expected }) => `must ${expected ? `be ${expected}` : `match ${pattern}`}`,
-  Format: ({ format }) => `must be a valid ${format}`,
+  Format: ({ format, expected }) => `must be ${expected ?? `a valid ${format}`}`,
   MinItems: ({ minItems }) => atLeast(minItems, "entries"),
   MaxItems: ({ maxItems }) => `must have at most ${maxItems} entries`,
   MinProperties: ({ minProperties }) => `must have at least ${minProperties} members`,

@@ -1,13 +1,22 @@
 /** The `browser` section of `portico.json`. */
 import { type Logger, type Static, timerMs, Type } from "portico";
 
+import { refuseNames } from "portico/strings";
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
 const optional = Type.Optional;
 /** Patterns with the words for what fits them. */
 export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3b6ea8" };
-export const WEB_ADDRESS = { pattern: "^https?://", expected: "an http or https address" };
-export const CDP_ADDRESS = { pattern: "^(https?|wss?)://", expected: "an http, https, ws or wss address" };
+export const WEB_ADDRESS = { pattern: "^https?://[^/]", format: "uri", expected: "an http or https address" };
+export const CDP_ADDRESS = {
+  pattern: "^(https?|wss?)://[^/]",
+  format: "uri",
+  expected: "an http, https, ws or wss address",
+};
+
+/** Of a profile: its directory is called by it. */
+export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
+export const A_NAME = "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
 
 const color = Type.String({ ...COLOR, description: "Hex colour, #rrggbb." });
 
@@ -18,7 +27,8 @@ const ALLOWED_ARGUMENT =
 export const LaunchSettings = {
   proxy: optional(
     Type.String({
-      pattern: "^(https?|socks5)://[^\\s]+$",
+      pattern: "^(https?|socks5)://[^\\s/][^\\s]*$",
+      format: "uri",
       expected: "an http, https or socks5 address",
       description: "A further proxy behind the filtering one; may hold credentials.",
     }),
@@ -105,7 +115,7 @@ export const BrowserConfig = Type.Object(
     noSandbox: Type.Boolean({ default: false }),
     attachOnly: Type.Boolean({ default: false }),
     executablePath: optional(Type.String()),
-    profiles: Type.Record(Type.String(), ProfileConfig, { default: {} }),
+    profiles: Type.Record(Type.String(), ProfileConfig, { default: {}, refuse: refuseNames(PROFILE_NAME, A_NAME) }),
     snapshotDefaults: Type.Object(
       { mode: optional(Type.Literal("efficient")) },
       { default: {}, additionalProperties: false },

@@ -10,7 +10,8 @@ export const ChannelConfig = Type.Object({
   }),
   baseUrl: Type.Optional(
     Type.String({
-      pattern: "^https?://",
+      pattern: "^https?://[^/]",
+      format: "uri",
       expected: "an http or https address",
       description: "openai: with its /v1; every other provider: the host root",
     }),
@@ -21,7 +22,8 @@ export const ChannelConfig = Type.Object({
   headers: Type.Optional(Headers),
   proxy: Type.Optional(
     Type.String({
-      pattern: "^https?://",
+      pattern: "^https?://[^/]",
+      format: "uri",
       expected: "an http or https address",
       description: "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
     }),

@@ -25,6 +25,7 @@ const limits = {
     Type.String({
       pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
       expected: "a date like 2026-12-31, or a time like 2026-12-31T12:00Z",
+      refuse: (text: unknown) => (Number.isNaN(Date.parse(String(text))) ? "is not a date" : undefined),
       description: "A date (the key works until it is over, in UTC) or a time in ISO form.",
     }),
   ),

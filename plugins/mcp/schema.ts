@@ -1,4 +1,5 @@
 import { type Static, timerMs, Type } from "portico";
+import { refuseNames } from "portico/strings";
 
 const Server = Type.Object(
   {
@@ -11,7 +12,14 @@ const Server = Type.Object(
       description: "Its environment, beside PATH, HOME and the like.",
     }),
     cwd: Type.Optional(Type.String({ description: "Its working directory." })),
-    url: Type.Optional(Type.String({ minLength: 1, description: "Address of a server that speaks MCP over HTTP." })),
+    url: Type.Optional(
+      Type.String({
+        pattern: "^https?://[^/]",
+        format: "uri",
+        expected: "an http or https address",
+        description: "Address of a server that speaks MCP over HTTP.",
+      }),
+    ),
     headers: Type.Record(Type.String(), Type.String(), {
       default: {},
       description: "Headers for it, such as Authorization.",
@@ -26,8 +34,9 @@ const Server = Type.Object(
 export const McpConfig = Type.Object(
   {
     enabled: Type.Boolean({ default: true, description: "Whether POST /mcp offers the gateway's tools." }),
-    servers: Type.Record(Type.String({ pattern: "^[A-Za-z][A-Za-z0-9_-]*$" }), Server, {
+    servers: Type.Record(Type.String(), Server, {
       default: {},
+      refuse: refuseNames(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, '-' and '_', beginning with a letter"),
       description: "MCP servers whose tools the agent gets, by name.",
     }),
   },

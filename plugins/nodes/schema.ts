@@ -33,7 +33,8 @@ export const NodeHostConfig = Type.Object(
   {
     gateway: Type.Optional(
       Type.String({
-        pattern: "^(https?|wss?)://",
+        pattern: "^(https?|wss?)://[^/]",
+        format: "uri",
         expected: "an http, https, ws or wss address",
         description: "The gateway's address, for `portico node`.",
       }),

@@ -5,7 +5,8 @@ export const telemetrySchema = Type.Object(
   {
     otlp: Type.Optional(
       Type.String({
-        pattern: "^https?://[^@\\s]+$",
+        pattern: "^https?://[^@\\s/][^@\\s]*$",
+        format: "uri",
         expected: "an http or https address without user and password",
         description:
           "A collector that takes OTLP over HTTP, like http://127.0.0.1:4318. Without one nothing is traced.",

@@ -1,5 +1,5 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
-import { type Static, timerMs, Type } from "portico";
+import { refuseNetwork, type Static, timerMs, Type } from "portico";
 import { deliverySchema, LONGEST_MS } from "portico/cron";
 import { weakSecretIn } from "./intake/weakness.ts";
 
@@ -152,7 +152,10 @@ export const webhooksSchema = Type.Object(
     maxBodyBytes: Type.Integer({ minimum: 1, default: 1024 * 1024 }),
     rateLimit,
     keys: Type.Record(Type.String(), key, { default: {}, description: "Named tokens." }),
-    allowedIps: Type.Array(Type.String(), { default: [], description: "Addresses or networks (CIDR); none: all." }),
+    allowedIps: Type.Array(Type.String({ refuse: refuseNetwork }), {
+      default: [],
+      description: "Addresses or networks (CIDR); none: all.",
+    }),
     transformTimeoutMs: timerMs({ default: 5000 }),
     log: Type.Object({
       keep: Type.Integer({ minimum: 1, default: 10_000, description: "Accepted deliveries that the log keeps." }),

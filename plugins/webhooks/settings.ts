@@ -108,7 +108,7 @@ export async function readSettings(
     prefix,
     config,
     tokens,
-    allowedIps: readIps(config.allowedIps),
+    allowedIps: config.allowedIps.length > 0 ? parseNetworks(config.allowedIps) : undefined,
     mappings,
     broken,
     secrets: [
@@ -186,16 +186,6 @@ function allowing(paths: readonly string[], prefix: string): (path: string) => b
     return below.replace(/^\/+/, "");
   });
   return (path) => rules.some((rule) => fitsPattern(rule, path));
-}
-
-function readIps(entries: readonly string[]): Networks | undefined {
-  try {
-    return entries.length === 0 ? undefined : parseNetworks(entries);
-  } catch (error) {
-    throw new PorticoError("invalid_request_error", `webhooks.allowedIps: ${(error as Error).message}.`, {
-      param: "webhooks.allowedIps",
-    });
-  }
 }
 
 function wrong(key: string, why: string): PorticoError {

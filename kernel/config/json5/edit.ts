@@ -151,9 +151,8 @@ const onOwnLine = (text: string, { start }: Entry): boolean => text.slice(lineSt
 
 const indentAt = (text: string, offset: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
 
-function writeKey(key: string, style: Style): string {
-  return !style.quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
-}
+const writeKey = (key: string, { quoted }: Style): string =>
+  !quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
 
 /** On several lines from `indent` on; on one line without it. */
 function write(value: unknown, style: Style, indent: string | undefined): string {

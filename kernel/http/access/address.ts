@@ -39,9 +39,15 @@ export function callerOf(address: string): string {
   return isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
 }
 
+/** For a schema's `refuse`: what is wrong with an entry, to be read after its key. */
+export const refuseNetwork = (entry: unknown): string | undefined =>
+  readNetwork(String(entry)) ? undefined : "is neither an IP address nor a CIDR range such as 10.0.0.0/8";
+
 /** Throws a `TypeError` that names the entry which is neither an address nor a CIDR range. */
 export function parseNetworks(entries: readonly string[]): Networks {
-  const networks = entries.map(readNetwork);
+  const wrong = entries.find(refuseNetwork);
+  if (wrong !== undefined) throw new TypeError(`"${wrong}" ${refuseNetwork(wrong)}`);
+  const networks = entries.map((entry) => readNetwork(entry) as Network);
   return {
     contains(text) {
       if (isIP(text) === 0) return false;
@@ -51,15 +57,11 @@ export function parseNetworks(entries: readonly string[]): Networks {
   };
 }
 
-function readNetwork(entry: string): Network {
+function readNetwork(entry: string): Network | undefined {
   const text = entry.trim();
   const [address = ""] = text.split("/");
-  const width = isIP(address) === 4 ? 32 : 128;
-  try {
-    // ipaddr.js also takes addresses like 127.1
-    if (isIP(address) !== 0) return ipaddr.parseCIDR(address === text ? `${text}/${width}` : text);
-  } catch {}
-  throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range such as 10.0.0.0/8`);
+  const range = address === text ? `${text}/${isIP(address) === 4 ? 32 : 128}` : text;
+  return isIP(address) !== 0 && ipaddr.isValidCIDR(range) ? ipaddr.parseCIDR(range) : undefined; // it takes 127.1 too
 }
 
 const networksOf = derived(parseNetworks);

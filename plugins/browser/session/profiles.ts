@@ -6,7 +6,7 @@ import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { portFree } from "../net/free-port.ts";
 import { debuggingPorts } from "../drivers/debugging-ports.ts";
-import type { BrowserConfig, ProfileConfig } from "../schema.ts";
+import { A_NAME, type BrowserConfig, PROFILE_NAME, type ProfileConfig } from "../schema.ts";
 
 type DriverKind = "managed" | "remote" | "extension";
 
@@ -34,7 +34,6 @@ const LAST_PORT = 18_899;
 /** Browsers and tools use it by default: a browser of ours there would be taken for somebody else's. */
 const OTHERS_PORT = 9222;
 const usedByOthers = `Port ${OTHERS_PORT} is where other tools look for a browser`;
-const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 
 /** A URL without user, password, query and fragment: what may be shown. */
 export function shownUrl(url: string): string {
@@ -272,10 +271,10 @@ export class Profiles {
 }
 
 function checkName(name: string): void {
-  if (NAME.test(name)) return;
+  if (PROFILE_NAME.test(name)) return;
   throw new PorticoError(
     "invalid_request_error",
-    `${JSON.stringify(name.slice(0, 80))} cannot be a profile's name: letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit.`,
+    `${JSON.stringify(name.slice(0, 80))} cannot be a profile's name: ${A_NAME}.`,
     { param: "name" },
   );
 }

@@ -32,8 +32,11 @@ function whyNot(ms: number, least: number): string {
   return `is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
 }
 
-const msOf = (value: string | number): number =>
-  Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
+/** NaN for what is none, and for what is too short to be told from 0. */
+function msOf(value: string | number): number {
+  const ms = typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));
+  return ms > 0 && ms < 0.5 ? Number.NaN : Math.round(ms);
+}
 
 function sum(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);

@@ -18,7 +18,8 @@ export const deliverySchema = Type.Union([
   Type.Object(
     {
       url: Type.String({
-        pattern: "^https?://\\S+$",
+        pattern: "^https?://[^\\s/]\\S*$",
+        format: "uri",
         expected: "an http or https address",
         description: "The result is posted there.",
       }),

@@ -1,0 +1,64 @@
+/** Texts of the configuration that fit their type and say nothing: refused by their key when the file is read. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { porticoHere } from "../../support/portico.ts";
+import { test } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+
+async function validate(config: object): Promise<{ code: number | null; said: string }> {
+  const home = temporaryDir("portico-texts-");
+  writeFileSync(join(home, "portico.json"), JSON.stringify(config));
+  const { code, stdout, stderr } = await porticoHere(home, ["config", "validate"]);
+  return { code, said: `${stdout}${stderr}` };
+}
+
+const NO_NETWORK = "is neither an IP address nor a CIDR range such as 10.0.0.0/8";
+const NO_ADDRESS = "must be an http or https address";
+const hash = `sha256:${"0".repeat(64)}`;
+const keyUntil = (expires: string) => ({ gateway: { keys: { k: { hash, expires } } } });
+const channel = (more: object) => ({ channels: { c: { provider: "openai", ...more } } });
+
+const wrong: [key: string, says: string, config: object][] = [
+  ["gateway.trustedProxies[1]", NO_NETWORK, { gateway: { trustedProxies: ["10.0.0.0/8", "10.0.0.0/99"] } }],
+  ["gateway.trustedProxies[0]", NO_NETWORK, { gateway: { trustedProxies: ["proxy.example"] } }],
+  ["gateway.trustedProxies[0]", NO_NETWORK, { gateway: { trustedProxies: [""] } }],
+  ["webhooks.allowedIps[0]", NO_NETWORK, { webhooks: { allowedIps: ["soon"] } }],
+  ["gateway.keys.k.expires", "is not a date", keyUntil("2026-12-31Tsoon")],
+  ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://" })],
+  ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http:///v1" })],
+  ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://host:99999/v1" })],
+  ["channels.c.proxy", NO_ADDRESS, channel({ proxy: "http://:8080" })],
+  ["mcp.servers.s.url", NO_ADDRESS, { mcp: { servers: { s: { url: "soon" } } } }],
+  ["mcp.servers", 'has the name "a b"', { mcp: { servers: { "a b": { url: "http://127.0.0.1/mcp" } } } }],
+  ["browser.profiles", 'has the name "../x"', { browser: { profiles: { "../x": {} } } }],
+  ["browser.profiles", "has the name", { browser: { profiles: { ["y".repeat(100_000)]: {} } } }],
+  ["browser.cdpUrl", "must be an http, https, ws or wss address", { browser: { cdpUrl: "ws://" } }],
+  ["nodeHost.gateway", "must be an http, https, ws or wss address", { nodeHost: { gateway: "http://" } }],
+  ["telemetry.otlp", "must be an http or https address", { telemetry: { otlp: "http://host:99999" } }],
+  ['usage.prices["a\\nb"]', "is not a known key", { usage: { prices: { "a\nb": { input: "x" } } } }],
+];
+for (const [key, says, config] of wrong) {
+  test(`${JSON.stringify(config).slice(0, 90)} is refused by its key`, async () => {
+    const { code, said } = await validate(config);
+    assert.is(code, 1);
+    assert.match(said, `${key} ${says}`);
+    assert.ok(said.length < 1000, `${said.length} characters`);
+  });
+}
+
+test("what looks odd and says something is taken", async () => {
+  const { code, said } = await validate({
+    gateway: { trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "], ...keyUntil("2026-12-31").gateway },
+    webhooks: { allowedIps: ["192.0.2.0/24"] },
+    channels: {
+      a: { provider: "openai", baseUrl: "http://[::1]:8000/v1", proxy: "http://user:pass@proxy.example:3128" },
+      b: { provider: "openai", baseUrl: "https://under_score.example/v1/?x=1" },
+    },
+    mcp: { servers: { "a-b_2": { url: "https://mcp.example/mcp" } } },
+    browser: { profiles: { "0-work": { cdpUrl: "wss://token@browser.example/?token=t" } } },
+  });
+  assert.is(code, 0, said);
+});
+
+test.run();
