@@ -8,7 +8,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { runDir } from "./machine/memory-dir.ts";
-import { prepareMachine } from "./machine/prepare.ts";
+import { prepareMachine, preparePostgres } from "./machine/prepare.ts";
 import { inBatches } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
@@ -42,7 +42,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
   });
 
 prepareMachine(files);
-await bundleSuite(files, bundle);
+await Promise.all([bundleSuite(files, bundle), preparePostgres(files, temporary.dir, bundle)]);
 const results: FileResult[] = [];
 const waiting = inBatches(files, root, width);
 await Promise.all(Array.from({ length: width }, runWaiting));

@@ -1,10 +1,11 @@
 /** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chownSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "../free-port.ts";
+import { copyCluster, makeCluster, PASSWORD, postgresUser as user } from "./cluster.ts";
 import { findPostgres } from "./prepare.ts";
 import { temporaryDir } from "../temporary.ts";
 import { until } from "../until.ts";
@@ -21,21 +22,13 @@ export interface TestPostgres {
   start(): Promise<void>;
 }
 
-/** With its owners. */
-const copy = (from: string, to: string) => execFileSync("cp", ["-a", from, to]);
-
 const run = promisify(execFile);
-
-const PASSWORD = "correct horse";
-/** `nobody`: the server refuses to run as root. */
-const NOBODY = 65_534;
 
 export async function startPostgres({ settings = [] as string[] } = {}): Promise<TestPostgres> {
   const bin = findPostgres();
   if (bin === undefined) throw new Error("These tests need PostgreSQL: install it and run the tests again.");
   const dir = temporaryDir("portico-pg-");
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  if (user.uid !== undefined) chownSync(dir, NOBODY, NOBODY);
+  if (user.uid !== undefined) chownSync(dir, user.uid, user.gid);
   const data = join(dir, "data");
   const execute = (program: string, args: string[], input = "") =>
     execFileSync(join(bin, program), args, {
@@ -45,30 +38,13 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       encoding: "utf8",
       stdio: ["pipe", "pipe", "pipe"],
     });
-  makeData();
+  const ready = process.env["PORTICO_TEST_BUNDLE"] && join(process.env["PORTICO_TEST_BUNDLE"], "postgres");
+  if (ready && existsSync(ready)) await copyCluster(ready, data);
+  else await makeCluster(bin, dir);
   const port = await freePort();
   let child: ChildProcess | undefined;
   let schemas = 0;
   process.on("exit", () => child?.kill("SIGQUIT"));
-
-  /** `initdb` takes a second of processor time: a run of the suite copies what it made the first time. */
-  function makeData(): void {
-    const bundle = process.env["PORTICO_TEST_BUNDLE"];
-    const ready = bundle && join(bundle, "postgres");
-    if (ready && existsSync(ready)) return void copy(ready, data);
-    execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
-    const auth = ["--auth-local=trust", "--auth-host=scram-sha-256", `--pwfile=${dir}/pw`];
-    // The locale that the environment names may not be installed.
-    execute("initdb", ["-D", data, "-U", "portico", ...auth, "-N", "--no-locale", "-E", "UTF8"]);
-    if (!ready) return;
-    const own = `${ready}.${process.pid}`;
-    copy(data, own);
-    try {
-      renameSync(own, ready);
-    } catch {
-      rmSync(own, { recursive: true }); // another process was first
-    }
-  }
 
   async function start(): Promise<void> {
     const options = [

@@ -1,8 +1,9 @@
 /** Brings what the suite needs and the registry cannot, from the system's package manager. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { PATIENCE_MS } from "../until.ts";
+import { makeClusterOnce } from "./cluster.ts";
 
 interface Need {
   /** Any one of these will do: paths, or names in the path. */
@@ -29,7 +30,7 @@ const chromium: Need = {
 const postgres: Need = {
   programs: ["initdb"],
   package: "postgresql",
-  for: /^(plugins\/store\/postgres|examples\/deploy)/,
+  for: /^(plugins\/(store\/postgres\/|cluster\/(budgets|limits))|examples\/deploy\/rolling)/,
 };
 const needs: readonly Need[] = [
   chromium,
@@ -50,6 +51,14 @@ export function findPostgres(): string | undefined {
 export function prepareMachine(files: readonly string[]): void {
   for (const need of needs) if (files.some((file) => need.for.test(file)) && !find(need)) install(need);
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
+}
+
+/** What servers of these test files copy, into `bundle`; `temporary` is where this run has its directories. */
+export async function preparePostgres(files: readonly string[], temporary: string, bundle: string): Promise<void> {
+  const bin = files.some((file) => postgres.for.test(file)) && findPostgres();
+  if (!bin) return;
+  mkdirSync(bundle, { recursive: true });
+  await makeClusterOnce(bin, temporary, join(bundle, "postgres"));
 }
 
 /**
