@@ -13,6 +13,7 @@ import {
   type UpstreamError,
   type Usage,
   type WireRequest,
+  toldArguments,
   toldCount,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
@@ -95,7 +96,7 @@ export function readContent(content: Message["content"]): { text: string; reason
 function readCall(call: MistralCall, names: ToolNames): ToolCallPart {
   const fn = {
     name: names.original(call.function?.name ?? ""),
-    arguments: readArguments(call.function?.arguments) || "{}",
+    arguments: toldArguments(call.function?.arguments),
   };
   return { id: clientCallId(call.id === "null" ? undefined : call.id), type: "function", function: fn };
 }

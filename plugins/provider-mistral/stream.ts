@@ -90,10 +90,10 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         index = calls.fragments.length;
         calls.known.set(`#${call.index ?? index}`, index);
         if (id !== undefined) calls.known.set(id, index);
-        calls.fragments.push(args !== "");
+        calls.fragments.push(args.trim() !== "");
         out.toolCall(index, clientCallId(id), names.original(name), args, choice);
       } else if (args !== "") {
-        calls.fragments[index] = true;
+        calls.fragments[index] ||= args.trim() !== "";
         out.toolArguments(index, args, choice);
       }
     }

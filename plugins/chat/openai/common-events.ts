@@ -71,6 +71,6 @@ function onlyString(delta: Fields): string | undefined {
   const fn = call["function"];
   if (!isObject(fn) || Object.keys(fn).length !== 1 || typeof fn["arguments"] !== "string") return undefined;
   // Whether a call has arguments at all is counted where events are parsed.
-  if (fn["arguments"] === "") return undefined;
+  if (fn["arguments"].trim() === "") return undefined;
   return "arguments";
 }

@@ -5,6 +5,7 @@ import {
   createChunkWriter,
   errorTold,
   readOpenAiProblem,
+  toldArguments,
   type ToolCallPart,
   type UpstreamError,
   upstreamError,
@@ -151,13 +152,13 @@ function mendCalls(calls: unknown[]): boolean {
   return changed;
 }
 
-/** Arguments that are an object, or missing from a whole call, become a JSON string. */
+/** Arguments that are an object, or missing from a whole call, become a JSON string; null in a part of one is no text. */
 export function mendArguments(fn: unknown, whole: boolean): boolean {
   if (!isObject(fn)) return false;
   const given = fn["arguments"];
-  if (typeof given === "string" && !(whole && given === "")) return false;
-  if (given == null && !whole) return false;
-  fn["arguments"] = given == null || given === "" ? "{}" : JSON.stringify(given);
+  if (whole ? typeof given === "string" && given.trim() !== "" : typeof given === "string" || given === undefined)
+    return false;
+  fn["arguments"] = whole ? toldArguments(given) : given === null ? "" : JSON.stringify(given);
   return true;
 }
 

@@ -60,7 +60,7 @@ export class StreamedCalls {
         changed = true;
       }
       if (mendArguments(fn, false)) changed = true;
-      if (typeof fn?.["arguments"] === "string" && fn["arguments"] !== "") this.#bare.delete(index);
+      if (typeof fn?.["arguments"] === "string" && fn["arguments"].trim() !== "") this.#bare.delete(index);
       else if (known === undefined) this.#bare.add(index);
     }
     return changed;

@@ -204,6 +204,9 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
     shut(2),
     open({ type: "tool_use", id: "toolu_3", name: "c", input: '{"y":2}' }, 3),
     shut(3),
+    open({ type: "tool_use", id: "toolu_4", name: "d", input: " " }, 4),
+    json(" ", 4),
+    shut(4),
     stop("tool_use"),
     end,
   ]);
@@ -221,6 +224,7 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
       { id: "call_toolu_1", name: "a", args: '{"city": "Oslo"}' },
       { id: "call_toolu_2", name: "b", args: "{}" },
       { id: "call_toolu_3", name: "c", args: '{"y":2}' },
+      { id: "call_toolu_4", name: "d", args: " {}" },
     ].map(({ id, name, args }) => ({ args, id, name })),
   );
   const deltas = chunks.map((one) => one.choices[0]?.delta as Record<string, unknown> | undefined);

@@ -183,6 +183,8 @@ test("calls in a stream: whole, in fragments, without arguments", () => {
     call(undefined, 0, undefined, "1}"),
     call("bbbbbbbbb", 1, "b", { y: 2 }),
     call("ccccccccc", 2, "c", ""),
+    call("ddddddddd", 3, "d", " "),
+    call(undefined, 3, undefined, "\n"),
     chunk({}, "tool_calls", { usage }),
     "data: [DONE]\n\n",
   ].join("");
@@ -194,8 +196,8 @@ test("calls in a stream: whole, in fragments, without arguments", () => {
     ids[index] ??= part.id;
     args[index] = (args[index] ?? "") + (part.function?.arguments ?? "");
   }
-  assert.equal(ids, ["call_aaaaaaaaa", "call_bbbbbbbbb", "call_ccccccccc"]);
-  assert.equal(args, ['{"x":1}', '{"y":2}', "{}"]);
+  assert.equal(ids, ["call_aaaaaaaaa", "call_bbbbbbbbb", "call_ccccccccc", "call_ddddddddd"]);
+  assert.equal(args, ['{"x":1}', '{"y":2}', "{}", " \n{}"]);
 });
 
 test("calls in a stream that have no id and no place of their own", () => {

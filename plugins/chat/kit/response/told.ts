@@ -16,5 +16,6 @@ export function toldCount(value: unknown): number {
 
 /** The arguments of a whole call, as text: most formats have an object, some servers of theirs a text of their own. */
 export function toldArguments(input: unknown): string {
-  return typeof input === "string" ? input || "{}" : JSON.stringify(input ?? {});
+  if (typeof input !== "string") return JSON.stringify(input ?? {});
+  return input.trim() === "" ? "{}" : input;
 }

@@ -63,7 +63,7 @@ export function createBlockStream(out: () => ChunkWriter, { origin, names }: Blo
     toolArguments(block, fragment) {
       const begun = open(block);
       if (begun.call < 0) return;
-      begun.fragments = true;
+      begun.fragments ||= fragment.trim() !== "";
       out().toolArguments(begun.call, fragment);
     },
     reasoning(block, text) {

@@ -253,9 +253,11 @@ test("ids are always chatcmpl, one throughout a stream", async () => {
 });
 
 test("a streamed call without arguments has the empty object", async () => {
-  const call = (index: number, args?: string) => ({
+  const call = (index: number, args?: string | null) => ({
     tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: "f", arguments: args } }],
   });
+  const blank = (index: number, ...parts: string[]) =>
+    parts.map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] }));
   up.answer = (_, res) =>
     stream(
       res,
@@ -265,20 +267,25 @@ test("a streamed call without arguments has the empty object", async () => {
       chunk(call(2, "")),
       chunk({ tool_calls: [{ index: 2, function: { arguments: '{"a"' } }] }),
       chunk({ tool_calls: [{ index: 2, function: { arguments: ":1}" } }] }),
+      chunk(call(3, null)),
+      ...blank(3, " ", "\n"),
+      chunk(call(4, " ")),
+      ...blank(4, "  ", '{"b"', ":2}", " "),
       chunk({}, "tool_calls"),
       DONE,
     );
   const text = await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text();
-  const said = ["", "", ""];
+  const said = ["", "", "", "", ""];
   for (const event of eventsOf(text))
-    for (const one of event.choices?.[0]?.delta.tool_calls ?? []) said[one.index] += one.function?.arguments ?? "";
-  assert.equal(said, ["{}", "{}", '{"a":1}']);
+    for (const { index, function: fn } of event.choices?.[0]?.delta.tool_calls ?? [])
+      if (fn !== undefined && "arguments" in fn) said[index] += fn.arguments;
+  assert.equal(said, ["{}", "{}", '{"a":1}', " \n{}", '   {"b":2} ']);
   assert.ok(text.indexOf('"{}"') < text.indexOf('"finish_reason":"tool_calls"'), text);
 });
 
 test("whole calls without arguments or a finish reason get both", async () => {
   for (const finish of [undefined, null, "", "stop"]) {
-    for (const args of [undefined, null, "", {}]) {
+    for (const args of [undefined, null, "", " \n", {}]) {
       const calls = [{ id: "c", type: "function", function: { name: "f", arguments: args } }];
       const choice = { index: 0, message: { role: "assistant", tool_calls: calls }, finish_reason: finish };
       up.answer = (_, res) => json(res, { choices: [choice] });
