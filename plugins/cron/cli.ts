@@ -1,7 +1,7 @@
 import { defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
 import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/cron";
-import { bodyOf, options } from "./cli/options.ts";
+import { bodyOf, isWhole, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
 
 const jobs = { noun: "job", root: "/cron/jobs" };
@@ -61,8 +61,8 @@ export default defineCommand({
       options,
       run: async (io) => {
         const body = bodyOf(io, io.args["name"]);
-        if (body["schedule"] === undefined) throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
-        if (body["payload"] === undefined) throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
+        if (!isWhole(body["schedule"])) throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
+        if (!isWhole(body["payload"])) throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
         io.show(await io.gateway.request<JobView>("POST", "/cron/jobs", body), details);
       },
     },

@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody } from "portico/cron";
+import { asBody, completed } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
@@ -30,7 +30,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (id === undefined)
         throw new PorticoError("invalid_request_error", `${args.action} needs id.`, { param: "id" });
       if (args.action === "show") return jobs.show(id);
-      if (args.action === "edit") return jobs.change(id, changeOf(args));
+      if (args.action === "edit") return jobs.change(id, completed(changeOf(args), await jobs.show(id)));
       if (args.action === "enable") return jobs.switch(id, "enabled");
       if (args.action === "disable") return jobs.switch(id, "disabled");
       if (args.action === "run") return jobs.run(id);
@@ -50,11 +50,11 @@ interface Change {
 }
 
 function changeOf({ name, schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
-  const isCron = schedule !== undefined && !/^(every|in)\s|^\d{4}-/.test(schedule);
+  const isCron = schedule !== undefined && /^[@*\d]/.test(schedule) && !/^\d{4}-/.test(schedule);
   const event = text === undefined ? undefined : { kind: "systemEvent", text };
   return asBody({
     name: name || undefined,
-    schedule: isCron && tz ? { kind: "cron", expr: schedule, tz } : schedule,
+    schedule: isCron ? { kind: "cron", expr: schedule, tz } : schedule,
     payload: message === undefined ? event : { kind: "agentTurn", message },
     deleteAfterRun,
   });

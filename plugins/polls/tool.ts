@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody } from "portico/cron";
+import { asBody, completed } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "test", "runs", "rm"] as const;
@@ -44,7 +44,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (action === "add") return polls.add(given, "agent");
       if (id === undefined) throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
       if (action === "show") return polls.show(id);
-      if (action === "edit") return polls.change(id, given, "agent");
+      if (action === "edit") return polls.change(id, completed(given, await polls.show(id)), "agent");
       if (action === "enable") return polls.switch(id, "enabled");
       if (action === "disable") return polls.switch(id, "disabled");
       if (action === "run") return polls.run(id);

@@ -49,26 +49,28 @@ function scheduleOf({ options: given }: CommandIO): unknown {
     const at = String(given["at"]);
     return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, tz };
   }
-  return given["cron"] === undefined ? undefined : { kind: "cron", expr: given["cron"], tz };
+  if (given["cron"] !== undefined) return { kind: "cron", expr: given["cron"], tz };
+  return tz === undefined ? undefined : { tz };
 }
 
 function payloadOf({ options: given }: CommandIO): unknown {
   const event = given["text"] ?? given["system-event"];
   const kinds = [given["message"], event, given["hook"]].filter((value) => value !== undefined);
   if (kinds.length > 1) throw new Error("Give only one of --message, --text and --hook.");
-  if (event !== undefined) return { kind: "systemEvent", text: event, mode: given["now"] ? "now" : undefined };
+  const mode = given["now"] === undefined ? undefined : given["now"] ? "now" : "next-heartbeat";
+  if (event !== undefined) return { kind: "systemEvent", text: event, mode };
   if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
-  if (given["message"] === undefined) return undefined;
   const { message, model, channel, session } = given;
-  return {
-    kind: "agentTurn",
-    message,
-    model,
-    channel,
-    session,
-    delivery: given["announce"] ? "announce" : undefined,
-  };
+  const delivery = given["announce"] === undefined ? undefined : given["announce"] ? "announce" : "none";
+  const turn = { message, model, channel, session, delivery };
+  if (message !== undefined) return { kind: "agentTurn", ...turn };
+  const parts = { ...turn, mode };
+  return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
 }
+
+/** Whether it says of what kind it is: with an option such as `--tz` alone, a part holds what changes of one that is there. */
+export const isWhole = (part: unknown): boolean =>
+  typeof part === "string" || (part as { kind?: string } | undefined)?.kind !== undefined;
 
 /** The body of a request: what was given on the command line, and nothing else. */
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {

@@ -22,6 +22,25 @@ export interface ScheduleCommandsOptions<V, R> {
 export const schedulePath = (io: CommandIO, { noun, root }: { noun: string; root: string }, tail = ""): string =>
   `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
 
+/**
+ * A change whose `schedule` and `payload` hold what is new of them: what they leave out (or have as `undefined`) comes from
+ * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
+ */
+export function completed<C extends object>(change: C, before: object): C {
+  const parts = ["schedule", "payload"].map((key) => [
+    key,
+    completedPart((change as Record<string, unknown>)[key], (before as Record<string, unknown>)[key]),
+  ]);
+  return { ...change, ...Object.fromEntries(parts) };
+}
+
+function completedPart(given: unknown, before: unknown): unknown {
+  if (typeof given !== "object" || given === null) return given;
+  const fresh = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const { kind } = (before ?? {}) as { kind?: unknown };
+  return fresh["kind"] === undefined || fresh["kind"] === kind ? { ...(before as object), ...fresh } : fresh;
+}
+
 /** `show`, `edit`, `enable`, `disable`, `runs` and `rm`, each to be put where help is to list it. */
 export function scheduleCommands<V extends { name: string }, R>(
   options: ScheduleCommandsOptions<V, R>,
@@ -42,9 +61,11 @@ export function scheduleCommands<V extends { name: string }, R>(
       args,
       options: options.options,
       run: async (io) => {
-        const body = await options.changeOf(io);
-        if (Object.values(body).every((value) => value === undefined))
+        const given = await options.changeOf(io);
+        if (Object.values(given).every((value) => value === undefined))
           throw new Error("Nothing to change: give an option.");
+        const hasParts = given["schedule"] !== undefined || given["payload"] !== undefined;
+        const body = hasParts ? completed(given, await io.gateway.request<object>("GET", at(io))) : given;
         io.show(await io.gateway.request<V>("PATCH", at(io), body), details);
       },
     },

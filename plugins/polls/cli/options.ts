@@ -74,12 +74,20 @@ function header(line: string): [string, string] {
 function payloadOf({ options: given }: CommandIO): unknown {
   const kinds = ["message", "text", "hook"].filter((kind) => given[kind] !== undefined);
   if (kinds.length > 1) throw new Error(`Give only one of --message, --text and --hook.`);
-  if (given["text"] !== undefined)
-    return { kind: "systemEvent", text: given["text"], mode: given["now"] ? "now" : undefined };
+  const mode = given["now"] === undefined ? undefined : given["now"] ? "now" : "next-heartbeat";
+  if (given["text"] !== undefined) return { kind: "systemEvent", text: given["text"], mode };
   if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
-  if (given["message"] === undefined) return undefined;
   const { message, model, session } = given;
-  return { kind: "agentTurn", message, model, session, delivery: given["announce"] ? "announce" : undefined };
+  const delivery = given["announce"] === undefined ? undefined : given["announce"] ? "announce" : "none";
+  const turn = { message, model, session, delivery };
+  if (message !== undefined) return { kind: "agentTurn", ...turn };
+  const parts = { ...turn, mode };
+  return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
+}
+
+function scheduleOf({ options: { cron, tz, schedule } }: CommandIO): unknown {
+  if (cron !== undefined) return { kind: "cron", expr: cron, tz };
+  return schedule ?? (tz === undefined ? undefined : { tz });
 }
 
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
@@ -87,7 +95,7 @@ export function bodyOf(io: CommandIO, name: string | undefined): Record<string, 
   return {
     name: name ?? given["name"],
     every: given["every"],
-    schedule: given["cron"] === undefined ? given["schedule"] : { kind: "cron", expr: given["cron"], tz: given["tz"] },
+    schedule: scheduleOf(io),
     source: sourceOf(io),
     payload: payloadOf(io),
     fireOnFirst: given["fire-on-first"],
