@@ -1,5 +1,6 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
+import { PorticoError } from "portico";
 
 /** One thing that a source lists. */
 export interface Item {
@@ -12,12 +13,16 @@ export interface Item {
 
 const short = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 16);
 
-/** JSON with sorted keys: the same content always reads the same. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+/** As deep as JSON that is written for anybody to read; what is deeper was made to exhaust us. */
+const MAX_DEPTH = 500;
+
+/** JSON with sorted keys: the same content always reads the same. Throws `upstream_error` where it is too deep. */
+function canonical(value: unknown, depth = 0): string {
+  if (depth > MAX_DEPTH) throw new PorticoError("upstream_error", "An item of the source is nested too deeply.");
+  if (Array.isArray(value)) return `[${value.map((one) => canonical(one, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(",")}}`;
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner, depth + 1)}`).join(",")}}`;
 }
 
 interface Known {

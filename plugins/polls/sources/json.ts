@@ -2,7 +2,7 @@ import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
-import { type ReadResult, type ReadRequest, CheckFailed } from "./source.ts";
+import { CheckFailed, countable, type ReadRequest, type ReadResult } from "./source.ts";
 
 /** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
 export function readJson(request: ReadRequest): Promise<ReadResult> {
@@ -28,7 +28,7 @@ export function jsonItems(text: string, path: string | undefined, key: string | 
     if (!Array.isArray(list)) throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
-  return values.map((value) => {
+  return countable(values).map((value) => {
     const id = key === undefined ? undefined : valueAt(value, key);
     return id === undefined || id === null
       ? { value }

@@ -62,5 +62,16 @@ export class CheckFailed extends Error {
   }
 }
 
+/** Some times what a large list has. To compare more would keep the gateway from everything else, and all are remembered. */
+const MOST_ITEMS = 100_000;
+
+/** The items of a source, before anything is made of them. Throws `CheckFailed` for too many. */
+export function countable<T>(items: readonly T[]): readonly T[] {
+  if (items.length <= MOST_ITEMS) return items;
+  throw new CheckFailed(
+    `The source lists ${items.length} items, more than ${MOST_ITEMS}: ask it for the newest alone.`,
+  );
+}
+
 export const needs = (field: string, kind: string): PorticoError =>
   new PorticoError("invalid_request_error", `A source of kind ${kind} needs ${field}.`, { param: `source.${field}` });

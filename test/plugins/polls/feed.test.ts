@@ -139,6 +139,17 @@ test("entities of the sender's own are not expanded; deep nesting is refused", (
   assert.is(({} as Record<string, unknown>)["polluted"], undefined);
 });
 
+test("a feed of more items, or of more elements, than anybody writes is refused before anything is made of it", () => {
+  const many = 100_001;
+  for (const feed of [
+    `<rss><channel>${"<item/>".repeat(many)}</channel></rss>`,
+    `<feed>${"<entry/>".repeat(many)}</feed>`,
+    JSON.stringify({ items: Array(many).fill({}) }),
+  ])
+    assert.match(failure(feed), `lists ${many} items, more than 100000`);
+  assert.match(failure(`<rss><channel><item>${"<a/>".repeat(500_000)}</item></channel></rss>`), "500000 elements");
+});
+
 test("links are whole, from where the feed lies or says that it does; an item is known by what stands there", () => {
   const url = "http://x.test/feeds/all.xml";
   const links = (text: string) => feedItems(text, url).map(({ value, link }) => [(value as FeedItem).link, link]);

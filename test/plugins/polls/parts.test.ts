@@ -90,6 +90,13 @@ test("json: a list, a list within, one object; what does not fit fails", () => {
   );
   assert.is(jsonItems('{"d":{"rows":[1,2]}}', "d.rows", undefined).length, 2);
   assert.is(jsonItems('{"d":[{"r":[1,2]},{"r":[3]}]}', "d[*].r", undefined).length, 3);
+  assert.is(jsonItems(`[${"0,".repeat(99_999)}0]`, undefined, undefined).length, 100_000);
+  assert.throws(
+    () => jsonItems(`[${"0,".repeat(100_000)}0]`, undefined, undefined),
+    /lists 100001 items, more than 100000/,
+  );
+  const deep = jsonItems(`[[${"[".repeat(10_000)}${"]".repeat(10_000)}]]`, undefined, undefined);
+  assert.throws(() => newItems(deep, []), /nested too deeply/);
   assert.equal(jsonItems('{"tag":"v1"}', undefined, "tag"), [{ value: { tag: "v1" }, id: "v1" }]);
   for (const [text, path, told] of [
     ["<html>", undefined, "not JSON"],

@@ -10,7 +10,7 @@ import { decodeText, parseUrl } from "portico/strings";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
 import { jsonFeed } from "./json-feed.ts";
-import { type ReadResult, type ReadRequest, CheckFailed } from "../source.ts";
+import { CheckFailed, countable, type ReadRequest, type ReadResult } from "../source.ts";
 import { attributeOf, childrenOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
 export function readFeed(request: ReadRequest): Promise<ReadResult> {
@@ -53,12 +53,12 @@ function xmlFeed(text: string): { items: FeedItem[]; base: string | undefined } 
   const name = root.name.slice(colon + 1).toLowerCase();
   const base = attributeOf(root, "xml:base");
   if (name === "feed")
-    return { items: childrenOf(root, "entry", prefix).map((entry) => atomEntry(entry, prefix)), base };
+    return { items: countable(childrenOf(root, "entry", prefix)).map((entry) => atomEntry(entry, prefix)), base };
   if (!["rss", "rdf", "channel"].includes(name))
     throw new CheckFailed("The response is no feed: it has no rss, RDF or feed element.");
   const places = [root, ...childrenOf(root, "channel", prefix)];
   const rows = places.flatMap((place) => childrenOf(place, "item", prefix));
-  return { items: rows.map((row) => rssItem(row, prefix)), base };
+  return { items: countable(rows).map((row) => rssItem(row, prefix)), base };
 }
 
 const firstText = (elements: readonly XmlElement[]): string | undefined =>

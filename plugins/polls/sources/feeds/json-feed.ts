@@ -1,6 +1,6 @@
 /** JSON Feed 1.0 and 1.1. */
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
-import { CheckFailed } from "../source.ts";
+import { CheckFailed, countable } from "../source.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -18,7 +18,7 @@ export function jsonFeed(text: string): FeedItem[] {
   }
   const items = isObject(document) ? document["items"] : undefined;
   if (!Array.isArray(items)) throw new CheckFailed("The response is no JSON Feed: it has no items.");
-  return items.filter(isObject).map((item) => {
+  return countable(items.filter(isObject)).map((item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
     return filled({
       id: asText(item["id"]),

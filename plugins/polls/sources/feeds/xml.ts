@@ -5,6 +5,8 @@ import { CheckFailed } from "../source.ts";
 
 /** Enough for any feed; what is deeper was made to exhaust us. */
 const MAX_DEPTH = 64;
+/** Five for each of as many items as are compared. */
+const MAX_ELEMENTS = 500_000;
 
 export interface XmlElement {
   /** With its prefix, as it stands there. */
@@ -21,10 +23,12 @@ export function parseXml(text: string): XmlElement {
   const top: XmlElement = { name: "", attributes: new Map(), children: [] };
   const open = [top];
   let isCutOff = false;
+  let elements = 0;
   const append = (child: XmlElement | string): void => void open.at(-1)!.children.push(child);
   const parser = new Parser(
     {
       onopentag(name, attributes) {
+        if (++elements > MAX_ELEMENTS) throw new CheckFailed(`The feed has more than ${MAX_ELEMENTS} elements.`);
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
         const entries = Object.entries(attributes).map(([key, value]) => [key, decodeHTMLStrict(value)] as const);
         const element: XmlElement = { name, attributes: new Map(entries), children: [] };
