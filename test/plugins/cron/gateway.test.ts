@@ -159,11 +159,11 @@ test("the agent's tool plans and lists", async () => {
 
   const payload = { kind: "agentTurn", message: "report", session: "reports", model: "echo" };
   const schedule = { kind: "cron", expr: "0 8 * * *", tz: "Europe/Berlin" };
-  await gateway.json("POST", "/cron/jobs", { name: "daily", schedule, payload });
-  const edited = await callTool("cron", { action: "edit", id: "daily", schedule: "0 9 * * *", message: "new" });
+  await gateway.json("POST", "/cron/jobs", { name: "evening", schedule, payload });
+  const edited = await callTool("cron", { action: "edit", id: "evening", schedule: "0 9 * * *", message: "new" });
   assert.equal(edited.schedule, { ...schedule, expr: "0 9 * * *" });
   assert.equal(edited.payload, { ...payload, message: "new" });
-  assert.is((await callTool("cron", { action: "rm", id: "daily" })).ok, true);
+  assert.is((await callTool("cron", { action: "rm", id: "evening" })).ok, true);
 });
 
 /** Calls one of the agent's tools, as a turn does. */
