@@ -43,6 +43,28 @@ testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   });
 });
 
+testSignedIn("a list that goes on says so, and shows more where somebody asks", async (visitor) => {
+  const { page } = visitor;
+  await page.route("**/sessions?limit=*", (route) => {
+    const limit = Number(new URL(route.request().url()).searchParams.get("limit"));
+    const at = "2026-01-01T00:00:00.000Z";
+    const all = Array.from({ length: 150 }, (_, i) => ({
+      id: `s-${i}`,
+      messageCount: 1,
+      createdAt: at,
+      updatedAt: at,
+    }));
+    return route.fulfill({ json: { sessions: all.slice(0, limit) } });
+  });
+  await openSection(visitor, "Sessions");
+  await page.getByText("The newest 100 are shown.").waitFor();
+  assert.is(await page.getByRole("link", { name: /^s-/ }).count(), 100);
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.getByRole("link", { name: "s-149" }).waitFor();
+  assert.is(await page.getByRole("link", { name: /^s-/ }).count(), 150);
+  assert.is(await page.getByText("are shown.").count(), 0);
+});
+
 testSignedIn("what has no known price costs an unknown sum, also where a part of it cost nothing", async (visitor) => {
   const { page } = visitor;
   const sums = { errors: 0, totalTokens: 10 };

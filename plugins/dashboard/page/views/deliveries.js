@@ -1,6 +1,7 @@
 /** What came in by webhooks, what goes out to URLs, and doing it again. */
 import { attempt, get, post } from "../api.js";
 import { action, ago, badge, h, json, opened, problem, section, table } from "../dom.js";
+import { lengthOf, more } from "../lists.js";
 
 export const deliveries = {
   id: "webhooks",
@@ -9,8 +10,8 @@ export const deliveries = {
     const out = id?.startsWith("dlv_");
     const [setup, list, outgoing, one] = await Promise.all([
       attempt(get("/webhooks")),
-      attempt(get("/webhooks/deliveries?limit=100")),
-      attempt(get("/deliveries?limit=50")),
+      attempt(get(`/webhooks/deliveries?limit=${lengthOf("deliveries", 100)}`)),
+      attempt(get(`/deliveries?limit=${lengthOf("outgoing", 50)}`)),
       id === undefined
         ? undefined
         : attempt(get(`${out ? "/deliveries" : "/webhooks/deliveries"}/${encodeURIComponent(id)}`)),
@@ -22,8 +23,11 @@ export const deliveries = {
       "div",
       {},
       section("Endpoints", setup, endpoints),
-      section("Deliveries", list, ({ deliveries: all }) => [deliveryTable(all)]),
-      section("Results that go out", outgoing, ({ deliveries: all }) => [outgoingTable(all)]),
+      section("Deliveries", list, ({ deliveries: all }) => [deliveryTable(all), more("deliveries", 100, all.length)]),
+      section("Results that go out", outgoing, ({ deliveries: all }) => [
+        outgoingTable(all),
+        more("outgoing", 50, all.length),
+      ]),
       one ? opened(id, one, (delivery) => [json(delivery)]) : null,
     );
   },

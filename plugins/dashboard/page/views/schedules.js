@@ -1,6 +1,7 @@
 /** Cron jobs and polls: when they come, how they went. */
 import { attempt, get, post } from "../api.js";
 import { action, ago, badge, beginning, duration, h, opened, problem, section, table } from "../dom.js";
+import { lengthOf, more } from "../lists.js";
 
 export const cron = view({
   id: "cron",
@@ -71,7 +72,7 @@ function view({ id, title, root, list, next, last, what, empty }) {
     async load(job) {
       const [all, runs] = await Promise.all([
         attempt(get(root)),
-        job === undefined ? undefined : attempt(get(`${at(job)}/runs?limit=50`)),
+        job === undefined ? undefined : attempt(get(`${at(job)}/runs?limit=${lengthOf(`runs-${job}`, 50)}`)),
       ]);
       return { all, runs };
     },
@@ -81,7 +82,9 @@ function view({ id, title, root, list, next, last, what, empty }) {
         "div",
         {},
         section(title, all, (value) => [table(columns, list(value), empty)]),
-        runs ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [runTable(rows)]) : null,
+        runs
+          ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [runTable(rows), more(`runs-${job}`, 50, rows.length)])
+          : null,
       );
     },
   };

@@ -1,14 +1,17 @@
 /** Conversations of the agent, and what was said in one. */
 import { attempt, del, get } from "../api.js";
 import { action, ago, h, opened, section, table } from "../dom.js";
+import { lengthOf, more } from "../lists.js";
 
 export const sessions = {
   id: "sessions",
   title: "Sessions",
   async load(id) {
     const [list, one] = await Promise.all([
-      attempt(get("/sessions?limit=100")),
-      id === undefined ? undefined : attempt(get(`/sessions/${encodeURIComponent(id)}?last=200`)),
+      attempt(get(`/sessions?limit=${lengthOf("sessions", 100)}`)),
+      id === undefined
+        ? undefined
+        : attempt(get(`/sessions/${encodeURIComponent(id)}?last=${lengthOf(`said-${id}`, 200)}`)),
     ]);
     return { list, one };
   },
@@ -38,6 +41,7 @@ export const sessions = {
           all,
           'There are no sessions yet. `portico agent "hello"` starts one.',
         ),
+        more("sessions", 100, all.length),
       ]),
       one ? transcript(id, one) : null,
     );
@@ -56,6 +60,7 @@ function transcript(id, one) {
     one,
     ({ messages }) => [
       messages.length === 0 ? h("p", { class: "empty" }, "Nothing was said.") : null,
+      more(`said-${id}`, 200, messages.length),
       h("div", { class: "transcript" }, messages.map(message)),
     ],
     remove,

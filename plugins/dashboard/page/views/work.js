@@ -1,12 +1,16 @@
 /** What the agent has to do: turns, and the events that wait for the next heartbeat. */
 import { attempt, get, post } from "../api.js";
 import { action, ago, badge, h, problem, section, table } from "../dom.js";
+import { lengthOf, more } from "../lists.js";
 
 export const turns = {
   id: "turns",
   title: "Turns",
   async load() {
-    const [list, beat] = await Promise.all([attempt(get("/turns?limit=100")), attempt(get("/heartbeat"))]);
+    const [list, beat] = await Promise.all([
+      attempt(get(`/turns?limit=${lengthOf("turns", 100)}`)),
+      attempt(get("/heartbeat")),
+    ]);
     return { list, beat };
   },
   render({ list, beat }) {
@@ -15,6 +19,7 @@ export const turns = {
       {},
       section("Turns", list, ({ turns: rows }) => [
         table(columns, rows, 'There are no turns yet. `portico agent "hello"` starts one.'),
+        more("turns", 100, rows.length),
       ]),
       section("Queued events", beat, ({ nextAt, queued, events }) => [
         h("p", {}, `${queued} for the next heartbeat`, nextAt ? [", ", ago(nextAt)] : " (it is off)", "."),
