@@ -10,9 +10,19 @@ const SLOW_LOOK_MS = 15_000;
 const CHANNEL = `'portico:' || CASE WHEN octet_length(current_schema()) > 55 OR strpos(current_schema(), '"') > 0
   THEN hashtextextended(current_schema(), 0)::text ELSE current_schema()::text END`;
 
-/** How many listen for work in this schema, as far as the user may see it; the last statement of each is just that. */
-export const LISTENING = `SELECT COUNT(*) AS n FROM pg_stat_activity
-  WHERE datname = current_database() AND query = 'LISTEN "' || ${CHANNEL} || '"'`;
+/** Held by whoever listens, for as long as it does. Every user of a database sees who holds its locks. */
+const PRESENCE = `hashtextextended('portico:gateway:' || current_schema(), 0)`;
+
+/**
+ * How many listen for work in this schema. Older gateways hold no lock: they are known by their last statement, as far as
+ * the user may see it.
+ */
+export const LISTENING = `SELECT GREATEST(
+  (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND mode = 'ShareLock'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (classid::bigint << 32) | objid::bigint = ${PRESENCE}),
+  (SELECT COUNT(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND query = 'LISTEN "' || ${CHANNEL} || '"')) AS n`;
 
 /** Any user of the database may write to the channel, whatever it likes. */
 function told(payload = ""): { from?: unknown; kinds?: unknown } {
@@ -70,7 +80,8 @@ export class Notifications {
     try {
       client = await connect(this.#pool);
       const current = client;
-      const [row] = (await client.query(`SELECT ${CHANNEL} AS channel`)).rows;
+      const presence = `pg_advisory_lock_shared(${PRESENCE})`;
+      const [row] = (await client.query(`SELECT ${CHANNEL} AS channel, ${presence}`)).rows;
       this.#channel = String(row?.["channel"]);
       client.on("notification", ({ payload }) => this.#hear(payload));
       client.on("error", (error) => this.#lost(current, error));

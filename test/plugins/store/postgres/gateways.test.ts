@@ -84,6 +84,22 @@ for (const [what, schema] of [
   });
 }
 
+test("a gateway is seen by another user of the database, who may not see what it does", async () => {
+  const url = server.emptyUrl();
+  const [gateway] = (await open(1, url)) as [Store];
+  await gateway.enqueue({ items: [turn("t1")] });
+  const schema = /search_path%3D(\w+)/.exec(url)?.[1];
+  server.sql(`CREATE ROLE mover LOGIN PASSWORD 'mover'`);
+  server.sql(`GRANT ALL ON SCHEMA ${schema} TO mover`);
+  server.sql(`GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO mover`);
+  const engine = openEngine({
+    url: `${server.tcpUrl({ user: "mover", password: "mover" })}?options=-c%20search_path%3D${schema}`,
+    log: quietLog(),
+  });
+  const listening = await engine.read(() => first<{ n: number }>(LISTENING)).finally(() => engine.close());
+  assert.is(listening?.n, 2);
+});
+
 test("what others write to the stores' channel ends nobody, and only makes them look for work", async () => {
   const url = server.emptyUrl();
   const [a, b] = (await open(2, url)) as [Store, Store];
