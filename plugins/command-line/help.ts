@@ -2,7 +2,7 @@
 import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
-const GATEWAY_URL_BESIDE = "The gateway's address, where it stands before the command's name";
+const GATEWAY_URL_BESIDE = "; before the command's name it is the gateway's address";
 
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];
@@ -19,13 +19,12 @@ export function helpFor(command: Command, path: readonly string[]): string {
       ...columns(command.args.map((arg) => [arg.name.toUpperCase(), arg.description ?? ""])),
     );
   }
-  const own = Object.entries(command.options ?? {});
-  if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
   // One of the command's own takes the place of the common one; the gateway's address can still be given.
-  const common = Object.entries(commonOptions).flatMap(([name, spec]): [string, OptionSpec][] => {
-    if (!Object.hasOwn(command.options ?? {}, name)) return [[name, spec]];
-    return name === "url" ? [[name, { ...spec, description: GATEWAY_URL_BESIDE }]] : [];
-  });
+  const own = Object.entries(command.options ?? {}).map(([name, spec]): [string, OptionSpec] =>
+    name === "url" ? [name, { ...spec, description: `${spec.description}${GATEWAY_URL_BESIDE}` }] : [name, spec],
+  );
+  if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
+  const common = Object.entries(commonOptions).filter(([name]) => !Object.hasOwn(command.options ?? {}, name));
   if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
   if (command.examples?.length) lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
   if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);

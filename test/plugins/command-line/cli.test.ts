@@ -62,7 +62,7 @@ test("a command with a --url of its own takes the gateway's before its name", as
   assert.is(edited.code, 0, edited.stderr);
   assert.match(
     (await porticoHere(home, ["polls", "add", "--help"])).stdout,
-    /--url URL +The gateway's address, where it stands before/,
+    /--url .*; before the command's name it is the gateway's address/,
   );
 });
 

@@ -115,9 +115,25 @@ test("what commands say of what goes on is so: a new hook, a poll, unknown price
   gateway.write("plugins/thrower/plugin.ts", plugin('throw new Error("no luck");').replace("costly", "thrower"));
   await gateway.json("POST", "/kernel/plugins/rescan");
   assert.match(await run("plugins", "info", "thrower"), "plugin.ts:3");
-  const help = await run("browser", "wait", "--help");
-  assert.match(help, /--url ADDRESS +The address is this one/);
-  assert.match(help, /--url URL +The gateway's address, where it stands before the command's name/);
+});
+
+test("no help lists an option twice; a --url of a command's own tells of the gateway's", async ({ gateway }) => {
+  const walk = async (words: string[]): Promise<string[][]> => {
+    const { stdout } = await porticoHere(gateway.home, [...words, "--help"]);
+    const [, listed = ""] = /\nCommands:\n((?: {2}.*\n?)*)/.exec(stdout) ?? [];
+    const options = stdout.split("\n").flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? []);
+    assert.equal(options, [...new Set(options)], words.join(" "));
+    if (/^ {2}--url ADDRESS/m.test(stdout))
+      assert.match(stdout, "before the command's name it is the gateway's address");
+    const below = [...listed.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = ""]) => walk([...words, name]));
+    return [words, ...(await Promise.all(below)).flat()];
+  };
+  const all = await walk([]);
+  for (const known of ["browser wait", "polls add", "polls edit", "hooks new"])
+    assert.ok(
+      all.some((words) => words.join(" ") === known),
+      known,
+    );
 });
 
 test("a terminal gets colours and a moving line of ours alone", () => {
