@@ -34,7 +34,8 @@ export const deliveries = {
 };
 
 function endpoints({ enabled, warning, endpoints: fixed, mappings, refused }) {
-  if (!enabled) return [h("p", { class: "empty" }, "Webhooks are off: set webhooks.enabled and webhooks.token.")];
+  if (!enabled)
+    return [h("p", { class: "empty" }, "Webhooks are off: set webhooks.token (webhooks.enabled must not be false).")];
   return [
     problem(warning),
     h(
