@@ -1,6 +1,6 @@
 /** The files of `examples/deploy` that need an engine for containers or a supervisor are checked as far as that goes. */
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
@@ -153,14 +153,21 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const { messages } = await restored.json("GET", "/sessions/kept");
   assert.is(messages[0].content, "remember this");
   await restored.stop();
-  const again = () =>
-    run(join(deployDir, "restore.sh"), [archive, home]).then(
-      () => assert.unreachable("it has replaced a store"),
-      (error: { stderr: string }) => assert.match(error.stderr, /has a store already/),
+  const refusal = (from: string, to: string): Promise<string> =>
+    run(join(deployDir, "restore.sh"), [from, to], withCommand).then(
+      () => assert.unreachable("it was restored") as never,
+      (error: { stderr: string }) => error.stderr,
     );
-  await again();
-  renameSync(join(home, "state/portico.db"), join(home, "state/portico.db-wal"));
-  await again();
+  assert.match(await refusal(archive, home), "is not empty");
+  const configured = makeHome();
+  writeFileSync(join(configured, "portico.json"), "{}");
+  assert.match(await refusal(archive, configured), "is not empty");
+  assert.is(readFileSync(join(configured, "portico.json"), "utf8"), "{}");
+  const cut = join(dir, "cut.tar.gz");
+  writeFileSync(cut, readFileSync(archive).subarray(0, -200));
+  const before = readdirSync(dir);
+  await refusal(cut, join(dir, "none"));
+  assert.equal(readdirSync(dir), before);
   assert.is(execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\//g)?.length, 1);
 });
 
