@@ -1,10 +1,11 @@
 /** The tables of the READMEs are what the code declares. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { fields } from "../kernel/extensions/hooks/front-matter.ts";
 import { packageDir } from "./support/gateway.ts";
 import { porticoHere } from "./support/portico.ts";
+import { readmes } from "./support/sources/readme-commands.ts";
 import { test } from "./support/suite.ts";
 import { temporaryDir } from "./support/temporary.ts";
 
@@ -33,6 +34,33 @@ test("the page on hooks names every key of HOOK.md and every member of event and
   assert.equal(named("key"), Object.keys(fields).sort());
   assert.equal(named("`event`"), members("kernel/contract/events.ts", "BusEvent").sort());
   assert.equal(named("`ctx`"), [...members("kernel/contract/hooks.ts", "HookContext"), ...added.flat()].sort());
+});
+
+/** What begins so is no configuration of the gateway's. */
+const OTHERS = ["mcpServers", "from"];
+
+test("what the READMEs show of a configuration is taken by one", async () => {
+  const dir = temporaryDir("portico-readme-");
+  const wrong: string[] = [];
+  let blocks = 0;
+  for (const readme of readmes()) {
+    const text = readFileSync(join(packageDir, readme), "utf8");
+    for (const [, , block = ""] of text.matchAll(/^( *)```json5?\n([\s\S]*?)^ *```/gm)) {
+      const [, opens, first = ""] = /^(?:\s*\/\/.*\n)*\s*(\{?)(?:\s*\/\/.*\n)*\s*"?(\w+)/.exec(block) ?? [];
+      if (OTHERS.includes(first)) continue;
+      blocks += 1;
+      const whole = (opens ? block : `{ ${block} }`).replace(/sha256:\w+…/, `sha256:${"0".repeat(64)}`);
+      // good for a password and for a signing secret
+      const secret = `whsec_${Buffer.from(`${readme}, ${blocks}`.padEnd(32)).toString("base64")}`;
+      const env = Object.fromEntries([...block.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, secret]));
+      const file = join(dir, "portico.json");
+      writeFileSync(file, whole);
+      const { code, stderr } = await porticoHere(dir, ["config", "validate", file], { ...process.env, ...env });
+      if (code !== 0) wrong.push(`${readme}: ${stderr.trim()}\n${block}`);
+    }
+  }
+  assert.ok(blocks > 20, `${blocks} blocks were found`);
+  assert.equal(wrong, []);
 });
 
 test.run();

@@ -13,15 +13,16 @@ export interface ReadmeCommand {
 
 const SHELL = ["", "sh", "bash"];
 
-export function readmeCommands(): ReadmeCommand[] {
+/** Their paths in the package. */
+export function readmes(): string[] {
   const below = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
     readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) => join(room, path)),
   );
-  return ["README.md", ...below]
-    .filter((path) => basename(path) === "README.md")
-    .sort()
-    .flatMap((readme) => commandsOf(readme, readFileSync(join(packageDir, readme), "utf8")));
+  return ["README.md", ...below].filter((path) => basename(path) === "README.md").sort();
 }
+
+export const readmeCommands = (): ReadmeCommand[] =>
+  readmes().flatMap((readme) => commandsOf(readme, readFileSync(join(packageDir, readme), "utf8")));
 
 function commandsOf(readme: string, text: string): ReadmeCommand[] {
   const found: ReadmeCommand[] = [];
