@@ -32,7 +32,7 @@ export const ChannelConfig = Type.Object({
     Type.Array(Type.String(), { description: "exact names or * patterns; left out: what the upstream lists" }),
   ),
   priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
-  weight: Type.Optional(Type.Number({ minimum: 0, description: "share within one priority; default 1" })),
+  weight: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: "share within one priority; default 1" })),
   timeoutMs: Type.Optional(timerMs({ description: "to the first byte; default 300000" })),
   idleTimeoutMs: Type.Optional(timerMs({ description: "between bytes; default 120000" })),
   maxRetries: Type.Optional(

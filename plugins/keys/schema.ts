@@ -1,6 +1,8 @@
 /** `gateway.keys` of the configuration, and the body of `POST /keys`. */
 import { type Static, Type } from "portico";
 
+const count = (description: string) => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
+
 const limits = {
   models: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
@@ -8,10 +10,8 @@ const limits = {
         "What it may use: names as clients write them, `*` stands for anything. Left out: everything but the agent.",
     }),
   ),
-  requestsPerMinute: Type.Optional(Type.Integer({ minimum: 1, description: "Requests in any minute." })),
-  tokensPerMinute: Type.Optional(
-    Type.Integer({ minimum: 1, description: "Tokens of prompts and answers in any minute." }),
-  ),
+  requestsPerMinute: Type.Optional(count("Requests in any minute.")),
+  tokensPerMinute: Type.Optional(count("Tokens of prompts and answers in any minute.")),
   budget: Type.Optional(
     Type.Object(
       {

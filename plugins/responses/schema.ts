@@ -5,6 +5,7 @@ export const ResponsesConfig = Type.Object({
   storeDays: Type.Number({
     default: 30,
     minimum: 0,
+    maximum: 36_525,
     description: "how long responses are kept for previous_response_id; 0: never",
   }),
   maxBytesPerKey: Type.Integer({

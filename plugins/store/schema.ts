@@ -1,7 +1,9 @@
 /** Where the store is, and how long things are kept. */
 import { type Static, Type } from "portico";
 
-const days = (fallback: number, description: string) => Type.Number({ default: fallback, minimum: 0, description });
+/** At most a hundred years: what is older than that is before all time that a store knows. */
+const days = (fallback: number, description: string) =>
+  Type.Number({ default: fallback, minimum: 0, maximum: 36_525, description });
 
 const retentionSchema = Type.Object({
   itemsDays: days(14, "Turns and events that are done or cancelled; 0 keeps them."),

@@ -2,7 +2,7 @@
 import { type Static, timerMs, Type } from "portico";
 
 const perMillion = (description: string) =>
-  Type.Number({ minimum: 0, description: `${description}, US dollars per million tokens.` });
+  Type.Number({ minimum: 0, maximum: 1e9, description: `${description}, US dollars per million tokens.` });
 
 const Price = Type.Object({
   input: perMillion("Prompt"),

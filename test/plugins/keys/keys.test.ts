@@ -222,6 +222,7 @@ for (const [body, param] of [
   [{}, "name"],
   [{ name: "a b" }, "name"],
   [{ name: "x", requestsPerMinute: 0 }, "requestsPerMinute"],
+  [{ name: "x", tokensPerMinute: 1e21 }, "tokensPerMinute"],
   [{ name: "x", budget: { usd: 5, per: "week" } }, "budget.per"],
   [{ name: "x", expires: "soon" }, "expires"],
   [{ name: "x", expires: "2026-13-45" }, "expires"],

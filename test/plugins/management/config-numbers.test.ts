@@ -67,6 +67,24 @@ test("every whole number of the configuration is one that can be counted to", as
   assert.equal(uncountable, []);
 });
 
+/** Compared, or handed on, and never counted with. */
+const UNBOUNDED = [
+  "agents.defaults.heartbeat.every",
+  "channels.*.budget.usd",
+  "channels.*.keepAlive",
+  "channels.*.priority",
+  "gateway.keys.*.budget.usd",
+  "hooks.entries.*.priority",
+  "models.*.params.max.*",
+  "webhooks.mappings.*.match.*",
+  "webhooks.mappings.*.match.*.in[]",
+];
+
+test("every other number has an end, beyond which sums and times would be none", async () => {
+  const endless = (await numbers()).filter(([, { type, maximum }]) => type === "number" && maximum === undefined);
+  assert.equal([...new Set(endless.map(([key]) => key))].sort(), UNBOUNDED);
+});
+
 function homeWith(text: string): { home: string; file: string } {
   const home = temporaryDir("portico-numbers-");
   const file = join(home, "portico.json");
