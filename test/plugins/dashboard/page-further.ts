@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
-import { EVIL, openSection, order, picture, test, testSignedIn, USUAL_SIZE, visitSignedIn } from "./support.ts";
+import { EVIL, openSection, order, picture, testSignedIn, USUAL_SIZE } from "./support.ts";
 
 testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   const { page } = visitor;
@@ -230,9 +230,10 @@ testSignedIn("long names and texts push nothing else aside", async (visitor, { g
   await page.setViewportSize(USUAL_SIZE);
 });
 
-test("narrow and dark: nothing is cut off", async (at) => {
-  const visitor = await visitSignedIn(at, { viewport: { width: 380, height: 800 }, colorScheme: "dark" });
+testSignedIn("narrow and dark: nothing is cut off", async (visitor) => {
   const { page } = visitor;
+  await page.setViewportSize({ width: 380, height: 800 });
+  await page.emulateMedia({ colorScheme: "dark" });
   for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Configuration", "Webhooks", "Mapping"]) {
     if (section === "Mapping") await page.getByRole("link", { name: "Edit shop" }).click();
     else await openSection(visitor, section);
@@ -249,5 +250,6 @@ test("narrow and dark: nothing is cut off", async (at) => {
     const box = await opened.boundingBox();
     return box !== null && box.y >= 0 && box.y < 800;
   });
-  await page.context().close();
+  await page.setViewportSize(USUAL_SIZE);
+  await page.emulateMedia({ colorScheme: null });
 });

@@ -89,8 +89,8 @@ export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: personsArgs, timeout: PATIENCE_MS });
 }
 
-export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {
-  const context = await browser.newContext({ viewport: USUAL_SIZE, ...options });
+export async function visit(browser: Browser, url: string): Promise<Visitor> {
+  const context = await browser.newContext({ viewport: USUAL_SIZE });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   const complaints: string[] = [];
@@ -109,8 +109,8 @@ export async function signIn(page: Page, token: string): Promise<void> {
 }
 
 /** A visitor who sees the overview, with a tab and a storage of their own. */
-export async function visitSignedIn({ chromium, gateway }: Setting, options?: object): Promise<Visitor> {
-  const visitor = await visit(chromium, gateway.url, options);
+export async function visitSignedIn({ chromium, gateway }: Setting): Promise<Visitor> {
+  const visitor = await visit(chromium, gateway.url);
   await signIn(visitor.page, gateway.token);
   await seesOverview(visitor);
   return visitor;

@@ -31,23 +31,23 @@ async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
   return { gateway, pid: status.pid };
 }
 
-test("SIGTERM ends the gateway and its browser", async () => {
-  const { gateway, pid } = await start();
-  await gateway.kill("SIGTERM");
-  assert.is(gateway.child.exitCode, 0, gateway.output());
-  await until("the browser to be gone", () => !alive(pid));
-});
+let running: Awaited<ReturnType<typeof start>>;
 
 test("after kill -9 the browser ends too, and the next start works with the same profile", async () => {
   const { gateway, pid } = await start();
   await gateway.kill("SIGKILL");
-  const next = await start();
+  running = await start();
   await until("the first browser to be gone", () => !alive(pid));
-  assert.ok(alive(next.pid));
+  assert.ok(alive(running.pid));
   const record = JSON.parse(readFileSync(join(home, "state/browser/portico/browser.json"), "utf8")) as { pid: number };
-  assert.is(record.pid, next.pid);
-  await next.gateway.kill("SIGTERM");
-  await until("the second browser to be gone", () => !alive(next.pid));
+  assert.is(record.pid, running.pid);
+});
+
+test("SIGTERM ends the gateway and its browser", async () => {
+  const { gateway, pid } = running;
+  await gateway.kill("SIGTERM");
+  assert.is(gateway.child.exitCode, 0, gateway.output());
+  await until("the browser to be gone", () => !alive(pid));
 });
 
 test("a temporary directory with too long a name for the browser's socket is named as the cause", async () => {
