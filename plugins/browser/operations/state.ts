@@ -1,6 +1,5 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
-import { parseUrl } from "portico/strings";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
@@ -22,7 +21,6 @@ interface CookieInput {
 
 /** All cookies of the profile, or those that a request to `url` would carry. */
 export async function cookies(op: Op, input: Common & { url?: string }): Promise<object> {
-  if (input.url !== undefined) webAddress(input.url, "url");
   const found = await within(
     STATE_MS,
     "Reading the cookies",
@@ -68,15 +66,9 @@ function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
   if (cookie.sameSite === "None" && !(cookie.secure ?? url?.startsWith("https:")))
     throw refusedCookie("with sameSite None it must be secure.");
   if (url === undefined) return { ...cookie, path: cookie.path ?? "/" };
-  const { hostname, pathname, protocol } = webAddress(url, "cookie.url");
+  const { hostname, pathname, protocol } = new URL(url);
   const path = cookie.path ?? pathname.slice(0, pathname.lastIndexOf("/") + 1);
   return { ...cookie, domain: hostname, path, secure: cookie.secure ?? protocol === "https:" };
-}
-
-function webAddress(url: string, param: string): URL {
-  const parsed = parseUrl(url);
-  if (parsed) return parsed;
-  throw new PorticoError("invalid_request_error", `${param} is not a URL.`, { param });
 }
 
 export async function clearCookies(op: Op): Promise<object> {

@@ -142,8 +142,10 @@ test("a cookie is set as it was asked for, or refused", async () => {
     if (cookie.name === "address") assert.equal([found.domain, found.path], ["example.com", "/shop/"]);
   }
   failed(await set({ name: "none", sameSite: "None" }), 400, "invalid_request_error", "secure");
-  failed(await set({ name: "url", url: "http://" }), 400, "invalid_request_error", "not a URL");
-  failed(await browser.get("/cookies", { url: "http://" }), 400, "invalid_request_error", "not a URL");
+  for (const url of ["http://", "http://x:99999", "http://a b"]) {
+    failed(await set({ name: "url", url }), 400, "invalid_request_error", "an http or https address");
+    failed(await browser.get("/cookies", { url }), 400, "invalid_request_error", "an http or https address");
+  }
 });
 
 test("a time zone is known in any capitals; one that is refused leaves the one before", async () => {
