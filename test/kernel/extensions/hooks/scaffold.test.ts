@@ -13,7 +13,7 @@ import { temporaryDir } from "../../../support/temporary.ts";
 const packageDir = join(import.meta.dirname, "../../../..");
 const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
 
-/** What a real tsc says about a directory, by file. One run takes as long as many files: right and wrong ones share it. */
+/** What a real tsc says about a directory, by file. */
 function typeCheck(root: string): Record<string, string> {
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false"], {
     cwd: root,
@@ -38,8 +38,30 @@ function assertErrors(errors: Record<string, string>, expected: Record<string, R
 
 const knownEvents = await declaredEvents();
 
-test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
-  const root = temporaryDir("portico-scaffold-");
+/**
+ * Directories of hooks, by name, with the way to write each. One run of tsc takes as long as many files: it checks them
+ * all, as each directory's own tsconfig.json says.
+ */
+const written: Record<string, (root: string) => void> = {};
+let errors: Record<string, string> = {};
+
+test.before(() => {
+  const all = temporaryDir("portico-scaffold-");
+  writeFileSync(join(all, "tsconfig.json"), editorConfig(packageDir));
+  for (const [name, write] of Object.entries(written)) {
+    write(join(all, name));
+    assert.is(readFileSync(join(all, name, "tsconfig.json"), "utf8"), editorConfig(packageDir));
+  }
+  errors = typeCheck(all);
+});
+
+/** Of one of them, by file. */
+function errorsIn(name: string): Record<string, string> {
+  const own = Object.entries(errors).filter(([file]) => file.startsWith(`${name}/`));
+  return Object.fromEntries(own.map(([file, text]) => [file.slice(name.length + 1), text]));
+}
+
+written["typescript"] = (root) => {
   for (const [event, outline] of Object.entries(knownEvents)) {
     writeHook(root, editorConfig(packageDir), { name: event.replace(":", "-"), events: [{ name: event, outline }] });
   }
@@ -48,7 +70,13 @@ test("a hook for every event of the contract type-checks as it is written, in an
     events: ["command:new", "message:received"].map((name) => ({ name, outline: knownEvents[name] as never })),
   });
   writeHook(root, editorConfig(packageDir), { name: "unknown-event", events: [{ name: "my:event" }] });
-  assertErrors(typeCheck(root), {});
+};
+test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
+  assertErrors(errorsIn("typescript"), {});
+  assert.ok(
+    Object.keys(errors).every((file) => written[file.split("/")[0] ?? ""]),
+    Object.keys(errors).join(" "),
+  );
 });
 
 test("types are found where Portico is an installed package, without any paths in tsconfig.json", () => {
@@ -76,28 +104,36 @@ test("types are found where Portico is an installed package, without any paths i
   assertErrors(typeCheck(root), { "wrong.ts": /'contents' does not exist/ });
 });
 
-test("a hook in plain JavaScript has the same types, by JSDoc", () => {
-  const root = temporaryDir("portico-scaffold-");
+const wrongLines: [name: string, line: string, message: RegExp][] = [
+  ["unknown", "event.context.contents;", /contents/],
+  ["type", "event.context.content = 42;", /number/],
+  ["fixed", "event.context.source = 'x';", /read-only/],
+  ["effect", "return { answer: 'x' };", /answer/],
+];
+written["javascript"] = (root) => {
   for (const [event, outline] of Object.entries(knownEvents)) {
     const hook = { name: event.replace(":", "-"), events: [{ name: event, outline }], script: true };
     writeHook(root, editorConfig(packageDir), hook);
   }
   const text = readFileSync(join(root, "message-received/handler.js"), "utf8");
-  const wrong: [name: string, line: string, message: RegExp][] = [
-    ["unknown", "event.context.contents;", /contents/],
-    ["type", "event.context.content = 42;", /number/],
-    ["fixed", "event.context.source = 'x';", /read-only/],
-    ["effect", "return { answer: 'x' };", /answer/],
-  ];
-  for (const [name, line] of wrong) {
+  for (const [name, line] of wrongLines) {
     mkdirSync(join(root, name));
     writeFileSync(join(root, name, "handler.js"), text.replace("  ctx.log.info", `  ${line}\n  ctx.log.info`));
   }
-  assertErrors(typeCheck(root), Object.fromEntries(wrong.map(([name, , message]) => [`${name}/handler.js`, message])));
+};
+test("a hook in plain JavaScript has the same types, by JSDoc", () => {
+  const expected = wrongLines.map(([name, , message]) => [`${name}/handler.js`, message]);
+  assertErrors(errorsIn("javascript"), Object.fromEntries(expected));
 });
 
-test("each event has a context type of its own", () => {
-  const root = temporaryDir("portico-scaffold-");
+const wrongBodies: [body: string, message: RegExp][] = [
+  ["event.context.content;", /content/],
+  ['if (event.name === "agent:bootstrap") event.context.content;', /content/],
+  ['if (event.name === "message:received") event.context.content = 42;', /number/],
+  ["return { reply: 1 };", /number|HandlerResult|reply/],
+  ["ctx.nothing;", /nothing/],
+];
+written["contexts"] = (root) => {
   const outline = knownEvents["message:received"];
   writeHook(root, editorConfig(packageDir), {
     name: "typed",
@@ -108,41 +144,36 @@ test("each event has a context type of its own", () => {
   const right =
     'if (event.name === "message:received") { event.context.content = event.context.source; return { reply: await ctx.chat("x") }; } event.context.bootstrapFiles.length;';
   writeFileSync(join(root, "typed/handler.ts"), handler(right));
-  const wrong: [body: string, message: RegExp][] = [
-    ["event.context.content;", /content/],
-    ['if (event.name === "agent:bootstrap") event.context.content;', /content/],
-    ['if (event.name === "message:received") event.context.content = 42;', /number/],
-    ["return { reply: 1 };", /number|HandlerResult|reply/],
-    ["ctx.nothing;", /nothing/],
-  ];
-  for (const [i, [body]] of wrong.entries()) writeFileSync(join(root, `typed/wrong-${i}.ts`), handler(body));
-  assertErrors(typeCheck(root), Object.fromEntries(wrong.map(([, message], i) => [`typed/wrong-${i}.ts`, message])));
+  for (const [i, [body]] of wrongBodies.entries()) writeFileSync(join(root, `typed/wrong-${i}.ts`), handler(body));
+};
+test("each event has a context type of its own", () => {
+  const expected = wrongBodies.map(([, message], i) => [`typed/wrong-${i}.ts`, message]);
+  assertErrors(errorsIn("contexts"), Object.fromEntries(expected));
 });
 
-test("types follow what an event lets handlers do", () => {
-  const root = temporaryDir("portico-effects-");
+const effectHook = (event: string, body: string) =>
+  `import type { HookHandler } from "portico";\nconst handler: HookHandler<"${event}"> = async (event) => {\n  ${body}\n};\nexport default handler;\n`;
+const wrongEffects = {
+  "an event that nobody declares": effectHook("message:recieved", ""),
+  "a reply to an event that takes none": effectHook("message:sent", 'return { reply: "no" };'),
+  "a block of an event that takes none": effectHook("agent:bootstrap", 'return { block: "no" };'),
+  "a write to a fixed field": effectHook("message:received", 'event.context.source = "me";'),
+  "a write to a field of an event that has none to change": effectHook("message:sent", 'event.context.content = "x";'),
+};
+written["effects"] = (root) => {
   writeHook(root, editorConfig(packageDir), { name: "strict", events: [{ name: "message:received" }] });
-  const hook = (event: string, body: string) =>
-    `import type { HookHandler } from "portico";\nconst handler: HookHandler<"${event}"> = async (event) => {\n  ${body}\n};\nexport default handler;\n`;
-  const wrong = {
-    "an event that nobody declares": hook("message:recieved", ""),
-    "a reply to an event that takes none": hook("message:sent", 'return { reply: "no" };'),
-    "a block of an event that takes none": hook("agent:bootstrap", 'return { block: "no" };'),
-    "a write to a fixed field": hook("message:received", 'event.context.source = "me";'),
-    "a write to a field of an event that has none to change": hook("message:sent", 'event.context.content = "x";'),
-  };
-  const right = hook("message:received", 'event.context.content = "x"; return { block: "no" };');
+  const right = effectHook("message:received", 'event.context.content = "x"; return { block: "no" };');
   // Plain JavaScript gets the same by JSDoc.
   const script = (body: string) =>
     `// @ts-check\n/** @type {import("portico").HookHandler<"message:received">} */\nexport default async (event) => {\n  ${body}\n};\n`;
   const scripts = { right: script('event.context.content = "x";'), wrong: script('event.context.source = "me";') };
-  for (const [name, text] of Object.entries({ ...wrong, right }))
+  for (const [name, text] of Object.entries({ ...wrongEffects, right }))
     writeFileSync(join(root, `strict/${name.replaceAll(" ", "-")}.handler.ts`), text);
   for (const [name, text] of Object.entries(scripts)) writeFileSync(join(root, `strict/${name}.mjs`), text);
-  assert.equal(
-    Object.keys(typeCheck(root)).sort(),
-    [...Object.keys(wrong).map((name) => `strict/${name.replaceAll(" ", "-")}.handler.ts`), "strict/wrong.mjs"].sort(),
-  );
+};
+test("types follow what an event lets handlers do", () => {
+  const names = Object.keys(wrongEffects).map((name) => `strict/${name.replaceAll(" ", "-")}.handler.ts`);
+  assert.equal(Object.keys(errorsIn("effects")).sort(), [...names, "strict/wrong.mjs"].sort());
 });
 
 test("what is written is valid, private, and never written over", () => {
