@@ -25,8 +25,12 @@ export interface ReadRequest {
   dropped: string[];
 }
 
-/** Fields that mean something to Anthropic only. */
-const ONLY_ANTHROPIC = ["container", "context_management", "mcp_servers", "inference_geo", "speed"];
+/** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
+const READ = new Set([
+  ...["model", "models", "max_tokens", "messages", "system", "stop_sequences", "metadata", "tools", "tool_choice"],
+  ...["stream", "temperature", "top_p", "top_k", "thinking", "output_config", "output_format", "service_tier"],
+  "cache_control",
+]);
 
 /** Throws 400 with `param`. What only Anthropic knows (tools of its own, kinds of blocks) stays as it is. */
 export function readMessages(body: JsonObject): ReadRequest {
@@ -61,7 +65,7 @@ export function readMessages(body: JsonObject): ReadRequest {
       user: user === undefined ? undefined : shortUser(user),
       service_tier: body.service_tier === "standard_only" ? "default" : undefined,
     },
-    dropped: ONLY_ANTHROPIC.filter((name) => body[name] != null),
+    dropped: Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
   };
 }
 
@@ -105,7 +109,7 @@ function readThinking(body: JsonObject): string | undefined {
     return effortOfBudget(budget);
   }
   if (thinking !== undefined && stringAt(thinking.type, "thinking.type") === "disabled") return undefined;
-  return effort === "max" ? "high" : effort;
+  return effort;
 }
 
 function readFormat(body: JsonObject): JsonObject | undefined {

@@ -38,6 +38,14 @@ const REFUSED: Record<string, string> = {
 
 const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
 
+/** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
+const READ = new Set<string>([
+  ...["model", "models", "input", "instructions", "previous_response_id", "stream", "stream_options", "store"],
+  ...["tools", "tool_choice", "parallel_tool_calls", "reasoning", "text", "include", "metadata", "background"],
+  ...["max_output_tokens", "temperature", "top_p", "top_logprobs", "truncation"],
+  ...PASSED,
+]);
+
 /** Throws 400 with `param`. */
 export function readSettings(body: JsonObject): ReadSettings {
   const model = modelAt(body);
@@ -81,7 +89,7 @@ export function readSettings(body: JsonObject): ReadSettings {
     custom: new Set((tools.length > 0 ? (body.tools as JsonObject[]) : []).flatMap(customName)),
     dropped: [
       ...(optionalString(body.truncation, "truncation") === "auto" ? ["truncation"] : []),
-      ...(body.max_tool_calls == null ? [] : ["max_tool_calls"]),
+      ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
     ],
   };
 }

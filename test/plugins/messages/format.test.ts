@@ -182,9 +182,10 @@ test("reasoning of other providers does not go to Anthropic, its own does", asyn
 test("where Anthropic fails, the next channel answers in the same form", async () => {
   claude.answer = (_, res) => json(res, { type: "error", error: { type: "api_error", message: "down" } }, 500);
   for (const stream of [false, true]) {
-    const answer = await ask({ model: "smart", messages: user("Hi"), stream, context_management: {} });
+    const lost = { context_management: {}, made_up: 1, seed: null };
+    const answer = await ask({ model: "smart", messages: user("Hi"), stream, ...lost });
     assert.is(answer.headers.get("x-portico-channel"), "other");
-    assert.is(answer.headers.get("x-portico-dropped"), "context_management");
+    assert.is(answer.headers.get("x-portico-dropped"), "context_management, made_up");
     assert.match(await answer.text(), stream ? /text_delta","text":"Hel"/ : '"text":"Hello"');
   }
   // A stream that begins with an error has not begun.
@@ -304,7 +305,8 @@ test("settings are said in OpenAI's words", () => {
   assert.not.ok("tool_choice" in read({ tool_choice: { type: "auto" } }));
   const thinks = (budget_tokens: number) => read({ thinking: { type: "enabled", budget_tokens } })["reasoning_effort"];
   assert.equal([thinks(1024), thinks(4000), thinks(20_000)], ["low", "medium", "high"]);
-  assert.is(read({ output_config: { effort: "xhigh" } })["reasoning_effort"], "xhigh");
+  for (const effort of ["low", "xhigh", "max"])
+    assert.is(read({ output_config: { effort } })["reasoning_effort"], effort);
   assert.equal(read({ output_config: { format: { type: "json_schema", schema: { a: 1 } } } })["response_format"], {
     type: "json_schema",
     json_schema: { name: "answer", schema: { a: 1 }, strict: true },

@@ -233,9 +233,11 @@ test("custom tools go as functions of one text, and come back as what they are",
 });
 
 test("answers name the channel; what was left out is named; errors have OpenAI's form", async () => {
-  const answer = await gateway.request("POST", "/v1/responses", { model: "echo", input: "Hi", truncation: "auto" });
+  const lost = { truncation: "auto", max_tool_calls: 3, frequency_penalty: 0.5, made_up: 1, seed: null };
+  const kept = { metadata: { a: "b" }, store: false, include: ["reasoning.encrypted_content"], background: false };
+  const answer = await gateway.request("POST", "/v1/responses", { model: "echo", input: "Hi", ...lost, ...kept });
   assert.is(answer.headers.get("x-portico-channel"), "echo");
-  assert.is(answer.headers.get("x-portico-dropped"), "truncation");
+  assert.is(answer.headers.get("x-portico-dropped"), "truncation, max_tool_calls, frequency_penalty, made_up");
   const bad = await gateway.request("POST", "/v1/responses", { model: "echo", input: [{ type: "computer_call" }] });
   assert.equal(((await bad.json()) as { error: { param: string; code: string } }).error.param, "input[0].type");
   assert.is(
