@@ -64,7 +64,9 @@ async function runCommand(
   }
   const parsed = parseWords(command, fullPath, words, before);
   const { token } = parsed.options;
-  if (typeof token === "string" && token.trim() === "") throw new UsageError("--token must not be empty.");
+  // an unset variable of a script, which must not mean the user's own home
+  for (const name of ["token", "home", "config", "workspace"])
+    if (String(parsed.options[name] ?? name).trim() === "") throw new UsageError(`--${name} must not be empty.`);
   const { signal, env } = program;
   const gateway = lazyClient(async () => {
     const home = program.home(placeOf(parsed));

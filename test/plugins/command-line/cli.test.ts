@@ -137,6 +137,17 @@ test("status finds the gateway of its home, whatever its port", async () => {
   assert.is(json.url, gateway.url);
 });
 
+test("a place or a token that is empty, as from an unset variable, is refused", async () => {
+  for (const option of ["--home", "--config", "--workspace", "--token"])
+    for (const words of [
+      ["start", option, ""],
+      ["start", `${option}= `],
+    ]) {
+      const { code, stdout, stderr } = await porticoHere(home, words);
+      assert.equal([code, stdout, stderr], [2, "", `portico: ${option} must not be empty.\n`]);
+    }
+});
+
 test("a wrong token, and no gateway, are said in one line", async () => {
   const wrong = await portico(home, ["status", "--token", "nonsense"]);
   assert.is(wrong.code, 1);
