@@ -1,6 +1,6 @@
 /** POST /act: one action, or several, on a tab. */
-import { compile, didYouMean, PorticoError } from "portico";
-import { attempt, left } from "../deadline.ts";
+import { compile, didYouMean, PorticoError, Type } from "portico";
+import { attempt, left, TimeoutMs } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -39,7 +39,10 @@ function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; nam
   }
   const kind = KINDS[name]!;
   let check = checks.get(name);
-  if (check === undefined) checks.set(name, (check = compile(kind.schema)));
+  if (check === undefined) {
+    check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: TimeoutMs }));
+    checks.set(name, check);
+  }
   try {
     return { kind, name, input: check.parse(given) };
   } catch (error) {

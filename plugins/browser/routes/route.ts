@@ -1,5 +1,6 @@
 /** What a route is made of. */
 import { type Method, type Static, type TSchema, Type } from "portico";
+import { TimeoutMs } from "../deadline.ts";
 import type { Op } from "../operations/op.ts";
 
 type Fields = Record<string, TSchema>;
@@ -20,7 +21,7 @@ export interface Route {
 export const COMMON = {
   profile: Type.Optional(Type.String({ minLength: 1 })),
   targetId: Type.Optional(Type.String({ minLength: 1 })),
-  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
+  timeoutMs: TimeoutMs,
 };
 
 export const optional = Type.Optional;

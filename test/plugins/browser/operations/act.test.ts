@@ -237,6 +237,18 @@ test("batch: in order, stops at the first failure unless told otherwise", async 
   failed(await browser.act("batch", { actions: [] }), 400, "invalid_request_error");
 });
 
+test("an action of a batch has a timeout that a timer can keep, or is refused for it", async () => {
+  const timeouts = [0, -1, 1.5, 600_001, 3_000_000_000, "soon", []];
+  const actions = timeouts.map((timeoutMs) => ({ kind: "evaluate", fn: "1", timeoutMs }));
+  const { body } = await browser.act("batch", { actions, stopOnError: false });
+  assert.equal(
+    body.result.map(({ error }: { error?: { code: string; param: string } }) => [error?.code, error?.param]),
+    timeouts.map((_, i) => ["invalid_request_error", `actions[${i}].timeoutMs`]),
+  );
+  const good = { actions: [{ kind: "evaluate", fn: "1", timeoutMs: 600_000 }] };
+  assert.ok((await browser.act("batch", good)).body.ok);
+});
+
 test("close", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: site.url })).body;
   const answer = await browser.act("close", { targetId });
