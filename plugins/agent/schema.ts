@@ -12,7 +12,14 @@ const tools = Type.Object(
 );
 
 const clock = (description: string) =>
-  Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", expected: "a time of day like 08:00", description });
+  Type.String({ pattern: "^(?:([01]?\\d|2[0-3]):[0-5]\\d|24:00)$", expected: "a time of day like 08:00", description });
+
+/** Nothing lies between a time and itself: the heartbeat would never beat, and nobody could tell why. */
+function refuseHours(given: unknown): string | undefined {
+  const { start, end } = Object(given) as Record<string, unknown>;
+  const isSame = typeof start === "string" && start.padStart(5, "0") === String(end).padStart(5, "0");
+  return isSame ? `begins and ends at ${start}: leave it out for the whole day` : undefined;
+}
 
 const heartbeat = Type.Object({
   every: Type.Union([Type.String(), Type.Number()], {
@@ -21,11 +28,14 @@ const heartbeat = Type.Object({
     description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
   }),
   activeHours: Type.Optional(
-    Type.Object({
-      start: clock("08:00"),
-      end: clock("22:00; before start: over midnight"),
-      tz: Type.Optional(zoneSchema("An IANA zone; default: the machine's.")),
-    }),
+    Type.Object(
+      {
+        start: clock("08:00"),
+        end: clock("22:00; before start: over midnight"),
+        tz: Type.Optional(zoneSchema("An IANA zone; default: the machine's.")),
+      },
+      { refuse: refuseHours },
+    ),
   ),
   prompt: Type.Optional(Type.String({ description: "Replaces the words that begin a heartbeat's turn." })),
   model: Type.Optional(Type.String({ description: "A model of its own for heartbeats." })),

@@ -17,6 +17,7 @@ const NO_NETWORK = "is neither an IP address nor a CIDR range such as 10.0.0.0/8
 const NO_ADDRESS = "must be an http or https address";
 const hash = `sha256:${"0".repeat(64)}`;
 const keyUntil = (expires: string) => ({ gateway: { keys: { k: { hash, expires } } } });
+const hours = (activeHours: object) => ({ agents: { defaults: { heartbeat: { activeHours } } } });
 const channel = (more: object) => ({ channels: { c: { provider: "openai", ...more } } });
 
 const wrong: [key: string, says: string, config: object][] = [
@@ -25,6 +26,8 @@ const wrong: [key: string, says: string, config: object][] = [
   ["gateway.trustedProxies[0]", NO_NETWORK, { gateway: { trustedProxies: [""] } }],
   ["webhooks.allowedIps[0]", NO_NETWORK, { webhooks: { allowedIps: ["soon"] } }],
   ["gateway.keys.k.expires", "is not a date", keyUntil("2026-12-31Tsoon")],
+  ["agents.defaults.heartbeat.activeHours", "begins and ends at 8:00", hours({ start: "8:00", end: "08:00" })],
+  ["agents.defaults.heartbeat.activeHours.start", "must be a time of day", hours({ start: "24:30", end: "08:00" })],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://" })],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http:///v1" })],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://host:99999/v1" })],
@@ -51,6 +54,7 @@ test("what looks odd and says something is taken", async () => {
   const { code, said } = await validate({
     gateway: { trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "], ...keyUntil("2026-12-31").gateway },
     webhooks: { allowedIps: ["192.0.2.0/24"] },
+    ...hours({ start: "8:00", end: "24:00", tz: "Europe/Berlin" }),
     channels: {
       a: { provider: "openai", baseUrl: "http://[::1]:8000/v1", proxy: "http://user:pass@proxy.example:3128" },
       b: { provider: "openai", baseUrl: "https://under_score.example/v1/?x=1" },
