@@ -96,8 +96,6 @@ function refuseExit({ owner }: Program): void {
   process.exit = (code) => {
     const whose = owner();
     if (whose === undefined) return exit(code);
-    throw new Error(
-      `${whose} called process.exit, which would end the gateway: return or throw instead, or stop it in order with process.kill(process.pid).`,
-    );
+    throw new Error(`${whose} called process.exit, which would end the gateway: return or throw instead.`);
   };
 }
