@@ -115,6 +115,7 @@ const SHARED = {
   maxTabs: 6,
   maxDownloadBytes: 20_000_000,
   snapshotDefaults: { mode: "efficient" },
+  profiles: { usual: { cdpPort: 9222 } },
 };
 
 /**

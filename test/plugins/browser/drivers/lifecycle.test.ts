@@ -1,10 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { freePort } from "../../../support/free-port.ts";
-import { until } from "../../../support/until.ts";
+import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: lifecycle, profiles, tabs");
@@ -341,6 +341,41 @@ test("stop ends the process", async () => {
   assert.throws(() => process.kill(pid, 0));
   assert.equal((await browser.post("/stop")).body.stopped, false);
   assert.equal((await browser.get("/tabs")).body, { running: false, tabs: [] });
+});
+
+/** It has ended, and this process has not heard of it: no event comes in meanwhile. */
+function killUnheard(pid: number): void {
+  process.kill(pid, "SIGKILL");
+  const stat = `/proc/${pid}/stat`;
+  while (existsSync(stat) && !readFileSync(stat, "utf8").includes(") Z "));
+}
+
+test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
+  await browser.visit(site.url);
+  const { pid } = (await browser.get("/")).body;
+  const common = { timeoutMs: PATIENCE_MS };
+  const waits = [{ textGone: "one" }, { text: "never" }, { fn: "false" }].map((fields) =>
+    browser.act("wait", { ...fields, ...common }),
+  );
+  await browser.act("wait", { timeMs: 50 });
+  killUnheard(pid);
+  const [started, ...ended] = await Promise.all([browser.visit(site.url), ...waits]);
+  assert.is(started!.status, 200);
+  for (const answer of ended) failed(answer, 409, "browser_not_running");
+  assert.is.not((await browser.get("/")).body.pid, pid);
+});
+
+test("what is being set while the browser dies is not bad input", async () => {
+  await browser.visit(site.url);
+  const { pid } = (await browser.get("/")).body;
+  process.kill(pid, "SIGSTOP");
+  const answers = [
+    browser.post("/set/headers", { headers: { a: "b" } }),
+    browser.post("/set/offline", { offline: true }),
+    browser.post("/cookies/set", { cookie: { name: "a", value: "b", url: site.url } }),
+  ];
+  process.kill(pid, "SIGKILL");
+  for (const answer of await Promise.all(answers)) failed(answer, 409, "browser_not_running");
 });
 
 test.run();

@@ -1,12 +1,10 @@
 /** Values that would be swallowed, run away or bring everything to a halt without a word. */
-import { existsSync, readFileSync } from "node:fs";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { PATIENCE_MS } from "../../../support/until.ts";
-import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { failed, type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
 
 const test = suite("browser: values that are told");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 
 test.before(async () => {
@@ -23,7 +21,7 @@ test.before(async () => {
       <a href="/t" title="L\u001b]0;x\u0007"><b>l\u0007</b></a>
       <button onclick="alert('A\u001b[31m\u0008')">Ask</button>`,
   });
-  browser = await startBrowser({ profiles: { usual: { cdpPort: 9222 } } });
+  browser = await sharedBrowser();
   await browser.visit(site.url);
 });
 test.after(async () => {
@@ -119,6 +117,7 @@ test("every key of web storage is told", async () => {
   ]);
   const one = (await browser.get("/storage/local", { key: "__proto__" })).body.values;
   assert.equal(Object.entries(one), [["__proto__", "of __proto__"]]);
+  assert.is((await browser.post("/storage/local/clear")).status, 200);
 });
 
 test("headers with which nothing would load any more are refused", async () => {
@@ -173,41 +172,6 @@ test("nothing that a page calls itself or its parts holds terminal codes", async
     assert.not.match(JSON.stringify(body), /\\u00[01][0-9a-f]|\\[bf]|[\u007f-\u009f]/);
   }
   await browser.del(`/tabs/${answers.at(-1)!.body.targetId}`);
-});
-
-/** It has ended, and this process has not heard of it: no event comes in meanwhile. */
-function killUnheard(pid: number): void {
-  process.kill(pid, "SIGKILL");
-  const stat = `/proc/${pid}/stat`;
-  while (existsSync(stat) && !readFileSync(stat, "utf8").includes(") Z "));
-}
-
-test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
-  await browser.visit(site.url);
-  const { pid } = (await browser.get("/")).body;
-  const common = { timeoutMs: PATIENCE_MS };
-  const waits = [{ textGone: "text" }, { text: "never" }, { fn: "false" }].map((fields) =>
-    browser.act("wait", { ...fields, ...common }),
-  );
-  await browser.act("wait", { timeMs: 50 });
-  killUnheard(pid);
-  const [started, ...ended] = await Promise.all([browser.visit(site.url), ...waits]);
-  assert.is(started!.status, 200);
-  for (const answer of ended) failed(answer, 409, "browser_not_running");
-  assert.is.not((await browser.get("/")).body.pid, pid);
-});
-
-test("what is being set while the browser dies is not bad input", async () => {
-  await browser.visit(site.url);
-  const { pid } = (await browser.get("/")).body;
-  process.kill(pid, "SIGSTOP");
-  const answers = [
-    browser.post("/set/headers", { headers: { a: "b" } }),
-    browser.post("/set/offline", { offline: true }),
-    browser.post("/cookies/set", { cookie: { name: "a", value: "b", url: site.url } }),
-  ];
-  process.kill(pid, "SIGKILL");
-  for (const answer of await Promise.all(answers)) failed(answer, 409, "browser_not_running");
 });
 
 test.run();
