@@ -1,5 +1,6 @@
 /** What is wrong with users' code: in one line, and where that is known. */
 import { dirname, relative, resolve } from "node:path";
+import type { Message } from "esbuild";
 import { asError } from "../errors.ts";
 
 export interface Problem {
@@ -29,16 +30,14 @@ type Location = Required<Omit<Problem, "message">>;
 export function asLoadError(thrown: unknown, entry: string): LoadError {
   if (thrown instanceof LoadError) return thrown;
   const dir = dirname(entry);
-  const first = (thrown as { errors?: { text: string; location?: Location | null }[] })?.errors?.[0];
+  const first = (thrown as { errors?: Message[] })?.errors?.[0];
   const error = asError(thrown);
-  const { location = null } = first ?? {};
+  const location = first?.pluginName ? null : first?.location; // what reading a file threw stands in our own code
   const place = first
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
     : placeOf(error, dir);
-  const awaits = first && /Top-level await/.test(first.text);
-  const said = awaits
-    ? "top-level await is not supported here: move it into a function"
-    : (first?.text ?? error.message);
+  const text = first?.text ?? error.message;
+  const said = /^Top-level await/.test(text) ? "top-level await is not supported here: move it into a function" : text;
   if (!place) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
   const { file, line, column } = place;
   return new LoadError(`${relative(dir, file)}:${line}:${column}: ${said}`, file, line, column, { cause: thrown });

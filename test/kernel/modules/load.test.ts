@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -171,6 +171,17 @@ test("top-level await is refused with what to do", async () => {
     .load(entry)
     .catch((thrown) => thrown);
   assert.match(error.message, /top-level await is not supported/);
+});
+
+test("a file that cannot be read is told without a place in our own code", async () => {
+  const entry = write({ "handler.ts": 'import "./huge.ts";\nexport default 1;', "huge.ts": "" });
+  truncateSync(join(dir, "huge.ts"), 2 ** 32);
+  const error = await loader()
+    .load(entry)
+    .catch((thrown) => thrown);
+  assert.instance(error, LoadError);
+  assert.match(error.message, /^File size \(4294967296\) is greater than/);
+  assert.equal([error.file, error.line], [entry, undefined]);
 });
 
 test("a missing import names the place", async () => {
