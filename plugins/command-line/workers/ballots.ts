@@ -6,6 +6,8 @@
 
 /** Longer than a stopped worker is left in its place: its successor votes. */
 const SILENCE_MS = 15_000;
+/** Two subjects that keep each other waiting this long are decided one after the other. */
+const CIRCLE_MS = 1_000;
 
 interface Ballot {
   id: string;
@@ -31,16 +33,17 @@ interface BallotOptions {
   /** Has a worker look whether it has that version too. */
   look(worker: number, vote: Vote): void;
   tell(worker: number, decision: Vote): void;
+  circleMs?: number;
 }
 
-export function createBallots({ voters, look, tell }: BallotOptions) {
+export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: BallotOptions) {
   /** By subject. One that is decided stays until all have voted: who votes late is told how it ended. */
   const ballots = new Map<string, Ballot>();
 
   function decide(subject: string, ballot: Ballot, error?: string): void {
     if (ballot.decided) return;
     Object.assign(ballot, { decided: true, error });
-    clearTimeout(ballot.timer);
+    clearInterval(ballot.timer);
     for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, error });
   }
 
@@ -54,12 +57,31 @@ export function createBallots({ voters, look, tell }: BallotOptions) {
   }
 
   function open({ subject, id }: Vote, from: number): Ballot {
-    const silence = () => decide(subject, ballot, "a worker has not answered in time");
-    const timer = setTimeout(silence, SILENCE_MS).unref();
+    let waitedMs = 0;
+    const timer = setInterval(() => {
+      waitedMs += circleMs;
+      if (waitedMs >= SILENCE_MS) decide(subject, ballot, "a worker has not answered in time");
+      else if (isInCircle(subject, ballot)) {
+        decide(subject, ballot, "another change is taken up first");
+        ballots.delete(subject);
+      }
+    }, circleMs).unref();
     const ballot: Ballot = { id, votes: new Set(), decided: false, error: undefined, timer };
     ballots.set(subject, ballot);
     for (const worker of voters()) if (worker !== from) look(worker, { subject, id });
     return ballot;
+  }
+
+  /**
+   * A worker looks for nothing else of a kind while it waits. Whoever has seen but one of two changes and waits for somebody
+   * who has seen but the other gets no further; once this one is given up, it looks for both.
+   */
+  function isInCircle(subject: string, { votes }: Ballot): boolean {
+    const lacks = (some: Set<number>, others: Set<number>) => [...others].some((worker) => !some.has(worker));
+    return [...ballots].some(
+      ([other, { decided, votes: others }]) =>
+        !decided && kindOf(other) === kindOf(subject) && lacks(votes, others) && lacks(others, votes),
+    );
   }
 
   return {
@@ -89,3 +111,6 @@ export function createBallots({ voters, look, tell }: BallotOptions) {
     },
   };
 }
+
+/** `hooks` of `hooks.hello`. */
+const kindOf = (subject: string): string => subject.split(".")[0] as string;

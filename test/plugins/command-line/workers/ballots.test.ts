@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { createBallots, type Vote } from "../../../../plugins/command-line/workers/ballots.ts";
 import { createVotes } from "../../../../plugins/command-line/workers/votes.ts";
 import { test } from "../../../support/suite.ts";
+import { until } from "../../../support/until.ts";
 
 interface Options {
   /** Which of those who could go on does so. */
@@ -152,6 +153,30 @@ test("a worker that has voted while it looked has answered", async () => {
   });
   await votes.lookFor({ subject: "hooks.a", id: "v2" });
   assert.equal(sent, [{ subject: "hooks.a", id: "v2", error: undefined }]);
+});
+
+test("two changes of which each worker has seen another are both taken up", async () => {
+  const told: { worker: number; vote: Vote }[] = [];
+  const ballots = createBallots({
+    voters: () => [0, 1],
+    look() {}, // who waits for a decision does not look
+    tell: (worker, vote) => told.push({ worker, vote }),
+    circleMs: 5,
+  });
+  const cast = (worker: number, subject: string) => ballots.cast(worker, { subject, id: "v2" });
+  cast(0, "hooks.a");
+  cast(1, "hooks.b");
+  await until("one of them to be given up", () => told.length > 0);
+  assert.equal(
+    told.splice(0).map(({ worker, vote }) => [worker, vote.subject, vote.error]),
+    [[0, "hooks.a", "another change is taken up first"]],
+  );
+  // it is free, and looks for both
+  cast(0, "hooks.b");
+  cast(0, "hooks.a");
+  cast(1, "hooks.a");
+  const taken = told.map(({ worker, vote }) => `${worker} ${vote.subject} ${vote.error}`).sort();
+  assert.equal(taken, ["0 hooks.a undefined", "0 hooks.b undefined", "1 hooks.a undefined", "1 hooks.b undefined"]);
 });
 
 test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {
