@@ -42,12 +42,15 @@ function row({ key, schema, value }) {
       "aria-label": `Save: ${key}`,
     },
   );
+  const onkeydown = (event) => {
+    if (event.key === "Enter" && event.target.tagName === "INPUT" && !event.isComposing) save.click();
+  };
   return h(
     "div",
     { class: "field", "data-key": key },
     h("label", { for: `config-${key}` }, key),
     h("div", { class: "muted small" }, schema.description ?? ""),
-    h("div", { class: "row" }, element, save),
+    h("div", { class: "row", onkeydown }, element, save),
   );
 }
 
