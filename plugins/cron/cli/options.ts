@@ -1,6 +1,6 @@
 /** The options that make a job, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
-import { parseDuration } from "portico/cron";
+import { parseDuration, payloadFromOptions } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const length = (description: string): OptionSpec => text(description, "TIME");
@@ -53,21 +53,6 @@ function scheduleOf({ options: given }: CommandIO): unknown {
   return tz === undefined ? undefined : { tz };
 }
 
-function payloadOf({ options: given }: CommandIO): unknown {
-  const event = given["text"] ?? given["system-event"];
-  const kinds = [given["message"], event, given["hook"]].filter((value) => value !== undefined);
-  if (kinds.length > 1) throw new Error("Give only one of --message, --text and --hook.");
-  const mode = given["now"] === undefined ? undefined : given["now"] ? "now" : "next-heartbeat";
-  if (event !== undefined) return { kind: "systemEvent", text: event, mode };
-  if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
-  const { message, model, channel, session } = given;
-  const delivery = given["announce"] === undefined ? undefined : given["announce"] ? "announce" : "none";
-  const turn = { message, model, channel, session, delivery };
-  if (message !== undefined) return { kind: "agentTurn", ...turn };
-  const parts = { ...turn, mode };
-  return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
-}
-
 /** Whether it says of what kind it is: with an option such as `--tz` alone, a part holds what changes of one that is there. */
 export const isWhole = (part: unknown): boolean =>
   typeof part === "string" || (part as { kind?: string } | undefined)?.kind !== undefined;
@@ -81,7 +66,7 @@ export function bodyOf(io: CommandIO, name: string | undefined): Record<string, 
     name: name ?? given["name"],
     description: given["description"],
     schedule: scheduleOf(io),
-    payload: payloadOf(io),
+    payload: payloadFromOptions(io),
     missed: given["missed"],
     overlap: given["overlap"],
     timeoutMs: span("timeout"),

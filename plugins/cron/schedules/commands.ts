@@ -23,6 +23,25 @@ export const schedulePath = (io: CommandIO, { noun, root }: { noun: string; root
   `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
 
 /**
+ * The payload of `--message`, `--text` (or `--system-event`) or `--hook`, with the options that belong to it. Without one of
+ * them: what changes of the payload that is there, for `completed`; undefined where nothing does.
+ */
+export function payloadFromOptions({ options: given }: CommandIO): unknown {
+  const { message, hook, model, channel, session, now, announce } = given;
+  const text = given["text"] ?? given["system-event"];
+  if ([message, text, hook].filter((value) => value !== undefined).length > 1)
+    throw new Error("Give only one of --message, --text and --hook.");
+  const mode = now === undefined ? undefined : now ? "now" : "next-heartbeat";
+  const delivery = announce === undefined ? undefined : announce ? "announce" : "none";
+  const turn = { message, model, channel, session, delivery };
+  if (text !== undefined) return { kind: "systemEvent", text, mode };
+  if (hook !== undefined) return { kind: "hook", event: hook };
+  if (message !== undefined) return { kind: "agentTurn", ...turn };
+  const parts = { ...turn, mode };
+  return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
+}
+
+/**
  * A change whose `schedule` and `payload` hold what is new of them: what they leave out (or have as `undefined`) comes from
  * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
  */

@@ -1,5 +1,6 @@
 /** The options that make a poll, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
+import { payloadFromOptions } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
@@ -71,20 +72,6 @@ function header(line: string): [string, string] {
   return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }
 
-function payloadOf({ options: given }: CommandIO): unknown {
-  const kinds = ["message", "text", "hook"].filter((kind) => given[kind] !== undefined);
-  if (kinds.length > 1) throw new Error(`Give only one of --message, --text and --hook.`);
-  const mode = given["now"] === undefined ? undefined : given["now"] ? "now" : "next-heartbeat";
-  if (given["text"] !== undefined) return { kind: "systemEvent", text: given["text"], mode };
-  if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
-  const { message, model, session } = given;
-  const delivery = given["announce"] === undefined ? undefined : given["announce"] ? "announce" : "none";
-  const turn = { message, model, session, delivery };
-  if (message !== undefined) return { kind: "agentTurn", ...turn };
-  const parts = { ...turn, mode };
-  return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
-}
-
 function scheduleOf({ options: { cron, tz, schedule } }: CommandIO): unknown {
   if (cron !== undefined) return { kind: "cron", expr: cron, tz };
   return schedule ?? (tz === undefined ? undefined : { tz });
@@ -97,7 +84,7 @@ export function bodyOf(io: CommandIO, name: string | undefined): Record<string, 
     every: given["every"],
     schedule: scheduleOf(io),
     source: sourceOf(io),
-    payload: payloadOf(io),
+    payload: payloadFromOptions(io),
     fireOnFirst: given["fire-on-first"],
     maxItems: given["max-items"],
     allowPrivateNetwork: given["allow-private"],
