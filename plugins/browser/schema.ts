@@ -1,18 +1,11 @@
 /** The `browser` section of `portico.json`. */
 import { type Logger, type Static, timerMs, Type } from "portico";
-
-import { refuseNames } from "portico/strings";
+import { refuseNames, SOCKET_ADDRESS } from "portico/strings";
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
 const optional = Type.Optional;
 /** Patterns with the words for what fits them. */
 export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3b6ea8" };
-export const WEB_ADDRESS = { pattern: "^https?://[^/]", format: "uri", expected: "an http or https address" };
-export const CDP_ADDRESS = {
-  pattern: "^(https?|wss?)://[^/]",
-  format: "uri",
-  expected: "an http, https, ws or wss address",
-};
 
 /** Of a profile: its directory is called by it. */
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
@@ -61,7 +54,7 @@ export const ProfileConfig = Type.Object(
     ),
     cdpUrl: optional(
       Type.String({
-        ...CDP_ADDRESS,
+        ...SOCKET_ADDRESS,
         description: "A browser that runs elsewhere; may hold credentials.",
       }),
     ),
@@ -96,7 +89,7 @@ export const BrowserConfig = Type.Object(
     ),
     cdpUrl: optional(
       Type.String({
-        ...CDP_ADDRESS,
+        ...SOCKET_ADDRESS,
         description: "Older single-profile form of profiles.<name>.cdpUrl.",
       }),
     ),

@@ -1,5 +1,6 @@
 /** The chat plugin's slice of the configuration. */
 import { type Static, timerMs, Type } from "portico";
+import { WEB_ADDRESS } from "portico/strings";
 
 const Headers = Type.Record(Type.String(), Type.String());
 
@@ -10,9 +11,7 @@ export const ChannelConfig = Type.Object({
   }),
   baseUrl: Type.Optional(
     Type.String({
-      pattern: "^https?://[^/]",
-      format: "uri",
-      expected: "an http or https address",
+      ...WEB_ADDRESS,
       description: "openai: with its /v1; every other provider: the host root",
     }),
   ),
@@ -22,9 +21,7 @@ export const ChannelConfig = Type.Object({
   headers: Type.Optional(Headers),
   proxy: Type.Optional(
     Type.String({
-      pattern: "^https?://[^/]",
-      format: "uri",
-      expected: "an http or https address",
+      ...WEB_ADDRESS,
       description: "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
     }),
   ),

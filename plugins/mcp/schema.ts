@@ -1,5 +1,5 @@
 import { type Static, timerMs, Type } from "portico";
-import { refuseNames } from "portico/strings";
+import { refuseNames, WEB_ADDRESS } from "portico/strings";
 
 const Server = Type.Object(
   {
@@ -14,9 +14,7 @@ const Server = Type.Object(
     cwd: Type.Optional(Type.String({ description: "Its working directory." })),
     url: Type.Optional(
       Type.String({
-        pattern: "^https?://[^/]",
-        format: "uri",
-        expected: "an http or https address",
+        ...WEB_ADDRESS,
         description: "Address of a server that speaks MCP over HTTP.",
       }),
     ),

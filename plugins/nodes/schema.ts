@@ -1,5 +1,6 @@
 /** The nodes' part of `portico.json`: what a gateway does with nodes, and what a node is. */
 import { type Static, timerMs, Type } from "portico";
+import { SOCKET_ADDRESS } from "portico/strings";
 
 /** `gateway.nodes` */
 export const NodesConfig = Type.Object(
@@ -33,9 +34,7 @@ export const NodeHostConfig = Type.Object(
   {
     gateway: Type.Optional(
       Type.String({
-        pattern: "^(https?|wss?)://[^/]",
-        format: "uri",
-        expected: "an http, https, ws or wss address",
+        ...SOCKET_ADDRESS,
         description: "The gateway's address, for `portico node`.",
       }),
     ),

@@ -5,4 +5,4 @@ export { maskNamed } from "./mask.ts";
 export { refuseNames } from "./names.ts";
 export { fitsPattern } from "./pattern.ts";
 export { choiceIn, limitIn, numberIn, secondsIn, timeIn } from "./query.ts";
-export { parseUrl } from "./url.ts";
+export { parseUrl, SOCKET_ADDRESS, WEB_ADDRESS } from "./url.ts";

@@ -1,10 +1,10 @@
 /** POST /state/save and /state/load: cookies and storage of a profile, kept in a file and brought back from it. */
 import { readFile, stat } from "node:fs/promises";
 import { compile, PorticoError, type Static, Type } from "portico";
+import { WEB_ADDRESS } from "portico/strings";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
-import { WEB_ADDRESS } from "../schema.ts";
 import { tmpDir } from "./files.ts";
 import type { Common, Op } from "./op.ts";
 

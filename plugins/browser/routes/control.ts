@@ -1,9 +1,10 @@
 /** Lifecycle, profiles, tabs. */
 import { Type } from "portico";
+import { SOCKET_ADDRESS } from "portico/strings";
 import { start, status, stop } from "../operations/lifecycle.ts";
 import { closeTab, focusTab, listTabs, navigate, openTab } from "../operations/navigation.ts";
 import { createProfile, deleteProfile, listProfiles, resetProfile } from "../operations/profiles.ts";
-import { CDP_ADDRESS, COLOR, LaunchSettings } from "../schema.ts";
+import { COLOR, LaunchSettings } from "../schema.ts";
 import { Bool, Filled, oneOf, optional, Text, type Route, route } from "./route.ts";
 
 export const control: Route[] = [
@@ -17,7 +18,7 @@ export const control: Route[] = [
     {
       name: Filled,
       color: optional(Type.String(COLOR)),
-      cdpUrl: optional(Type.String(CDP_ADDRESS)),
+      cdpUrl: optional(Type.String(SOCKET_ADDRESS)),
       cdpPort: optional(Type.Integer({ minimum: 1024, maximum: 65535 })),
       driver: optional(oneOf("managed", "remote", "extension")),
       ...LaunchSettings,

@@ -1,10 +1,10 @@
 /** What a page said, traces, cookies, storage, overrides. */
 import { Type } from "portico";
+import { WEB_ADDRESS } from "portico/strings";
 import { consoleMessages, pageErrors, requests, responseBody, traceStart, traceStop } from "../operations/debug.ts";
 import * as overrides from "../operations/overrides.ts";
 import { clearCookies, clearStorage, cookies, setCookie, setStorage, storage } from "../operations/state.ts";
 import { loadState, saveState } from "../operations/storage-state.ts";
-import { WEB_ADDRESS } from "../schema.ts";
 import { Bool, Filled, oneOf, optional, type Route, route, Text } from "./route.ts";
 
 const kind = oneOf("local", "session");
