@@ -148,7 +148,7 @@ test("the configuration's jobs follow it", async () => {
   assert.is(after.state.nextRunAt, before.state.nextRunAt);
 });
 
-test("the agent's tool plans and lists", async () => {
+test("the agent's tool plans and lists; an edit, of polls too, keeps what it does not name", async () => {
   const tool =
     gateway.gateway.plugins &&
     (await callTool("cron", { action: "add", name: "tea", schedule: "in 20m", text: "tea" }));
@@ -164,6 +164,12 @@ test("the agent's tool plans and lists", async () => {
   assert.equal(edited.schedule, { ...schedule, expr: "0 9 * * *" });
   assert.equal(edited.payload, { ...payload, message: "new" });
   assert.is((await callTool("cron", { action: "rm", id: "evening" })).ok, true);
+
+  const source = { kind: "http", url: "http://127.0.0.1:9/" };
+  await gateway.json("POST", "/polls", { name: "page", every: "1h", source, payload, status: "disabled" });
+  const poll = await callTool("polls", { action: "edit", id: "page", message: "new" });
+  assert.equal(poll.payload, { ...payload, message: "new" });
+  assert.is((await callTool("polls", { action: "rm", id: "page" })).ok, true);
 });
 
 /** Calls one of the agent's tools, as a turn does. */
