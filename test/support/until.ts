@@ -20,7 +20,9 @@ export async function until<T>(
     } catch (error) {
       failure = error;
     }
-    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms for ${what}`, { cause: failure });
+    // In the message: the runner prints no cause.
+    const last = failure === undefined ? "" : `; at last: ${failure}`;
+    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -31,7 +33,7 @@ export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T
   try {
     await until("the right value", async () => right((value = await read())));
   } catch (error) {
-    throw new Error(`it was last ${JSON.stringify(value)}`, { cause: error });
+    throw new Error(`it was last ${JSON.stringify(value)} (${error})`);
   }
   return value as T;
 }

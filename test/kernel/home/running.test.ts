@@ -1,13 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { beganAt, leaveTrace, readRunning } from "../../../kernel/home/running.ts";
+import { startUnreaped } from "../../support/machine/unreaped.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
-import { until } from "../../support/until.ts";
 
 test("a gateway that ends takes its own trace away, not that of the one that has followed it", () => {
   const state = join(temporaryDir(), "state");
@@ -35,17 +32,16 @@ test("a number that another process has by now is no gateway's: after a restart 
 
 test("one that was killed, and whose parent has not asked about it, does not run", async () => {
   const state = join(temporaryDir(), "state");
-  const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "ignore"] });
+  const unreaped = await startUnreaped();
   try {
-    const pid = Number(String((await once(parent.stdout, "data"))[0]));
+    const { pid } = unreaped;
     const running = { pid, began: beganAt(pid), port: 1, url: "http://127.0.0.1:1" };
     leaveTrace(state, running, quietLog());
     assert.equal(readRunning(state), running);
-    process.kill(pid, "SIGKILL");
-    await until("a zombie", () => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z "));
+    await unreaped.kill();
     assert.is(readRunning(state), undefined);
   } finally {
-    parent.kill("SIGKILL");
+    unreaped.release();
   }
 });
 

@@ -1,12 +1,10 @@
 /** Turns whose gateway was killed are taken up at once on this machine, whoever looks, and whatever is left of the process. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { connect } from "../../../plugins/store/sqlite/connection.ts";
 import { porticoProgram } from "../../support/runner/bundle.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { startUnreaped, type Unreaped } from "../../support/machine/unreaped.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
@@ -14,7 +12,7 @@ import { completion, json, startUpstream, type Upstream } from "../../support/up
 const test = suite("hostile ends of a gateway");
 let up: Upstream;
 let isHeld = true;
-const started: { gateways: SpawnedGateway[]; parents: ChildProcess[] } = { gateways: [], parents: [] };
+const started: { gateways: SpawnedGateway[]; unreaped: Unreaped[] } = { gateways: [], unreaped: [] };
 
 test.before(async () => {
   up = await startUpstream((_, res) => void (isHeld || json(res, completion("taken up"))));
@@ -24,7 +22,7 @@ test.before.each(() => {
   up.seen.length = 0;
 });
 test.after(async () => {
-  for (const parent of started.parents) parent.kill("SIGKILL");
+  for (const each of started.unreaped) each.release();
   for (const gateway of started.gateways) await gateway.kill("SIGKILL");
   await up?.close();
 });
@@ -73,12 +71,10 @@ test("by the next start, though the killed process is still a zombie", async () 
   const first = await start(home, {});
   await first.kill("SIGTERM");
   const command = [process.execPath, ...porticoProgram(), "start", "--home", home];
-  const script = '"$@" >&2 & echo $!; exec sleep 1000';
-  const parent = spawn("sh", ["-c", script, "sh", ...command], { stdio: ["ignore", "pipe", "pipe"] });
-  started.parents.push(parent);
-  const pid = Number(String((await once(parent.stdout, "data"))[0]));
+  const unreaped = await startUnreaped(command);
+  started.unreaped.push(unreaped);
   let output = "";
-  parent.stderr.on("data", (text) => (output += text));
+  unreaped.parent.stderr?.on("data", (text) => (output += text));
   const url = await until("its address", () => /Base URL\s+(\S+)\/v1/.exec(output)?.[1]);
   const before = up.seen.length;
   const response = await fetch(`${url}/agent`, {
@@ -88,13 +84,7 @@ test("by the next start, though the killed process is still a zombie", async () 
   });
   const { turnId } = (await response.json()) as { turnId: string };
   await until("the model to be asked", () => up.seen.length > before);
-  await killWithLongLease(
-    async () => {
-      process.kill(pid, "SIGKILL");
-      await until("a zombie", () => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z "));
-    },
-    join(home, "state/portico.db"),
-  );
+  await killWithLongLease(() => unreaped.kill(), join(home, "state/portico.db"));
   isHeld = false;
   const next = await start(home);
   await takenUp(next, turnId);

@@ -1,26 +1,15 @@
 /** A browser that has ended without a word: its pipe is still open, and no one has told of its exit. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Attachment } from "../../../../plugins/browser/drivers/attach.ts";
 import { libraryUnavailable } from "../../../../plugins/browser/drivers/playwright.ts";
 import { isRunning } from "../../../../plugins/browser/drivers/process-record.ts";
 import { Session } from "../../../../plugins/browser/session/session.ts";
+import { startUnreaped } from "../../../support/machine/unreaped.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
-import { until } from "../../../support/until.ts";
 
 const test = suite("browser: one that has ended without a word");
-
-/** A process that has ended and whose parent does not ask for its code: as while threads of it are on their way out. */
-async function endedProcess(): Promise<{ pid: number; stop(): void }> {
-  const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "ignore"] });
-  const [line] = await once(parent.stdout, "data");
-  const pid = Number(String(line));
-  await until("its end", async () => !(await isRunning(pid)));
-  return { pid, stop: () => void parent.kill("SIGKILL") };
-}
 
 /** What starts browsers of these processes, one after another, none of which ever responds. */
 function startsOf(pids: number[]) {
@@ -47,14 +36,17 @@ function startsOf(pids: number[]) {
 }
 
 test("it is started again, and one that only hangs is not", async () => {
-  const ended = await endedProcess();
+  // As while threads of it are on their way out.
+  const ended = await startUnreaped();
+  await ended.kill();
+  assert.not(await isRunning(ended.pid));
   try {
     const { session, started } = startsOf([ended.pid, process.pid]);
     for (let i = 0; i < 3; i++) await session.start();
     assert.equal(started, [ended.pid, process.pid]);
     await session.stop();
   } finally {
-    ended.stop();
+    ended.release();
   }
 });
 

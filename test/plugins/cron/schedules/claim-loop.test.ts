@@ -7,6 +7,7 @@ import { createClaimLoop, type Stopped } from "../../../../plugins/cron/schedule
 import { isDead, newWorker } from "../../../../plugins/cron/schedules/worker-name.ts";
 import type { Claim, Store } from "../../../../plugins/store/types.ts";
 import type { Logger } from "../../../../kernel/types.ts";
+import { startUnreaped } from "../../../support/machine/unreaped.ts";
 import { test } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
 
@@ -194,18 +195,13 @@ test("a process that dies on this machine is noticed while the loop runs, also a
   loop.start();
   await until("a second look", () => looks > 1);
   assert.equal(abandoned, []);
-  // with its parent stopped nobody asks how it ended: it stays a zombie
-  const parent = spawn("sh", ["-c", "sleep 1000 & echo $!; kill -STOP $$"], { stdio: ["ignore", "pipe", "ignore"] });
-  const zombie = Number(String((await once(parent.stdout, "data"))[0]));
-  await until("its parent to stop", () => readFileSync(`/proc/${parent.pid}/stat`, "utf8").includes(") T "));
-  const start = readFileSync(`/proc/${zombie}/stat`, "utf8").split(" ")[21];
-  const zombieWorker = worker.replace(/:\d+\.\d+:/, `:${zombie}.${start}:`);
+  const unreaped = await startUnreaped();
+  const start = readFileSync(`/proc/${unreaped.pid}/stat`, "utf8").split(" ")[21];
+  const zombieWorker = worker.replace(/:\d+\.\d+:/, `:${unreaped.pid}.${start}:`);
   assert.not(isDead(zombieWorker));
-  parent.kill("SIGSTOP");
-  process.kill(zombie, "SIGKILL");
-  await until("a zombie", () => readFileSync(`/proc/${zombie}/stat`, "utf8").includes(") Z "));
+  await unreaped.kill();
   assert.ok(isDead(zombieWorker));
-  parent.kill("SIGKILL");
+  unreaped.release();
   child.kill("SIGKILL");
   await until("the dead worker's leases to end", () => abandoned.includes(worker));
   assert.equal([...new Set(abandoned)], [worker]);
