@@ -27,6 +27,9 @@ export interface Sse {
   onClose(done: () => void): void;
 }
 
+/** What is gathered goes out at once when it is as long as this. */
+const GATHERED_CHARS = 16_384;
+
 /** Begins an event stream as the response to a call. The handler then returns nothing. */
 export function openSse(call: Call, options: SseOptions = {}): Sse {
   const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true, headers } = options;
@@ -45,14 +48,28 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
 
   const timer = keepAliveMs > 0 ? setInterval(() => write(": keep-alive\n\n"), keepAliveMs).unref() : undefined;
 
+  // Events of one turn of the loop leave together: a write for each costs more than the event does.
+  let gathered = "";
+  let flushing: NodeJS.Immediate | undefined;
+
   function write(text: string): boolean {
     if (closed) return false;
+    gathered += text;
+    if (gathered.length >= GATHERED_CHARS) flush();
+    else flushing ??= setImmediate(flush);
+    return !res.writableNeedDrain;
+  }
+  function flush(): void {
+    clearImmediate(flushing);
+    flushing = undefined;
+    if (closed || gathered === "") return;
     timer?.refresh();
-    if (res.write(text)) return true;
-    if (res.writableLength > maxBufferedBytes) res.destroy();
-    return false;
+    const text = gathered;
+    gathered = "";
+    if (!res.write(text) && res.writableLength > maxBufferedBytes) res.destroy();
   }
   function close(): void {
+    flush();
     if (!closed) res.end();
     ended();
   }
@@ -77,6 +94,7 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
     },
     comment: (text) => write(`${lines("", text)}\n`),
     drained() {
+      flush();
       if (closed || !res.writableNeedDrain) return Promise.resolve();
       return new Promise((resolve) => {
         const settle = (): void => {

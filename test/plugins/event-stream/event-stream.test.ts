@@ -67,6 +67,31 @@ test("form, keep-alive, end at close", async () => {
   assert.is(stream?.send(undefined, "late"), false);
 });
 
+test("events of one turn of the loop leave together, in their order, and none waits for the next", async () => {
+  const one = await startServer();
+  let stream: Sse | undefined;
+  one.server.route("GET", "/feed", open, (call) => void (stream = openSse(call)));
+  const socket = request(one.port, "/feed");
+  let seen = "";
+  socket.on("data", (chunk) => (seen += chunk));
+  await until("the head", () => seen.includes("\r\n\r\n"));
+  /** Sizes of the chunks of what comes after `send`, RFC 9112 section 7.1. */
+  const chunksOf = async (events: string[]): Promise<number[]> => {
+    seen = "";
+    for (const each of events) stream?.send(undefined, each);
+    await until("the last event", () => seen.includes(`data: ${events.at(-1)}\n\n\r\n`));
+    return [...seen.matchAll(/^([0-9a-f]+)\r\n/gm)].map(([, size]) => Number.parseInt(size as string, 16));
+  };
+  const numbers = Array.from({ length: 100 }, (_, n) => `n${n}`);
+  const together = await chunksOf(numbers);
+  assert.equal(together, [numbers.map((each) => `data: ${each}\n\n`).join("").length]);
+  assert.equal(await chunksOf(["one"]), ["data: one\n\n".length]);
+  const parts = await chunksOf(["x".repeat(20_000), "y", "z"]);
+  assert.equal(parts, [20_008, 18], "a long one waits for no other");
+  stream?.close();
+  await one.server.close(60_000);
+});
+
 test("a reader that stops reading is cut off, one that leaves is noticed", async () => {
   const one = await startServer();
   const streams: Sse[] = [];
