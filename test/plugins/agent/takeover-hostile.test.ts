@@ -12,6 +12,7 @@ import { completion, json, startUpstream, type Upstream } from "../../support/up
 const test = suite("hostile ends of a gateway");
 let up: Upstream;
 let isHeld = true;
+let sessions = 0;
 const started: { gateways: SpawnedGateway[]; unreaped: Unreaped[] } = { gateways: [], unreaped: [] };
 
 test.before(async () => {
@@ -40,9 +41,10 @@ async function start(home: string, options?: { store?: string; apiKey?: string }
   return gateway;
 }
 
+/** In a session of its own, so that it waits for no other. */
 async function runningTurn(gateway: SpawnedGateway): Promise<string> {
   const before = up.seen.length;
-  const { turnId } = await gateway.json("POST", "/agent", { message: "x" });
+  const { turnId } = await gateway.json("POST", "/agent", { message: "x", session: `s${++sessions}` });
   await until("the model to be asked", () => up.seen.length > before);
   return turnId;
 }
