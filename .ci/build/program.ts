@@ -92,11 +92,11 @@ export async function buildLauncher(dir = outdir): Promise<void> {
 }
 
 /** A gateway starts and answers once, in a home of its own: what the engine has compiled of the program by then is kept. */
-export async function keepCompiled(): Promise<void> {
+export async function keepCompiled(dir = outdir): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "portico-build-"));
   const channels = { local: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: ["none"] } };
   writeFileSync(join(home, "portico.json"), JSON.stringify({ gateway: { port: 0 }, channels }), { mode: 0o600 });
-  const command = (word: string) => [join(outdir, "portico.cjs"), word, "--home", home];
+  const command = (word: string) => [join(dir, "portico.cjs"), word, "--home", home];
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PORTICO_")));
   const gateway = spawn(process.execPath, command("start"), { env, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(gateway, "exit");
