@@ -86,13 +86,17 @@ export async function handOn(workers: Workers, announced: Announced, socket: Dup
   socket.pipe(onward).pipe(socket);
 }
 
-async function readTicket(socket: Socket): Promise<string | undefined> {
-  for (;;) {
-    const code = socket.read(TICKET_BYTES) as Buffer | null;
-    if (code?.length === TICKET_BYTES) return code.toString("hex");
-    if (code !== null || socket.destroyed) return undefined;
-    await Promise.race([once(socket, "readable"), once(socket, "close")]).catch(() => {});
-  }
+/** Undefined where the connection ends before it has come whole. One listener: each new one is told at once of what is there. */
+function readTicket(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const look = () => {
+      const code = socket.read(TICKET_BYTES) as Buffer | null;
+      if (code === null && !socket.destroyed) return;
+      socket.off("readable", look).off("close", look);
+      resolve(code?.length === TICKET_BYTES ? code.toString("hex") : undefined);
+    };
+    socket.on("readable", look).on("close", look);
+  });
 }
 
 /** What completing the upgrade needs of it. */

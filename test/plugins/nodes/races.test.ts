@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, Socket } from "node:net";
 import type { PluginContext, Workers } from "portico";
 import * as assert from "uvu/assert";
 import { WebSocketServer } from "ws";
-import { handOn } from "../../../plugins/nodes/gateway/hand-on.ts";
+import { handOn, takeOver } from "../../../plugins/nodes/gateway/hand-on.ts";
 import { startHost } from "../../../plugins/nodes/host/host.ts";
 import { dial } from "../../../plugins/nodes/node-socket.ts";
 import { quietLog } from "../../support/quiet-log.ts";
@@ -89,6 +89,39 @@ test("a node that has gone before the first worker takes it is not passed on", a
   assert.is(String((await once(first, "data"))[0]), "of the test");
   next.destroy();
   door.close();
+});
+
+test("a ticket may come in parts, and one that has not come whole holds up nobody", async () => {
+  let ticket!: (announced: object) => Promise<{ port: number; code: Buffer }>;
+  const workers = { on: (_topic: string, asked: typeof ticket) => void (ticket = asked) };
+  const ends: (() => void)[] = [];
+  const ctx = { defer: (end?: () => void) => void (end && ends.push(end)) };
+  const taken = new EventEmitter();
+  takeOver(
+    ctx as unknown as PluginContext,
+    workers as unknown as Workers,
+    () => {},
+    async ({ name }, _req, socket) => void taken.emit(name, socket),
+  );
+  try {
+    const begin = async (name: string) => {
+      const { port, code } = await ticket({ node: { name }, headers: {} });
+      const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+      await once(socket, "connect");
+      const done = once(taken, name);
+      socket.write(code.subarray(0, 5));
+      return { end: () => socket.write(code.subarray(5)), done, close: () => socket.destroy() };
+    };
+    const [slow, quick] = [await begin("slow"), await begin("quick")];
+    for (const one of [quick, slow]) {
+      one.end();
+      const [socket] = await one.done;
+      socket.destroy();
+      one.close();
+    }
+  } finally {
+    for (const end of ends) end();
+  }
 });
 
 test.run();
