@@ -123,6 +123,35 @@ test("differences show what went and what came", () => {
   assert.ok(lineDiff("", "x".repeat(100_000)).length < 9_000);
 });
 
+test("differences are the fewest, and leave the same of both texts", () => {
+  const texts: string[][] = [["a"], ["b"]];
+  for (let i = 0; texts.length < 30; i++) for (const line of ["a", "b"]) texts.push([...texts[i]!, line]);
+  const common = ([one, ...ones]: string[], [other, ...others]: string[]): number => {
+    if (one === undefined || other === undefined) return 0;
+    return one === other
+      ? 1 + common(ones, others)
+      : Math.max(common(ones, [other, ...others]), common([one, ...ones], others));
+  };
+  /** What may be left where these lines have gone, in this order. */
+  const left = (lines: string[], [gone, ...more]: string[]): string[] => {
+    if (gone === undefined) return [lines.join("")];
+    const ways = [...lines.keys()].filter((i) => lines[i] === gone);
+    return ways.flatMap((i) => left(lines.slice(i + 1), more).map((rest) => lines.slice(0, i).join("") + rest));
+  };
+  for (const was of texts)
+    for (const is of texts) {
+      const edits = lineDiff(was.join("\n"), is.join("\n")).split("\n").filter(Boolean);
+      const what = `${was} to ${is}: ${edits}`;
+      assert.is(edits.length, was.length + is.length - 2 * common(was, is), what);
+      const of = (sign: string) => edits.filter((edit) => edit.startsWith(sign)).map((edit) => edit.slice(2));
+      const rests = left(is, of("+"));
+      assert.ok(
+        left(was, of("-")).some((rest) => rests.includes(rest)),
+        what,
+      );
+    }
+});
+
 const PAGE = `<!doctype html><title>no</title><style>.x{}</style><nav><a href=/>Home</a></nav>
   <main id=main class="big list"><h1>Prices</h1><ul><li data-id=1>One <b>10</b><li class=ad>Ad <li data-id=2>Two 20</ul>
   <p>Updated 12:34:56</p><script>no()</script></main><footer>end</footer>`;
