@@ -29,12 +29,13 @@ export function isInFile(): boolean {
   return urlOf === undefined;
 }
 
-export function temporaryStore(start = 1_800_000_000_000): TemporaryStore {
+/** `isFile`: also where the tests' stores are elsewhere. */
+export function temporaryStore({ start = 1_800_000_000_000, isFile = false } = {}): TemporaryStore {
   const dir = mkdtempSync(join(tmpdir(), "portico-store-"));
   const file = join(dir, "portico.db");
   const clock = { now: start };
   const lines: unknown[][] = [];
-  const url = urlOf?.(file) ?? `file:${file}`;
+  const url = (isFile ? undefined : urlOf?.(file)) ?? `file:${file}`;
   const open = () => openStore({ url, log: quietLog(lines), clock: () => clock.now });
   const stores = [open()];
   return {
