@@ -3,12 +3,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";
-import { type BrowserGateway, startBrowser } from "../browser/support.ts";
+import { type SharedBrowser, sharedBrowser } from "../browser/support.ts";
 
 let page: Server;
 let at = "";
 let entries = ["one"];
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 
 const test = suite("polls of rendered pages");
 test.before(async () => {
@@ -20,7 +20,7 @@ test.before(async () => {
   });
   await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
   at = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
-  browser = await startBrowser();
+  browser = await sharedBrowser();
 });
 test.after(async () => {
   await browser?.stop();

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { WebSocket } from "ws";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { type BrowserGateway, startBrowser } from "../support.ts";
+import { type SharedBrowser, sharedBrowser } from "../support.ts";
 
 const test = suite("browser: rules of the debugging port");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let socket: WebSocket;
 let last = 0;
 
@@ -32,7 +32,7 @@ function send(method: string, params: object = {}, sessionId?: string): Promise<
 }
 
 test.before(async () => {
-  browser = await startBrowser();
+  browser = await sharedBrowser();
   await browser.post("/start");
   const { cdpUrl } = (await browser.get("/")).body;
   const headers = { authorization: `Bearer ${browser.gateway.token}` };

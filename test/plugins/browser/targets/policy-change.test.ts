@@ -4,16 +4,16 @@ import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
-import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+import { failed, type SharedBrowser, sharedBrowser, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: a policy that changes");
 let site: Site;
-let far: BrowserGateway;
+let far: SharedBrowser;
 let cdpUrl: string;
 
 test.before(async () => {
   site = await startSite({ "/": "<title>Here</title>here", "/x": "x" });
-  far = await startBrowser();
+  far = await sharedBrowser();
   await far.visit(site.url);
   const { cdpPort } = (await far.get("/")).body;
   cdpUrl = `http://127.0.0.1:${cdpPort}/?token=${far.gateway.token}`;

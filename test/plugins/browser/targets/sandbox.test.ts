@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until, untilRight } from "../../../support/until.ts";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
+import { type BrowserGateway, sharedBrowser, type Site, startBrowser, startSite } from "../support.ts";
 
 interface Said {
   role: string;
@@ -192,7 +192,7 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
 });
 
 test("with browser.cdpUrl each session has a context of its own there", async () => {
-  const elsewhere = await startBrowser();
+  const elsewhere = await sharedBrowser();
   const { cdpPort } = (await elsewhere.post("/start")).body.ok ? (await elsewhere.get("/")).body : { cdpPort: 0 };
   const browser = await start({
     mode: "all",
