@@ -118,13 +118,27 @@ const SHARED = {
   profiles: { usual: { cdpPort: 9222 } },
 };
 
+/** Posts the browser's tool a call, and gets the pages that were navigated to. */
+const PROBE = `import { definePlugin } from "portico";
+  export default definePlugin({ name: "probe", setup(ctx) {
+    const seen = [];
+    ctx.on("browser:navigated", (event) => { seen.push(event.context.url); });
+    ctx.route("GET", "/probe", { access: "gateway" }, () => seen);
+    ctx.route("POST", "/probe", { access: "gateway" }, async (call) => {
+      const tool = ctx.list("tool").find((one) => one.name === "browser");
+      const about = { signal: call.signal, log: ctx.log, sessionKey: "probe" };
+      try { return { result: await tool.handler(await call.json(), about) }; }
+      catch (error) { return { error: { code: error.code, message: error.message } }; }
+    });
+  } });`;
+
 /**
  * The gateway and the browser of those files of a process that test neither's start nor end: to start both takes a
  * second of processor time. Each file begins with one blank tab and without cookies; what it overrides, it clears.
  */
 export async function sharedBrowser(): Promise<SharedBrowser> {
   const browser = await shared("browser", async () => {
-    const gateway = await spawnGateway({ config: { browser: SHARED } });
+    const gateway = await spawnGateway({ config: { browser: SHARED }, files: { "plugins/probe/plugin.js": PROBE } });
     return { ...browserOf(gateway), unref: gateway.unref };
   });
   if ((await browser.get("/")).body.running) {

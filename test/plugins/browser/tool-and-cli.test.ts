@@ -10,10 +10,10 @@ import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type SharedBrowser, sharedBrowser, type Site, startSite } from "./support.ts";
 
 const test = suite("browser: the tool and the command line");
-let browser: BrowserGateway;
+let browser: SharedBrowser;
 let site: Site;
 const upload = join(tmpdir(), "portico", "uploads", `cli-${process.pid}.txt`);
 
@@ -25,25 +25,7 @@ test.before(async () => {
   });
   mkdirSync(join(tmpdir(), "portico", "uploads"), { recursive: true });
   writeFileSync(upload, "x");
-  browser = await startBrowser(
-    { snapshotDefaults: { mode: "efficient" } },
-    {
-      files: {
-        "plugins/probe/plugin.ts": `import { definePlugin } from "portico";
-          export default definePlugin({ name: "probe", setup(ctx) {
-            ctx.route("POST", "/probe", { access: "gateway" }, async (call) => {
-              const tool = ctx.list("tool").find((one) => one.name === "browser");
-              const log = ctx.log;
-              try { return { result: await tool.handler(await call.json(), { signal: call.signal, log, sessionKey: "probe" }) }; }
-              catch (error) { return { error: { code: error.code, message: error.message } }; }
-            });
-            ctx.on("browser:navigated", (event) => { seen.push(event.context.url); });
-            const seen = [];
-            ctx.route("GET", "/probe", { access: "gateway" }, () => seen);
-          } });`,
-      },
-    },
-  );
+  browser = await sharedBrowser();
 });
 test.after(async () => {
   await browser.stop();
@@ -186,8 +168,9 @@ async function assert_rejects(work: Promise<unknown>, words: string): Promise<vo
 const run = (...words: string[]) => porticoHere(browser.gateway.home, ["browser", ...words]);
 
 test("a session on the command line", async () => {
-  assert.match((await portico(browser.gateway.home, ["browser", "status"])).stdout, "running    no");
-  assert.match((await run("open", site.url)).stdout, "Shop");
+  assert.match((await portico(browser.gateway.home, ["browser", "open", site.url])).stdout, "Shop");
+  assert.match((await run("status")).stdout, "running    yes");
+  assert.match((await run("status", "--browser-profile", "usual")).stdout, "running    no");
   const { stdout } = await run("snapshot");
   const ref = (name: string): string => new RegExp(`"${name}" \\[ref=(e\\d+)\\]`).exec(stdout)![1]!;
   assert.match(stdout, /textbox "Name" \[ref=e\d+\]/);
