@@ -8,6 +8,7 @@ import * as assert from "uvu/assert";
 import { freePort } from "../../../support/free-port.ts";
 import { makeHome } from "../../../support/gateway.ts";
 import { until } from "../../../support/until.ts";
+import { tabsGoWith } from "./gone.ts";
 import { type Person, pairingOf, startPerson } from "./support.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
 
@@ -170,5 +171,8 @@ test("a debugger that was thrown out comes back by itself", async () => {
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
   assert.is((await person.badge(page)).text, "ON");
 });
+
+// The last one: the browser does not come back.
+test("a browser that is closed takes its tabs with it", () => tabsGoWith(() => person.stop(), browser));
 
 test.run();

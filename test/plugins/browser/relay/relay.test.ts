@@ -3,6 +3,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
+import { tabsGoWith } from "./gone.ts";
 import { type Person, pairingOf, startPerson } from "./support.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
 
@@ -299,6 +300,14 @@ test("a tab that the person closes is gone", async () => {
   await page.close();
   await until("the relay to hear it", async () => (await browser.get("/")).body.running === false);
   assert.is((await browser.get("/snapshot")).status, 409);
+});
+
+// The last one: the browser does not come back.
+test("a browser that is killed takes its tabs with it", async () => {
+  const page = await person.open(`${site.url}/`);
+  await person.clickIcon(page);
+  await person.shows(page, "ON");
+  await tabsGoWith(() => person.kill(), browser);
 });
 
 test.run();

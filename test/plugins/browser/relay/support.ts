@@ -1,4 +1,5 @@
 /** A person's own browser: a second Chromium with the extension in it, and a person's clicks. */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,8 +19,6 @@ interface Badge {
 
 export interface Person {
   context: BrowserContext;
-  /** Its profile's. */
-  dir: string;
   /** The extension's worker as it lives now. */
   worker(): Promise<Worker>;
   /** Fills in and saves the options page; its last words. */
@@ -35,6 +34,9 @@ export interface Person {
   presence(): Promise<string | undefined>;
   /** Ends the extension's worker, as the browser does with one that it thinks idle; the next one is there then. */
   killWorker(): Promise<void>;
+  /** Ends every process of it, as the system does when memory is short. */
+  kill(): Promise<void>;
+  /** May be repeated, and come after a kill. */
   stop(): Promise<void>;
 }
 
@@ -53,6 +55,9 @@ export async function startPerson(): Promise<Person> {
     ],
   });
   context.setDefaultTimeout(PATIENCE_MS);
+  let isThere = true;
+  const ended = new Promise<void>((resolve) => context.once("close", () => resolve()));
+  void ended.then(() => (isThere = false));
   const browser = await context.browser()!.newBrowserCDPSession();
   const base = `chrome-extension://${EXTENSION_ID}`;
   // A page of the extension's: it can ask the browser about tabs and badges while the worker is dead.
@@ -77,7 +82,6 @@ export async function startPerson(): Promise<Person> {
 
   const person: Person = {
     context,
-    dir,
     async worker() {
       return context.serviceWorkers()[0] ?? context.waitForEvent("serviceworker");
     },
@@ -143,8 +147,19 @@ export async function startPerson(): Promise<Person> {
       // Until another one is there the old one may still take what it will never answer.
       await until("another worker", async () => (await contexts()).some((id) => id !== old));
     },
+    async kill() {
+      for (const line of execFileSync("ps", ["-eo", "pid=,args="]).toString().split("\n"))
+        if (line.includes(`--user-data-dir=${dir}`)) {
+          try {
+            process.kill(Number.parseInt(line, 10), "SIGKILL");
+          } catch {
+            // it went with the first
+          }
+        }
+      await ended;
+    },
     async stop() {
-      await context.close();
+      if (isThere) await context.close();
       rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
   };
