@@ -39,7 +39,7 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
     platform: "node",
     target: "node20",
     // Binaries, what looks for files beside itself, and what only tests use.
-    external: ["esbuild", "libsql", "@libsql/*", "playwright-core", "pino", "chokidar", "pg", ...developmentPackages()],
+    external: ["esbuild", "libsql", "@libsql/*", "pino", "chokidar", "pg", ...developmentPackages()],
     banner: {
       js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },
@@ -47,7 +47,7 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
     sourcemap: true,
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
-    plugins: [builtIn([...extensions(), ...faces()]), facesOfPlugins, ownPlaces],
+    plugins: [builtIn([...extensions(), ...faces()]), facesOfPlugins, requiredLibrary, ownPlaces],
     define: Object.fromEntries(places.map((name) => [`import.meta.${name}`, `__source_${name}`])),
     logLevel: "warning",
   });
@@ -82,6 +82,20 @@ const facesOfPlugins: Plugin = {
   name: "faces-of-plugins",
   setup({ onResolve }) {
     onResolve({ filter: /^portico\// }, ({ path }) => ({ path: join(root, "plugins", path.slice(8), "index.ts") }));
+  },
+};
+
+/** CommonJS of 7 MB, as the program has it: where it is imported, Node first looks through the whole text for its exports. */
+const requiredLibrary: Plugin = {
+  name: "required-library",
+  setup({ onResolve, onLoad }) {
+    const namespace = "required";
+    onResolve({ filter: /^playwright-core$/ }, ({ kind, path }) =>
+      kind === "require-call" ? { path, external: true } : { path, namespace },
+    );
+    onLoad({ filter: /./, namespace }, ({ path }) => ({
+      contents: `export const { chromium, devices } = require("${path}");`,
+    }));
   },
 };
 
