@@ -1,5 +1,12 @@
 /** Hooks for `startGateway({ files })`. */
 
+/**
+ * Code with a loop without an end, which leaves the processor to others until a limit of seconds ends it: it waits once
+ * in so many rounds as the loop guard looks at the clock.
+ */
+export const endlessLoop =
+  "for (let i = 0, idle = new Int32Array(new SharedArrayBuffer(4)); ; i++) if (i % 256 === 0) Atomics.wait(idle, 0, 0, 5);";
+
 /** The two files of a hook in the home: `body` is its handler's, with `event` and `ctx`. */
 export function hookFiles(
   name: string,

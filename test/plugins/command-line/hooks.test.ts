@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { endlessLoop } from "../../support/hook-files.ts";
 import { type CommandResult, porticoHere } from "../../support/portico.ts";
 import { untilRight } from "../../support/until.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -94,7 +95,7 @@ test("new, at once in force; edit, break, mend, shadow, remove: seen in the answ
 test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({ gateway, run }) => {
   gateway.write(
     "hooks/guard/handler.ts",
-    'export default (event) => {\n  if (event.context.content === "loop") while (true);\n  return event.context.content === "bad" ? { block: "not here" } : undefined;\n};',
+    `export default (event) => {\n  if (event.context.content === "loop") ${endlessLoop}\n  return event.context.content === "bad" ? { block: "not here" } : undefined;\n};`,
   );
   gateway.write("hooks/guard/HOOK.md", "---\nevents: [message:received]\ntimeoutMs: 1000\n---\n");
   await active(gateway, "guard");
@@ -220,7 +221,7 @@ test("a hook can be made and checked without a gateway", async () => {
   const file = join(home, "hooks/alone/handler.ts");
   const broken: [() => void, RegExp][] = [
     [() => writeFileSync(file, "export const x = 1;"), /no default export/],
-    [() => writeFileSync(file, "for (;;) ;"), /a loop kept the gateway|without yielding/],
+    [() => writeFileSync(file, endlessLoop), /a loop kept the gateway|without yielding/],
     [() => chmodSync(file, 0o666), /others may write handler\.ts/],
     [() => rmSync(file), /there is no handler\.ts/],
     [() => writeFileSync(join(home, "hooks/alone/HOOK.md"), "---js\n{}\n---\n"), /HOOK\.md:1: .*refused/],

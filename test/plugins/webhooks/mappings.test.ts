@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome } from "../../support/gateway.ts";
+import { endlessLoop } from "../../support/hook-files.ts";
 import { until } from "../../support/until.ts";
 import { type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
 
@@ -47,8 +48,8 @@ export default ({ body, headers, mapping }: any) => {
   if (body.do === "keep") return undefined;
   if (body.do === "throw") throw new Error("secret words");
   if (body.do === "hang") return new Promise(() => {});
-  if (body.do === "loop") for (;;) {}
-  if (body.do === "later") return Promise.resolve().then(() => { for (;;) {} });
+  if (body.do === "loop") ${endlessLoop}
+  if (body.do === "later") return Promise.resolve().then(() => { ${endlessLoop} });
   if (body.do === "override") return { message: "from " + mapping, session: "shaped:" + headers["x-kind"] };
   return { a: body.a + "!" };
 };`;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { endlessLoop } from "../../../support/hook-files.ts";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
@@ -155,7 +156,7 @@ test("an endless loop while loading is a failure to load", async ({ home }) => {
   const g = globalThis as { evaluated?: number };
   await put(home, answering("good"));
   const error = await untilPlaced(async (attempt) => {
-    const text = `globalThis.evaluated = 1 + (globalThis.evaluated ?? 0); for (;;) {}\nexport default () => ${attempt};`;
+    const text = `globalThis.evaluated = 1 + (globalThis.evaluated ?? 0); ${endlessLoop}\nexport default () => ${attempt};`;
     delete g.evaluated;
     home.write("hooks/a/handler.ts", text);
     await home.host.rescan();

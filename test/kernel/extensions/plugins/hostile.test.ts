@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, spawnGateway, startGateway } from "../../../support/gateway.ts";
+import { endlessLoop } from "../../../support/hook-files.ts";
 import { suite } from "../../../support/suite.ts";
 import { untilRight } from "../../../support/until.ts";
 
@@ -106,7 +107,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   ["a service that is nothing", 'ctx.provide("chat", undefined as never);', /service chat: it must be an object/],
   ["a service that is a number", 'ctx.provide("chat", 5 as never);', /service chat: it must be an object/],
   ["a throw", 'throw new Error("no luck");', /no luck/],
-  ["a loop without an end", "for (;;) {}", /kept the gateway from everything else/],
+  ["a loop without an end", endlessLoop, /kept the gateway from everything else/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
 ];
 
