@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+
 /**
  * How long a test waits for what must come, on a machine that is busy and ten times slower than this one. It measures
  * nothing: what has not come by then never will.
@@ -37,3 +39,23 @@ export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T
   }
   return value as T;
 }
+
+/** What a stream says once that fits: what is written at once may come in parts. Rejects where it ends before. */
+export function heard(stream: Readable, fits: string | RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const hear = (part: Buffer) => {
+      text += part.toString("latin1");
+      if (typeof fits === "string" ? text.includes(fits) : fits.test(text)) stop(() => resolve(text));
+    };
+    const fail = () => stop(() => reject(new Error(`it ended with ${JSON.stringify(text)}, which is not ${fits}`)));
+    const stop = (then: () => void) => {
+      stream.off("data", hear).off("close", fail);
+      then();
+    };
+    stream.on("data", hear).on("close", fail);
+  });
+}
+
+/** The first line that a program prints. */
+export const firstLine = async (stream: Readable): Promise<string> => (await heard(stream, "\n")).split("\n")[0] ?? "";

@@ -3,13 +3,12 @@
  * a browser of another test stops loading (ERR_NETWORK_CHANGED) where the machine's own network changes.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isInside, runInside, START_NETWORK } from "../../support/machine/in-namespace.ts";
-import { PATIENCE_MS, until } from "../../support/until.ts";
+import { firstLine, PATIENCE_MS, until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
 
@@ -62,8 +61,7 @@ test("the node's network is the browser's, and a cut cable is found out and mend
     await browser.gateway.json("POST", "/kernel/config/refresh");
   };
   const site = spawn(inside[0] as string, [...inside.slice(1), process.execPath, "-e", SITE]);
-  const [line] = await once(site.stdout, "data");
-  const url = `http://127.0.0.1:${Number(String(line))}/`;
+  const url = `http://127.0.0.1:${await firstLine(site.stdout)}/`;
   const gateway = `http://${gatewayAddress}:${browser.gateway.port}`;
   const node = spawnNode({ gateway, token: "over-the-wire", name: "far", wrap: inside });
   try {

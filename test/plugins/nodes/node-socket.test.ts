@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { acceptSocket } from "portico/browser";
+import { heard } from "../../support/until.ts";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { NodeSocket, MAX_FRAME } from "../../../plugins/nodes/node-socket.ts";
@@ -33,7 +34,7 @@ async function pair(): Promise<{ nodeSocket: NodeSocket; peer: Socket; messages:
   const peer = connect((server.address() as AddressInfo).port, "127.0.0.1");
   const head = ["host: x", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
   peer.write(`GET / HTTP/1.1\r\n${head.join("\r\n")}\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n\r\n`);
-  await once(peer, "data");
+  await heard(peer, "\r\n\r\n");
   const nodeSocket = await accepted;
   const end = (): void => {
     peer.destroy();

@@ -1,8 +1,7 @@
 /** A process whose parent is stopped, and so never asks how it ended: killed, it stays a zombie. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { until } from "../until.ts";
+import { firstLine, until } from "../until.ts";
 
 export interface Unreaped {
   pid: number;
@@ -20,7 +19,7 @@ export async function startUnreaped(command = ["sleep", "1000"]): Promise<Unreap
   // A shell that goes on may ask for its child's end at any time, before an `exec` too.
   const script = '"$@" >&2 & echo $!; kill -STOP $$';
   const parent = spawn("sh", ["-c", script, "sh", ...command], { stdio: ["ignore", "pipe", "pipe"] });
-  const pid = Number(String((await once(parent.stdout, "data"))[0]));
+  const pid = Number(await firstLine(parent.stdout));
   await until("its parent to stop", () => isIn("T", parent.pid as number));
   return {
     pid,

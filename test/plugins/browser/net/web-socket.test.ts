@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { heard } from "../../../support/until.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
@@ -81,8 +82,7 @@ test("accepting fails where the handshake is none, or the other side has left", 
   const { port, accepted } = await server(() => {});
   const raw = connect(port, "127.0.0.1");
   raw.write(`GET /ws HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
-  const [answer] = await once(raw, "data");
-  const [head = "", body = ""] = String(answer).split("\r\n\r\n");
+  const [head = "", body = ""] = (await heard(raw, /\r\n\r\n.*\}$/)).split("\r\n\r\n");
   assert.match(head, /^HTTP\/1\.1 400 /);
   assert.match(head, /^x-request-id: /m);
   const { error } = JSON.parse(body);

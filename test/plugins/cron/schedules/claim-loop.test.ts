@@ -9,7 +9,7 @@ import type { Claim, Store } from "../../../../plugins/store/types.ts";
 import type { Logger } from "../../../../kernel/types.ts";
 import { startUnreaped } from "../../../support/machine/unreaped.ts";
 import { test } from "../../../support/suite.ts";
-import { until } from "../../../support/until.ts";
+import { firstLine, until } from "../../../support/until.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
 const claimOf = (id: string) => ({ worker: "w", token: 1, leaseUntil: 0, item: { id, lane: id } }) as Claim;
@@ -176,8 +176,7 @@ async function anotherProcess(): Promise<{ child: ChildProcess; worker: string }
   const script = `import { newWorker } from ${JSON.stringify(loop)}; console.log(newWorker()); setInterval(() => {}, 1e6);`;
   const args = ["--import", "tsx", "--input-type=module", "-e", script];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const [said] = (await once(child.stdout, "data")) as [Buffer];
-  return { child, worker: said.toString("utf8").trim() };
+  return { child, worker: await firstLine(child.stdout) };
 }
 
 test("a process that dies on this machine is noticed while the loop runs, also as a zombie", async () => {
