@@ -75,13 +75,14 @@ function calls(next: () => number): () => { name: string; make: Made } {
   };
 }
 
-async function shown(store: Store): Promise<unknown> {
+/** A delivery stays as it was written: `isWhole` shows all, otherwise more than one group adds. */
+async function shown(store: Store, isWhole: boolean): Promise<unknown> {
   const newest = await store.deliveries.list({ limit: 5 });
   return {
     newest: await Promise.all(newest.map(({ id }) => store.deliveries.get(id))),
-    items: plain((await store.items.list({ limit: 1000 })).reverse()),
+    items: (await store.items.list({ limit: 1000 })).map(({ seq: _, ...item }) => item),
     lanes: await store.items.lanes(1000),
-    deliveries: (await store.deliveries.list({ limit: 1000 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    deliveries: (await store.deliveries.list({ limit: isWhole ? 1000 : 60 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     due: await store.nextWorkAt(["turn", "wake"]),
     kv: await Promise.all((await store.kv.list("n")).map(async (key) => [key, await store.kv.get("n", key)])),
   };
@@ -108,9 +109,10 @@ async function compare(seed: number): Promise<void> {
       for (const [i, answer] of answers.entries()) {
         assert.equal(told(answer), told(expected[i] as typeof answer), group[i]?.name ?? "");
       }
-      assert.equal(await shown(together.store), await shown(oneByOne.store));
       // What is damaged stays so.
-      if ((n + 1) % 12 === 0) assert.equal(await together.store.check(), await oneByOne.store.check());
+      const isWhole = (n + 1) % 12 === 0;
+      assert.equal(await shown(together.store, isWhole), await shown(oneByOne.store, isWhole));
+      if (isWhole) assert.equal(await together.store.check(), await oneByOne.store.check());
       const ms = Math.floor(next() * 60);
       for (const { clock } of both) clock.now += ms;
     }
