@@ -16,7 +16,8 @@ test.before(async () => {
       accents: { token: "clé-à-日本", paths: ["wake"] },
       ci: { token: "ci-token", paths: ["wake"], rateLimit: { maxRequests: 3, windowMs: 60_000 } },
     },
-    rateLimit: { maxRequests: 500, windowMs: 60_000 },
+    // None of the requests before is forgotten while these tests run: what is left is compared.
+    rateLimit: { maxRequests: 500, windowMs: 3_600_000 },
   });
 });
 test.after(() => gateway.stop());
@@ -45,7 +46,7 @@ test("wake answers with an event id, and the event can be looked at", async () =
   assert.match(body.eventId, /^evt_\w+$/);
   for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"])
     assert.match(headers.get(name) ?? "", /^\d+$/, name);
-  assert.ok(Number(headers.get("ratelimit-reset")) <= 60, "no longer than the window");
+  assert.ok(Number(headers.get("ratelimit-reset")) <= 3600, "no longer than the window");
   const event = await gateway.status(`/hooks/events/${body.eventId}`);
   assert.is(event.status, 200);
   assert.is(event.body.state, "queued");
