@@ -1,4 +1,7 @@
 import { randomInt } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { portFree } from "portico/browser";
 
 /**
@@ -8,7 +11,20 @@ import { portFree } from "portico/browser";
 export async function freePort(...neighbours: number[]): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 30_000);
-    const free = await Promise.all([0, ...neighbours].map((distance) => portFree(port + distance)));
-    if (free.every(Boolean)) return port;
+    const wanted = [0, ...neighbours].map((distance) => port + distance);
+    const free = await Promise.all(wanted.map(portFree));
+    if (free.every(Boolean) && wanted.every(isFirstOfRun)) return port;
+  }
+}
+
+/** A run's processes share their temporary directory: what one has been given, and may not use yet, no other gets. */
+function isFirstOfRun(port: number): boolean {
+  if (process.env["PORTICO_TEST_BUNDLE"] === undefined) return true;
+  try {
+    writeFileSync(join(tmpdir(), `portico-port-${port}`), "", { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
   }
 }
