@@ -1,5 +1,5 @@
 /** `portico/event-stream`: server-sent events as the response to a request. */
-import type { Call, PluginContext } from "portico";
+import { type Call, inBurst, type PluginContext } from "portico";
 
 export interface SseOptions {
   /** A comment goes out after this much silence; default 15000, 0 never. */
@@ -50,18 +50,16 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
 
   // Events of one turn of the loop leave together: a write for each costs more than the event does.
   let gathered = "";
-  let flushing: NodeJS.Immediate | undefined;
 
   function write(text: string): boolean {
     if (closed) return false;
+    const isFirst = gathered === "";
     gathered += text;
     if (gathered.length >= GATHERED_CHARS) flush();
-    else flushing ??= setImmediate(flush);
+    else if (isFirst) inBurst(flush);
     return !res.writableNeedDrain;
   }
   function flush(): void {
-    clearImmediate(flushing);
-    flushing = undefined;
     if (closed || gathered === "") return;
     timer?.refresh();
     const text = gathered;
