@@ -19,6 +19,8 @@ const key = "sk-SECRET/a1b2+c3d4==";
 const header = "hdr-SECRET-e5f6g7";
 const token = "tok-SECRET-gateway-1";
 const aws = "aws/SECRET+h8i9j0k1";
+/** Ids of requests are random: one in some thousand runs spells such a piece. */
+const withoutIds = (text: string) => text.replace(/req_[\w-]+/g, "");
 const leaks = (text: string) =>
   [
     key,
@@ -41,7 +43,7 @@ const leaks = (text: string) =>
     "sk-secret",
     "%61%31%62",
     "u{61}",
-  ].filter((one) => text.includes(one));
+  ].filter((one) => withoutIds(text).includes(one));
 let up: Upstream;
 let gateway: InProcessGateway;
 
