@@ -1,4 +1,5 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
+import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "portico";
 import { McpConfig } from "./schema.ts";
 
@@ -28,7 +29,8 @@ export default definePlugin({
       if (next.mcp.enabled !== previous.mcp.enabled) throw new Error("mcp.enabled takes effect at the next start");
       for (const [name, server] of Object.entries(next.mcp.servers)) {
         const refused = problemOf(name, server);
-        if (refused) throw refused;
+        // what was wrong at the start keeps no other change from being taken
+        if (refused && !isDeepStrictEqual(server, config.mcp.servers[name])) throw refused;
       }
       connections.configure(next.mcp.servers);
     });

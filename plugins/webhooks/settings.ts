@@ -1,4 +1,5 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
+import { isDeepStrictEqual } from "node:util";
 import { type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type Matcher, readMatch } from "./mappings/match.ts";
@@ -50,7 +51,7 @@ export interface Settings {
   allowedIps?: Networks | undefined;
   /** In the order of the configuration. */
   mappings: ReadonlyMap<string, Mapping>;
-  /** Mappings that are wrong, with what is wrong. Empty unless the gateway started with them. */
+  /** Mappings that are wrong, with what is wrong: those that the gateway started with. */
   broken: ReadonlyMap<string, string>;
   /** To be masked wherever they turn up. */
   secrets: readonly string[];
@@ -59,15 +60,33 @@ export interface Settings {
 
 const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
+/** Reads a configuration that there is no older one to: a wrong mapping only takes itself out, others need an answer. */
+export function readAtStart(config: WebhooksConfig): Promise<Settings> {
+  return readSettings(config, { isKnown: () => true });
+}
+
 /**
- * Throws `invalid_request_error` about the first thing that a schema cannot say. With `keepGoing` a wrong mapping only
- * takes itself out: at a start there is no older configuration to go on with, and the other senders need an answer.
+ * Reads a changed configuration. Throws `invalid_request_error` about the first thing that a schema cannot say, unless
+ * that is a mapping which was as wrong at the start: it stays out, and keeps no other change from being taken.
  */
-export async function readSettings(
+export function readChanged(
   config: WebhooksConfig,
-  caught: (mapping: string) => Promise<Request | undefined> = async () => undefined,
-  { keepGoing = false, before }: { keepGoing?: boolean; before?: ReadonlyMap<string, Mapping> } = {},
+  { atStart, before, caught }: { atStart: Settings; before: Settings; caught: Judges["caught"] },
 ): Promise<Settings> {
+  const isKnown = (name: string, mapping: MappingConfig): boolean =>
+    atStart.broken.has(name) && isDeepStrictEqual(mapping, atStart.config.mappings[name]);
+  return readSettings(config, { isKnown, before: before.mappings, caught });
+}
+
+interface Judges {
+  /** Whether a wrong mapping is no news. */
+  isKnown(name: string, mapping: MappingConfig): boolean;
+  /** One that was caught judges changes, not what runs already. */
+  caught?: (mapping: string) => Promise<Request | undefined>;
+  before?: ReadonlyMap<string, Mapping>;
+}
+
+async function readSettings(config: WebhooksConfig, { isKnown, caught, before }: Judges): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
@@ -89,14 +108,13 @@ export async function readSettings(
   for (const [name, mapping] of Object.entries(config.mappings)) {
     if (mapping.enabled === false) continue;
     try {
-      // one that was caught judges changes, not what runs already
       const { sample } = mapping;
       const judge = sample
         ? { sample: sampleOf(sample) }
-        : { sample: keepGoing ? undefined : await caught(name), before: before?.get(name)?.config };
+        : { sample: await caught?.(name), before: before?.get(name)?.config };
       mappings.set(name, await readMapping(name, mapping, config.rateLimit, judge));
     } catch (error) {
-      if (!keepGoing) throw error;
+      if (!isKnown(name, mapping)) throw error;
       broken.set(name, (error as Error).message);
     }
   }

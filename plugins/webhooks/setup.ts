@@ -7,7 +7,7 @@ import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
 import type { WebhooksConfig } from "./schema.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { readAtStart, readChanged, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
@@ -20,8 +20,12 @@ export interface Webhooks {
 
 export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Webhooks> {
   const samples = createSamples(ctx);
-  let current = await readSettings(config, samples.of, { keepGoing: true });
-  for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
+  const atStart = await readAtStart(config);
+  let current = atStart;
+  const tellBroken = () => {
+    for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
+  };
+  tellBroken();
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
@@ -30,11 +34,16 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   ctx.add("signal", { name, take: (address: string) => refusals.note(address) });
   mountManagement({ ctx, settings, log, planner, samples });
   startBursts(ctx);
+  ctx.add("notice", {
+    name: "webhooks",
+    list: () => [...current.broken.values()].map((problem) => `A mapping is refused: ${problem}`),
+  });
   return {
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,
     async apply(next) {
-      current = await readSettings(next, samples.of, { before: current.mappings });
+      current = await readChanged(next, { atStart, before: current, caught: samples.of });
+      tellBroken();
       return current;
     },
   };

@@ -1,4 +1,5 @@
 /** Keeps entries as the configuration has them, and their loop running for as long as the configuration lets it. */
+import { isDeepStrictEqual } from "node:util";
 import { type PluginContext, Scope } from "portico";
 import type { LoopSwitch } from "./due-loop.ts";
 import type { createScheduleEntries, EnabledOrNot, ScheduleEntry } from "./entries.ts";
@@ -17,8 +18,8 @@ export interface LiveEntriesOptions<C extends { enabled: boolean }, G extends En
 }
 
 /**
- * Syncs the entries and starts their loop. Wrong definitions are logged and make the gateway not ready until a configuration
- * without any is applied; one that has some is refused.
+ * Syncs the entries and starts their loop. Wrong definitions are logged and make the gateway not ready until they are
+ * mended. They keep no other change from being applied; one that brings further wrong ones is refused.
  */
 export async function openLiveEntries<C extends { enabled: boolean }, G extends EnabledOrNot, E extends ScheduleEntry>(
   options: LiveEntriesOptions<C, G, E>,
@@ -30,8 +31,17 @@ export async function openLiveEntries<C extends { enabled: boolean }, G extends 
     else await loop.off();
   }
 
-  const wrong = entries.problems(definitions(options.settings));
-  for (const error of wrong.values()) ctx.log.error(error.message);
+  const atStart = {
+    definitions: definitions(options.settings),
+    wrong: entries.problems(definitions(options.settings)),
+  };
+  const isKnown = (name: string, given: G | undefined): boolean =>
+    atStart.wrong.has(name) && isDeepStrictEqual(given, atStart.definitions[name]);
+  let { wrong } = atStart;
+  const tellWrong = () => {
+    for (const error of wrong.values()) ctx.log.error(error.message);
+  };
+  tellWrong();
   const scope = new Scope();
   try {
     scope.add(
@@ -49,11 +59,12 @@ export async function openLiveEntries<C extends { enabled: boolean }, G extends 
   }
 
   return {
-    /** Throws where a definition is wrong. */
+    /** Throws where a definition is wrong that was not so, word for word, at the start. */
     async apply(next: C): Promise<void> {
-      const [problem] = entries.problems(definitions(next)).values();
-      if (problem) throw problem;
-      wrong.clear();
+      const found = entries.problems(definitions(next));
+      for (const [name, problem] of found) if (!isKnown(name, definitions(next)[name])) throw problem;
+      wrong = found;
+      tellWrong();
       await entries.sync(definitions(next));
       await turn(next.enabled);
     },

@@ -177,6 +177,8 @@ test("a wrong server at the start is named, and takes nothing else down", async 
   const { notReady } = await gateway.json("GET", "/kernel/status");
   assert.match(JSON.stringify(notReady), /mcp\.servers\.none/);
   assert.is(textOf(await (await connect()).callTool({ name: "sums_add", arguments: { a: 1, b: 1 } })), "2");
+  await gateway.gateway.config.set("mcp.servers.sums.tools", []);
+  assert.is((await servers()).find(({ name }) => name === "none")?.state, "wrong", "and bars no change of another");
   await gateway.gateway.config.set("mcp.servers", { sums: server() });
   assert.is((await gateway.request("GET", "/ready")).status, 200);
 });

@@ -1,4 +1,5 @@
 /** The delivery log, replays and dry runs, over HTTP and the command line; who may call; what is on without settings. */
+import { readFileSync } from "node:fs";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
@@ -255,6 +256,47 @@ test("a gateway that starts with a wrong mapping refuses that one, and takes the
     const { refused: shown } = await other.json("GET", "/webhooks");
     assert.match(shown.evil, /webhooks\.mappings\.evil\.match\["body\.x"\]/);
     assert.ok(other.lines.some((line) => line["level"] === "error" && String(line["msg"]).includes("body.x")));
+  } finally {
+    await other.stop();
+  }
+});
+
+test("a mapping that was wrong at the start bars no change of anything else, and comes back with one that is refused", async () => {
+  const wrong = { message: "no address" };
+  const other = await startReceiver({ mappings: { ü: wrong, good: { match: {}, message: "{body.x}" } } });
+  const { config } = other.gateway;
+  const refusal = async () => (await other.json("GET", "/webhooks")).refused.ü;
+  const notices = async () => JSON.stringify((await other.json("GET", "/kernel/status")).notices);
+  try {
+    await config.set("webhooks.mappings.second", { message: "{body.y}" });
+    assert.is((await other.send("/hooks/second", { y: 1 })).status, 200);
+    assert.match(await refusal(), /webhooks\.mappings\.ü is part of an address/);
+    assert.match(await notices(), /webhooks\.mappings\.ü is part of an address/);
+
+    const refused = (change: Promise<unknown>): Promise<string> =>
+      change.then(
+        () => "it was taken",
+        ({ message }: Error) => message,
+      );
+    assert.match(await refused(config.set("webhooks.mappings.ü", { message: "still none" })), /webhooks\.mappings\.ü/);
+    assert.match(await refused(config.set("webhooks.mappings.ö", wrong)), /webhooks\.mappings\.ö/);
+
+    // another plugin refuses what mends it here
+    const text = readFileSync(config.file, "utf8");
+    const mended = JSON.parse(text) as { webhooks: { mappings: object }; mcp?: object };
+    mended.webhooks.mappings = { u: wrong };
+    mended.mcp = { servers: { neither: {} } };
+    other.write("portico.json", JSON.stringify(mended));
+    await until("its refusal", () => config.problem?.message.includes("mcp.servers.neither"));
+    assert.is((await other.send("/hooks/second", { y: 2 })).status, 200);
+    assert.ok(await refusal());
+    assert.not(other.lines.some(({ msg }) => String(msg).includes("not everything went back")));
+
+    other.write("portico.json", text);
+    await until("the file as it was", () => config.problem === undefined);
+    await config.unset("webhooks.mappings.ü");
+    assert.is(await refusal(), undefined);
+    assert.not.match(await notices(), /mapping/);
   } finally {
     await other.stop();
   }

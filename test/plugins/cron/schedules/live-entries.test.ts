@@ -89,4 +89,21 @@ test("wrong definitions keep the gateway from being ready until right ones are a
   assert.is(checks.size + listeners.size, 0);
 });
 
+test("what was wrong at the start keeps no other change from being applied", async () => {
+  const { ctx, unready } = around();
+  const entries = await open(ctx, wrong);
+  await entries.apply({ ...wrong, jobs: { ...wrong.jobs, b: { right: true } } });
+  assert.equal(unready(), ["a is wrong"]);
+  const news: Settings["jobs"][] = [{ a: { right: false, enabled: true } }, { ...wrong.jobs, b: { right: false } }];
+  for (const jobs of news)
+    await entries.apply({ enabled: true, jobs }).then(
+      () => assert.unreachable("it was applied"),
+      ({ message }: Error) => assert.match(message, "is wrong"),
+    );
+  await entries.apply(right);
+  await entries.apply(wrong);
+  assert.equal(unready(), ["a is wrong"], "as it was: a change that somebody else refuses is taken back");
+  await entries.stop();
+});
+
 test.run();
