@@ -34,7 +34,6 @@ type Observer = (event: BusEvent, result: EmitResult) => void;
 
 /** Where observers are listed, who look at all events. */
 const any = "*";
-const both = ["reply", "block"] as const;
 /** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops here. */
 const maxDepth = 8;
 /** Beyond this many waiting events of one name the oldest is dropped, and said. */
@@ -127,7 +126,7 @@ export function createBus(log: Logger) {
     result: EmitResult<K>,
   ): Promise<EmitResult<K>> {
     const changes: readonly string[] = spec.changes ?? [];
-    const effects = spec.effects ?? (spec.mode === "answer" ? both : []);
+    const effects = spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []);
     const context: Record<string, unknown> = { ...event.context };
     result.context = context as Events[K];
     for (const entry of entries) {

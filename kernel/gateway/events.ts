@@ -1,6 +1,5 @@
 /** The kernel's own events; plugins declare theirs. */
-import type { Bus } from "../bus.ts";
-import type { EventName, EventSpec, PluginDefinition } from "../types.ts";
+import type { PluginDefinition } from "../types.ts";
 
 export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   "gateway:startup": {
@@ -24,7 +23,3 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
     sample: { hook: "hello", event: "message:received", error: "boom", failures: 1, resting: false },
   },
 };
-
-export function declareKernelEvents(bus: Bus): void {
-  for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
-}

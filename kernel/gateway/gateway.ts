@@ -18,9 +18,9 @@ import { absolutePath, createHome } from "../files/paths.ts";
 import { beganAt, leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
-import type { Paths, ServiceName, Services } from "../types.ts";
+import type { EventName, EventSpec, Paths, ServiceName, Services } from "../types.ts";
 import { checkAtStart, exposureNotices, refuseOpenDoor } from "./checks.ts";
-import { declareKernelEvents } from "./events.ts";
+import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
 import { createServers } from "./servers.ts";
 import { managementOf, stateOf } from "./services.ts";
@@ -77,9 +77,8 @@ export class Gateway {
       write: options.write,
     });
     const { log, access } = this.log;
-    const bus = createBus(log);
-    this.bus = bus;
-    declareKernelEvents(bus);
+    const bus = (this.bus = createBus(log));
+    for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
     const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
     const opens = new Promise<void>((resolve) => (this.#open = resolve));
     const servers = createServers({ config, contributions, log, access, opens, workers: link?.workers });

@@ -1,10 +1,11 @@
 /** What a stop waits for, and what keeps the gateway from being ready. */
+import { createLists } from "../registry.ts";
 import type { Dispose } from "../types.ts";
 
 export function createWorkload() {
   // No Set: its old tables would keep what they held until the next full garbage collection.
   const running: { work: Promise<unknown>; place: number }[] = [];
-  const checks = new Map<object, { name: string; check: () => string | undefined }>();
+  const checks = createLists<{ name: string; check: () => string | undefined }>();
 
   return {
     busy<T>(work: Promise<T>): Promise<T> {
@@ -20,14 +21,10 @@ export function createWorkload() {
     },
     /** Resolves when all that runs now has ended, one way or the other. */
     ended: (): Promise<unknown> => Promise.allSettled(running.map(({ work }) => work)),
-    addReadiness(name: string, check: () => string | undefined): Dispose {
-      const key = {};
-      checks.set(key, { name, check });
-      return () => void checks.delete(key);
-    },
+    addReadiness: (name: string, check: () => string | undefined): Dispose => checks.add("all", { name, check }),
     /** What is not ready, and why. */
     unready: (): { name: string; error: string }[] =>
-      [...checks.values()].flatMap(({ name, check }) => {
+      checks.of("all").flatMap(({ name, check }) => {
         const error = check();
         return error ? [{ name, error }] : [];
       }),

@@ -97,7 +97,7 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
     /** Event → its declaration: the kernel's, and those of its plugins. */
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
-      return Object.assign({ ...kernelEvents }, ...(await pluginsOf(home)).map(({ meta }) => meta?.events));
+      return Object.assign({}, ...(await pluginsOf(home)).map(({ meta }) => meta?.events).reverse(), kernelEvents);
     },
     /** Its hooks, as a gateway with that workspace would see them. */
     async hooks(workspace: string): Promise<HooksOnDisk> {

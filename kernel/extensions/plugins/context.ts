@@ -30,7 +30,7 @@ export interface PluginParts {
   bus: Bus;
   services: ServiceRegistry;
   contributions: ContributionRegistry;
-  points: Pick<ContributionPoints, "check">;
+  points: ContributionPoints;
   mount: Mount;
   config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
   /** Opens (or shares) the loopback server of that name. */
@@ -89,7 +89,7 @@ export function createPluginContext(
         },
       };
     },
-    event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
+    event: (event, spec) => scope.add(`event ${event}`, bus.declare(parts.points.ownEvent(event, name), spec)),
     on(event, handler, on) {
       if (!isTimerMs(on?.timeoutMs ?? 1)) throw misused(`on ${event}`, "its timeoutMs must be 1 to 2e9");
       return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));

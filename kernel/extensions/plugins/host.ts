@@ -28,7 +28,7 @@ const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
 export function createPluginHost({ roots, loader, parts, enabled, agree, limits = defaultLimits }: PluginHostOptions) {
   const { config, services } = parts;
-  const points = createPoints();
+  const points = createPoints(new Set(parts.bus.specs().keys()));
   const sections = createSections(parts);
   /** What a plugin says of a configuration that cannot be right. */
   let refusal: PorticoError | undefined;
@@ -47,9 +47,10 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     slot: (name) => ({ log: parts.log.child({ plugin: name }) }),
     read: (found, before) => readPlugin(found, loader, before),
     scanned(candidates) {
-      points.declare(candidates.flatMap(({ meta }) => meta ?? []));
+      const definitions = candidates.flatMap(({ meta }) => meta ?? []);
+      points.declare(definitions, enabled);
       sections.define(candidates);
-      hookMembers = [...new Set(candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {})))];
+      hookMembers = [...new Set(definitions.flatMap(({ hookContext = {} }) => Object.keys(hookContext)))];
     },
     whyDisabled: ({ name }) =>
       enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },

@@ -25,11 +25,20 @@ const kernelPoints: Points = {
 };
 
 /** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */
-export function createPoints() {
+export function createPoints(kernelEvents: ReadonlySet<string>) {
   let points: Points = kernelPoints;
+  let on: readonly PluginDefinition[] = [];
   return {
-    declare(definitions: readonly PluginDefinition[]): void {
+    declare(definitions: readonly PluginDefinition[], isOn: (plugin: string) => boolean): void {
       points = Object.assign({}, ...definitions.map(({ contributions }) => contributions), kernelPoints) as Points;
+      on = definitions.filter(({ name }) => isOn(name));
+    },
+    /** Throws for an event of the gateway's, or of another plugin that is on: the first that declares it has it. */
+    ownEvent<K extends string>(event: K, plugin: string): K {
+      const declares = ({ events = {} }: PluginDefinition): boolean => Object.hasOwn(events, event);
+      const owner = kernelEvents.has(event) ? "the gateway" : (on.find(declares)?.name ?? plugin);
+      if (owner === plugin) return event;
+      throw new PorticoError("internal_error", `${event} is an event of ${owner}: declare one such as ${plugin}:done`);
     },
     /** Throws for a point that nobody declares, and for an item that it does not take. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {

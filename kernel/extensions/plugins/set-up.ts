@@ -22,7 +22,7 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
   const ctx = createPluginContext(parts, definition, version, scope);
   try {
     for (const [event, spec] of Object.entries(definition.events ?? {}))
-      scope.add(`event ${event}`, parts.bus.declare(event as EventName, spec as EventSpec));
+      ctx.event(event as EventName, spec as EventSpec);
     if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
     const work = async () => definition.setup(ctx, config);
     const late = () => new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
@@ -30,8 +30,7 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
   } catch (thrown) {
     const error = asError(thrown);
     // The lines of the package's own bundles are nobody's source.
-    const place = bundled ? undefined : placeOf(error, realDir);
-    const { file = entry, line, column } = place ?? {};
+    const { file = entry, line, column } = (bundled ? undefined : placeOf(error, realDir)) ?? {};
     throw new LoadError(`setup failed: ${error.message}`, file, line, column, { cause: error });
   }
   version.setupMs = performance.now() - began;

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../../kernel/bus.ts";
-import { declareKernelEvents } from "../../../../kernel/gateway/events.ts";
+import { kernelEvents } from "../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../kernel/modules/load.ts";
 import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
@@ -14,7 +14,7 @@ import { describeHook } from "../../../../plugins/management/hooks/record.ts";
 import { type HookRunRequest, runHook } from "../../../../plugins/management/hooks/run.ts";
 import { disableHook, enableHook } from "../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
-import type { EmitResult, HookContextMember, Paths } from "../../../../kernel/types.ts";
+import type { EmitResult, EventName, EventSpec, HookContextMember, Paths } from "../../../../kernel/types.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
@@ -93,7 +93,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   const lines: Record<string, unknown>[] = [];
   const book = createLog({ level: "debug", write: (line) => lines.push(JSON.parse(line)) });
   const bus = createBus(book.log);
-  declareKernelEvents(bus);
+  for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
   bus.declare("test:asked", {
     mode: "answer",
     description: "Somebody asks.",

@@ -225,6 +225,50 @@ test("a member of hooks' ctx that is there already breaks no hook: the gateway's
   for (const kind of ["hooks", "plugins"]) await gateway.json("POST", `/kernel/${kind}/rescan`);
 });
 
+test("an event of somebody else's cannot be declared anew: it stays as its owner says", async ({ gateway }) => {
+  gateway.write("hooks/h/HOOK.md", "---\nevents: [message:received]\n---\n");
+  gateway.write("hooks/h/handler.ts", 'export default () => ({ reply: "the hook" });');
+  await gateway.json("POST", "/kernel/hooks/rescan");
+  const whole = plugin(good("works"));
+  const declared = (event: string) => `events: { "${event}": { mode: "notify", sample: {} } } as object, setup(ctx) {`;
+  const called = (event: string) => `setup(ctx) { ctx.event("${event}" as never, { mode: "notify" } as never);`;
+  try {
+    for (const [event, owner] of [
+      ["message:received", "chat"],
+      ["config:changed", "the gateway"],
+      ["p:done", undefined],
+    ] as const)
+      for (const how of [declared, called]) {
+        gateway.write(file, whole.replace("setup(ctx) {", how(event)));
+        await gateway.json("POST", "/kernel/plugins/rescan");
+        const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
+        assert.is(state, owner ? "stale" : "active", error);
+        if (owner) assert.match(error, `${event} is an event of ${owner}: declare one such as p:done`);
+        assert.is(await ask(gateway), "the hook");
+      }
+    // nor does it come before its owner at a start, or count where the other is switched off
+    for (const enabled of [true, false]) {
+      const own = await startGateway({
+        config: { plugins: { entries: { webhooks: { enabled } } } },
+        files: { [file]: whole.replace("setup(ctx) {", declared("webhook:received")) },
+      });
+      const states = async (name: string) => (await own.json("GET", `/kernel/plugins/${name}`)).state;
+      try {
+        assert.equal(
+          [await states("p"), await states("webhooks")],
+          enabled ? ["failed", "active"] : ["active", "disabled"],
+        );
+      } finally {
+        await own.stop();
+      }
+    }
+  } finally {
+    for (const path of ["hooks/h/HOOK.md", "hooks/h/handler.ts"]) rmSync(join(gateway.home, path));
+    gateway.write(file, whole);
+    for (const kind of ["hooks", "plugins"]) await gateway.json("POST", `/kernel/${kind}/rescan`);
+  }
+});
+
 test("errors of timers and detached promises that a plugin began are its own, and end no gateway", async () => {
   const stray = (name: string) =>
     `Promise.reject(new Error("rejected ${name}")); setTimeout(() => { throw new Error("thrown ${name}"); });`;
