@@ -29,14 +29,14 @@ export function createLists<T>(how: { order?: (items: T[]) => T[]; changed?: (na
 
 export function createServices() {
   const provided = createLists<unknown>();
-  const waiting = new Set<() => void>();
+  let onProvide = (): void => {};
   function find<K extends ServiceName>(name: K): Services[K] | undefined {
     return provided.of(name).at(-1) as Services[K] | undefined;
   }
   return {
     provide<K extends ServiceName>(name: K, service: Services[K]): Dispose {
       const undo = provided.add(name, service);
-      for (const tell of [...waiting]) tell();
+      onProvide();
       return undo;
     },
     find,
@@ -46,22 +46,15 @@ export function createServices() {
       const message = `The ${name} service is not running: see \`portico plugins list\`.`;
       throw new PorticoError("service_unavailable", message);
     },
-    /** Called whenever a service is provided. */
-    onProvide(tell: () => void): Dispose {
-      waiting.add(tell);
-      return () => void waiting.delete(tell);
-    },
+    /** From now on this is called whenever a service is provided. */
+    onProvide: (listener: () => void): void => void (onProvide = listener),
   };
 }
 export type ServiceRegistry = ReturnType<typeof createServices>;
 
 export function createContributions() {
   const watchers = createLists<() => void>();
-  const points = createLists<unknown>({
-    changed(point) {
-      for (const changed of watchers.of(point)) changed();
-    },
-  });
+  const points = createLists<unknown>({ changed: (point) => watchers.of(point).forEach((changed) => void changed()) });
   return {
     add: <K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose => points.add(point, item),
     list: <K extends ContributionPoint>(point: K) => points.of(point) as readonly Contributions[K][],

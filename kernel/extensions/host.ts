@@ -23,6 +23,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
+  /** As of the last look at the disk. */
+  let byName: S[] = [];
   const { scan, compile, forget } = createScan(kind, slots);
   const phase: Phase = { started: false, stopped: false };
   const swap = createSwap(kind, phase);
@@ -35,6 +37,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   /** Looks at the disk, decides for each name which candidate is meant, and stops what is not to run. */
   async function survey(dirs?: ReadonlySet<string>): Promise<void> {
     await scan(dirs);
+    byName = [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     const stops: Promise<void>[] = [];
     for (const slot of slots.values()) {
       const before = slot.top?.dir;
@@ -174,7 +177,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   /** By name: of all that goes by it, the candidate that is meant comes first. */
   function each<T>(of: (slot: S, candidate: V["candidate"]) => T): T[] {
     const all: T[] = [];
-    for (const slot of [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const slot of byName) {
       if (slot.top) all.push(of(slot, slot.top));
       for (const one of [...slot.candidates, ...slot.duplicates]) if (one !== slot.top) all.push(of(slot, one));
     }

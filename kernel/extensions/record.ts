@@ -37,12 +37,12 @@ export function standingOf(slot: Described, candidate: Candidate) {
     return runs ? "active" : "loading";
   };
   const error = reasons ?? (problem && sayProblem(problem, candidate.realDir));
-  return { name: slot.name, state: state(), error, problem, isTop, runs };
+  return { name: slot.name, dir: candidate.dir, state: state(), error, problem, isTop, runs };
 }
 
-export function describe(slot: Described, candidate: Candidate) {
+export function describe(slot: Described, candidate: Candidate, standing = standingOf(slot, candidate)) {
   const { top, active } = slot;
-  const { name, state, error, problem, isTop, runs } = standingOf(slot, candidate);
+  const { name, dir, state, error, problem, isTop, runs } = standing;
   const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
   const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   return {
@@ -53,7 +53,7 @@ export function describe(slot: Described, candidate: Candidate) {
     line: problem?.line,
     /** `bundled`, `extra`, `managed` or `workspace`. */
     root: candidate.root.name as string,
-    dir: candidate.dir,
+    dir,
     /** The directory that this one replaces, and the one that replaces it. */
     shadows: below && { root: below.root.name, dir: below.dir },
     shadowedBy: above && { root: above.root.name, dir: above.dir },

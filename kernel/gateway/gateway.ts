@@ -127,10 +127,6 @@ export class Gateway {
     return this.servers.url();
   }
 
-  get port(): number {
-    return this.servers.own.port;
-  }
-
   /** The owner's token; undefined where only a password is set. */
   get token(): string | undefined {
     return this.#settings.auth.token;
@@ -169,8 +165,9 @@ export class Gateway {
       link?.onLook((subject) => this.#look(subject));
       this.#tellCommands();
       this.#undos.push(await this.config.watch((change) => this.#applyConfig(change), this.log.log));
-      void this.bus.emit("gateway:startup", { version: this.version, port: this.port });
-      this.log.log.info({ port: this.port, ms: Date.now() - this.startedAt }, "portico is running");
+      const bound = this.servers.own.port;
+      void this.bus.emit("gateway:startup", { version: this.version, port: bound });
+      this.log.log.info({ port: bound, ms: Date.now() - this.startedAt }, "portico is running");
     } catch (error) {
       await this.#dismantle();
       throw error;
@@ -225,8 +222,9 @@ export class Gateway {
     const { link } = this.#options;
     if (link && link.workers.index > 0) return;
     const { tls } = this.#settings;
+    const { port } = this.servers.own;
     const pid = link ? process.ppid : process.pid;
-    const trace = { pid, began: beganAt(pid), port: this.port, url: this.url, cert: tls && absolutePath(tls.cert) };
+    const trace = { pid, began: beganAt(pid), port, url: this.url, cert: tls && absolutePath(tls.cert) };
     const undo = leaveTrace(this.paths.state, trace, this.log.log);
     // the first of several workers is replaced under its number, and the file stays
     if (!link) this.#undos.push(undo);

@@ -15,7 +15,6 @@ import type { GatewayServers } from "./servers.ts";
 /** Of a gateway, what its services tell. */
 interface Parts {
   readonly version: string;
-  /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly paths: Paths;
   readonly config: ConfigStore;
@@ -55,7 +54,7 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
   const plugins: Pick<PluginHost, "list" | "standings" | "info" | "reload" | "rescan"> = gateway.plugins;
   const hooks: Pick<
     HookHost,
-    "roots" | "list" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"
+    "roots" | "list" | "standings" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"
   > = gateway.hooks;
   return {
     version,

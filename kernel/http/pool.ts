@@ -51,8 +51,11 @@ export function createServerPool(create: (options: ServerOptions) => Pick<Entry,
       return { server, release: () => leave(options.name, entry) };
     },
     /** Of those that listen. */
-    urls: (): Record<string, string> =>
-      Object.fromEntries([...entries].flatMap(([name, one]) => (one.server.port ? [[name, urlOf(one)]] : []))),
+    urls(): Record<string, string> {
+      const urls: Record<string, string> = {};
+      for (const [name, one] of entries) if (one.server.port) urls[name] = urlOf(one);
+      return urls;
+    },
     routes: (): ServerRoutes[] =>
       [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
     ports: () => [...entries.values()].map(({ server }) => server.port),

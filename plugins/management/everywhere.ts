@@ -131,7 +131,7 @@ function statusOf(own: Management, state: GatewayState, worker: number): WorkerS
     servers: own.servers(),
     notReady: own.notReady(),
     problem: own.config.problem(),
-    hooks: own.hooks.list().map(({ name, dir, state, error }) => ({ name, dir, state, error })),
+    hooks: own.hooks.standings().map(({ name, dir, state, error }) => ({ name, dir, state, error })),
   };
 }
 

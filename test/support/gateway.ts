@@ -74,7 +74,7 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     home,
     token,
     url: gateway.url,
-    port: gateway.port,
+    port: gateway.servers.own.port,
     ...client(gateway.url, token),
     write: (path, text) => writeFiles(home, { [path]: text }),
     async stop() {

@@ -10,7 +10,7 @@ import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
-import { describeHook, type HookInfo } from "./record.ts";
+import { describeHook, type HookInfo, hookStanding } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
 
@@ -34,9 +34,7 @@ export function createHookHost(options: HookHostOptions) {
     roots,
     log,
     agree: options.agree,
-    slot(name) {
-      return { health: newHealth(), ...keepLines(log.child({ hook: name })) };
-    },
+    slot: (name) => ({ health: newHealth(), ...keepLines(log.child({ hook: name })) }),
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
     describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
@@ -47,9 +45,7 @@ export function createHookHost(options: HookHostOptions) {
       scope.stage("handlers", () => {
         Object.assign(slot.health, untroubled);
         listen(slot, version);
-        return () => {
-          if (slot.listening?.version === version) listen(slot);
-        };
+        return () => (slot.listening?.version === version ? listen(slot) : undefined);
       });
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
@@ -112,6 +108,8 @@ export function createHookHost(options: HookHostOptions) {
   return {
     ...host,
     roots,
+    /** What most ask for: `list` takes five times as long. */
+    standings: () => host.each(hookStanding),
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).lines.slice(-count), options.secrets()),

@@ -1,24 +1,30 @@
 /** What is known about a hook. */
 import type { Loader } from "../../modules/load.ts";
 import { type Problem, problemOf } from "../../modules/problem.ts";
-import { describe, type Described } from "../record.ts";
+import { describe, type Described, standingOf } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
 import { endVersion, type HookSlot, type HookVersion, loadHook, newHealth } from "./version.ts";
 
+type DescribedHook = Described<HookVersion> & Pick<HookSlot, "health">;
+
+export function hookStanding(slot: DescribedHook, candidate: HookCandidate) {
+  const standing = standingOf(slot, candidate);
+  const { failuresInARow, lastError, tripped } = slot.health;
+  if (!tripped || !standing.isTop || standing.state !== "active") return standing;
+  const error = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${slot.name}\``;
+  return Object.assign(standing, { state: "resting" as const, error, problem: lastError });
+}
+
 export function describeHook(
-  slot: Described<HookVersion> & Pick<HookSlot, "health">,
+  slot: DescribedHook,
   candidate: HookCandidate,
   { permission, loader }: { permission: Permission; loader: Loader },
 ) {
-  const record = describe(slot, candidate);
+  const record = describe(slot, candidate, hookStanding(slot, candidate));
   const { name } = slot;
   const { meta, text, realDir, handler, warnings, refused, problem } = candidate;
-  const { failuresInARow, lastError, tripped } = slot.health;
   const counts = record.loaded !== undefined || slot.top === candidate;
-  const rests = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${name}\``;
-  if (record.state === "active" && slot.top === candidate && tripped)
-    Object.assign(record, { state: "resting", error: rests, file: lastError?.file, line: lastError?.line });
   // Several objects spread into one take ten times as long, and lists have hundreds.
   return Object.assign(record, permission.limitsOf(name, meta), {
     /** As HOOK.md says; undefined where it cannot be read. Its text, and its file. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { KernelConfig } from "../../config/schema.ts";
 import { isPorticoError, PorticoError } from "../../errors.ts";
-import type { Access, Authenticator, Client, Logger } from "../../types.ts";
+import type { Access, Authenticator, Call, Client, Logger } from "../../types.ts";
 import { type Secret, secretOf } from "./secret.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
@@ -17,9 +17,7 @@ export interface AuthOptions {
 }
 
 /** Its address is only looked at after a failure. */
-interface Caller {
-  readonly address: string;
-}
+type Caller = Pick<Call, "address">;
 
 /** Nobody in particular. */
 export const ANONYMOUS: Client = Object.freeze({ kind: "anonymous" });

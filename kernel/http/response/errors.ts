@@ -14,9 +14,7 @@ export function createErrorForms(log: Logger) {
     add(prefix: string, form: ErrorForm, { isBase = false } = {}): Dispose {
       const entry = { prefix: prefix.replace(/\/+$/, ""), form, isBase };
       forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
-      return () => {
-        forms = forms.filter((other) => other !== entry);
-      };
+      return () => void (forms = forms.filter((other) => other !== entry));
     },
 
     /** The prefixes that clients have in their base address. */

@@ -180,6 +180,12 @@ test("after five failures in a row it rests until it changes or is enabled", asy
   const resting = home.host.info("a");
   assert.equal([resting.state, resting.failuresInARow, resting.failures, resting.runs], ["resting", 5, 9, 10]);
   assert.match(resting.error ?? "", /portico hooks enable a/);
+  const { name, dir, state, error } = resting;
+  const standings = home.host.standings().filter((one) => one.name === "a");
+  assert.equal(
+    standings.map((one) => [one.name, one.dir, one.state, one.error]),
+    [[name, dir, state, error]],
+  );
   await home.bus.drain();
   const last = failed.at(-1) as Record<string, unknown>;
   assert.is(failed.length, 9);
