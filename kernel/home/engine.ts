@@ -3,9 +3,8 @@
  * 16 MB; for what it calls often and then never again, the optimizing compiler, of whose code 4 MB are read in.
  */
 
-const LOOK_MS = 100;
-/** Of processor time: thrice what an idle gateway takes between two looks, and twice what a start takes. */
-const IDLE_MICROS = 2_000;
+/** Of processor time: thrice what an idle gateway takes, as a share, and twice what a start takes. */
+const IDLE_SHARE = 0.02;
 const WORK_MICROS = 300_000;
 /** First requests take so much: a small young generation passes half of what they make to the old one, with its buffers. */
 const FIRST_MICROS = 50_000;
@@ -16,7 +15,7 @@ const builtins = ["crypto", "http", "https", "os", "perf_hooks", "worker_threads
 
 /** The launcher has a copy of this module, and the program another: one of them watches. */
 const SHARED = Symbol.for("portico.engine");
-const state = ((process as { [SHARED]?: { watch?: NodeJS.Timeout; observes?: boolean } })[SHARED] ??= {});
+const state = ((process as { [SHARED]?: { watch?: { disconnect(): void } } })[SHARED] ??= {});
 /** One of what `process.nextTick` makes: were all gone at a full collection, the engine would forget their shape. */
 const ticks: object[] = [];
 
@@ -33,25 +32,30 @@ export function holdEngine(): void {
   letEngineGoAtWork(WORK_MICROS);
 }
 
-/** Back to its defaults once there is work; a start is none. `first`: after so much of it the young generation grows. */
+/**
+ * Back to its defaults once there is work; a start is none. `first`: after so much of it the young generation grows. It
+ * looks after collections: work makes them, while a timer would wake an idle process.
+ */
 export function letEngineGoAtWork(first = FIRST_MICROS): void {
-  clearInterval(state.watch);
+  state.watch?.disconnect();
+  const { PerformanceObserver } = process.getBuiltinModule("node:perf_hooks");
   let before = Number.POSITIVE_INFINITY;
   let work = 0;
-  state.watch = setInterval(() => {
+  let grows = false;
+  let isHeld = true;
+  const watch = new PerformanceObserver(() => {
     const { user, system } = process.cpuUsage();
-    work = Math.max(0, work + user + system - before - IDLE_MICROS);
-    before = user + system;
-    if (work >= first && !state.observes) {
-      state.observes = true;
-      growYoung();
-      const { PerformanceObserver } = process.getBuiltinModule("node:perf_hooks");
-      new PerformanceObserver(growYoung).observe({ entryTypes: ["gc"] });
-    }
-    if (work < WORK_MICROS) return;
-    clearInterval(state.watch);
+    const beyondIdle = user + system - IDLE_SHARE * 1000 * performance.now();
+    work = Math.max(0, work + beyondIdle - before);
+    before = beyondIdle;
+    grows ||= work >= first;
+    if (grows) growYoung();
+    if (work < WORK_MICROS || !isHeld) return;
+    isHeld = false;
     setFlags("--opt");
-  }, LOOK_MS).unref();
+  });
+  watch.observe({ entryTypes: ["gc"] });
+  state.watch = watch;
 }
 
 /** The engine gives back what an idle process does not need; it takes it again at once, or requests wait for small collections. */
