@@ -12,7 +12,8 @@ import { startIn } from "./start.ts";
 export const JOBS = 10_000;
 export const POLLS = 1_000;
 export const TOGETHER = 1_000;
-const REST_MS = 8_000;
+/** In a shorter one it would be by chance what periodic work falls into it. */
+const REST_MS = 30_000;
 /** Until they are due. */
 const MAKING_MS = 10_000;
 /** Within which the engine collects what the work before has left behind: no cost of being at rest. */
