@@ -170,12 +170,18 @@ test("an item that runs can be cancelled, and only that", async () => {
   await loop.stop();
 });
 
+const children: ChildProcess[] = [];
+test.after(() => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
 /** A process of this machine that has begun a claim loop, and the name of its worker. */
 async function anotherProcess(): Promise<{ child: ChildProcess; worker: string }> {
   const loop = join(import.meta.dirname, "../../../../plugins/cron/schedules/worker-name.ts");
   const script = `import { newWorker } from ${JSON.stringify(loop)}; console.log(newWorker()); setInterval(() => {}, 1e6);`;
   const args = ["--import", "tsx", "--input-type=module", "-e", script];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  children.push(child);
   return { child, worker: await firstLine(child.stdout) };
 }
 
