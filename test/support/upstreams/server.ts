@@ -71,13 +71,13 @@ function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerRespo
   }
   if ("silent" in step && step.silent === "at once") return;
   res.writeHead(200, { "content-type": stream ? dialect.streamType : dialect.wholeType });
-  res.flushHeaders();
-  if ("silent" in step) return;
   if ("endless" in step) {
-    const events = dialect.stream({ text: [step.endless, step.endless] });
-    for (const event of events.slice(0, -dialect.closing)) res.write(event);
+    // With the head: a pause of this process in between would be one of the stream's.
+    res.write(Buffer.concat(dialect.stream({ text: [step.endless, step.endless] }).slice(0, -dialect.closing)));
     return;
   }
+  res.flushHeaders();
+  if ("silent" in step) return;
   if ("answer" in step) {
     if (!stream) res.end(dialect.whole(step.answer));
     else {
