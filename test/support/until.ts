@@ -29,6 +29,20 @@ export async function until<T>(
   }
 }
 
+/**
+ * What was done within a time that the product measures too: a machine that took longer does it again, of which `act`
+ * is told the count.
+ */
+export async function within<T>(ms: number, act: (attempt: number) => Promise<T>): Promise<T> {
+  const end = Date.now() + PATIENCE_MS;
+  for (let attempt = 0; Date.now() < end; attempt++) {
+    const start = Date.now();
+    const value = await act(attempt);
+    if (Date.now() - start < ms) return value;
+  }
+  throw new Error(`in ${PATIENCE_MS} ms it was never done within ${ms} ms`);
+}
+
 /** Reads again until what is read is right, and answers it; fails with what it was last. */
 export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T) => boolean): Promise<T> {
   let value: T | undefined;
