@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
-import { PorticoError } from "../errors.ts";
+import { isPorticoError, PorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
@@ -248,7 +248,8 @@ export class ConfigStore {
       this.#problem = undefined;
       return undefined;
     } catch (error) {
-      const { message } = error as Error;
+      const { message, cause } = error as Error;
+      if (isPorticoError(cause) && cause.code === "conflict") return error as Error; // all look again
       const line = error instanceof ConfigError ? error.problems.find((one) => one.line)?.line : undefined;
       this.#problem = { message, line };
       this.#log?.error({ line, err: error }, `the changed configuration is not in force: ${message}`);

@@ -31,7 +31,7 @@ export interface WorkerLink {
   /** Of the server that all share. */
   readonly port: number;
   readonly tokenIsNew: boolean;
-  /** Resolves once every worker has this version ready; rejects with why one of them refuses it. */
+  /** Resolves once every worker has this version ready; rejects with why not: `conflict`, where another comes first. */
   agree(subject: string, id: string, refusal?: Error): Promise<void>;
   /** Called where another worker has a version that this one has not voted for yet: resolves when it has looked. */
   onLook(look: (subject: string) => Promise<SeenVersion>): void;

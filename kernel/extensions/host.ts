@@ -96,6 +96,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     const announce = (): void => void (phase.started && !agree && kind.agree?.(subject, id).catch(() => {}));
     const fail = (thrown: unknown): void => {
       if (slot.tried !== id) return; // given up for a newer one
+      if ((thrown as { code?: unknown }).code === "conflict") return void (slot.tried = undefined); // nor is it agreed on
       if (!voted) agree?.(subject, id, thrown as Error).catch(() => {});
       // A missing package may be installed any moment; everything else is as it is until the content changes.
       slot.retry = voted !== undefined || (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
@@ -123,7 +124,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       const says = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
       slot.log.error({ ...problem, err }, says);
     };
-    if (phase.started) setTimeout(tell, reportAfterMs).unref();
+    if (phase.started) setTimeout(() => void inTurn(async () => tell()), reportAfterMs).unref();
     else tell();
   }
 

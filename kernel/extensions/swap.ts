@@ -41,9 +41,8 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
       }
       const old = slot.active;
       const { generation = slot.generation + 1 } = options;
-      slot.generation = generation;
-      slot.active = { version, scope, generation, loadedAt: new Date().toISOString() };
-      slot.error = undefined;
+      const active = { version, scope, generation, loadedAt: new Date().toISOString() };
+      Object.assign(slot, { active, generation, error: undefined });
       if (old) void end(old, slot.log);
       const told = { generation, dir: version.candidate.dir, ms: Math.round(version.loadMs) };
       if (phase.started) slot.log.info(told, old ? "reloaded" : "loaded");

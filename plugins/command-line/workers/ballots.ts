@@ -9,11 +9,14 @@ const SILENCE_MS = 15_000;
 /** Two subjects that keep each other waiting this long are decided one after the other. */
 const CIRCLE_MS = 1_000;
 
+type Outcome = Pick<Vote, "error" | "isOvertaken">;
+
 interface Ballot {
   id: string;
   votes: Set<number>;
   decided: boolean;
-  error: string | undefined;
+  /** Once it is decided. */
+  outcome: Outcome;
   timer: NodeJS.Timeout;
 }
 
@@ -24,6 +27,8 @@ export interface Vote {
   id: string;
   /** Why it is refused. */
   error?: string | undefined;
+  /** It is not refused: another one comes first, and all look again. */
+  isOvertaken?: boolean | undefined;
   /** It answers a `look`: without a ballot there is nothing to say. */
   isAnswer?: boolean;
 }
@@ -40,11 +45,11 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
   /** By subject. One that is decided stays until all have voted: who votes late is told how it ended. */
   const ballots = new Map<string, Ballot>();
 
-  function decide(subject: string, ballot: Ballot, error?: string): void {
+  function decide(subject: string, ballot: Ballot, outcome: Outcome = {}): void {
     if (ballot.decided) return;
-    Object.assign(ballot, { decided: true, error });
+    Object.assign(ballot, { decided: true, outcome });
     clearInterval(ballot.timer);
-    for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, error });
+    for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, ...outcome });
   }
 
   function settle(): void {
@@ -60,13 +65,13 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
     let waitedMs = 0;
     const timer = setInterval(() => {
       waitedMs += circleMs;
-      if (waitedMs >= SILENCE_MS) decide(subject, ballot, "a worker has not answered in time");
+      if (waitedMs >= SILENCE_MS) decide(subject, ballot, { error: "a worker has not answered in time" });
       else if (isInCircle(subject, ballot)) {
-        decide(subject, ballot, "another change is taken up first");
+        decide(subject, ballot, { error: "another change is taken up first", isOvertaken: true });
         ballots.delete(subject);
       }
     }, circleMs).unref();
-    const ballot: Ballot = { id, votes: new Set(), decided: false, error: undefined, timer };
+    const ballot: Ballot = { id, votes: new Set(), decided: false, outcome: {}, timer };
     ballots.set(subject, ballot);
     for (const worker of voters()) if (worker !== from) look(worker, { subject, id });
     return ballot;
@@ -91,13 +96,13 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
       if (isAnswer && ballot?.id !== id) return;
       if (ballot && ballot.id !== id) {
         // Which of the two is the newer one nobody knows here: all look at the disk again.
-        decide(subject, ballot, "another version has come");
+        decide(subject, ballot, { error: "another version has come", isOvertaken: true });
         ballot = undefined;
       }
       ballot ??= open(vote, worker);
       ballot.votes.add(worker);
-      if (ballot.decided) tell(worker, { subject, id, error: ballot.error });
-      else if (error !== undefined) decide(subject, ballot, error);
+      if (ballot.decided) tell(worker, { subject, id, ...ballot.outcome });
+      else if (error !== undefined) decide(subject, ballot, { error });
       settle();
     },
     /** A worker that has come may have the version already, and then would never vote by itself. */

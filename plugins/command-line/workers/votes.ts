@@ -1,10 +1,10 @@
 /** A worker's part in what all decide: it votes for what it has ready, and says what it has when it is asked. */
-import type { SeenVersion } from "portico";
+import { PorticoError, type SeenVersion } from "portico";
 import type { Vote } from "./ballots.ts";
 
 export function createVotes(index: number, send: (vote: Vote) => void) {
   /** Until they are decided, by what they are about. */
-  const waiting = new Map<string, (error?: string) => void>();
+  const waiting = new Map<string, (error?: Error) => void>();
   /** What it is asked for and looks at now. */
   const looks = new Set<{ subject: string; voted: boolean }>();
   let look = async (_subject: string): Promise<SeenVersion> => ({});
@@ -13,15 +13,15 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
     cast(subject: string, id: string, refusal?: Error): Promise<void> {
       for (const one of looks) one.voted ||= one.subject === subject;
       const decided = new Promise<void>((resolve, reject) => {
-        waiting.set(`${subject} ${id}`, (error) => (error === undefined ? resolve() : reject(new Error(error))));
+        waiting.set(`${subject} ${id}`, (error) => (error ? reject(error) : resolve()));
       });
       send({ subject, id, error: refusal && `worker ${index + 1}: ${refusal.message}` });
       return decided;
     },
-    decided({ subject, id, error }: Vote): void {
+    decided({ subject, id, error, isOvertaken }: Vote): void {
       const decide = waiting.get(`${subject} ${id}`);
       waiting.delete(`${subject} ${id}`);
-      decide?.(error);
+      decide?.(error === undefined ? undefined : isOvertaken ? new PorticoError("conflict", error) : new Error(error));
     },
     /** One that has it already says so; one that still does not see it does not have it. Whoever has voted has answered. */
     async lookFor({ subject, id }: Vote): Promise<void> {

@@ -2,15 +2,22 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PorticoError } from "../../../kernel/errors.ts";
+import type { WorkerLink } from "../../../kernel/contract/workers.ts";
+import type { ConfigOptions } from "../../../kernel/config/read.ts";
 import type { ConfigChange } from "../../../kernel/config/diff.ts";
 import type { Dispose } from "../../../kernel/types.ts";
 import { until } from "../../support/until.ts";
 import { collectLog, type Line } from "../http/harness.ts";
 import { openWith } from "./store.ts";
 
-async function watching(text: string, react: (change: ConfigChange) => unknown = () => {}) {
+async function watching(
+  text: string,
+  react: (change: ConfigChange) => unknown = () => {},
+  options: Partial<ConfigOptions> = {},
+) {
   const lines: Line[] = [];
-  const opened = await openWith(text);
+  const opened = await openWith(text, options);
   const changes: ConfigChange[] = [];
   const stop: Dispose = await opened.config.watch(async (change) => {
     changes.push(change);
@@ -31,6 +38,24 @@ test("a saved change is applied, with the keys that differ", async () => {
   assert.is(config.kernel.gateway.port, 2);
   assert.is((changes[0]!.previous["gateway"] as { port: number }).port, 1);
   assert.is(changes[0]!.next, config.current);
+  await stop();
+});
+
+test("a change that another one comes before, in another process, is no error", async () => {
+  let isOvertaken = true;
+  const agree = async () => {
+    if (isOvertaken) throw new PorticoError("conflict", "another version has come");
+  };
+  const link = { agree } as unknown as WorkerLink;
+  const { config, write, changes, stop, lines } = await watching("{ gateway: { port: 1 } }", () => {}, { link });
+  write("{ gateway: { port: 2 } }");
+  await until("it and the way back", () => changes.length >= 2);
+  await config.refresh();
+  assert.equal([config.problem, config.kernel.gateway.port], [undefined, 1]);
+  isOvertaken = false;
+  await config.refresh();
+  assert.is(config.kernel.gateway.port, 2);
+  assert.equal(lines, []);
   await stop();
 });
 

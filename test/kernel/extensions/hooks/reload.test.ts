@@ -11,6 +11,7 @@ import {
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PorticoError } from "../../../../kernel/errors.ts";
 import { answering, descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 import { untilRight } from "../../../support/until.ts";
 
@@ -113,6 +114,24 @@ test("a version that another worker refuses never answers, and is disposed of", 
   assert.equal([now, error, loaded?.generation], ["stale", "the other one lacks a package", 1]);
   assert.equal([...seen, (await home.ask("q")).reply], ["one", "one"]);
   assert.is(Reflect.get(globalThis, Symbol.for(gone)), true);
+  await home.stop();
+});
+
+test("a version that another one comes before is no failure, and is taken up when it comes again", async () => {
+  let isOvertaken = true;
+  const home = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    async agree() {
+      if (isOvertaken) throw new PorticoError("conflict", "another version has come");
+    },
+  });
+  home.write("hooks/a/handler.ts", answering("two"));
+  await home.host.rescan();
+  assert.is((await home.ask("q")).reply, "one");
+  assert.is(home.host.info("a").error, undefined);
+  isOvertaken = false;
+  await home.host.rescan();
+  assert.is((await home.ask("q")).reply, "two");
   await home.stop();
 });
 

@@ -142,6 +142,21 @@ test("what was refused and comes again is voted on again", async () => {
   assert.equal(it.problems(), [undefined, undefined, undefined]);
 });
 
+test("a vote that another one comes before is told from one that is refused", async () => {
+  const codes = async (vote: Partial<Vote>) => {
+    const votes = createVotes(0, () => {});
+    const decided = votes.cast("hooks.a", "v2").catch(({ code }: { code?: string }) => code ?? "refused");
+    votes.decided({ subject: "hooks.a", id: "v2", ...vote });
+    return decided;
+  };
+  assert.is(await codes({}), undefined);
+  assert.is(await codes({ error: "no" }), "refused");
+  const told: Vote[] = [];
+  const ballots = createBallots({ voters: () => [0, 1], look() {}, tell: (_worker, vote) => told.push(vote) });
+  for (const [worker, id] of ["v2", "v3"].entries()) ballots.cast(worker, { subject: "hooks.a", id });
+  assert.is(await codes(told[0]!), "conflict");
+});
+
 test("a worker that has voted while it looked has answered", async () => {
   const sent: Vote[] = [];
   const votes = createVotes(0, (vote) => sent.push(vote));
