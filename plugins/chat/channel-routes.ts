@@ -152,19 +152,20 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
     throw new PorticoError("not_found", `There is no channel \`${name}\`. GET /channels lists them.`);
   const asked = (await call.body()).length > 0 ? ((await call.json()) as { model?: unknown }).model : undefined;
   const result: ChannelTest = { ok: false };
-  let names: string[] = channel.builtin ? [channel.name] : [];
-  if (!channel.builtin) {
+  const provider = engine.provider(channel.config.provider);
+  let names: string[] = [];
+  if (!channel.builtin && (provider === undefined || provider.models || provider.wire)) {
     try {
       names = await listings.ask(channel);
       result.models = names.length;
-      // One of this process that lists none takes any.
-      if (names.length === 0 && engine.provider(channel.config.provider)?.wire === undefined) names = [channel.name];
     } catch (error) {
       result.modelsError = engine.masks.all().text(reason(error));
     }
   }
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
-  const model = typeof asked === "string" ? asked : (exact ?? names[0]);
+  // one of this process that lists none takes any
+  const any = provider && !provider.wire && result.modelsError === undefined ? channel.name : undefined;
+  const model = typeof asked === "string" ? asked : (exact ?? names[0] ?? any);
   if (model === undefined)
     return { ...result, error: result.modelsError ?? "The upstream lists no model: name one with --model." };
   const job = new Job({

@@ -78,7 +78,10 @@ export function createListings(options: ListingOptions) {
     if (provider.models !== undefined) return await inTime(provider.models(target), target);
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
-      throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
+      throw new PorticoError(
+        "not_implemented",
+        `The provider \`${provider.name}\` does not list models: name one in channels.${channel.name}.models.`,
+      );
     const authorized = target.authorize(provider.wire!);
     if (authorized !== undefined) await authorized;
     const { status, headers, body } = await target.request(list.encode(target), TIMEOUT_MS);

@@ -43,6 +43,7 @@ export default definePlugin({
     ctx.add("provider", { name: "odd", complete, stream });
     ctx.add("provider", { name: "streams", stream });
     ctx.add("provider", { name: "unlisted", complete, models: () => forever });
+    ctx.add("provider", { name: "listless", wire: { encode() {}, decode() {}, decoder() {}, error() {} } });
     ctx.add("provider", { name: "patient", composite: true, complete, stream });
     ctx.add("meter", { name: "odd", finished: ({ status, usage, stream }) => told.push("metered " + [status, stream, JSON.stringify(usage)].join(" ")) });
     ctx.route("GET", "/t/told", { access: "gateway" }, () => told);
@@ -76,6 +77,7 @@ test.before(async () => {
         quick: channel("odd", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
         quickstreams: channel("streams", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
         unlisted: { provider: "unlisted" },
+        listless: { provider: "listless", baseUrl: "http://127.0.0.1:9" },
         strange: channel("strange", { maxRetries: 0 }),
         strangestreams: channel("strangestreams", { maxRetries: 0 }),
       },
@@ -112,6 +114,14 @@ async function leaveWhen(what: string, path: string, body: object): Promise<void
     () => {},
   );
 }
+
+test("a channel whose provider lists no models is tried with any name, or says where to name one", async () => {
+  const { ms, ...whole } = await gateway.json("POST", "/channels/whole/test");
+  assert.equal(whole, { ok: true, model: "whole", answer: "one two" });
+  const listless = await gateway.json("POST", "/channels/listless/test");
+  assert.is(listless.ok, false);
+  assert.match(listless.error, /`listless` does not list models: name one in channels\.listless\.models\./);
+});
 
 test("a client who leaves before the first piece is let go, though the provider ignores it", async () => {
   const body = { ...request("odd/hangs", { stream: true }), max_tokens: 5 };
