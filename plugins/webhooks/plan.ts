@@ -106,7 +106,8 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       request,
       missing,
       rendering,
-      job: mappingJob(agent(), mapping, request, rendering, burstKey?.text),
+      // without any value it is nobody's burst
+      job: mappingJob(agent(), mapping, request, rendering, burstKey?.isBlank ? undefined : burstKey?.text),
     };
   }
 

@@ -100,21 +100,22 @@ function wording(
   if (words !== undefined) return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
   if (!message || message.isFixed)
     return { task: message?.source ?? plain, text: payloadOf(request.body), filled: false };
-  const text = filledIn(message, request, missing) ?? "";
+  const { text, missing: without } = message.render(request);
+  missing.push(...without);
   const task = `${message.outline}\n\n(What stands for […] came from outside. Below, it is filled in.)`;
   return { task, text, filled: true };
 }
 
-function filledIn(template: Mapping["message"], request: Request, missing: string[]): string | undefined {
-  const rendered = template?.render(request);
-  if (rendered) missing.push(...rendered.missing);
-  return rendered?.text;
-}
-
-/** What the payload has a part in lies under `webhook:`: no sender may name a session of others. */
+/**
+ * What the payload has a part in lies under `webhook:`: no sender may name a session of others. Where the payload has
+ * nothing for it, strangers would meet in one: then nobody has named it.
+ */
 function sessionOf(template: Mapping["session"], request: Request, missing: string[]): string | undefined {
-  const name = filledIn(template, request, missing);
-  return !template || template.isFixed || template.source.startsWith("webhook:") ? name : `webhook:${name}`;
+  if (!template) return undefined;
+  const { text, missing: without, isBlank } = template.render(request);
+  missing.push(...without);
+  if (isBlank) return undefined;
+  return template.isFixed || template.source.startsWith("webhook:") ? text : `webhook:${text}`;
 }
 
 function payloadOf(body: unknown): string {

@@ -6,6 +6,8 @@ interface Rendered {
   text: string;
   /** Placeholders for which the request has no value. */
   missing: string[];
+  /** It has placeholders, and the request has nothing for any of them: as a name it would be everybody's. */
+  isBlank: boolean;
 }
 
 export interface Template {
@@ -49,13 +51,16 @@ export function readTemplate(source: string, key: string): Template {
     isFixed: segments.length === 1,
     render(request, names) {
       const missing: string[] = [];
+      let isBlank = segments.length > 1;
       const texts = segments.map((segment) => {
         if (typeof segment === "string") return names ? named(segment, names) : segment;
         const value = lookUp(request, segment.path);
         if (value === undefined) missing.push(segment.placeholder);
-        return segment.json ? (JSON.stringify(value, null, 2) ?? "") : shown(value);
+        const text = segment.json ? (JSON.stringify(value, null, 2) ?? "") : shown(value);
+        isBlank &&= text.trim() === "";
+        return text;
       });
-      return { text: texts.join(""), missing };
+      return { text: texts.join(""), missing, isBlank };
     },
   };
 }

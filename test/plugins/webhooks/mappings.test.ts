@@ -39,6 +39,9 @@ const mappings = {
     message: "Change of {body.id}: {body.n}",
     coalesce: { key: "{body.id}", windowMs: WINDOW_MS, maxWaitMs: 20_000 },
   },
+  named: { message: "x", session: "webhook:user:{body.id}" },
+  bare: { message: "x", session: "{body.id}" },
+  parts: { message: "x", session: "{body.team}/{body.user}" },
   signed: { verify: { scheme: "github", secret: ["new", "old"] }, match: { "body.signed": true }, message: "{body.x}" },
   slack: { verify: { scheme: "slack", secret: "slack-secret" }, message: "{body.event.text}" },
 };
@@ -87,6 +90,30 @@ test("the first mapping that matches takes the request, in their order", async (
   assert.match(fenced(second), /^Some order: \[\s*\{\s*"id": 1/);
   const byIn = await promptOf("/hooks", { items: [{ id: "2" }], customer: {} }, { "x-kind": "order" });
   assert.is(fenced(byIn), "Order 2 for ");
+});
+
+test("deliveries that lack what names their session, or their burst, do not meet in one", async () => {
+  for (const [path, shared] of [
+    ["named", "webhook:user:"],
+    ["bare", "webhook:"],
+    ["burst", "webhook:burst:"],
+  ] as const) {
+    const sessions: string[] = [];
+    for (const body of [{}, { id: null }, { id: "" }, { id: " " }]) {
+      const answer = await gateway.send(`/hooks/${path}`, body);
+      assert.is(answer.status, 200, answer.text);
+      const { sessionId, turnId } = answer.body;
+      assert.is(sessionId, `webhook:${turnId}`, `${path} ${JSON.stringify(body)}`);
+      sessions.push(sessionId);
+      assert.is((await gateway.ended(turnId)).state, "done");
+    }
+    assert.is(new Set(sessions).size, 4);
+    const { body } = await gateway.send(`/hooks/${path}`, { id: 0 });
+    assert.ok(body.sessionId.startsWith(shared) && body.sessionId !== `webhook:${body.turnId}`, body.sessionId);
+  }
+  const parts = await gateway.send("/hooks/parts", { team: "a" });
+  assert.is(parts.body.sessionId, "webhook:a/", "where one has a value, another is empty");
+  assert.ok(gateway.lines.some(({ msg, missing }) => msg && String(missing).includes("{body.id}")));
 });
 
 test("conditions keep types apart", async () => {
