@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { until } from "../../support/until.ts";
+import { heard, until } from "../../support/until.ts";
 import type { Call } from "../../../kernel/types.ts";
 import {
   ask,
@@ -132,9 +132,7 @@ test("deep nesting is refused and harms nobody", async () => {
 test("an announced body over the limit is refused before it is sent", async () => {
   const one = await echo();
   const { socket, text } = open(one.port, start(one.port, "/small", "content-length: 101"));
-  const answer = parseAnswer(
-    await new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(`${chunk}`))),
-  );
+  const answer = parseAnswer(await heard(socket, /\r\n\r\n\{.*\}\}/));
   assert.is(answer.status, 413);
   assert.is(codeOf(answer), "body_too_large");
   assert.match(answer.body, "100 bytes");
@@ -261,8 +259,7 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
     one.port,
     start(one.port, "/json", "content-length: 2\r\nconnection: close\r\nexpect: 100-continue"),
   );
-  const first = await new Promise<string>((resolve) => wanted.socket.once("data", (chunk) => resolve(`${chunk}`)));
-  assert.match(first, /^HTTP\/1.1 100 Continue/);
+  await heard(wanted.socket, /^HTTP\/1.1 100 Continue\r\n\r\n$/);
   wanted.socket.write("{}");
   assert.match(await wanted.text, /HTTP\/1.1 200/);
 

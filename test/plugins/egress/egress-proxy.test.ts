@@ -115,11 +115,12 @@ test("goes through a further proxy, by address and with its credentials", async 
   });
   const asked: string[] = [];
   const http = createServer((client) => {
-    client.once("data", (head: Buffer) => {
-      asked.push(head.toString());
+    const answer = (head: string): void => {
+      asked.push(head);
       client.write(asked.length === 1 ? "HTTP/1.1 200 OK\r\n\r\n" : "HTTP/1.1 407 No\r\n\r\n");
       if (asked.length === 1) client.pipe(client);
-    });
+    };
+    heard(client, "\r\n\r\n").then(answer, () => {});
     client.on("error", () => {});
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));

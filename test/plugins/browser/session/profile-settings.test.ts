@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
+import { heard } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: what a profile holds");
@@ -17,8 +18,8 @@ let site: Site;
 
 /** An HTTP proxy that takes CONNECT, with credentials. */
 const proxy = createServer((client: Socket) => {
-  client.once("data", (head) => {
-    const text = head.toString("latin1");
+  const head = heard(client, "\r\n\r\n");
+  const asked = (text: string): void => {
     tunnels.push(text);
     const [, host, port] = /^CONNECT ([\d.]+):(\d+) /.exec(text) ?? [];
     if (refusing || host === undefined) {
@@ -30,7 +31,9 @@ const proxy = createServer((client: Socket) => {
       client.pipe(upstream).pipe(client);
     });
     for (const end of [client, upstream]) end.on("error", () => [client, upstream].map((socket) => socket.destroy()));
-  });
+  };
+  // One may go before it has asked.
+  head.then(asked, () => {});
   client.on("error", () => {});
 });
 
