@@ -5,6 +5,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { connect } from "../../../plugins/mcp/connect.ts";
 import { quietLog } from "../../support/quiet-log.ts";
+import { PATIENCE_MS } from "../../support/until.ts";
 
 test("a list of tools without an end is an error, and not waited for", async () => {
   let pages = 0;
@@ -31,7 +32,7 @@ test("a list of tools without an end is an error, and not waited for", async () 
   try {
     await connect({
       name: "endless",
-      server: { url: `http://127.0.0.1:${port}/`, timeoutMs: 5000 } as Parameters<typeof connect>[0]["server"],
+      server: { url: `http://127.0.0.1:${port}/`, timeoutMs: PATIENCE_MS } as Parameters<typeof connect>[0]["server"],
       version: "1",
       signal: new AbortController().signal,
       log: quietLog(),
