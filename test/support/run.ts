@@ -9,7 +9,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine, preparePostgres } from "./machine/prepare.ts";
-import { inBatches } from "./runner/batches.ts";
+import { type Batch, inBatches, shareOf } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
@@ -50,6 +50,7 @@ prepareMachine(files);
 await Promise.all([bundleSuite(files, bundle), preparePostgres(files, temporary.dir, bundle)]);
 const results: FileResult[] = [];
 const waiting = inBatches(files, root, width);
+const running = new Set<Batch>();
 await Promise.all(Array.from({ length: width }, runWaiting));
 removeOwn();
 const failures = results.filter((result) => result.failed > 0);
@@ -62,14 +63,22 @@ process.exit(failed > 0 || passed === 0 ? 1 : 0);
 
 async function runWaiting(): Promise<void> {
   const compiled = (file: string) => join(bundle, "test", file.replace(/\.ts$/, ".js"));
-  for (let batch = waiting.shift(); batch; batch = waiting.shift())
-    await runBatch(batch, {
+  for (let batch = nextBatch(); batch; batch = nextBatch()) {
+    running.add(batch);
+    await runBatch(batch.files, {
       program: [...engine, "--enable-source-maps", compiled("support/runner/batch.program.ts")],
       compiled,
       env: { ...own, PORTICO_TEST_BUNDLE: bundle, TMPDIR: temporary.dir },
       timeoutMs: fileTimeoutMs,
       done: tell,
     });
+    running.delete(batch);
+  }
+}
+
+/** At the end, where the cores would wait for the last batches, a part of one of them. */
+function nextBatch(): Batch | undefined {
+  return waiting.shift() ?? (running.size <= availableParallelism() ? shareOf(running) : undefined);
 }
 
 function removeOwn(): void {

@@ -1,19 +1,22 @@
 /**
- * Runs test files one after another in this process: `batch.program FILE…`, compiled ones. A file has ended when nothing
- * of it keeps the process alive, as it would in a process of its own. A mark on both outputs then ends its text. What a
- * file changes of the process for good ends the process: no other file is to see that. What several files share is
- * stopped after the last.
+ * Runs test files one after another in this process: compiled ones, each named on a line of descriptor 3 when the one
+ * before it has ended. A file has ended when nothing of it keeps the process alive, as it would in a process of its own.
+ * A mark on both outputs then ends its text. What a file changes of the process for good ends the process: no other file
+ * is to see that. What several files share is stopped after the last.
  */
+import { readSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { endMark } from "./end-mark.ts";
 import { stopShared } from "./shared.ts";
 
 const uvu = Object.assign(globalThis, { UVU_DEFER: true, UVU_INDEX: 0, UVU_QUEUE: [] as unknown[][] });
 
-async function run(files: readonly string[]): Promise<void> {
+const NAMES = 3;
+
+async function run(): Promise<void> {
   const { exec } = await import("uvu");
   const before = ownState();
-  for (const file of files) {
+  for (let file = nextFile(); file !== ""; file = nextFile()) {
     uvu.UVU_QUEUE.splice(0, Number.POSITIVE_INFINITY, [null]);
     await import(pathToFileURL(file).href);
     await exec();
@@ -26,6 +29,15 @@ async function run(files: readonly string[]): Promise<void> {
   }
   await stopShared();
   process.exitCode = 0;
+}
+
+/** Empty when none follows. Nothing else is to run meanwhile. */
+function nextFile(): string {
+  const bytes = Buffer.alloc(4096);
+  let line = "";
+  for (let count = -1; count !== 0 && !line.endsWith("\n"); line += bytes.toString("utf8", 0, count))
+    count = readSync(NAMES, bytes);
+  return line.trimEnd();
 }
 
 const ownState = (): Record<string, unknown> => ({
@@ -43,7 +55,7 @@ const idle = () =>
   });
 
 /** Not awaited: a module that waits would end the process when it is idle. */
-void run(process.argv.slice(2)).catch((error) => {
+void run().catch((error) => {
   console.error(error);
   process.exit(1);
 });

@@ -1,17 +1,23 @@
-/** Which test files share a process, and which go first. */
+/** Which test files share a process, which go first, and which another process takes over at the end. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-interface Batch {
-  weight: number;
+export interface Batch {
+  /** Those that no process has begun. */
   files: string[];
+  /** Whether its files belong into one process. */
+  isWhole: boolean;
+}
+
+interface Weighed extends Batch {
+  weight: number;
   /** Of the texts. */
   length: number;
 }
 
 /**
- * As much as one process runs: what a failure may depend on stays small, and the last batches are short; but each process
- * takes one to two seconds of a core to load, and compile, what files need.
+ * As much as one process runs: what a failure may depend on stays small; but each process takes one to two seconds of a
+ * core to load, and compile, what files need.
  */
 const MOST_WEIGHT = 24;
 /** Where few files are asked for, each process at a time gets so many batches all the same. */
@@ -33,9 +39,9 @@ const startsServer = /startPostgres\(|openBrowser\(|sharedBrowser\(|startDifficu
  * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
  * longest and go first, so that none of them runs alone at the end: batches of many files are those of quick ones.
  */
-export function inBatches(files: readonly string[], root: string, atATime: number): string[][] {
-  const batches: Batch[] = [];
-  const open = new Map<string, Batch>();
+export function inBatches(files: readonly string[], root: string, atATime: number): Batch[] {
+  const batches: Weighed[] = [];
+  const open = new Map<string, Weighed>();
   const weighed = files.map((file) => {
     const text = readFileSync(join(root, file), "utf8");
     return { file, text, weight: 1 + count(text, startsProcess) + 8 * count(text, startsServer) };
@@ -46,7 +52,7 @@ export function inBatches(files: readonly string[], root: string, atATime: numbe
     const group = groupOf(file, text);
     let batch = open.get(group);
     if (batch === undefined || (group === "" && batch.weight + weight > batchWeight)) {
-      batch = { weight: 0, files: [], length: 0 };
+      batch = { weight: 0, files: [], length: 0, isWhole: group !== "" };
       batches.push(batch);
       open.set(group, batch);
     }
@@ -54,7 +60,14 @@ export function inBatches(files: readonly string[], root: string, atATime: numbe
     batch.files.push(file);
     batch.length += text.length;
   }
-  return batches.sort((a, b) => density(b) - density(a) || b.length - a.length).map((batch) => batch.files);
+  return batches.sort((a, b) => density(b) - density(a) || b.length - a.length);
+}
+
+/** Half of the files that wait in the batch with the most of them: for a process that would have nothing to do. */
+export function shareOf(running: Iterable<Batch>): Batch | undefined {
+  const parts = [...running].filter(({ files, isWhole }) => files.length > 0 && !isWhole);
+  const [most] = parts.sort((a, b) => b.files.length - a.files.length);
+  return most && { files: most.files.splice(Math.floor(most.files.length / 2)), isWhole: false };
 }
 
 /** Files that belong into one process, whatever their weight; empty for those that go with any neighbours. */
@@ -65,6 +78,6 @@ function groupOf(file: string, text: string): string {
 }
 
 /** To a power of two: of batches that are much alike, the one with the most text goes first, and the last is short. */
-const density = ({ weight, files }: Batch): number => Math.round(Math.log2(weight / files.length));
+const density = ({ weight, files }: Weighed): number => Math.round(Math.log2(weight / files.length));
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;

@@ -6,6 +6,7 @@ import { test } from "../suite.ts";
 import { packageDir } from "../gateway.ts";
 import { temporaryDir } from "../temporary.ts";
 import { PATIENCE_MS, until } from "../until.ts";
+import { type Batch, shareOf } from "./batches.ts";
 import { program } from "./bundle.ts";
 import { type FileResult, runBatch } from "./run-batch.ts";
 
@@ -13,16 +14,24 @@ const uvu = import.meta.resolve("uvu");
 const good = 'test("right", () => {}); test.run();';
 
 /** Runs files with these texts, in this order. */
-async function run(texts: Record<string, string>, timeoutMs = 60_000): Promise<Record<string, FileResult>> {
+async function run(
+  texts: Record<string, string>,
+  timeoutMs = 60_000,
+  files = Object.keys(texts),
+  told = (_result: FileResult) => {},
+): Promise<Record<string, FileResult>> {
   const dir = temporaryDir();
   for (const [name, text] of Object.entries(texts))
     writeFileSync(join(dir, `${name}.mjs`), `import { suite } from "${uvu}"; const test = suite("${name}"); ${text}`);
   const results: Record<string, FileResult> = {};
-  await runBatch(Object.keys(texts), {
+  await runBatch(files, {
     program: program(join(packageDir, "test/support/runner/batch.program.ts")),
     compiled: (name) => join(dir, `${name}.mjs`),
     timeoutMs,
-    done: (result) => void (results[result.file] = result),
+    done: (result) => {
+      results[result.file] = result;
+      told(result);
+    },
   });
   return results;
 }
@@ -103,6 +112,26 @@ test("what a file changes of the process fails it, and no other file sees it", a
   });
   assert.equal(counts(results), { variable: "1 1", directory: "1 1", fetching: "1 1", last: "1 0" });
   assert.match(results["variable"]!.output, "the file has changed LEFT");
+});
+
+test("files that another process takes over are run once, by that one", async () => {
+  const texts = { first: good, second: good, third: good, fourth: good, fifth: good };
+  const batch: Batch = { files: Object.keys(texts), isWhole: false };
+  let others: Promise<Record<string, FileResult>> | undefined;
+  const own = await run(texts, 60_000, batch.files, () => {
+    others ??= run(texts, 60_000, shareOf([{ files: [], isWhole: false }, batch])?.files);
+  });
+  assert.equal(counts(own), { first: "1 0", second: "1 0", third: "1 0" });
+  assert.equal(counts((await others)!), { fourth: "1 0", fifth: "1 0" });
+});
+
+test("of batches the one with the most files left is shared, unless they belong into one process", () => {
+  const whole = { files: ["a", "b", "c", "d"], isWhole: true };
+  const few = { files: ["e"], isWhole: false };
+  const most = { files: ["f", "g", "h"], isWhole: false };
+  const shares = [1, 2, 3, 4, 5].map(() => shareOf([whole, few, most])?.files);
+  assert.equal(shares, [["g", "h"], ["e"], ["f"], undefined, undefined]);
+  assert.is(whole.files.length, 4);
 });
 
 test("a child that is left goes with the process and does not hold it up", async () => {

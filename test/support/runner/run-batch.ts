@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { endMark } from "./end-mark.ts";
 
 export interface FileResult {
@@ -34,15 +34,15 @@ export function stopBatches(): void {
   for (const group of running) endGroup(group);
 }
 
-export async function runBatch(files: readonly string[], options: BatchOptions): Promise<void> {
-  let left = files;
-  while (left.length > 0) left = left.slice(await runProcess(left, options));
+/** Takes one of the files after another: who else takes of those that are left runs them itself. */
+export async function runBatch(files: string[], options: BatchOptions): Promise<void> {
+  while (files.length > 0) await runProcess(files, options);
 }
 
-/** Resolves to how many of the files have a result: one at least. */
-async function runProcess(files: readonly string[], options: BatchOptions): Promise<number> {
-  const child = spawn(process.execPath, [...options.program, ...files.map(options.compiled)], {
-    stdio: ["ignore", "pipe", "pipe"],
+/** Until no file is left, or one ends the process. */
+async function runProcess(files: string[], options: BatchOptions): Promise<void> {
+  const child = spawn(process.execPath, options.program, {
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
     env: { ...process.env, ...options.env },
     detached: true,
   });
@@ -54,24 +54,28 @@ async function runProcess(files: readonly string[], options: BatchOptions): Prom
     if (group) running.delete(group);
     return code === 0;
   });
-  const outputs = [child.stdout, child.stderr].map(textsOf);
-  for (const [index, file] of files.entries()) {
+  const outputs = [child.stdout, child.stderr].map((output) => textsOf(output as Readable));
+  const names = child.stdio[3] as Writable;
+  // The process has ended, which its outputs tell.
+  names.on("error", () => {});
+  for (let file = files.shift(); file !== undefined; ) {
     const began = Date.now();
     let late = "";
     const timer = setTimeout(() => {
       late = `\nstill running after ${options.timeoutMs / 1000} s: killed`;
       endGroup(group);
     }, options.timeoutMs);
+    names.write(`${options.compiled(file)}\n`);
     const texts = await Promise.all(outputs.map((output) => output.next()));
     const marked = texts.every(({ done }) => !done);
-    const isLast = !marked || index === files.length - 1;
-    const endedWell = isLast ? (await exited) && marked : true;
+    const next = marked ? files.shift() : undefined;
+    if (next === undefined) names.end();
+    const endedWell = next === undefined ? (await exited) && marked : true;
     clearTimeout(timer);
     const output = texts.map(({ value }) => value).join("") + late;
     options.done({ file, ...count(output, endedWell), ms: Date.now() - began, output });
-    if (isLast) return index + 1;
+    file = next;
   }
-  return files.length;
 }
 
 /** What comes before each mark; returns what comes after the last. */
