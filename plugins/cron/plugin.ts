@@ -48,7 +48,9 @@ export default definePlugin({
   needs: ["store", "agent"],
   commands: { cron: () => import("./cli.ts") },
   setup(ctx, config) {
-    const zone = (): string => late.settings().timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    let ownZone: string | undefined;
+    const zone = (): string =>
+      late.settings().timezone ?? (ownZone ??= Intl.DateTimeFormat().resolvedOptions().timeZone);
     const operations = async (): Promise<Operations> => (await late.started()).operations;
 
     let tools: Promise<ScheduleTools> | undefined;

@@ -166,9 +166,10 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   /** What is wrong with definitions of the configuration, by name. */
   function problems(configured: Readonly<Record<string, G>>): Map<string, PorticoError> {
     const found = new Map<string, PorticoError>();
+    const now = store().now(); // one for all: equal expressions are reckoned once
     for (const [name, given] of Object.entries(configured)) {
       try {
-        options.bodyOf(given, store().now());
+        options.bodyOf(given, now);
       } catch (cause) {
         const param = `${section}.${name}`;
         const message = `${param}: ${(cause as Error).message}`;
