@@ -21,6 +21,8 @@ export interface WatchOptions {
   capMs?: number;
   /** Rescan without any hint; default 30 s. */
   rescanMs?: number;
+  /** `ready` waits no longer for a root; default 5 s. */
+  readyMs?: number;
 }
 
 export type Watch = ReturnType<typeof watchRoots>;
@@ -30,7 +32,7 @@ type Add = (entry: string | undefined, again?: boolean) => void;
 
 /** Starts at once and in the background; a root may be missing, vanish and come back. */
 export function watchRoots(options: WatchOptions) {
-  const { onDirty, onStir, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
+  const { onDirty, onStir, log, quietMs = 20, capMs = 500, rescanMs = 30_000, readyMs = 5_000 } = options;
   let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -56,10 +58,10 @@ export function watchRoots(options: WatchOptions) {
     onDirty([...told]);
   }
 
-  const roots = options.roots.map((root) => watchRoot(root, add, log));
+  const roots = options.roots.map((root) => watchRoot(root, add, log, readyMs));
   const regular = setInterval(() => add(undefined), rescanMs).unref();
   return {
-    /** Resolves once every root that exists is being watched, or has not said so for 5 s. */
+    /** Resolves once every root that exists is being watched, or has not said so for `readyMs`. */
     ready: Promise.all(roots.map((root) => root.verify())).then(() => {}),
     close() {
       clearInterval(regular);
@@ -70,16 +72,14 @@ export function watchRoots(options: WatchOptions) {
 }
 
 /** One root. A directory there that is exchanged for another is watched anew: chokidar goes on with the old one. */
-function watchRoot(root: string, add: Add, log: Logger) {
+function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
   /** As they were last seen; of an entry also after it has gone, since another may come in its place. */
   const entries = new Map<string, string>();
   /** The root and what is above it. */
   let seen = "";
   const open: (() => void)[] = [];
   let ready = Promise.resolve();
-  const close = () => {
-    for (const end of open.splice(0)) end();
-  };
+  const close = () => open.splice(0).forEach((end) => void end());
 
   /** Compares what is watched with what is there. Resolves once that is watched. */
   function verify(): Promise<void> {
@@ -142,12 +142,11 @@ function watchRoot(root: string, add: Add, log: Logger) {
       const { watchedPath } = details as { watchedPath?: string };
       if (watchedPath) heard(watchedPath, false);
     });
-    await new Promise<void>((resolve) => {
-      watcher.once("ready", resolve);
-      // A link through a regular file keeps it from ever being ready (chokidar#1476): used as it is.
-      setTimeout(resolve, 5000).unref();
-    });
-    // Whatever changed before it stood.
+    const stands = new Promise<void>((resolve) => watcher.once("ready", resolve));
+    // Whatever changed before it stood, also where that takes longer.
+    void stands.then(() => closed || add(undefined));
+    // A link through a regular file keeps it from ever being ready (chokidar#1476): used as it is.
+    await Promise.race([stands, new Promise((resolve) => setTimeout(resolve, readyMs).unref())]);
     if (!closed) add(undefined);
   }
 

@@ -96,6 +96,15 @@ test("what may have changed is told ahead, but for all at once", async ({ root, 
   assert.equal(ahead[0], [join(root, "a")]);
 });
 
+test("what changes before a large root is watched, and after it was waited for, is told", async (context) => {
+  for (let n = 0; n < 400; n++) {
+    mkdirSync(join(context.root, `${n}/lib`), { recursive: true });
+    for (const name of ["x", "y", "z"]) put(context.root, `${n}/lib/${name}.ts`);
+  }
+  await context.open({ readyMs: 1, rescanMs: 3_600_000 });
+  await context.after(() => put(context.root, "399/lib/z.ts"));
+});
+
 test("told within the cap while changes never end", async ({ root, open, after }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open({ quietMs: 100, capMs: 200 });
