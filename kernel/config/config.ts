@@ -68,9 +68,7 @@ export class ConfigStore {
   }
 
   /** Throws a `ConfigError` that names everything that is wrong with what is active. */
-  check(): void {
-    this.#complain(this.#active().problems);
-  }
+  readonly check = (): void => this.#complain(this.#active().problems);
 
   /** Everything active with its defaults; frozen, and replaced as a whole by a change. */
   get current(): Readonly<Record<string, unknown>> {

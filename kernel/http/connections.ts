@@ -73,17 +73,20 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     call.closed();
   }
 
+  /** Responses whose turn has not come belong to no socket yet: of its end, some versions of Node tell the first one only. */
+  function closeUnsent({ call }: Running): void {
+    while (call && !call.plain.closed) {
+      const { plain, before }: RequestContext = call;
+      if (plain.socket === null) plain.destroy().emit("close");
+      call = before;
+    }
+  }
+
   return {
     add(socket: Socket): void {
       connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
       socket.once("close", () => {
-        // Responses whose turn has not come belong to no socket yet: of its end, Node tells the first one only.
-        let { call } = running(socket);
-        while (call && !call.plain.closed) {
-          const { plain, before }: RequestContext = call;
-          if (plain.socket === null) plain.destroy().emit("close");
-          call = before;
-        }
+        setImmediate(closeUnsent, running(socket));
         connections.delete(socket);
         handedOver.delete(socket);
         changed();

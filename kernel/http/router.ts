@@ -45,9 +45,7 @@ export function createRouter<R>() {
       if (!path.startsWith("/")) throw new TypeError(`a route's path begins with "/": ${path}`);
       const entry = { method, path, route, ...patternOf(path) };
       change([entry, ...entries]);
-      return () => {
-        if (entries.includes(entry)) change(entries.filter((other) => other !== entry));
-      };
+      return () => change(entries.filter((other) => other !== entry));
     },
     find,
     /** The methods that a path has, for `Allow`. */
