@@ -196,7 +196,7 @@ test("where a result is posted: its secrets are masked, come back as what they w
   const delivery = {
     url: "https://hooks.example.com/in?token=s3cret",
     secret: `whsec_${Buffer.from("a secret of enough bytes").toString("base64")}`,
-    headers: { "X-Api-Key": "k3y", "X-Kind": "report" },
+    headers: { "X-Api-Key": "a-k3y-of-the-target", "X-Kind": "report" },
   };
   const payload = { kind: "agentTurn", message: "say ********", delivery };
   const store = openStore({ url: `file:${join(gateway.home, "state", "portico.db")}`, log: quietLog() });
@@ -208,7 +208,7 @@ test("where a result is posted: its secrets are masked, come back as what they w
   ] as const) {
     const made = await gateway.json("POST", root, given);
     const shown = JSON.stringify([made, await gateway.json("GET", root)]);
-    for (const secret of ["s3cret", delivery.secret, "k3y"]) assert.not.match(shown, secret, root);
+    for (const secret of ["s3cret", delivery.secret, "a-k3y-of-the-target"]) assert.not.match(shown, secret, root);
     assert.equal(made.payload.delivery.headers, { "X-Api-Key": "********", "X-Kind": "report" });
     await gateway.json("PATCH", `${root}/${made.id}`, { payload: { ...made.payload, message: "say more" } });
     const kind = root === "/polls" ? "poll" : "cron";
