@@ -21,6 +21,8 @@ export class MaskedBytes {
     let own = before > 0;
     let state = this.#state;
     for (let i = before; i < bytes.length; i++) {
+      if (state === 0) i = this.#automaton.skip(bytes, i);
+      if (i === bytes.length) break;
       const next = this.#automaton.step(state, bytes[i]!);
       if (complete[next] === 1) {
         if (!own) bytes = Buffer.from(bytes);

@@ -13,7 +13,7 @@ export class SecretAutomaton {
   /** State → a text is complete. */
   readonly complete: Uint8Array;
   /** Code of a character → the state behind it at the beginning. */
-  readonly #first = new Uint32Array(128);
+  readonly #first = new Uint32Array(256);
   /** State → the code that leads to it. */
   readonly #code: Uint8Array;
   /** State → the first of the states behind it; 0: there is none. */
@@ -44,6 +44,13 @@ export class SecretAutomaton {
       if (to !== 0) return to;
     }
     return this.#first[code]!;
+  }
+
+  /** The first place from `from` on where a text may begin: what lies before costs a tenth of a step. */
+  skip(bytes: Uint8Array, from: number): number {
+    let at = from;
+    while (at < bytes.length && this.#first[bytes[at]!] === 0) at++;
+    return at;
   }
 
   #behind(state: number, code: number): number {
