@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { test } from "../../../support/suite.ts";
-import { until } from "../../../support/until.ts";
+import { until, within } from "../../../support/until.ts";
 import * as assert from "uvu/assert";
 import {
   createUpstreamClient,
@@ -86,19 +86,23 @@ const ok = (body: string, more = "") =>
   `HTTP/1.1 200 OK\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 test("an idle connection is closed before the other side does it, where that says when; others are kept", async () => {
-  const closed: string[] = [];
-  const keeping = (name: string, lines: string) =>
-    start((socket) => {
-      socket.on("close", () => closed.push(name));
-      socket.write(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`);
-    });
-  const long = await keeping("long", "");
-  const short = await keeping("short", "keep-alive: timeout=2, max=100\r\n");
-  for (const { url } of [long, short]) await ask({ url });
-  await until("one is closed", () => closed.length > 0);
+  // A process that stood still for two seconds keeps none.
+  const { closed, connections } = await within(1_900, async () => {
+    const closed: string[] = [];
+    const keeping = (name: string, lines: string) =>
+      start((socket) => {
+        socket.on("close", () => closed.push(name));
+        socket.write(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`);
+      });
+    const long = await keeping("long", "");
+    const short = await keeping("short", "keep-alive: timeout=2, max=100\r\n");
+    for (const { url } of [long, short]) await ask({ url });
+    await until("one is closed", () => closed.length > 0);
+    for (const { url } of [long, short]) await ask({ url });
+    return { closed, connections: [long.connections(), short.connections()] };
+  });
   assert.equal(closed, ["short"]);
-  for (const { url } of [long, short]) await ask({ url });
-  assert.equal([long.connections(), short.connections()], [1, 2]);
+  assert.equal(connections, [1, 2]);
 });
 
 test("a request as it goes out", async () => {
