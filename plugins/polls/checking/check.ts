@@ -9,6 +9,8 @@ import { refuseCutOff } from "../sources/ending.ts";
 import { type ReadResult, type ReadRequest, CheckFailed } from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
+/** Against nothing, a large text would be shown as new from its first line to its last. */
+const NOT_KEPT = "(no difference can be shown: a text of more than 200,000 characters is not kept)";
 /** A server that answers 304 for ever is asked without a condition once a day. */
 const FULL_EVERY_MS = 86_400_000;
 
@@ -76,7 +78,8 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const first = cursor?.kind !== "text";
   if (hash === "absent" && !first && cursor.hash !== "absent") throw new CheckFailed("The file is gone.");
   const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
-  const diff = changed ? lineDiff(first ? "" : (cursor.text ?? ""), text) : undefined;
+  const before = first ? "" : cursor.text;
+  const diff = changed ? (before === undefined ? NOT_KEPT : lineDiff(before, text)) : undefined;
   return {
     status: changed ? "changed" : first ? "baseline" : "unchanged",
     cursor: {

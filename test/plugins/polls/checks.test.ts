@@ -235,6 +235,22 @@ test("http and html: a hash, with the difference; ignored lines do not count", a
   assert.is((await h.run()).count, 1);
 });
 
+test("what changes in a text that was too large to be kept is not shown as new from its first line", async () => {
+  const h = await poll({ source: { kind: "http", url: at }, payload: text("{diff}") });
+  const large = "the same line\n".repeat(15_000);
+  const plain = { "content-type": "text/plain" };
+  answer("small\n", plain);
+  await h.run();
+  answer(`small\n${"x".repeat(200_001)}\n`, plain);
+  assert.match((await h.texts(await h.run()))[0]!, /^\+ xxx/, "the text before is known");
+  for (const next of [large, `${large}one more\n`, "small\n"]) {
+    answer(next, plain);
+    assert.match((await h.texts(await h.run()))[0]!, /^\(no difference can be shown: .* not kept\)$/);
+  }
+  answer("small\nagain\n", plain);
+  assert.equal(await h.texts(await h.run()), ["+ again"]);
+});
+
 test("files and directories below the workspace, and nothing else", async () => {
   const dir = join(gateway.home, "workspace");
   const file = join(dir, "notes.txt");
