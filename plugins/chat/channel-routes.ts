@@ -163,9 +163,9 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
     }
   }
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
-  // one of this process that lists none takes any
-  const any = provider && !provider.wire && result.modelsError === undefined ? channel.name : undefined;
-  const model = typeof asked === "string" ? asked : (exact ?? names[0] ?? any);
+  // a provider's own channel, and one of this process that lists none, take any
+  const takesAny = channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
+  const model = typeof asked === "string" ? asked : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
   if (model === undefined)
     return { ...result, error: result.modelsError ?? "The upstream lists no model: name one with --model." };
   const job = new Job({
