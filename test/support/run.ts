@@ -11,6 +11,7 @@ import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine, preparePostgres } from "./machine/prepare.ts";
 import { type Batch, inBatches, shareOf } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
+import { inSources } from "./runner/positions.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -87,7 +88,7 @@ function removeOwn(): void {
 }
 
 function tell(result: FileResult): void {
-  results.push(result);
+  results.push(result.failed > 0 ? { ...result, output: inSources(result.output) } : result);
   const { file, passed, failed, ms, output } = result;
   console.log(`${failed ? "✗" : "✓"} ${file}  ${passed} passed, ${failed} failed  ${ms} ms`);
   for (const [why] of output.matchAll(/SKIPPED .*/g)) console.log(`  ${why}`);

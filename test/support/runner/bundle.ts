@@ -44,7 +44,8 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
       js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },
     chunkNames: "chunk-[hash]",
-    sourcemap: true,
+    // Not named in the files: Node would parse the map of each at every start.
+    sourcemap: "external",
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
     plugins: [builtIn([...extensions(), ...faces()]), facesOfPlugins, requiredLibrary, ownPlaces],

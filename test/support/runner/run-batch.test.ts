@@ -1,6 +1,7 @@
 /** What becomes of test files that share a process: each has its own result, whatever the others do. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { transformSync } from "esbuild";
 import * as assert from "uvu/assert";
 import { test } from "../suite.ts";
 import { packageDir } from "../gateway.ts";
@@ -8,6 +9,7 @@ import { temporaryDir } from "../temporary.ts";
 import { PATIENCE_MS, until } from "../until.ts";
 import { type Batch, shareOf } from "./batches.ts";
 import { program } from "./bundle.ts";
+import { inSources } from "./positions.ts";
 import { type FileResult, runBatch } from "./run-batch.ts";
 
 const uvu = import.meta.resolve("uvu");
@@ -132,6 +134,16 @@ test("of batches the one with the most files left is shared, unless they belong 
   const shares = [1, 2, 3, 4, 5].map(() => shareOf([whole, few, most])?.files);
   assert.equal(shares, [["g", "h"], ["e"], ["f"], undefined, undefined]);
   assert.is(whole.files.length, 4);
+});
+
+test("a position in a compiled file is told as the one in its source", () => {
+  const dir = temporaryDir();
+  const options = { loader: "ts", sourcemap: "external", sourcefile: "a.ts" } as const;
+  const { code, map } = transformSync("\n\nconst it: string = missing;", options);
+  writeFileSync(join(dir, "a.js"), code);
+  writeFileSync(join(dir, "a.js.map"), map);
+  const stack = (file: string, position: string) => `at async (${file}:${position})\n/none.js:1:2`;
+  assert.is(inSources(stack(`file://${dir}/a.js`, "1:12")), stack(join(dir, "a.ts"), "3:20"));
 });
 
 test("a child that is left goes with the process and does not hold it up", async () => {
