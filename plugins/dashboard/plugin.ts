@@ -15,7 +15,12 @@ export default definePlugin({
     // Nothing is read before somebody looks.
     let files: Promise<Files> | undefined;
     const serve = async (name: string, ifNoneMatch: string | undefined) => {
-      files ??= import("./files.ts").then(({ openFiles }) => openFiles(ctx.dir));
+      files ??= import("./files.ts")
+        .then(({ openFiles }) => openFiles(ctx.dir))
+        .catch((error: unknown) => {
+          files = undefined; // for want of a file handle, say: the next one may find it
+          throw error;
+        });
       return (await files).answer(name, ifNoneMatch);
     };
     // The page and its files hold no data: what they show, they ask for with the token.

@@ -61,7 +61,10 @@ export function takeOver(
   ctx.defer(
     workers.on(TOPIC, async (announced: Announced): Promise<Ticket> => {
       admit(announced.node);
-      door ??= open();
+      door ??= open().catch((error: unknown) => {
+        door = undefined; // what was lacking, such as a free port, may be there for the next one
+        throw error;
+      });
       const code = randomBytes(TICKET_BYTES);
       const key = code.toString("hex");
       expected.set(key, announced);
