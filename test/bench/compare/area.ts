@@ -11,9 +11,11 @@ interface Area<S extends Subject> {
   what: string;
   /** Prepares what the work needs, once for each subject; then come its rounds, in turn with those of the others. */
   begin(subject: S): Round | Promise<Round>;
-  /** How many; default 15. */
+  /** How many, an even number; default 16. Half of them are with processes that were started in the opposite order. */
   rounds?: number;
-  /** Only a process that has done nothing before tells it: each round has processes of its own. */
+  /** Rounds of each half that do not count; default 1. */
+  warmUps?: number;
+  /** Only a process that has done nothing before tells it: each round has processes of its own, and there is no warm-up. */
   fresh?: boolean;
 }
 

@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- compare BASE [areas]`: the working tree beside another state of it, and for chats also a reference
  * proxy of node:http and undici, and one on bare sockets. Short rounds of all in turn, so that a busy machine slows them
- * alike. CPU is the truer figure where cores are shared.
+ * alike; half of them with the base started first, half with it started second: what starts second is about 1 % slower.
+ * CPU is the truer figure where cores are shared.
  */
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
@@ -12,10 +13,10 @@ import { bundle } from "../harness/bundle.ts";
 import type { Reading, Round } from "./area.ts";
 import { areas } from "./areas/all.ts";
 import { builtBase } from "./base.ts";
-import { chatSubjectsOf, gatewaysOf, type Name, type Of, pinned } from "./subjects.ts";
+import { chatSubjectsOf, type Dirs, gatewaysOf, type Name, type Of, pinned } from "./subjects.ts";
 import { legend, print } from "./table.ts";
 
-const ROUNDS = 15;
+const ROUNDS = 16;
 
 /** `given`: BASE, a directory or a git ref, and the areas that are wanted; without them, all. */
 export async function compare([base, ...wanted]: readonly string[]): Promise<void> {
@@ -30,17 +31,18 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
   console.log(pinned() ? "the subject on one core, load and upstream on another" : "cores are shared: look at CPU");
   console.log(legend);
   for (const area of areas.chat.filter(isWanted))
-    await show(area, (children) => chatSubjectsOf(area, dirs, parts, children));
-  for (const area of areas.gateway.filter(isWanted)) await show(area, (children) => gatewaysOf(area, dirs, children));
+    await show(area, dirs, (inOrder, children) => chatSubjectsOf(area, inOrder, parts, children));
+  for (const area of areas.gateway.filter(isWanted))
+    await show(area, dirs, (inOrder, children) => gatewaysOf(area, inOrder, children));
 }
 
+/** Starts what is in `dirs`, in this order, and adds the processes to `children`. */
+type Start<S> = (dirs: Dirs, children: ChildProcess[]) => Promise<Of<S>>;
+
 /** An area that fails leaves the others to be measured. */
-async function show<S>(
-  area: Rounds<S> & { name: string; what: string },
-  start: (children: ChildProcess[]) => Promise<Of<S>>,
-): Promise<void> {
+async function show<S>(area: Rounds<S> & { name: string; what: string }, dirs: Dirs, start: Start<S>): Promise<void> {
   try {
-    print(area, await readings(area, start));
+    print(area, await readings(area, dirs, start));
   } catch (error) {
     console.error(`\n${area.name}: ${(error as Error).message}`);
     process.exitCode = 1;
@@ -51,21 +53,24 @@ interface Rounds<S> {
   begin(subject: S): Round | Promise<Round>;
   rounds?: number;
   fresh?: boolean;
+  warmUps?: number;
 }
 
-/** Of all rounds, by subject. `start` adds what it has started to the list. */
+/** Of all rounds, by subject. Each second group of processes is started in the opposite order. */
 async function readings<S>(
-  { begin, rounds = ROUNDS, fresh = false }: Rounds<S>,
-  start: (children: ChildProcess[]) => Promise<Of<S>>,
+  { begin, rounds = ROUNDS, fresh = false, warmUps = fresh ? 0 : 1 }: Rounds<S>,
+  { base, now }: Dirs,
+  start: Start<S>,
 ): Promise<Of<Reading[]>> {
   const seen: Of<Reading[]> = { base: [], now: [] };
-  for (let group = 0; group < (fresh ? rounds : 1); group++) {
+  const groups = fresh ? rounds : 2;
+  for (let group = 0; group < groups; group++) {
     const children: ChildProcess[] = [];
     try {
-      const subjects = Object.entries(await start(children)) as [Name, S][];
+      const subjects = Object.entries(await start(group % 2 === 0 ? { base, now } : { now, base }, children));
       const begun: [Name, Round][] = [];
-      for (const [name, subject] of subjects) begun.push([name, await begin(subject)]);
-      await inTurn(begun, fresh ? { warmUps: 0, rounds: 1 } : { warmUps: 1, rounds }, (name, reading) => {
+      for (const [name, subject] of subjects as [Name, S][]) begun.push([name, await begin(subject)]);
+      await inTurn(begun, { warmUps, rounds: rounds / groups }, (name, reading) => {
         (seen[name] ??= []).push(reading);
       });
     } finally {

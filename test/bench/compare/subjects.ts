@@ -9,7 +9,8 @@ import type { ChatArea, GatewayArea } from "./area.ts";
 export type Name = "base" | "now" | "reference" | "sockets";
 /** Of each subject; of proxies only where they do the same work. */
 export type Of<T> = Partial<Record<Name, T>> & Record<"base" | "now", T>;
-type Dirs = Record<"base" | "now", string>;
+/** Of both builds, in the order in which they are to be started. */
+export type Dirs = Record<"base" | "now", string>;
 
 /** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
 export function pinned(): boolean {
@@ -28,9 +29,10 @@ export async function gatewaysOf(
   dirs: Dirs,
   children: ChildProcess[],
 ): Promise<Of<BuiltGateway>> {
-  const start = async (dir: string) =>
-    aside(await startBuilt({ config: (await config?.()) ?? {}, files, dir }), children);
-  return { base: await start(dirs.base), now: await start(dirs.now) };
+  const started = {} as Record<keyof Dirs, BuiltGateway>;
+  for (const [name, dir] of Object.entries(dirs) as [keyof Dirs, string][])
+    started[name] = aside(await startBuilt({ config: (await config?.()) ?? {}, files, dir }), children);
+  return started;
 }
 
 /** The same with an upstream, and proxies before it. `parts`: the program that these are. */

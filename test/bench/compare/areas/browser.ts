@@ -65,5 +65,5 @@ export const browserArea: GatewayArea = {
   what: "steps of the browser's control API, and CPU of the gateway alone",
   config: () => BROWSER_CONFIG,
   begin,
-  rounds: 9,
+  rounds: 10,
 };

@@ -18,7 +18,7 @@ const warmPaced = async (subject: Subject) => {
 /** An upstream of Anthropic's for clients of another format, or of its own. */
 const fromAnthropic = (client: Client) =>
   ({ begin: each((subject) => streams(subject, 500, client)), format: "anthropic", client }) as const;
-const ofFresh = { fresh: true, rounds: 3 };
+const ofFresh = { fresh: true, rounds: 4 };
 
 export const chatAreas: readonly ChatArea[] = [
   { name: "whole", what: "whole responses, 64 connections", begin: each((subject) => whole(subject, 64, 4000)) },
