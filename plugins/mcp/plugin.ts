@@ -1,6 +1,6 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
-import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "portico";
+import { wrongAtStart } from "portico/strings";
 import { McpConfig } from "./schema.ts";
 
 export default definePlugin({
@@ -25,12 +25,12 @@ export default definePlugin({
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
     ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
+    const isKnown = wrongAtStart(config.mcp.servers, (name, server) => problemOf(name, server) !== undefined);
     ctx.onConfig((next: typeof config, previous: typeof config) => {
       if (next.mcp.enabled !== previous.mcp.enabled) throw new Error("mcp.enabled takes effect at the next start");
       for (const [name, server] of Object.entries(next.mcp.servers)) {
         const refused = problemOf(name, server);
-        // what was wrong at the start keeps no other change from being taken
-        if (refused && !isDeepStrictEqual(server, config.mcp.servers[name])) throw refused;
+        if (refused && !isKnown(name, server)) throw refused;
       }
       connections.configure(next.mcp.servers);
     });

@@ -1,8 +1,8 @@
-/** `portico/strings`: cutting texts to a length, bytes to text, masking what a field of that name hides, patterns of names, values of a query, and URLs. */
+/** `portico/strings`: cutting texts to a length, bytes to text, masking what a field of that name hides, patterns of names, maps by name, values of a query, and URLs. */
 export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
 export { maskNamed } from "./mask.ts";
-export { refuseNames } from "./names.ts";
+export { refuseNames, wrongAtStart } from "./names.ts";
 export { fitsPattern } from "./pattern.ts";
 export { choiceIn, limitIn, numberIn, secondsIn, timeIn } from "./query.ts";
 export { parseUrl, SOCKET_ADDRESS, WEB_ADDRESS } from "./url.ts";

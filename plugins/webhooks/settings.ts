@@ -1,5 +1,4 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
-import { isDeepStrictEqual } from "node:util";
 import { type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type Matcher, readMatch } from "./mappings/match.ts";
@@ -60,33 +59,16 @@ export interface Settings {
 
 const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
-/** Reads a configuration that there is no older one to: a wrong mapping only takes itself out, others need an answer. */
-export function readAtStart(config: WebhooksConfig): Promise<Settings> {
-  return readSettings(config, { isKnown: () => true });
-}
-
-/**
- * Reads a changed configuration. Throws `invalid_request_error` about the first thing that a schema cannot say, unless
- * that is a mapping which was as wrong at the start: it stays out, and keeps no other change from being taken.
- */
-export function readChanged(
-  config: WebhooksConfig,
-  { atStart, before, caught }: { atStart: Settings; before: Settings; caught: Judges["caught"] },
-): Promise<Settings> {
-  const isKnown = (name: string, mapping: MappingConfig): boolean =>
-    atStart.broken.has(name) && isDeepStrictEqual(mapping, atStart.config.mappings[name]);
-  return readSettings(config, { isKnown, before: before.mappings, caught });
-}
-
 interface Judges {
-  /** Whether a wrong mapping is no news. */
+  /** Whether a wrong mapping is no news: it only takes itself out. */
   isKnown(name: string, mapping: MappingConfig): boolean;
   /** One that was caught judges changes, not what runs already. */
   caught?: (mapping: string) => Promise<Request | undefined>;
   before?: ReadonlyMap<string, Mapping>;
 }
 
-async function readSettings(config: WebhooksConfig, { isKnown, caught, before }: Judges): Promise<Settings> {
+/** Throws `invalid_request_error` about the first thing that a schema cannot say. */
+export async function readSettings(config: WebhooksConfig, { isKnown, caught, before }: Judges): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];

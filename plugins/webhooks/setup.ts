@@ -1,13 +1,14 @@
 /** Makes the webhooks of their rooms. */
 import { type Call, createThrottle, type PluginContext } from "portico";
 import type {} from "portico/cluster";
+import { wrongAtStart } from "portico/strings";
 import { startBursts } from "./burst.ts";
 import { createDeliveryLog } from "./log/delivery-log.ts";
 import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
 import type { WebhooksConfig } from "./schema.ts";
-import { readAtStart, readChanged, type Settings } from "./settings.ts";
+import { readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
@@ -20,8 +21,8 @@ export interface Webhooks {
 
 export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Webhooks> {
   const samples = createSamples(ctx);
-  const atStart = await readAtStart(config);
-  let current = atStart;
+  let current = await readSettings(config, { isKnown: () => true });
+  const isKnown = wrongAtStart(config.mappings, (mapping) => current.broken.has(mapping));
   const tellBroken = () => {
     for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   };
@@ -42,7 +43,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,
     async apply(next) {
-      current = await readChanged(next, { atStart, before: current, caught: samples.of });
+      current = await readSettings(next, { isKnown, before: current.mappings, caught: samples.of });
       tellBroken();
       return current;
     },

@@ -1,6 +1,6 @@
 /** Keeps entries as the configuration has them, and their loop running for as long as the configuration lets it. */
-import { isDeepStrictEqual } from "node:util";
 import { type PluginContext, Scope } from "portico";
+import { wrongAtStart } from "portico/strings";
 import type { LoopSwitch } from "./due-loop.ts";
 import type { createScheduleEntries, EnabledOrNot, ScheduleEntry } from "./entries.ts";
 
@@ -31,13 +31,8 @@ export async function openLiveEntries<C extends { enabled: boolean }, G extends 
     else await loop.off();
   }
 
-  const atStart = {
-    definitions: definitions(options.settings),
-    wrong: entries.problems(definitions(options.settings)),
-  };
-  const isKnown = (name: string, given: G | undefined): boolean =>
-    atStart.wrong.has(name) && isDeepStrictEqual(given, atStart.definitions[name]);
-  let { wrong } = atStart;
+  let wrong = entries.problems(definitions(options.settings));
+  const isKnown = wrongAtStart(definitions(options.settings), (name) => wrong.has(name));
   const tellWrong = () => {
     for (const error of wrong.values()) ctx.log.error(error.message);
   };
