@@ -195,3 +195,6 @@ function client(url: string, token: string) {
   }
   return { request, json, serverUrl };
 }
+
+/** A text without ids of requests: they are random, and one in some thousand runs spells what a test looks for. */
+export const withoutIds = (text: string) => text.replace(/req_[\w-]+/g, "");

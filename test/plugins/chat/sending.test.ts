@@ -1,7 +1,7 @@
 /** Handlers that see and change what leaves: every format, whole and streamed. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type InProcessGateway, startGateway, withoutIds } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import {
   chunk,
@@ -93,8 +93,6 @@ const doors: Record<string, (streaming: boolean) => Promise<Response>> = {
 };
 const asAgent = (path: string, body: object) =>
   gateway.request("POST", path, { ...body, model: "agent" }, { headers: { "x-portico-session": "kept" } });
-/** Without ids of requests: they are random, and may spell a part of the secret. */
-const textOf = async (response: Response) => (await response.text()).replace(/req_[\w-]+/g, "");
 /** What a turn of the agent leaves behind, with the turns before it. */
 const transcript = async () => JSON.stringify(await gateway.json("GET", "/sessions/kept"));
 
@@ -104,7 +102,7 @@ for (const [name, ask] of Object.entries(doors)) {
       secret(["the SEC", "RET is", " out"]);
       await mode("sending");
       const response = await ask(streaming);
-      const text = await textOf(response);
+      const text = withoutIds(await response.text());
       assert.is(response.status, 200, text);
       assert.ok(text.includes("[gone]") && !text.includes("SEC"), text);
       const heard = await until("what was sent", async () => {
@@ -116,7 +114,7 @@ for (const [name, ask] of Object.entries(doors)) {
 
       await mode("block");
       const refused = await ask(streaming);
-      const said = await textOf(refused);
+      const said = withoutIds(await refused.text());
       assert.is(refused.status, streaming ? 200 : 403, said);
       assert.ok(said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name), said);
       assert.not.ok(/SEC|RET/.test(said), said);

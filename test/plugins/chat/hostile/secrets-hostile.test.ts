@@ -1,7 +1,7 @@
 /** Upstreams that echo the key they were sent: it reaches nobody. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { type InProcessGateway, startGateway, withoutIds } from "../../../support/gateway.ts";
 import {
   type Answerer,
   chunk,
@@ -19,8 +19,6 @@ const key = "sk-SECRET/a1b2+c3d4==";
 const header = "hdr-SECRET-e5f6g7";
 const token = "tok-SECRET-gateway-1";
 const aws = "aws/SECRET+h8i9j0k1";
-/** Ids of requests are random: one in some thousand runs spells such a piece. */
-const withoutIds = (text: string) => text.replace(/req_[\w-]+/g, "");
 const leaks = (text: string) =>
   [
     key,
