@@ -137,6 +137,8 @@ export interface ChannelTest {
   /** How many models the upstream lists, or why it could not be asked. */
   models?: number;
   modelsError?: string;
+  /** Neither the channel nor its upstream names a model, so none was asked: it may work all the same. */
+  unnamed?: boolean;
   /** The model that was asked for a word, its response and time. */
   model?: string;
   answer?: string;
@@ -166,8 +168,14 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
   // a provider's own channel, and one of this process that lists none, take any
   const takesAny = channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
   const model = typeof asked === "string" ? asked : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
-  if (model === undefined)
-    return { ...result, error: result.modelsError ?? "The upstream lists no model: name one with --model." };
+  if (model === undefined) {
+    const lists = provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
+    return {
+      ...result,
+      unnamed: !lists || result.modelsError === undefined,
+      error: result.modelsError ?? "The upstream lists no model: name one with --model.",
+    };
+  }
   const job = new Job({
     request: {
       model: `${name}/${model}`,

@@ -15,7 +15,12 @@ const check: HealthCheck = async ({ config, gateway }) => {
     const mend = `correct channels.${name}, then: portico channels test ${name}`;
     if (problem) return { level: "error", message: `${name}: ${problem}`, mend };
     const path = `/channels/${encodeURIComponent(name)}/test`;
-    const { ok, model, ms, error } = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
+    const tested = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
+    const { ok, model, ms, error, unnamed } = tested;
+    if (unnamed) {
+      const naming = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;
+      return { level: "warning", message: `${name}: not asked for a word. ${error}`, mend: naming };
+    }
     if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, mend };
     return { level: "ok", message: `${name}: ${model} answers in ${ms} ms` };
   };

@@ -19,6 +19,7 @@ interface Finding {
 
 const upstream = createServer((req, res) => {
   req.resume();
+  if (req.url === "/none/models") return void res.end('{"object":"list","data":[]}');
   res.statusCode = 401;
   res.setHeader("content-type", "application/json");
   res.end('{"error":{"message":"Incorrect API key provided: sk-a-key-of-ours","type":"invalid_request_error"}}');
@@ -96,8 +97,13 @@ test("without a gateway each fault is named with how to mend it", async () => {
 test("of a running gateway, channels, jobs and turns are told too; status names what is wrong", async () => {
   const { port } = upstream.address() as AddressInfo;
   const up = { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-a-key-of-ours", maxRetries: 0 };
+  // nobody says what to ask these for
+  const unnamed = {
+    empty: { ...up, baseUrl: `http://127.0.0.1:${port}/none` },
+    listless: { provider: "perplexity", apiKey: "k" },
+  };
   const gateway = await startGateway({
-    config: { channels: { up }, browser: { enabled: false }, agents: { defaults: { maxAttempts: 1 } } },
+    config: { channels: { up, ...unnamed }, browser: { enabled: false }, agents: { defaults: { maxAttempts: 1 } } },
   });
   try {
     assert.match((await porticoHere(gateway.home, ["status"])).stdout, /Hooks +\d+ /);
@@ -117,7 +123,13 @@ test("of a running gateway, channels, jobs and turns are told too; status names 
     const { code, findings } = await doctor(gateway.home);
     assert.is(code, 1);
     const levels = (about: string) => findings.filter((one) => one.about === about).map(({ level }) => level);
-    assert.is(levels("channels").at(-1), "error");
+    const ofChannel = (name: string) =>
+      findings.find(({ about, mend }) => about === "channels" && mend?.includes(`channels test ${name}`));
+    assert.is(ofChannel("up")?.level, "error");
+    for (const name of Object.keys(unnamed)) {
+      const mend = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;
+      assert.equal([ofChannel(name)?.level, ofChannel(name)?.mend], ["warning", mend]);
+    }
     assert.equal(levels("store"), ["ok"]);
     assert.equal(levels("plugins"), ["ok"]);
     const { stdout } = await porticoHere(gateway.home, ["status"]);
