@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
 import { builtIn } from "./built-in.ts";
-import { isInside } from "./files/own.ts";
+import { isBundled } from "./files/own.ts";
 import { sha } from "./files/sha.ts";
 import { createLoader, type Loader } from "./modules/load.ts";
 import { LoadError } from "./modules/problem.ts";
@@ -14,7 +14,7 @@ import type { Paths } from "./types.ts";
  * `.build/cache`, those of users in the home. Source maps cost time at each load: only what users write (and edit) has them.
  */
 export function loaderFor({ package: packageDir, state }: Pick<Paths, "package" | "state">): Loader {
-  const isOwn = (entry: string) => isInside(entry, packageDir);
+  const isOwn = (entry: string) => isBundled(entry, packageDir);
   return createLoader({
     builtIn: (entry) => builtIn.get(relative(packageDir, entry)),
     host: (id) => hostModule(id, packageDir),

@@ -1,10 +1,14 @@
 /** Whose files are whose: code runs only where nobody else could have written it. */
 import { statSync } from "node:fs";
-import { dirname, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 
 export function isInside(path: string, dir: string): boolean {
   return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
 }
+
+/** Whether it is of the package's own hooks and plugins: a home may lie below the package, and is its user's. */
+export const isBundled = (file: string, packageDir: string): boolean =>
+  ["hooks", "plugins"].some((kind) => isInside(file, join(packageDir, kind)));
 
 /** Why one of these is not the gateway's user's alone; no exemption for root, neither as owner nor as that user. */
 export function whyNotOwn(paths: Iterable<string>, nameOf: (path: string) => string = String): string | undefined {

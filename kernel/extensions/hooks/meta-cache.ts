@@ -3,7 +3,7 @@
  * which is a good part of what a start costs.
  */
 import { join, relative } from "node:path";
-import { isInside } from "../../files/own.ts";
+import { isBundled } from "../../files/own.ts";
 import { sha } from "../../files/sha.ts";
 import { keep, readKept } from "../../modules/cache.ts";
 import type { Paths } from "../../types.ts";
@@ -17,12 +17,10 @@ const version = 4;
 
 /** What the package's own say lies with its bundles, and is there when it is installed. */
 export function createMetaReader({ package: packageDir, state }: Pick<Paths, "package" | "state">): ReadMeta {
-  const cacheFile = (file: string) =>
-    isInside(file, packageDir)
-      ? join(packageDir, ".build", "cache", nameFor(relative(packageDir, file)))
-      : join(state, "cache", nameFor(file));
   return async (file, text) => {
-    const cached = cacheFile(file);
+    const isOwn = isBundled(file, packageDir);
+    const key = sha(isOwn ? relative(packageDir, file) : file).slice(0, 16);
+    const cached = join(isOwn ? join(packageDir, ".build") : state, "cache", `hook-${key}.json`);
     const id = `${version} ${sha(text)}`;
     const kept = readKept<{ id: string; found: FrontMatter }>(cached)?.head;
     if (kept?.id === id) return kept.found;
@@ -32,5 +30,3 @@ export function createMetaReader({ package: packageDir, state }: Pick<Paths, "pa
     return found;
   };
 }
-
-const nameFor = (key: string) => `hook-${sha(key).slice(0, 16)}.json`;

@@ -1,9 +1,19 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../kernel/modules/load.ts";
 import { LoadError } from "../../../kernel/modules/problem.ts";
+import { loaderFor } from "../../../kernel/package-loader.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite("loader");
@@ -190,6 +200,22 @@ test("a missing import names the place", async () => {
     .load(entry)
     .catch((thrown) => thrown);
   assert.match(error.message, /handler\.ts:1:\d+: .*nowhere/);
+});
+
+test("a home below the package is its user's: lines are those of its files, and what others may write is refused", async () => {
+  const state = join(dir, "home/state");
+  const own = loaderFor({ package: dir, state });
+  write({
+    "home/hooks/a/handler.ts": "interface A {\n  b: 1;\n}\n\nthrow new Error('here');",
+    "home/hooks/b/handler.ts": 'import "dep";',
+    "home/hooks/b/node_modules/dep/index.js": "",
+  });
+  const thrown: LoadError = await own.load(join(dir, "home/hooks/a/handler.ts")).catch((error) => error);
+  assert.is(thrown.message, "handler.ts:5:7: here");
+  chmodSync(join(dir, "home/hooks/b/node_modules/dep/index.js"), 0o666);
+  const open: LoadError = await own.load(join(dir, "home/hooks/b/handler.ts")).catch((error) => error);
+  assert.match(open.message, /others may write/);
+  assert.is(readdirSync(join(state, "cache")).length, 2);
 });
 
 test.run();
