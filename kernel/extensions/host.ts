@@ -14,7 +14,7 @@ import { createSwap } from "./swap.ts";
 import { type Watch, watchRoots } from "./watch.ts";
 import type { WorkerLink } from "../contract/workers.ts";
 
-/** A broken file is reported only when it still is broken after this: editors write in steps. */
+/** A broken file is reported only when it still is broken at a look after this: editors write in steps. */
 const reportAfterMs = 100;
 /** A start that takes longer goes on by itself, and no longer holds up the others' changes, nor its own next one. */
 const patienceMs = 1_000;
@@ -124,7 +124,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       const says = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
       slot.log.error({ ...problem, err }, says);
     };
-    if (phase.started) setTimeout(() => void inTurn(async () => tell()), reportAfterMs).unref();
+    if (phase.started) setTimeout(() => void rescan([top.dir]).then(tell, tell), reportAfterMs).unref();
     else tell();
   }
 

@@ -227,6 +227,26 @@ test("a broken save keeps the old version and shows file and line; mending loads
   assert.is(mended.error, undefined);
 });
 
+test("before a broken save is told of, the disk is looked at again, whether or not a change was heard", async ({
+  home,
+}) => {
+  for (const reply of [
+    'export { default } from "../../unwatched/lib.ts";',
+    'import * as lib from "../../unwatched/lib.ts";\nexport default lib.default;',
+  ]) {
+    home.write("unwatched/lib.ts", answering("one"));
+    home.write("hooks/a/handler.ts", reply);
+    await replies(home, "one");
+    home.write("unwatched/lib.ts", "");
+    await home.host.rescan();
+    assert.is(home.host.info("a").state, "stale");
+    home.write("unwatched/lib.ts", answering("two"));
+    await replies(home, "two");
+    assert.is(home.host.info("a").state, "active");
+  }
+  assert.not(home.lines.some((line) => /does not load/.test(String(line["msg"]))));
+});
+
 test("a missing export, a throw at load and a wrong export are failures of the new version only", async ({ home }) => {
   const cases: [string, RegExp][] = [
     ["export const handler = () => {};", /no default export.*it exports handler/],
