@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { builtIn, extensions, faces } from "./built-in.ts";
 import { asFunction, type Chunk, chunksOf, textOf, withNeeds } from "./chunks.ts";
 import { common, outdir, packageDir } from "./common.ts";
@@ -18,6 +18,7 @@ const startingPackages = [
   "croner",
   "gray-matter",
   "ipaddr.js",
+  "libsql",
   "node-cron",
   "picomatch",
   "pino",
@@ -50,8 +51,8 @@ export async function buildProgram(dir = outdir): Promise<void> {
       "import.meta.dirname": dir === outdir ? "__dirname" : JSON.stringify(outdir),
       "import.meta.url": "__url",
     },
-    external: packagesOutside(),
-    plugins: [builtIn([...extensions(), ...faces()])],
+    external: [...packagesOutside(), "@libsql/*"],
+    plugins: [builtIn([...extensions(), ...faces()]), cheapTarget],
     metafile: true,
     write: false,
   });
@@ -109,6 +110,22 @@ export async function keepCompiled(dir = outdir): Promise<void> {
   await ended;
   rmSync(home, { recursive: true, force: true });
 }
+
+/**
+ * To choose its binary, libsql has Node write the diagnostic report, 6 ms of a start, and asks `detect-libc` besides,
+ * which reads a file: that alone is asked.
+ */
+const cheapTarget: Plugin = {
+  name: "cheap-target",
+  setup({ onLoad }) {
+    onLoad({ filter: /@neon-rs.load.dist.index\.js$/ }, ({ path }) => {
+      const dear = "function isGlibc() {";
+      const [before, after] = readFileSync(path, "utf8").split(dear);
+      if (after === undefined) throw new Error("libsql looks for the C library in another way now");
+      return { contents: `${before}${dear} return require("detect-libc").familySync() === "glibc";${after}` };
+    });
+  },
+};
 
 /** A development package is part of the program, since users do not have it; what imports one that is not there fails when it runs. */
 function packagesOutside(): string[] {
