@@ -14,8 +14,8 @@ const RANK: Record<AddressKind, number> = { public: 0, private: 1, loopback: 2, 
 
 const ranges = (...list: string[]): [IPv4 | IPv6, number][] => list.map((range) => ipaddr.parseCIDR(range));
 
-/** In the order in which they are tried; what is in none of them is private. */
-const RANGES: Record<AddressKind, [IPv4 | IPv6, number][]> = {
+/** In the order in which they are tried; what is in none of them is private. Made when first needed: a start needs none. */
+const makeRanges = (): Record<AddressKind, [IPv4 | IPv6, number][]> => ({
   metadata: ranges(
     // AWS's EC2 and ECS endpoints, Azure's wire server, Alibaba, Oracle.
     "169.254.169.254/32",
@@ -53,11 +53,13 @@ const RANGES: Record<AddressKind, [IPv4 | IPv6, number][]> = {
     "3fff::/20",
   ),
   public: ranges("0.0.0.0/0", "2000::/3"),
-};
+});
+let made: ReturnType<typeof makeRanges> | undefined;
 
 const worst = (a: AddressKind, b: AddressKind): AddressKind => (RANK[a] >= RANK[b] ? a : b);
 
-const rangeOf = (address: IPv4 | IPv6): AddressKind => ipaddr.subnetMatch(address, RANGES, "private") as AddressKind;
+const rangeOf = (address: IPv4 | IPv6): AddressKind =>
+  ipaddr.subnetMatch(address, (made ??= makeRanges()), "private") as AddressKind;
 
 /** The IPv4 address in two groups of an IPv6 one. */
 const carried = (high = 0, low = 0): IPv4 => new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
