@@ -68,7 +68,7 @@ export class ConfigStore {
   }
 
   /** Throws a `ConfigError` that names everything that is wrong with what is active. */
-  readonly check = (): void => this.#complain(this.#active().problems);
+  readonly check = (): void => this.#complain(this.#active().problems());
 
   /** Everything active with its defaults; frozen, and replaced as a whole by a change. */
   get current(): Readonly<Record<string, unknown>> {
@@ -87,7 +87,7 @@ export class ConfigStore {
     const { value, problems } = this.#active();
     const prefix = formatKeyPath(steps);
     // Unknown keys may belong to somebody who has not come yet; `check` is for them.
-    this.#complain(problems.filter(({ key, message }) => isAtOrBelow(key, prefix) && message !== UNKNOWN));
+    this.#complain(problems((one) => one.message !== UNKNOWN && isAtOrBelow(formatKeyPath(one.path), prefix)));
     return valueAt(value, steps);
   };
 
@@ -209,7 +209,7 @@ export class ConfigStore {
   async #apply(source: Source): Promise<void> {
     const reading = read(source, this.#options);
     const { value, problems } = evaluate(reading, this.composed);
-    this.#complain(problems);
+    this.#complain(problems());
     const before = { reading: this.#reading, value: this.current };
     const keys = changedKeys(before.value, value);
     this.#activate(reading);
@@ -268,12 +268,12 @@ export class ConfigStore {
       const next = { ...source, text: changed };
       const after = read(next, this.#options);
       // What was wrong before must not keep anybody from mending it.
-      const known = new Set(evaluate(before, this.composed).problems.map(sameText));
+      const known = new Set(evaluate(before, this.composed).problems().map(sameText));
       const { problems, references } = evaluate(after, this.composed);
       const unset = this.#options.unsetAllowed ? references.filter((one) => one.unset.length > 0) : [];
       const isOld = (problem: ConfigProblem) =>
         known.has(sameText(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
-      this.#complain(problems.filter((problem) => !isOld(problem)));
+      this.#complain(problems().filter((problem) => !isOld(problem)));
       if (!(await writeText(this.file, changed, async () => ((await readText(this.file)) ?? "") !== text))) continue;
       if (!this.#onChange) {
         this.#activate(after);

@@ -14,7 +14,7 @@ import { refusalsIn } from "./refusals.ts";
 /** Problems of this message are about a key that nobody has defined (yet). */
 export const UNKNOWN = "is not a known key";
 
-/** What the file says with its references replaced and its defaults filled in, and what is wrong with it. */
+/** What the file says with its references replaced and its defaults filled in, and what is wrong with it: explained, if wanted. */
 export function evaluate(reading: Reading, schema: TSchema) {
   const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
     typed(text, schemaAt(schema, path)?.["type"]),
@@ -24,7 +24,9 @@ export function evaluate(reading: Reading, schema: TSchema) {
   // What has no value, or is refused, needs no second reason.
   const told = new Set(first.map(({ path }) => formatKeyPath(path)));
   const found = problemsIn(Errors(schema, [], value), value).filter(({ path }) => !told.has(formatKeyPath(path)));
-  return { value, references, problems: [...first, ...found].map((one) => explain(one, value, reading, schema)) };
+  const problems = (isWanted: (problem: Problem) => boolean = () => true) =>
+    [...first, ...found].filter(isWanted).map((one) => explain(one, value, reading, schema));
+  return { value, references, problems };
 }
 
 // A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
