@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
 import { crc32 } from "node:zlib";
-import { holdEngine } from "./home/engine.ts";
+import { holdEngine, letEngineGoAtWork } from "./home/engine.ts";
 import { keep, readKept } from "./modules/cache.ts";
 
 /** A gateway has started by then, and the engine has thrown nothing of that away. */
@@ -47,6 +47,7 @@ function evaluate(name: "command" | "program") {
     process.off("exit", keepCompiled);
     if (isStart) holdEngine();
     const body = script.createCachedData();
+    if (isStart) letEngineGoAtWork();
     keep(compiled, { id: idOf(hash, body) }, body);
   }
 }
