@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import type { HookEntry } from "../../kernel/extensions/hooks/settings.ts";
 import { createHookChat } from "../../plugins/chat/hook-chat.ts";
 import { type HookHome, makeHookHome } from "../kernel/extensions/hooks/hook-home.ts";
-import { untilRight } from "../support/until.ts";
+import { untilRight, withinOneDay } from "../support/until.ts";
 
 const own = join(import.meta.dirname, "../../hooks");
 
@@ -142,10 +142,10 @@ test("session-memory keeps what was said, under a name of its own each time", as
     { role: "assistant", content: "Gladly." },
     { role: "user", content: "Thanks" },
   ];
+  const day = await withinOneDay();
   await command(home, "command:new", { previousSession: { messages } });
   await command(home, "command:reset", { previousSession: { messages } });
   await command(home, "command:new", {});
-  const day = new Date().toISOString().slice(0, 10);
   const dir = join(home.paths.workspace, "memory");
   const names = readdirSync(dir).sort();
   assert.is(names.length, 2);

@@ -43,6 +43,18 @@ export async function within<T>(ms: number, act: (attempt: number) => Promise<T>
   throw new Error(`in ${PATIENCE_MS} ms it was never done within ${ms} ms`);
 }
 
+const DAY_MS = 86_400_000;
+
+/**
+ * For what must not reach into another day (UTC, as budgets count it; a month ends with one): waits where little is left of
+ * this one. Answers the day that it is then.
+ */
+export async function withinOneDay(): Promise<string> {
+  const left = DAY_MS - (Date.now() % DAY_MS);
+  if (left < PATIENCE_MS) await new Promise((resolve) => setTimeout(resolve, left + 1_000));
+  return new Date().toISOString().slice(0, 10);
+}
+
 /** Reads again until what is read is right, and answers it; fails with what it was last. */
 export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T) => boolean): Promise<T> {
   let value: T | undefined;

@@ -3,6 +3,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { porticoHere } from "../../support/portico.ts";
+import { withinOneDay } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("cost");
@@ -10,6 +11,7 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
+  await withinOneDay();
   const usage = { prompt_tokens: 1000, completion_tokens: 0, total_tokens: 1000 };
   up = await startUpstream((seen, res) =>
     seen.body.model === "broken" ? json(res, {}, 400) : json(res, { ...completion("ok"), usage }),

@@ -15,6 +15,7 @@ import {
   stream,
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
+import { withinOneDay } from "../../support/until.ts";
 import { chat, times } from "./scene.ts";
 
 const test = suite("budgets over processes");
@@ -48,6 +49,7 @@ const config = () => {
 };
 
 test.before(async () => {
+  await withinOneDay();
   up = await startUpstream(({ body }, res) => {
     if (body.stream === true) stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
     else json(res, completion("Hello", { usage }));

@@ -4,7 +4,7 @@ import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
-import { PATIENCE_MS, untilRight } from "../../support/until.ts";
+import { PATIENCE_MS, untilRight, withinOneDay } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 import { ask, chat, times, watch } from "./scene.ts";
 
@@ -37,6 +37,7 @@ const config = () => {
 };
 
 test.before(async () => {
+  await withinOneDay();
   up = await startUpstream(async ({ body }, res) => {
     if (body.model === "broken") return json(res, { error: { message: "no" } }, 500);
     if (body.model !== "slow") return json(res, completion("Hello", { usage }));

@@ -6,6 +6,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
+import { withinOneDay } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("client keys");
@@ -16,7 +17,7 @@ let gateway: InProcessGateway;
 const keys = {
   expired: { hash: hashOf("pk_expired"), expires: "2026-01-31" },
   off: { hash: hashOf("pk_off"), enabled: false },
-  today: { hash: hashOf("pk_today"), expires: new Date().toISOString().slice(0, 10) },
+  today: { hash: hashOf("pk_today"), expires: "" },
   free: { hash: hashOf("pk_free") },
   narrow: { hash: hashOf("pk_narrow"), models: ["main/gpt-*", "echo", "nick"] },
   bare: { hash: hashOf("pk_bare"), models: ["gpt-*"] },
@@ -30,6 +31,7 @@ const keys = {
 };
 
 test.before(async () => {
+  keys.today.expires = await withinOneDay();
   const usage = { prompt_tokens: 900, completion_tokens: 100, total_tokens: 1000 };
   up = await startUpstream(
     ({ path, body }, res) =>
