@@ -300,6 +300,52 @@ test("deliveries that come together are as if each had come alone", async () => 
   assert.is(await store.deliveries.prune({ keep: young }), 0);
 });
 
+test("deliveries that share a row are each as they came, whatever they have in common", async () => {
+  const alike: Record<string, unknown>[][] = [
+    [{ a: 1 }, { a: 1 }, { a: 1 }, { a: 1 }],
+    [{}, {}, {}, {}, { a: "" }],
+    ["1111", "11", "1", "111", ""].map((a) => ({ a })),
+    ["aab", "ab", "aaab", "b"].map((a) => ({ a, z: a })),
+    ["\u{1F600}", "\u{1F601}", "\u{1F300}", "\ud83d", "\0", "\u{10FFFE}"].map((a) => ({ a, nul: "\0" })),
+    ['"', '\\"', "\\", '\\\\"'].map((a) => ({ a, z: a })),
+    [{ head: "x" }, { head: "y", metas: [1] }, { tail: "x" }, { metas: "x" }],
+  ];
+  for (const [n, metas] of alike.entries()) {
+    const made = metas.map((meta, i) => ({ id: `d${n}-${i}`, source: `s${n}`, outcome: "accepted", meta }));
+    await store.enqueue({ deliveries: made });
+    const found = await store.deliveries.list({ source: `s${n}` });
+    assert.equal(
+      found.map(({ meta }) => meta),
+      made.map(({ meta }) => meta).reverse(),
+    );
+  }
+});
+
+testOfFile("what deliveries of one sender have in common takes room once", async () => {
+  const headers = { "user-agent": "x".repeat(300) };
+  const deliveries = Array.from({ length: 100 }, (_, n) => ({
+    id: `d${100 + n}`,
+    source: "wake",
+    outcome: "accepted",
+    meta: { headers, requestId: `req_${n}`, bytes: 81 },
+  }));
+  await store.enqueue({ deliveries });
+  await store.close();
+  const db = new Libsql(t.file);
+  const { chars } = db.prepare("SELECT LENGTH(meta) AS chars FROM deliveries").get() as { chars: number };
+  assert.ok(chars < 5_000, `${chars} characters`);
+  db.prepare("UPDATE deliveries SET meta = ?").run([
+    JSON.stringify({
+      ids: deliveries.map(({ id }) => id),
+      itemIds: deliveries.map(() => null),
+      metas: deliveries.map(({ meta }) => meta),
+    }),
+  ]);
+  db.close();
+  const [newest] = await t.another().deliveries.list();
+  assert.equal(newest?.meta, deliveries.at(-1)?.meta, "as earlier versions have written it");
+});
+
 testOfFile("deliveries of a store that was written before several shared a row", async () => {
   const old = { id: "d1", at: t.clock.now, source: "wake", outcome: "accepted", itemId: "i1", meta: { n: 1 } };
   await store.deliveries.append({ ...old, payload: "{}" });

@@ -40,7 +40,10 @@ export interface DeliveryRow {
 interface BlockMeta {
   ids: string[];
   itemIds: (string | null)[];
-  metas: Record<string, unknown>[];
+  /** Without a head, as earlier versions have written them; with one, what of their JSON lies between head and tail. */
+  metas: readonly Record<string, unknown>[] | readonly string[];
+  head?: string;
+  tail?: string;
 }
 
 /** Of a row, whose payloads need not have been read. */
@@ -50,8 +53,9 @@ export function deliveriesIn(row: DeliveryRow): Delivery[] {
     const meta = fromJson(row.meta) as Record<string, unknown>;
     return [{ id: row.id, at, source, outcome, itemId: optional(row.item_id), meta }];
   }
-  const { ids, itemIds, metas } = fromJson(row.meta) as BlockMeta;
-  return ids.map((id, i) => ({ id, at, source, outcome, itemId: optional(itemIds[i]), meta: metas[i]! }));
+  const { ids, itemIds, metas, head, tail } = fromJson(row.meta) as BlockMeta;
+  const metaAt = (i: number) => (head === undefined ? metas[i] : JSON.parse(head + metas[i] + tail));
+  return ids.map((id, i) => ({ id, at, source, outcome, itemId: optional(itemIds[i]), meta: metaAt(i) }));
 }
 
 /** Of the delivery at this place in a row. */
@@ -119,13 +123,12 @@ function insertBlock(block: readonly Addition[]): Operation<number> {
   const ids: string[] = [];
   const itemIds: (string | null)[] = [];
   const payloads: (string | null)[] = [];
-  let metas = "";
-  for (const { id, itemId, meta, payload } of block) {
+  for (const { id, itemId, payload } of block) {
     ids.push(id);
     itemIds.push(itemId);
-    metas += metas === "" ? meta : `,${meta}`;
     payloads.push(payload);
   }
+  const meta: BlockMeta = { ids, itemIds, ...parted(block.map(({ meta }) => meta)) };
   return run(
     "INSERT INTO deliveries (id, first_id, at, source, outcome, size, meta, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     ids.at(-1)!,
@@ -134,9 +137,36 @@ function insertBlock(block: readonly Addition[]): Operation<number> {
     source,
     outcome,
     ids.length,
-    `{"ids":${JSON.stringify(ids)},"itemIds":${JSON.stringify(itemIds)},"metas":[${metas}]}`,
+    JSON.stringify(meta),
     JSON.stringify(payloads),
   );
+}
+
+/** What all begin and end with is kept once: deliveries of one sender differ in little. */
+function parted(texts: readonly string[]): Pick<BlockMeta, "head" | "metas" | "tail"> {
+  const first = texts[0]!;
+  let head = first.length;
+  // in one go, which is many times as fast as by the character: most have as much in common as those before
+  for (const text of texts)
+    if (text.slice(0, head) !== first.slice(0, head))
+      head = countWhile(head, (i) => text.charCodeAt(i) === first.charCodeAt(i));
+  let tail = first.length - head;
+  for (const text of texts) {
+    const most = Math.min(tail, text.length - head);
+    if (most < tail || text.slice(text.length - tail) !== first.slice(first.length - tail))
+      tail = countWhile(most, (i) => text.charCodeAt(text.length - 1 - i) === first.charCodeAt(first.length - 1 - i));
+  }
+  return {
+    head: first.slice(0, head),
+    metas: texts.map((text) => text.slice(head, text.length - tail)),
+    tail: first.slice(first.length - tail),
+  };
+}
+
+function countWhile(most: number, holds: (i: number) => boolean): number {
+  let i = 0;
+  while (i < most && holds(i)) i++;
+  return i;
 }
 
 /** Of all blocks that one of these, in order, may be in. */
