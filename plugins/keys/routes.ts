@@ -9,6 +9,10 @@ import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
 
 const create = compile(createRequest);
 
+/** Names of keys that are being made, in the store; what a crash leaves there is forgotten after a while. */
+const MAKING = "keys.making";
+const MAKING_MS = 30_000;
+
 /** A key as lists show it: without its hash. */
 export interface KeyView extends Omit<KeyConfig, "hash"> {
   name: string;
@@ -33,12 +37,23 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
     return { ...shown, spentUsd, warnings: warnings.length > 0 ? warnings : undefined };
   }
 
+  /** Of several who make a key of one name at once, on whichever gateway or worker, one gets it. */
   async function make(call: Call) {
     const { name, ...limits } = await call.json(create);
-    if (Object.hasOwn(keys(), name))
-      throw new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
     if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
       throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
+    const { kv } = ctx.use("store");
+    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw taken(name);
+    try {
+      return await makeAlone(name, limits);
+    } finally {
+      await kv.delete(MAKING, name).catch(() => {}); // it goes by itself
+    }
+  }
+
+  async function makeAlone(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
+    await stored.refresh();
+    if (Object.hasOwn(keys(), name)) throw taken(name);
     await holders.forget(name);
     const key = newKey();
     const hash = hashOf(key);
@@ -54,6 +69,7 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
 
   async function revoke({ params }: Call) {
     const name = params["name"] ?? "";
+    await stored.refresh();
     if (!Object.hasOwn(keys(), name))
       throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
     await stored.remove(name);
@@ -62,9 +78,14 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
   }
 
   const options = (summary: string) => ({ access: "gateway" as const, summary });
-  ctx.route("GET", "/keys", options("Client keys"), async () => ({
-    keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
-  }));
+  ctx.route("GET", "/keys", options("Client keys"), async () => {
+    await stored.refresh().catch(() => {}); // without the store: those that are known
+    return { keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))) };
+  });
   ctx.route("POST", "/keys", options("Makes a client key"), make);
   ctx.route("DELETE", "/keys/:name", options("Revokes a client key"), revoke);
+}
+
+function taken(name: string): PorticoError {
+  return new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
 }

@@ -62,6 +62,8 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   return {
     /** New keys belong here, and not into the configuration. */
     isShared,
+    /** What the others made and revoked until now is in `all` then. */
+    refresh: async () => void (isShared && (await look())),
     all: (): KeysConfig => Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
     /** Whether another gateway has made it since the last look; it is in `all` then. Rejects where the store fails. */
     async find(hash: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** The store's face, made of the operations and whichever engine runs them. */
 import { addBatch, againOf, enqueue } from "./operations/enqueue.ts";
-import { deleteValue, getValue, listKeys, setValue, sweep } from "./operations/key-value.ts";
+import { addValue, deleteValue, getValue, listKeys, setValue, sweep } from "./operations/key-value.ts";
 import { drain, pending } from "./operations/drain.ts";
 import { knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
@@ -110,6 +110,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     kv: {
       get: <T>(namespace: string, key: string) => read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
       set: (namespace, key, value, options) => write((tx) => setValue(tx, { namespace, key, value, ...options })),
+      add: (namespace, key, value, options) => write((tx) => addValue(tx, { namespace, key, value, ...options })),
       delete: (namespace, key) => write((tx) => deleteValue(tx, namespace, key)),
       list: (namespace, prefix = "") => read((tx) => listKeys(tx, namespace, prefix)),
     },

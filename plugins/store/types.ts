@@ -139,6 +139,8 @@ export interface Store {
     /** `ttlMs`: forgotten after that. */
     /** Namespace and key have at most 2,000 bytes together: `invalid_request_error` for more. */
     set(namespace: string, key: string, value: unknown, options?: { ttlMs?: number }): Promise<void>;
+    /** As `set`, where the key has no value; `false`, and nothing written, where it has one. */
+    add(namespace: string, key: string, value: unknown, options?: { ttlMs?: number }): Promise<boolean>;
     delete(namespace: string, key: string): Promise<boolean>;
     /** Keys in order. */
     list(namespace: string, prefix?: string): Promise<string[]>;

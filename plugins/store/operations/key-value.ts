@@ -15,19 +15,28 @@ export function* getValue(tx: Transaction, namespace: string, key: string): Oper
   return fromJson(row?.value);
 }
 
-export function* setValue(
-  tx: Transaction,
-  entry: { namespace: string; key: string; value: unknown; ttlMs?: number },
-): Operation<void> {
-  refuseLong(entry.namespace, entry.key);
-  yield* run(
-    `INSERT INTO kv (namespace, key, value, expires_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
-    entry.namespace,
-    entry.key,
-    toJson(entry.value) ?? "null",
-    entry.ttlMs === undefined ? null : tx.now + entry.ttlMs,
-  );
+const SET = `INSERT INTO kv (namespace, key, value, expires_at) VALUES (?, ?, ?, ?)
+  ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`;
+
+interface Entry {
+  namespace: string;
+  key: string;
+  value: unknown;
+  ttlMs?: number;
+}
+
+function paramsOf(tx: Transaction, { namespace, key, value, ttlMs }: Entry): Param[] {
+  refuseLong(namespace, key);
+  return [namespace, key, toJson(value) ?? "null", ttlMs === undefined ? null : tx.now + ttlMs];
+}
+
+export function* setValue(tx: Transaction, entry: Entry): Operation<void> {
+  yield* run(SET, ...paramsOf(tx, entry));
+}
+
+/** Returns false where the key has a value already. */
+export function* addValue(tx: Transaction, entry: Entry): Operation<boolean> {
+  return (yield* run(`${SET} WHERE kv.expires_at <= ?`, ...paramsOf(tx, entry), tx.now)) > 0;
 }
 
 export function* deleteValue(tx: Transaction, namespace: string, key: string): Operation<boolean> {

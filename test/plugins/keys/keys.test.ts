@@ -238,6 +238,12 @@ for (const [body, param] of [
   });
 }
 
+test("of several keys of one name that are asked for at once, one is made", async () => {
+  const makers = [1, 2, 3].map(() => gateway.request("POST", "/keys", { name: "race" }));
+  const made = (await Promise.all(makers)).map(({ status }) => status);
+  assert.equal(made.sort(), [201, 409, 409]);
+});
+
 test("a budget and the requests of the minute outlive a restart", async () => {
   const home = makeHome();
   const config = {

@@ -88,14 +88,24 @@ test("a key that one revokes opens nothing at the others, and its name is free",
 
 test("a name that another gateway has taken is a conflict, one of a gateway's own configuration is its own", async () => {
   await make(near, "taken");
-  await untilRight(
-    () => names(far),
-    (all) => all.includes("taken"),
-  );
   assert.is((await far.request("POST", "/keys", { name: "taken" })).status, 409);
   assert.equal([await chat(near, "pk_own"), await chat(far, "pk_own")], [200, 401]);
   assert.is((await near.request("DELETE", "/keys/own")).status, 200);
   assert.is(await chat(near, "pk_own"), 401);
+});
+
+test("what one has made or revoked, the other lists and revokes at once", async () => {
+  await make(near, "quick");
+  assert.ok((await names(far)).includes("quick"));
+  assert.is((await far.request("DELETE", "/keys/quick")).status, 200);
+  assert.not((await names(near)).includes("quick"));
+});
+
+test("of several who make a key of one name at once, one gets it", async () => {
+  const makers = [near, far, near, far].map((gateway) => gateway.request("POST", "/keys", { name: "race" }));
+  const statuses = (await Promise.all(makers)).map(({ status }) => status);
+  assert.equal(statuses.sort(), [201, 409, 409, 409]);
+  assert.is((await names(near)).filter((name) => name === "race").length, 1);
 });
 
 test("what is no key of ours is refused as ever", async () => {

@@ -145,6 +145,21 @@ test("rate limits hold over a restart", async () => {
   assert.not((await again.take("k", 1, 3, 60_000)).allowed);
 });
 
+test("of several who add one key, one does; it is free again when it has gone or come to its end", async () => {
+  const add = (value: number) => store.kv.add("a", "k", value, { ttlMs: 100 });
+  assert.equal((await Promise.all([add(1), add(2), add(3)])).filter(Boolean).length, 1);
+  const first = await store.kv.get("a", "k");
+  assert.not(await add(4));
+  assert.is(await store.kv.get("a", "k"), first);
+  t.clock.now += 100;
+  assert.ok(await store.kv.add("a", "k", 5));
+  t.clock.now += 100;
+  assert.not(await add(6));
+  assert.is(await store.kv.get("a", "k"), 5);
+  await store.kv.delete("a", "k");
+  assert.ok(await add(7));
+});
+
 test("keys and values: by namespace, by prefix, with an end", async () => {
   await store.kv.set("a", "x:1", { n: 1 });
   await store.kv.set("a", "x:2", null);
