@@ -17,23 +17,25 @@ export const UNKNOWN = "is not a known key";
 /** What the file says with its references replaced and its defaults filled in, and what is wrong with it: explained, if wanted. */
 export function evaluate(reading: Reading, schema: TSchema) {
   const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
-    typed(text, schemaAt(schema, path)?.["type"]),
+    typed(text, schemaAt(schema, path)),
   );
   const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
-  const first = [...expanded.problems, ...refusalsIn(value, schema, references)];
   // What has no value, or is refused, needs no second reason.
-  const told = new Set(first.map(({ path }) => formatKeyPath(path)));
-  const found = problemsIn(Errors(schema, [], value), value).filter(({ path }) => !told.has(formatKeyPath(path)));
+  const told = new Set(expanded.problems.map(({ path }) => formatKeyPath(path)));
+  const more = [...refusalsIn(value, schema, references), ...problemsIn(Errors(schema, [], value), value)];
+  const found = more.filter(({ path }) => told.size < told.add(formatKeyPath(path)).size);
   const problems = (isWanted: (problem: Problem) => boolean = () => true) =>
-    [...first, ...found].filter(isWanted).map((one) => explain(one, value, reading, schema));
+    [...expanded.problems, ...found].filter(isWanted).map((one) => explain(one, value, reading, schema));
   return { value, references, problems };
 }
 
 // A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
-function typed(text: string, wanted: unknown): unknown {
-  if (wanted === "boolean" && (text === "true" || text === "false")) return text === "true";
-  const isNumber = (wanted === "number" || wanted === "integer") && text.trim() !== "" && Number.isFinite(Number(text));
-  return isNumber ? Number(text) : text;
+function typed(text: string, schema: TSchema | undefined): unknown {
+  const variants = (schema?.["anyOf"] ?? [schema ?? {}]) as TSchema[];
+  const takes = (type: string) => variants.some((one) => one["type"] === type && !("const" in one));
+  if (takes("boolean") && (text === "true" || text === "false")) return text === "true";
+  const isNumber = (takes("number") || takes("integer")) && text.trim() !== "" && Number.isFinite(Number(text));
+  return isNumber && !takes("string") ? Number(text) : text;
 }
 
 function explain({ path, message, kind }: Problem, value: unknown, reading: Reading, schema: TSchema): ConfigProblem {

@@ -11,14 +11,14 @@ const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
 /**
  * An empty or blank secret protects nothing, so it is refused under every name that says token, password or secret, and
  * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. So is a token with white space
- * around it. A schema's `refuse` gets the value and returns what is wrong with it, to be read after the key.
+ * around it. A schema's `refuse` gets the value (and the whole) and returns what is wrong with it, to be read after the key.
  */
 export function refusalsIn(value: unknown, schema: TSchema, references: readonly Reference[]): Problem[] {
   const problems: Problem[] = [];
   const visit = (at: unknown, path: (string | number)[]) => {
     const own = schemaAt(schema, path);
-    const refuse = own?.["refuse"] as ((value: unknown) => string | undefined) | undefined;
-    const message = blankText(at, path, own, references) ?? refuse?.(at);
+    const refuse = own?.["refuse"] as ((value: unknown, whole: unknown) => string | undefined) | undefined;
+    const message = blankText(at, path, own, references) ?? refuse?.(at, value);
     if (message !== undefined) problems.push({ path, message, kind: "value" });
     else if (Array.isArray(at)) for (const [i, item] of at.entries()) visit(item, [...path, i]);
     else if (typeof at === "object" && at !== null)

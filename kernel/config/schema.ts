@@ -1,6 +1,7 @@
 import { type Static, type StringOptions, Type } from "@sinclair/typebox";
-import { refuseNetwork } from "../http/access/address.ts";
+import { isOwnMachine, refuseNetwork } from "../http/access/address.ts";
 import { timerMs } from "../schema/timer.ts";
+import { valueAt } from "../text/key-path.ts";
 
 const text = (description: string, options: StringOptions = {}) => Type.String({ description, ...options });
 const texts = (description: string, each = {}) => Type.Array(Type.String(each), { default: [], description });
@@ -45,6 +46,7 @@ const gateway = {
     minLength: 1,
     default: "127.0.0.1",
     atNextStart: true,
+    refuse: openDoor,
   }),
   auth: Type.Object(auth, { description: "Who may use the gateway." }),
   tls: Type.Optional(
@@ -114,6 +116,13 @@ const log = {
     }),
   ),
 };
+
+/** A token made at a start does not count: whoever opens the door to others shall have chosen the key. */
+function openDoor(bind: unknown, whole: unknown): string | undefined {
+  const has = (key: string) => valueAt(whole, ["gateway", "auth", key]) !== undefined;
+  if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password")) return undefined;
+  return `is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first`;
+}
 
 /** The sections of `portico.json` that the kernel itself owns; all others belong to plugins. */
 export const kernelSchemas = {

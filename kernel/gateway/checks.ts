@@ -2,8 +2,7 @@
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import type { KernelConfig } from "../config/schema.ts";
-import { PorticoError } from "../errors.ts";
-import { isLoopback } from "../http/access/address.ts";
+import { isOwnMachine } from "../http/access/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { Logger } from "../types.ts";
 
@@ -25,15 +24,4 @@ export function exposureNotices({ bind, tls, trustedProxies }: KernelConfig["gat
   return [
     `gateway.bind is ${bind} and tokens cross the network in clear text: set gateway.tls, or gateway.trustedProxies where a proxy in front speaks TLS.`,
   ];
-}
-
-const isOwnMachine = (bind: string): boolean => bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
-
-/** A token made at this start does not count: whoever opens the door to others shall have chosen the key. */
-export function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; password?: string } }): void {
-  if (isOwnMachine(bind) || auth.token || auth.password) return;
-  throw new PorticoError(
-    "config_error",
-    `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,
-  );
 }

@@ -19,7 +19,7 @@ import { beganAt, leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import type { EventName, EventSpec, Paths, ServiceName, Services } from "../types.ts";
-import { checkAtStart, exposureNotices, refuseOpenDoor } from "./checks.ts";
+import { checkAtStart, exposureNotices } from "./checks.ts";
 import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
 import { createServers } from "./servers.ts";
@@ -181,7 +181,6 @@ export class Gateway {
     await this.plugins.prepare();
     checkAtStart(config, log.log);
     log.log.level = config.kernel.log.level;
-    refuseOpenDoor(this.#settings);
     for (const notice of exposureNotices(this.#settings)) log.log.warn({}, notice);
     this.tokenIsNew = (await ensureToken(config)) || link?.tokenIsNew === true;
     for (const secret of config.secrets()) log.addSecret(secret);

@@ -6,7 +6,6 @@ import { mentions } from "../config/read.ts";
 import type { KernelConfig } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { createHome, type HomeOptions, resolvePaths } from "../files/paths.ts";
-import { refuseOpenDoor } from "../gateway/checks.ts";
 
 export interface WorkersSetup {
   count: number;
@@ -29,7 +28,7 @@ export async function workersOf(options: HomeOptions, env: Environment): Promise
     settings,
     async prepare() {
       await createHome(paths);
-      refuseOpenDoor(config.section("gateway") as typeof settings); // throws for what is wrong with it
+      config.section("gateway"); // throws for what is wrong with it
       return ensureToken(config);
     },
   };

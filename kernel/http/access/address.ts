@@ -34,6 +34,9 @@ export function isLoopback(address: string): boolean {
   return isIP(address) !== 0 && ipaddr.process(address).range() === "loopback";
 }
 
+/** Whether nobody else reaches what listens there. */
+export const isOwnMachine = (bind: string): boolean => bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
+
 /** What counts as one caller: an address, or of IPv6 the whole /64 that belongs to one. */
 export function callerOf(address: string): string {
   return isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;

@@ -196,6 +196,53 @@ test("set refuses what would not be right, and writes nothing", async () => {
   assert.is(text(), '{ log: { level: "info" } }');
 });
 
+test("a bind that others can reach needs a token or a password", async () => {
+  const open = /gateway\.bind is \S+, which others can reach: set gateway\.auth\.token or gateway\.auth\.password/;
+  for (const bind of ["0.0.0.0", "::", "127.example.org", "192.168.1.2"]) {
+    const { config } = await openWith(JSON.stringify({ gateway: { bind } }));
+    assert.match((await complaint(() => config.check())).message, open, bind);
+    await config.set("gateway.auth.token", "t");
+    config.check();
+    assert.match((await complaint(() => config.unset("gateway.auth.token"))).message, open, bind);
+  }
+  for (const bind of ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+    (await openWith(JSON.stringify({ gateway: { bind } }))).config.check();
+  const { config, text } = await openWith("{}");
+  assert.match((await complaint(() => config.set("gateway.bind", "0.0.0.0"))).message, open);
+  assert.is(text(), "{}");
+});
+
+test("what a wrong credential or an unset variable keeps from being judged is told by its own reason alone", async () => {
+  const cases = [
+    ['{ gateway: { bind: "${HERE}" } }', "gateway.bind refers to the environment variable HERE, which is not set"],
+    ['{ gateway: { bind: "0.0.0.0", auth: { token: "" } } }', "gateway.auth.token must not be empty"],
+    [
+      '{ gateway: { bind: "0.0.0.0", auth: { token: "${T}" } } }',
+      "refers to the environment variable T, which is not set",
+    ],
+  ] as const;
+  for (const [text, says] of cases) {
+    const { config } = await openWith(text);
+    const { problems } = await complaint(() => config.check());
+    assert.is(problems.length, 1, text);
+    assert.match(problems[0]!.message, says.slice(says.indexOf(" ") + 1));
+  }
+});
+
+test("a reference stands for a number where a word would do as well, and for text where any text would", async () => {
+  const { config } = await openWith(
+    '{ gateway: { workers: "${N}" }, channels: { a: { provider: "x", apiKey: "${N}" } } }',
+    {
+      env: { N: "2" },
+    },
+  );
+  config.check();
+  assert.is(config.kernel.gateway.workers, 2);
+  assert.equal(config.section("channels"), { a: { provider: "x", apiKey: "2", weight: 1 } });
+  const { config: auto } = await openWith('{ gateway: { workers: "${N}" } }', { env: { N: "auto" } });
+  assert.is(auto.kernel.gateway.workers, "auto");
+});
+
 test("set mends one of two faults", async () => {
   const { config, text } = await openWith('{ log: { level: "loud" }, gateway: { port: "x" } }');
   await config.set("log.level", "info");
