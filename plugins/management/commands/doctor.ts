@@ -105,14 +105,15 @@ const FINE = new Set(["active", "disabled", "shadowed"]);
 
 function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[] {
   const bad = status[kind].filter(({ state }) => !FINE.has(state));
-  return orFine(
-    `${status[kind].length}, all as they should be`,
-    bad.map(({ name, state, error }) => ({
+  const findings = bad.map(({ name, state, error }): Finding => {
+    return {
       level: state === "ineligible" || state === "unapproved" ? "warning" : "error",
       message: `${name} is ${state}${error ? `: ${error}` : ""}`,
       mend: `portico ${kind} info ${name}`,
-    })),
-  );
+    };
+  });
+  const isNoticed = status.notices.some(({ from }) => from === kind);
+  return isNoticed ? findings : orFine(`${status[kind].length}, all as they should be`, findings);
 }
 
 async function loadable(io: CommandIO): Promise<readonly Finding[]> {

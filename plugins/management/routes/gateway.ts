@@ -2,6 +2,7 @@
 import { type Management, type Mount, type PluginContext, reply } from "portico";
 import type { Notice } from "portico/command-line";
 import { type Everywhere, hooksOf, type WorkerStatus } from "../everywhere.ts";
+import { unheardEvents } from "../hooks/unheard.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
 import { standingsText } from "./standings-text.ts";
@@ -14,6 +15,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
+  const hooks: Notice = { name: "hooks", list: async () => unheardEvents(gateway) };
   const [pluginsText, hooksText] = [standingsText(), standingsText()];
   const status = coalesce(async () => {
     const workers = await everywhere.status();
@@ -31,7 +33,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
       config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
-      notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
+      notices: (await Promise.all([own, hooks, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
         count === undefined
           ? undefined

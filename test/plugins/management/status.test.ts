@@ -44,6 +44,30 @@ test("plugins and hooks stand in it as in their records", async () => {
   }
 });
 
+test("a hook that waits for an event which nobody emits is a notice", async () => {
+  const waiting = (name: string, events: string) => `---\nname: ${name}\nevents: ${events}\n---\n`;
+  const gateway = await startGateway({
+    files: {
+      "hooks/typo/HOOK.md": waiting("typo", "[message:recieved]"),
+      "hooks/typo/handler.ts": handler,
+      "hooks/off/HOOK.md": waiting("off", "[nobody:emits]\nenabled: false"),
+      "hooks/off/handler.ts": handler,
+      "hooks/kind/HOOK.md": waiting("kind", "['command:*']"),
+      "hooks/kind/handler.ts": handler,
+    },
+  });
+  try {
+    const { notices } = await gateway.json("GET", "/kernel/status");
+    const text = "typo is never called for message:recieved: nobody emits it; did you mean message:received?";
+    assert.equal(
+      notices.filter(({ from }: { from: string }) => from === "hooks"),
+      [{ from: "hooks", text }],
+    );
+  } finally {
+    await gateway.stop();
+  }
+});
+
 test("a channel whose provider is not there is a notice", async () => {
   const gateway = await startGateway({
     config: { channels: { lost: { provider: "nobody" }, fine: { provider: "echo" } } },
