@@ -38,7 +38,8 @@ export interface ClientOptions {
 }
 
 export function createClient(options: ClientOptions): GatewayClient {
-  const base = options.url.replace(/\/+$/, "");
+  // `start` prints the address with the /v1 that clients of OpenAI's format want.
+  const base = options.url.replace(/(?:\/v1)?\/*$/, "");
   if (!/^https?:/i.test(base) || !URL.canParse(base))
     throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
   setMaxListeners(0, options.signal); // each request that runs has one: else Node warns on stderr from the eleventh on
@@ -114,8 +115,13 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
 
 function unreachable(error: NodeJS.ErrnoException, base: string): Error {
   if (error.name === "AbortError") return error;
+  if (/certificate/.test(error.message)) return new GatewayError(`The gateway at ${base}: ${error.message}.`);
+  const isSecure = /^https:/i.test(base);
+  if (isSecure && /wrong version number|packet length too long/.test(error.message))
+    return new GatewayError(`What answers at ${base} speaks no TLS: write http:// instead.`);
+  if (!isSecure && error.code === "ECONNRESET")
+    return new GatewayError(`What answers at ${base} cut the connection: if it speaks TLS, write https:// instead.`);
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(error.code ?? "");
   const reason = refused ? "" : ` (${error.message})`;
-  if (/certificate/.test(error.message)) return new GatewayError(`The gateway at ${base}: ${error.message}.`);
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
 }

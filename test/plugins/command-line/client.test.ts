@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -78,6 +78,32 @@ test("a time-out that was asked for says how long it was", async () => {
 test("an address that is none is told as one", () => {
   for (const url of ["foo", "", "ftp://127.0.0.1/", "127.0.0.1:18789", "http://"])
     assert.throws(() => createClient({ url, signal: new AbortController().signal }), "--url must be like http://");
+});
+
+test("the address that start prints, with its /v1, is the gateway's", async () => {
+  for (const given of [`${url}/v1`, `${url}/v1/`, `${url}/`]) {
+    const seen = new Promise<string | undefined>((resolve) => server.once("request", (req) => resolve(req.url)));
+    const pending = createClient({ url: given, signal: new AbortController().signal }).request("GET", "/kernel/status");
+    assert.is(await seen, "/kernel/status", given);
+    answer();
+    await pending;
+  }
+});
+
+test("whoever speaks TLS to one that does not, or the other way round, is told so", async () => {
+  const cut = createTcpServer((socket) => void socket.once("data", () => socket.resetAndDestroy()));
+  await new Promise<void>((resolve) => cut.listen(0, "127.0.0.1", resolve));
+  const complaint = (at: string) =>
+    createClient({ url: at, signal: new AbortController().signal })
+      .request<string>("GET", "/")
+      .catch((error: Error) => error.message);
+  try {
+    assert.match(await complaint(url.replace("http:", "https:")), "speaks no TLS: write http:// instead");
+    const at = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
+    assert.match(await complaint(at), "cut the connection: if it speaks TLS, write https:// instead");
+  } finally {
+    cut.close();
+  }
 });
 
 test("a certificate that cannot be read is named, in words", async () => {
