@@ -15,22 +15,20 @@ export interface ServersOptions {
   access: LogBook["access"];
   /** Requests of the gateway's own server wait for this. */
   opens: Promise<unknown>;
-  /** The others, where this is one of several workers: plugins' servers listen in the first, failed attempts count in all. */
+  /** The others, where this is one of several workers: plugins' servers listen in the first. */
   workers: Workers | undefined;
 }
 
 export function createServers({ config, contributions, log, access, opens, workers }: ServersOptions) {
   const settings = () => config.kernel.gateway;
-  const throttle = createThrottle({ onFailure: (address) => workers?.tell("failed attempt", address) });
-  workers?.on("failed attempt", (address: string) => throttle.note(address));
+  const throttle = createThrottle();
   const auth = createAuth({
     settings: () => settings().auth,
     authenticators: () => contributions.list("authenticator"),
     log,
     throttle,
   });
-  // a change of it takes effect at the next start
-  const { tls } = settings();
+  const { tls } = settings(); // a change of it takes effect at the next start
   let wantedPort = 0;
   const own = createServer({ name: "gateway", log, access, settings, auth, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
@@ -42,6 +40,7 @@ export function createServers({ config, contributions, log, access, opens, worke
   return {
     own,
     pool,
+    throttle,
     /** Where the gateway is reached from this machine. */
     url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
     ports: () => [own.port, ...pool.ports()],

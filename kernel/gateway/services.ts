@@ -29,7 +29,7 @@ interface Parts {
 /** What the kernel tells of itself; for metrics and the like. */
 export type GatewayState = ReturnType<typeof stateOf>;
 
-export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, pool, url } }: Parts) {
+export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, pool, throttle, url } }: Parts) {
   return {
     /** Milliseconds since 1970. */
     startedAt,
@@ -39,6 +39,8 @@ export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, p
     hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
     requests: own.requests,
+    /** Of credentials that were refused. */
+    attempts: throttle,
     /** Requests that are under way. */
     active: () => own.active,
     /** Every route of every server that is there now. */

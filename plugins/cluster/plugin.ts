@@ -45,11 +45,13 @@ export default definePlugin({
       ctx.defer(() => board.close());
     }
 
-    ctx.provide("cluster", {
-      tell(name, data) {
-        for (const way of ["workers", "gateways"] as const) post({ kind: "signal", name, data }, way);
-      },
-      watch: feeds.watch,
-    });
+    function tell(name: string, data: unknown): void {
+      for (const way of ["workers", "gateways"] as const) post({ kind: "signal", name, data }, way);
+    }
+    ctx.provide("cluster", { tell, watch: feeds.watch });
+
+    const { attempts } = ctx.use("gateway");
+    attempts.share((address) => tell("failed attempt", address));
+    ctx.add("signal", { name: "failed attempt", take: attempts.note });
   },
 });

@@ -31,8 +31,9 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   const log = createDeliveryLog(ctx, () => current.config.log);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
   const name = "webhook refusals";
-  const refusals = createThrottle({ onFailure: (address) => ctx.find("cluster")?.tell(name, address) });
-  ctx.add("signal", { name, take: (address: string) => refusals.note(address) });
+  const refusals = createThrottle();
+  refusals.share((address) => ctx.find("cluster")?.tell(name, address));
+  ctx.add("signal", { name, take: refusals.note });
   mountManagement({ ctx, settings, log, planner, samples });
   startBursts(ctx);
   ctx.add("notice", {

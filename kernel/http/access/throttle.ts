@@ -9,8 +9,6 @@ export interface ThrottleOptions {
   windowMs?: number;
   /** Callers remembered; the one that failed longest ago is forgotten first. Default 10000. */
   maxAddresses?: number;
-  /** Told of each failure that was noted. */
-  onFailure?: (address: string) => void;
   /** A clock in ms that never goes back; default `performance.now`. */
   now?: () => number;
 }
@@ -20,6 +18,7 @@ export type Throttle = ReturnType<typeof createThrottle>;
 export function createThrottle(options: ThrottleOptions = {}) {
   const { limit = 20, windowMs = 60_000, maxAddresses = 10_000, now = () => performance.now() } = options;
   const failures = new Map<string, number[]>();
+  let tell = (_address: string): void => {};
 
   function recentOf(address: string): number[] {
     return (failures.get(callerOf(address)) ?? []).filter((at) => at > now() - windowMs);
@@ -39,11 +38,12 @@ export function createThrottle(options: ThrottleOptions = {}) {
       const recent = recentOf(address);
       if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
       note(address);
-      options.onFailure?.(address);
+      tell(address);
       return undefined;
     },
-    /** Notes a failure that another process has seen. */
+    /** Notes a failure that another process has seen; `share` says who is told of those that are seen here. */
     note,
+    share: (to: typeof tell) => void (tell = to),
     /** How many failures a caller may still have, and the time until all have left the window. */
     look(address: string) {
       const recent = recentOf(address);

@@ -114,6 +114,18 @@ test("a cooldown that one has learned is soon known to all", async () => {
   });
 });
 
+test("failed logins at one are soon counted by all", async () => {
+  await atAll(async ({ name, at }) => {
+    const guess = async (i: number) => (await ask(at(i), "GET", "/keys", undefined, { token: "wrong" })).status;
+    while ((await guess(0)) === 401);
+    await untilRight(
+      () => times(8, guess),
+      (all) => all.every((status) => status === 429),
+    );
+    assert.is((await ask(at(1), "GET", "/keys")).status, 200, name);
+  });
+});
+
 test("the feed shows the events of other gateways", async () => {
   const [one, other] = pair as [InProcessGateway, InProcessGateway];
   const feed = watch(one, "GET", "/events?name=message:received");
