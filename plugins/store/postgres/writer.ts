@@ -14,6 +14,8 @@ import { CLOCK, perform } from "./perform.ts";
 interface Write {
   operation: (tx: Transaction) => Operation<unknown>;
   soft: boolean;
+  /** When it gives up, however long others stood before it. */
+  until: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -54,7 +56,8 @@ export class Writer {
 
   write<T>(operation: (tx: Transaction) => Operation<T>, soft: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ operation, soft, resolve: resolve as (value: unknown) => void, reject });
+      const until = performance.now() + PATIENCE_MS;
+      this.#waiting.push({ operation, soft, until, resolve: resolve as (value: unknown) => void, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
       setImmediate(() => {
@@ -87,28 +90,32 @@ export class Writer {
 
   /** Never rejects. */
   async #settle(batch: readonly Write[]): Promise<void> {
-    try {
-      await this.#patiently(batch);
-    } catch (error) {
-      if (batch.length === 1 || isLost(error as Error)) {
-        const known = this.#options.unavailable(error instanceof Uncertain ? error.cause : error);
-        for (const one of batch) one.reject(known);
-      } else for (const one of batch) await this.#settle([one]);
+    let left = batch;
+    for (let waitMs = RETRY_MS; left.length > 0; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await this.#transact(left);
+      } catch (error) {
+        // of several, one alone is less in the way of others
+        const mayGoWell = isBroken(error) || (isConflict(error) && left.length === 1);
+        if (left.length > 1 && !isLost(error as Error)) {
+          for (const one of left) await this.#settle([one]);
+          return;
+        }
+        const next = mayGoWell ? performance.now() + waitMs : Number.POSITIVE_INFINITY;
+        this.#refuse(
+          left.filter(({ until }) => next > until),
+          error,
+        );
+        left = left.filter(({ until }) => next <= until);
+        if (left.length > 0) await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
+      }
     }
   }
 
-  async #patiently(batch: readonly Write[]): Promise<void> {
-    const until = performance.now() + PATIENCE_MS;
-    for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
-      try {
-        return await this.#transact(batch);
-      } catch (error) {
-        const isLate = performance.now() + waitMs > until;
-        // of several, one alone is less in the way of others
-        if (isLate || !(isBroken(error) || (isConflict(error) && batch.length === 1))) throw error;
-        await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
-      }
-    }
+  #refuse(writes: readonly Write[], error: unknown): void {
+    if (writes.length === 0) return;
+    const known = this.#options.unavailable(error instanceof Uncertain ? error.cause : error);
+    for (const one of writes) one.reject(known);
   }
 
   async #transact(batch: readonly Write[]): Promise<void> {
