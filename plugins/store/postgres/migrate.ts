@@ -5,10 +5,15 @@ import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
 
 const OLDEST_SERVER = 130_000;
 
+/** Those that take every character: the second one takes any bytes. */
+const ENCODINGS = ["UTF8", "SQL_ASCII"];
+const SERVER = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
+
 export async function migrate(client: Client): Promise<void> {
-  const [server] = (await client.query("SELECT current_setting('server_version_num')::int AS version")).rows;
-  if (Number(server?.["version"]) < OLDEST_SERVER)
-    throw wrong(`the server is older than PostgreSQL 13 (${String(server?.["version"])})`);
+  const { version, encoding } = (await client.query(SERVER)).rows[0] ?? {};
+  if (Number(version) < OLDEST_SERVER) throw wrong(`the server is older than PostgreSQL 13 (${String(version)})`);
+  if (!ENCODINGS.includes(String(encoding)))
+    throw wrong(`the database is in ${String(encoding)}, which lacks characters: make one with ENCODING 'UTF8'`);
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL lock_timeout = 0");

@@ -335,10 +335,20 @@ test("connections that have gone silent are given up for new ones", async () => 
   }
 });
 
+function latin(): string {
+  server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  return "latin";
+}
+
 for (const [what, url, says] of [
   ["a wrong password", () => server.tcpUrl({ password: "guess" }), /refuses the user or its password/],
   ["a user that is not there", () => server.tcpUrl({ user: "nobody" }), /refuses the user or its password/],
   ["a database that is not there", () => server.tcpUrl({ database: "nowhere" }), /no database of that name/],
+  [
+    "a database that lacks characters",
+    () => server.tcpUrl({ database: latin() }),
+    /is in LATIN1, which lacks characters/,
+  ],
   ["TLS that the server does not have", () => `${server.tcpUrl()}?sslmode=verify-full`, /TLS failed/],
   // A name that none can be: known as such also where there is no network to ask.
   ["a host that is not there", () => "postgres://u:secret-word@host..invalid/db", /host is not known/],
