@@ -30,7 +30,7 @@ export async function migrate(io: CommandIO): Promise<void> {
   try {
     const source = await open(from, "--from");
     if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
-    if (await isEmpty(source)) throw wrong("there is nothing in the source: does --from name the right one?");
+    if (await isEmpty(source)) throw wrong("there is nothing in the source; see whether --from names the right one");
     if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
     if (await isUsed(target, to)) throw wrong("a gateway uses the target: stop it first");
