@@ -103,6 +103,29 @@ test("members that an upstream may take for the model are refused on every route
   assert.is(up.seen.length, 0);
 });
 
+test("any member that comes twice is refused on every route: upstreams differ in which one they read", async () => {
+  const twice = [
+    '"temperature":9,"temperature":1',
+    '"stream":true,"stream":false',
+    '"max_tokens":99999,"max_tokens":9',
+    '"n":50,"n":1',
+    '"tools":[],"tools":null',
+    '"foo":1,"fo\\u006f":1',
+    '"1":1,"1":2',
+    '"__proto__":1,"__proto__":2',
+  ];
+  for (const members of twice) {
+    const limit = members.includes("max_tokens") ? "" : ',"max_tokens":9';
+    for (const path of ["chat/completions", "messages", "responses", "embeddings", "completions", "moderations"]) {
+      const said = path === "completions" ? '"prompt":"x"' : `"messages":${JSON.stringify(messages)},"input":"x"`;
+      const response = await raw(`{"model":"cheap",${said}${limit},${members}}`, `/v1/${path}`);
+      assert.is(response.status, 400);
+      assert.match(await response.text(), /stands twice/, `${path} ${members}`);
+    }
+  }
+  assert.is(up.seen.length, 0);
+});
+
 test("bodies of more members than anybody sends are refused before they are read, on every route", async () => {
   const wide = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",");
   const list = Array.from({ length: 70_000 }, () => '{"a":1,"b":2,"c":"\\"{"}').join(",");
