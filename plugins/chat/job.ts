@@ -14,6 +14,8 @@ export interface JobOptions {
   raw?: RawBody | undefined;
   /** The caller's own request in another form, which says what `request` says or more. */
   native?: NativeRequest | undefined;
+  /** `request` is a translation from another form. */
+  translated?: boolean | undefined;
   stream: boolean;
   requestId: string;
   client: Client;
@@ -62,6 +64,7 @@ export class Job {
   fallbacks: readonly string[];
   raw: RawBody | undefined;
   native: NativeRequest | undefined;
+  readonly translated: boolean;
   readonly stream: boolean;
   readonly requestId: string;
   readonly client: Client;
@@ -107,6 +110,7 @@ export class Job {
     this.fallbacks = options.fallbacks ?? NONE;
     this.raw = options.raw;
     this.native = options.native;
+    this.translated = options.translated === true;
     this.stream = options.stream;
     this.requestId = options.requestId;
     this.client = options.client;

@@ -8,6 +8,7 @@ import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
 import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
+import { checkTranslated } from "../upstream/untranslated.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
@@ -130,6 +131,7 @@ function attemptOnce(
   const { config } = channel;
   const { target } = watcher;
   if (provider.wire === undefined) {
+    if (job.translated) checkTranslated(job.request);
     // What asks other models waits as long as they may take.
     const patient = provider.composite === true;
     return attemptLocal({

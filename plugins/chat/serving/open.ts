@@ -25,7 +25,7 @@ export interface Incoming {
   raw?: RawBody | undefined;
   /** The caller's own request, where it is in another form that a provider may speak too. */
   native?: NativeRequest;
-  /** The response will be translated: a whole one must be read before it goes on. */
+  /** The request is a translation, and so will the response be: a whole one must be read before it goes on. */
   translated?: boolean;
   /** What the translation left out. */
   dropped?: readonly string[];
@@ -86,12 +86,13 @@ export async function openChat<T>(
   }
 }
 
-function jobOf(call: Call, { request, fallbacks, raw, native, stream }: Incoming): Job {
+function jobOf(call: Call, { request, fallbacks, raw, native, translated, stream }: Incoming): Job {
   const job = new Job({
     request,
     fallbacks,
     raw,
     native,
+    translated,
     stream,
     requestId: call.id,
     client: call.client,
@@ -121,7 +122,7 @@ function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
   // What hooks pushed goes into the response, which must then be in our own form.
   if (pushed.length > 0) job.native = undefined;
   // Where nobody has to look into the response.
-  job.mayPassRaw = !incoming.stream && incoming.translated !== true && pushed.length === 0;
+  job.mayPassRaw = !incoming.stream && !job.translated && pushed.length === 0;
 }
 
 function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed: string[]): void {

@@ -52,7 +52,10 @@ test.before(async () => {
         claude: { provider: "anthropic", baseUrl: claude.url.replace("/v1", ""), apiKey: "up", maxRetries: 0 },
         other: { ...openai.channel(other.root), maxRetries: 0 },
       },
-      models: { smart: { targets: ["claude/claude-x", "other/gpt-4o"] } },
+      models: {
+        smart: { targets: ["claude/claude-x", "other/gpt-4o"] },
+        either: { targets: ["other/gpt-4o", "claude/claude-x"] },
+      },
     },
     files: obligingHook,
   });
@@ -64,6 +67,7 @@ test.after(async () => {
 });
 test.before.each(() => {
   claude.seen.length = 0;
+  other.seen.length = 0;
   other.views.length = 0;
   claude.answer = (seen, res) =>
     seen.body.stream
@@ -151,6 +155,32 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
   assert.equal([key, beta, version], ["up", "context-1", "2026-10-21"]);
   const streamed = await ask({ ...body, stream: true });
   assert.is(await streamed.text(), streamText(events));
+});
+
+test("what only Anthropic knows goes to a channel of its own, every other refuses it", async () => {
+  const file = { type: "file", file_id: "f" };
+  const rows = [
+    { messages: user([{ type: "search_result", source: "s", title: "t", content: [] }]) },
+    { messages: user([{ type: "image", source: file }]) },
+    { messages: user([{ type: "document", source: { type: "url", url: "https://example.com/a.pdf" } }]) },
+    { messages: [...user("Hi"), { role: "assistant", content: [{ type: "server_tool_use", id: "s", name: "w" }] }] },
+    { messages: user("Hi"), tools: [{ type: "web_search_20250305", name: "web_search" }] },
+  ];
+  for (const row of rows) {
+    for (const [model, status] of [
+      ["other/gpt-4o", 400],
+      ["agent", 400],
+      ["claude/claude-x", 200],
+      ["either", 200],
+    ] as const) {
+      const answer = await ask({ model, ...row });
+      assert.is(answer.status, status, `${model} ${JSON.stringify(row)}`);
+      const { error } = (await answer.json()) as { error?: { message: string } };
+      if (status === 400) assert.match(error!.message, /: This channel (does not take content|takes tools) of type /);
+    }
+  }
+  assert.is(other.seen.length, 0);
+  assert.is(claude.seen.length, 2 * rows.length);
 });
 
 test("reasoning of other providers does not go to Anthropic, its own does", async () => {

@@ -2,6 +2,7 @@
 import type { WireRequest } from "portico/chat";
 import { type ChatResponse, clientDisconnected } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
+import { checkTranslated } from "../untranslated.ts";
 import { WireExchange } from "./wire-exchange.ts";
 import { wireRequest } from "./wire-request.ts";
 
@@ -16,6 +17,7 @@ function begin(attempt: WireAttempt): Promise<ChatResponse> {
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
   const own = native?.encode(job.native!, target);
   if (own !== undefined) return exchange({ ...attempt, native }, own);
+  if (job.translated) checkTranslated(job.request);
   const sent = wireRequest(wire, target, job, attempt.askUsage);
   return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
 }
