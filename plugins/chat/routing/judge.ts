@@ -56,13 +56,29 @@ function isInVain(error: UpstreamError): boolean {
 
 const HOOKS = new Set(["blocked_by_hook", "hook_unavailable"]);
 
+/** What providers and servers say of a prompt that is too long; only OpenAI's form has a code for it. */
+const TOO_LONG = new RegExp(
+  [
+    "context.?(?:length|window|limit|size)",
+    "(?:prompt|input) is too long",
+    "token count",
+    "maximum (?:prompt|model|input) length",
+    "reduce the length of",
+    "too many (?:input )?tokens",
+    "model token limit",
+    "`inputs`.{0,40}tokens",
+  ].join("|"),
+  "i",
+);
+/** The same of a prompt that their rules forbid. */
+const FORBIDDEN = /content.?(?:filter|policy|management)|content exists risk|usage (?:policy|policies|guidelines)/i;
+
 /** An alias may want another target's word where this one finds the request too long, or its content wrong. */
 function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
   if (fallbackOn === undefined) return false;
-  const long = code === "context_length_exceeded" || /context (?:length|window)|prompt is too long/i.test(message);
-  if (long && fallbackOn.has("context_length")) return true;
-  const filtered = code === "content_filter" || /content.?(?:filter|policy|management)/i.test(`${code} ${message}`);
-  return filtered && fallbackOn.has("content_filter");
+  const said = `${code} ${message}`;
+  if (fallbackOn.has("context_length") && TOO_LONG.test(said)) return true;
+  return fallbackOn.has("content_filter") && FORBIDDEN.test(said);
 }
 
 /** Spent credit does not come back by waiting. */

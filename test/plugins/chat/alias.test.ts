@@ -124,6 +124,36 @@ test("it goes on for a context too long and a filter, where it says so", async (
   assert.is(up.seen.length, 1);
 });
 
+test("it goes on for what each provider says of a prompt too long or forbidden, and not for a limit of the answer", async () => {
+  const goesOn = [
+    "This model's maximum context length is 128000 tokens.",
+    "Your input exceeds the context window of this model.",
+    "prompt is too long: 213462 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000",
+    "The input token count (1234567) exceeds the maximum number of tokens allowed (1048576).",
+    "Unable to submit request because the input token count is 32768 but the model only supports up to 32767.",
+    "Input is too long for requested model.",
+    "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    "Please reduce the length of the messages or completion.",
+    "the request exceeds the available context size, try increasing it",
+    "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+    "`inputs` must have less than 4095 tokens. Given: 5000",
+    "Output blocked by content filtering policy",
+    "Content Exists Risk",
+    "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+  ];
+  const stays = [
+    "max_tokens: 300000 > 8192, which is the maximum allowed number of output tokens for this model",
+    "Invalid 'input': string too short",
+  ];
+  for (const message of [...goesOn, ...stays]) {
+    up.answer = (seen, res) =>
+      seen.body.model === "a" ? json(res, { error: { message } }, 400) : json(res, completion("ok"));
+    assert.is((await ask({ model: "long" })).status, stays.includes(message) ? 400 : 200, message);
+  }
+});
+
 test("latency: the faster channel first, once both are known", async () => {
   up.answer = (seen, res) => {
     if (seen.body.model === "a") setTimeout(() => json(res, completion("slow")), 60);
