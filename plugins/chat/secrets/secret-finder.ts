@@ -45,8 +45,7 @@ export class SecretFinder {
   constructor(secrets: readonly string[]) {
     this.#plain = secrets;
     this.#unescaped = [...new Set(secrets.map((secret) => unescaped(secret)?.text ?? secret))];
-    const written = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-    this.#base64 = [...new Set(written.flatMap(inBase64))];
+    this.#base64 = [...new Set(secrets.flatMap(base64Writings))];
     this.#lower = [...new Set(secrets.flatMap((secret) => [inLowerCase(secret), Buffer.from(secret).toString("hex")]))];
   }
 
@@ -115,6 +114,11 @@ function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegEx
   if (name !== undefined) return NAMED[name.toLowerCase()];
   const code = decimal === undefined ? Number.parseInt((percent ?? escaped ?? braced ?? hex)!, 16) : Number(decimal);
   return code >= 32 && code <= 126 ? String.fromCharCode(code) : undefined;
+}
+
+/** The secret, and the secret in JSON, within any text in base64 of the standard alphabet. */
+export function base64Writings(secret: string): string[] {
+  return [secret, JSON.stringify(secret).slice(1, -1)].flatMap(inBase64);
 }
 
 /** What base64 makes of the secret wherever in a text it stands: the characters that hold nothing of its neighbours. */

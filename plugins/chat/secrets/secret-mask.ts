@@ -5,7 +5,7 @@
 import { MASK } from "portico";
 import { type Fields, isObject } from "../openai/fields.ts";
 import { SecretAutomaton } from "./secret-automaton.ts";
-import { SecretFinder } from "./secret-finder.ts";
+import { base64Writings, SecretFinder } from "./secret-finder.ts";
 
 /** Anything shorter would be found where it is no secret. */
 const SHORTEST = 6;
@@ -20,7 +20,7 @@ const DEPTH = 5;
 
 export class SecretMask {
   readonly #finder: SecretFinder | undefined;
-  /** The longest run of letters and digits of each secret: every usual way of writing it leaves those as they are. */
+  /** The longest run of letters and digits of each secret, which escapes leave as it is, and of it in base64. */
   readonly #needles: string[];
   #automaton: SecretAutomaton | undefined;
   readonly #inContent: string[];
@@ -28,7 +28,9 @@ export class SecretMask {
   constructor(secrets: Iterable<string>) {
     const all = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST);
     this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
-    this.#needles = [...new Set(this.#inContent.map(longestRun))];
+    this.#needles = [
+      ...new Set(this.#inContent.flatMap((secret) => [secret, ...base64Writings(secret)]).map(longestRun)),
+    ];
     this.#finder = all.length === 0 ? undefined : new SecretFinder(all);
   }
 
@@ -39,7 +41,7 @@ export class SecretMask {
 
   /** Made at the first stream. */
   get automaton(): SecretAutomaton {
-    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...escapedWritings(secret)]));
+    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...otherWritings(secret)]));
     return this.#automaton;
   }
 
@@ -128,8 +130,8 @@ export function withoutTokens(holder: Fields): Fields {
   return holder;
 }
 
-/** The secret percent-encoded, and as in JSON where slashes are escaped or not. */
-function escapedWritings(secret: string): string[] {
+/** The secret percent-encoded, as in JSON where slashes are escaped or not, and in base64 of both alphabets. */
+function otherWritings(secret: string): string[] {
   const writings = new Set<string>();
   try {
     const encoded = encodeURIComponent(secret);
@@ -139,6 +141,7 @@ function escapedWritings(secret: string): string[] {
   }
   const escaped = JSON.stringify(secret).slice(1, -1);
   writings.add(escaped).add(escaped.replaceAll("/", "\\/"));
+  for (const text of base64Writings(secret)) writings.add(text).add(text.replaceAll("+", "-").replaceAll("/", "_"));
   writings.delete(secret);
   return [...writings];
 }

@@ -191,6 +191,8 @@ test("an error that says why in a stream, or in lines, is told", async () => {
   }
 });
 
+const basic = Buffer.from(`me:${key}`).toString("base64");
+const forUrls = Buffer.from(`user:${key}`).toString("base64url");
 const contents: Record<string, Answerer> = {
   "a completion": (_, res) => json(res, completion(`Your key is ${key}.`)),
   "a completion in escapes": (_, res) => {
@@ -201,6 +203,11 @@ const contents: Record<string, Answerer> = {
     stream(res, chunk({ role: "assistant", content: "" }), chunk({ content: key }), chunk({}, "stop"), DONE),
   "a stream of pieces": (_, res) =>
     stream(res, ...Array.from(`key ${key}!`, (char) => chunk({ content: char })), chunk({}, "stop"), DONE),
+  "a completion in base64": (_, res) => json(res, completion(`Basic ${basic} ${forUrls}`)),
+  "a stream in base64": (_, res) =>
+    stream(res, ...[basic, forUrls].map((content) => chunk({ content })), chunk({}, "stop"), DONE),
+  "a stream of pieces in base64": (_, res) =>
+    stream(res, ...Array.from(`Basic ${basic} ${forUrls}`, (content) => chunk({ content })), chunk({}, "stop"), DONE),
   "an error in a stream": (_, res) => stream(res, chunk({ content: "x" }), data({ error: { message: `no ${key}` } })),
 };
 for (const [name, answer] of Object.entries(contents)) {
