@@ -20,6 +20,8 @@ import type { UpstreamClient } from "./http/upstream-client.ts";
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+/** A page about the image, or a word of its server's. */
+const NO_IMAGE = /^(?:text\/|application\/(?:.*\+)?(?:json|xml)$)/;
 
 /** What all targets work with. */
 export interface TargetServices {
@@ -165,12 +167,13 @@ export class AttemptTarget implements Target {
           `An image could not be fetched: its server answered ${response.status}.`,
         );
       const named = response.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-      return {
-        mediaType: named?.startsWith("image/")
-          ? named
-          : (sniffImage(response.body) ?? named ?? "application/octet-stream"),
-        data: response.body,
-      };
+      const mediaType = named?.startsWith("image/") ? named : (sniffImage(response.body) ?? named);
+      if (response.body.length === 0 || NO_IMAGE.test(mediaType ?? ""))
+        throw new PorticoError(
+          "invalid_request_error",
+          `An image could not be fetched: its server answered ${response.body.length === 0 ? "nothing" : mediaType}.`,
+        );
+      return { mediaType: mediaType ?? "application/octet-stream", data: response.body };
     } catch (error) {
       if (this.#job?.cancelled === true) throw error;
       // Whatever is wrong with the address is wrong with the caller's request.

@@ -2,6 +2,8 @@ import { connect } from "node:net";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { PorticoError } from "../../../kernel/index.ts";
+import { readImage } from "../../../plugins/chat/kit/request/images.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
@@ -126,6 +128,33 @@ test("images: data URLs are taken, private addresses refused unless the channel 
     ((await (await ask("free/x", url)).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
     "image/png 9",
   );
+  for (const [type, body] of [
+    ["text/html; charset=utf-8", "<html>"],
+    ["application/problem+json", "{}"],
+    ["image/png", ""],
+  ] as const) {
+    up.answer = (_, res) => res.writeHead(200, { "content-type": type }).end(body);
+    const refused = await ask("free/x", url);
+    assert.is(refused.status, 400, type);
+    assert.match(await refused.text(), /An image could not be fetched/);
+  }
+});
+
+test("images: what went wrong is told with its place, and a type by the name that providers know", async () => {
+  const image = (url: string) => ({ kind: "image" as const, url, path: "messages[0].content[0].image_url" });
+  const from = (fetched: () => { mediaType: string; data: Buffer }) => ({ fetchImage: async () => fetched() });
+  const data = Buffer.from("x");
+  const jpeg = { mediaType: "image/jpeg", base64: "eA==" };
+  for (const mediaType of ["image/jpg", "image/pjpeg"]) {
+    const source = from(() => ({ mediaType, data }));
+    for (const url of [`data:${mediaType};base64,eA==`, `data:${mediaType};x=y;base64,eA==`, "https://a/b"])
+      assert.equal(await readImage(image(url), source), jpeg);
+  }
+  const broken = from(() => {
+    throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
+  });
+  const error = await readImage(image("http://"), broken).catch((reason: unknown) => reason);
+  assert.is((error as PorticoError).param, "messages[0].content[0].image_url.url");
 });
 
 test("the command lists and tests channels", async () => {

@@ -12,6 +12,10 @@ export interface ImageSource {
 
 const PLAIN = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
+/** Names that clients and servers use for registered types, which are all that providers take. */
+const REGISTERED: Record<string, string> = { "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg" };
+const registered = (mediaType: string) => REGISTERED[mediaType] ?? mediaType;
+
 /**
  * Takes a `data:` URL apart, or fetches an http one. Throws `invalid_request_error` (400) with `param` for any other kind
  * and for one that cannot be had.
@@ -19,16 +23,14 @@ const PLAIN = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 export async function readImage(part: ImagePart, source: ImageSource): Promise<{ mediaType: string; base64: string }> {
   // The usual form goes through as it is, without a turn through bytes.
   const [, mediaType, base64] = PLAIN.exec(part.url) ?? [];
-  if (mediaType !== undefined && base64 !== undefined) {
-    return { mediaType: mediaType === "image/jpg" ? "image/jpeg" : mediaType, base64 };
-  }
+  if (mediaType !== undefined && base64 !== undefined) return { mediaType: registered(mediaType), base64 };
   const param = `${part.path}.url`;
   if (!/^(data|https?):/i.test(part.url)) throw refused(param, "An image URL must begin with data:, http: or https:");
   try {
     const image = await source.fetchImage(part.url);
-    return { mediaType: image.mediaType, base64: image.data.toString("base64") };
+    return { mediaType: registered(image.mediaType), base64: image.data.toString("base64") };
   } catch (error) {
-    if (!isPorticoError(error) || error.status !== 400 || error.param !== undefined) throw error;
+    if (!isPorticoError(error) || error.status !== 400) throw error;
     throw new PorticoError(error.code, error.message, { status: 400, param, cause: error });
   }
 }
