@@ -14,6 +14,8 @@ export interface Walk {
   root: unknown;
   texts: FittingTexts;
   depth: number;
+  /** What this place stands within, by its references. */
+  refs: readonly string[];
   work: Work;
   spent: Spent;
 }

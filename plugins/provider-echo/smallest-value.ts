@@ -1,6 +1,7 @@
 /** The smallest value that a JSON Schema accepts. */
 import { refused } from "portico/chat";
 import { fits, membersOf, schemasOf } from "./fits.ts";
+import { endingFirst, within } from "./leads-back.ts";
 import { createFittingTexts } from "./fitting-text.ts";
 import { both, flat, isSchema, listOf, numberOf, type Schema, type Walk, type Work, without } from "./schema.ts";
 
@@ -14,13 +15,13 @@ const MAX_WASTED = 500;
 
 /**
  * Only required properties, empty strings and lists, the number nearest to 0; the first of an `enum` or of alternatives
- * that fits. Local `$ref`s are followed. What no such value fits (schemas that contradict themselves, patterns with looks
+ * that fits, and does not only lead back to what holds it. Local `$ref`s are followed. What no such value fits (schemas that contradict themselves, patterns with looks
  * ahead) gets one that comes near. Throws 400 with `param` where the value would be large.
  */
 export function smallest(schema: unknown, param = "schema"): unknown {
   const work = workFor(param);
   const spent = { checks: 0, wasted: 0 };
-  return found(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, work, spent });
+  return found(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, refs: ["#"], work, spent });
 }
 
 function workFor(param: string): Work {
@@ -66,14 +67,14 @@ function* values(schema: unknown, fallback: string, search: Walk): Generator<unk
     return;
   }
   if (typeof schema["$ref"] === "string" || Array.isArray(schema["allOf"]))
-    return yield* values(flat(schema, search), fallback, deeper);
+    return yield* values(flat(schema, search), fallback, within(deeper, schema));
   for (const key of ["anyOf", "oneOf"]) {
     const options = listOf(schema[key]);
     if (options.length === 0) continue;
     const rest = without(schema, key);
-    for (const option of options) {
+    for (const option of endingFirst(options, search)) {
       const chosen = isSchema(option) ? both(rest, flat(option, search), work) : rest;
-      if (option !== false) yield* take(8, values(chosen, fallback, deeper));
+      if (option !== false) yield* take(8, values(chosen, fallback, within(deeper, option)));
     }
     return;
   }

@@ -40,6 +40,52 @@ test("a pattern is met", () => {
   }
 });
 
+test("what links to more of itself ends where it may", () => {
+  const link = (next: unknown) => ({
+    type: "object",
+    properties: { v: { type: "integer" }, next },
+    required: ["v", "next"],
+  });
+  const end = { type: "null" };
+  const own = { $ref: "#/$defs/node" };
+  const rows: [object, unknown][] = [
+    [
+      { $defs: { node: link({ anyOf: [own, end] }) }, ...own },
+      { v: 0, next: null },
+    ],
+    [
+      { $defs: { node: link({ oneOf: [{ allOf: [own] }, end] }) }, allOf: [own] },
+      { v: 0, next: null },
+    ],
+    [link({ anyOf: [{ $ref: "#" }, end] }), { v: 0, next: null }],
+    [link({ anyOf: [link({ $ref: "#" }), end] }), { v: 0, next: null }],
+    [link({ anyOf: [{ type: "array", minItems: 1, items: { $ref: "#" } }, end] }), { v: 0, next: null }],
+    [link({ type: "array", items: { $ref: "#" } }), { v: 0, next: [] }],
+    // through another, which may end by itself
+    [
+      {
+        $defs: { a: link({ anyOf: [{ $ref: "#/$defs/b" }, end] }), b: link({ anyOf: [{ $ref: "#/$defs/a" }, end] }) },
+        $ref: "#/$defs/a",
+      },
+      { v: 0, next: { v: 0, next: null } },
+    ],
+    // what does not lead back keeps its turn
+    [
+      { $defs: { other: link(end) }, ...link({ anyOf: [{ $ref: "#/$defs/other" }, end] }) },
+      { v: 0, next: { v: 0, next: null } },
+    ],
+  ];
+  for (const [schema, value] of rows) assert.equal(smallest(schema), value, JSON.stringify(schema));
+  // each of which holds two of the next: nobody has to go through all of them
+  const defs = Object.fromEntries(
+    Array.from({ length: 60 }, (_, i) => [
+      `d${i}`,
+      S({ a: { $ref: `#/$defs/d${i + 1}` }, b: { $ref: `#/$defs/d${i + 1}` } }),
+    ]),
+  );
+  assert.is(smallest({ $defs: { ...defs, d60: end }, anyOf: [end, { $ref: "#/$defs/d0" }] }), null);
+});
+
 test("a pattern is met together with a length", () => {
   const wanted: [string, number, number?][] = [
     ["^[A-Z]{2}-\\d{4}$", 7],
