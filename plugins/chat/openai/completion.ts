@@ -230,21 +230,33 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
   const { id, created, model } = completion;
   const writer = createChunkWriter({ id, created, model, includeUsage });
   for (const choice of completion.choices) {
-    const { index, message } = choice;
+    const { index, logprobs } = choice;
+    // The alias of reasoning says nothing more.
+    const {
+      role: _,
+      reasoning: __,
+      reasoning_content: reasoning,
+      content,
+      tool_calls: calls,
+      ...more
+    } = choice.message;
     writer.role(index);
-    if (typeof message.reasoning_content === "string" && message.reasoning_content !== "")
-      writer.reasoning(message.reasoning_content, index);
-    if (typeof message.content === "string" && message.content !== "") writer.text(message.content, index);
-    if (typeof message["refusal"] === "string") writer.delta({ refusal: message["refusal"] }, index);
-    if (isObject(message["audio"])) writer.delta({ audio: message["audio"] }, index);
-    (message.tool_calls ?? []).forEach((call: ToolCallPart, i: number) => {
-      writer.toolCall(i, call.id ?? newCallId(), call.function?.name ?? "", call.function?.arguments ?? "{}", index);
-    });
+    if (typeof reasoning === "string" && reasoning !== "") writer.reasoning(reasoning, index);
+    if (typeof content === "string" && content !== "") writer.delta({ content }, index, logprobs);
+    // a refusal, a sound, pictures, annotations, what a provider wants to see again
+    const others = Object.entries(more).filter(([, value]) => value != null);
+    if (others.length > 0) writer.delta(Object.fromEntries(others), index, content ? undefined : logprobs);
+    for (const [i, call] of (calls ?? []).entries()) writer.delta({ tool_calls: [streamedCall(call, i)] }, index);
     writer.finish(choice.finish_reason ?? "stop", index);
   }
   if (completion.usage) writer.usage(completion.usage);
   writer.done();
   return writer.take()!;
+}
+
+function streamedCall(call: ToolCallPart, index: number): ToolCallPart {
+  const { id = newCallId(), type = "function", function: { name = "", arguments: args = "{}" } = {}, ...more } = call;
+  return { index, id, type, ...(type === "function" ? { function: { name, arguments: args } } : {}), ...more };
 }
 
 /** A completion with one text response, for providers that answer with a string and for hooks that reply. */

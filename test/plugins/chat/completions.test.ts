@@ -163,6 +163,27 @@ test("a JSON answer to a stream request becomes a stream, with its tool calls an
   assert.not.match(await (await ask({ model: "fast", stream: true })).text(), "total_tokens");
 });
 
+test("a JSON answer loses nothing where it becomes a stream: tokens, calls of both forms, what goes with them", async () => {
+  const logprobs = { content: [{ token: "é", logprob: -0.1, bytes: null, top_logprobs: [] }] };
+  const extra_content = { google: { thought_signature: "c2ln" } };
+  const said = {
+    annotations: [{ type: "url_citation", url_citation: { url: "https://a", start_index: 0, end_index: 1 } }],
+    images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }],
+    function_call: { name: "old", arguments: "{}" },
+    extra_content,
+  };
+  const fn = { name: "f", arguments: "{}" };
+  const tool_calls = [{ id: "call_1", type: "function", function: fn, extra_content }];
+  const message = { role: "assistant", content: "é", ...said, tool_calls };
+  up.answer = (_, res) =>
+    json(res, completion("", { choices: [{ index: 0, message, logprobs, finish_reason: "tool_calls" }] }));
+  const events = eventsOf(await (await ask({ model: "fast", stream: true })).text());
+  const choices = events.filter((event) => event !== "[DONE]").map((event) => event.choices[0]);
+  const told = Object.assign({}, ...choices.map(({ delta }) => delta));
+  assert.equal(told, { role: "assistant", content: "é", ...said, tool_calls: [{ index: 0, ...tool_calls[0] }] });
+  assert.equal(choices.map((choice) => choice.logprobs).filter(Boolean), [logprobs]);
+});
+
 test("a first event that is an error becomes an HTTP error, behind comments too", async () => {
   for (const before of ["", ": PROCESSING\n\n"]) {
     up.answer = (_, res) => stream(res, `${before}${data({ error: { message: "no" } })}`);

@@ -8,6 +8,7 @@ import {
   completion,
   contentOf,
   DONE,
+  eventsOf,
   hello,
   json,
   startUpstream,
@@ -278,6 +279,35 @@ test("an upstream that breaks off says so behind a handler too", async () => {
     assert.match(text, /broke/);
     if (name === "same") assert.is(contentOf(text), "x");
   }
+  await mode("");
+});
+
+test("a stream whose text was changed keeps what stood beside it", async () => {
+  const extra_content = { google: { thought_signature: "c2ln" } };
+  const picture = (name: string) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${name}` } });
+  const fn = { name: "f", arguments: "{" };
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk({ role: "assistant", content: "a SECRET" }),
+      chunk({ images: [picture("AAAA")] }),
+      chunk({ images: [picture("BBBB")], function_call: { name: "old", arguments: "{" } }),
+      chunk({ function_call: { arguments: "}" } }),
+      chunk({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: fn, extra_content }] }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }),
+      chunk({}, "tool_calls"),
+      DONE,
+    );
+  await mode("sending");
+  const text = await (await doors["chat"]!(true)).text();
+  const told = Object.assign({}, ...eventsOf(text).map((event) => event.choices?.[0]?.delta));
+  assert.equal(told, {
+    role: "assistant",
+    content: "a [gone]",
+    images: [picture("AAAA"), picture("BBBB")],
+    function_call: { name: "old", arguments: "{}" },
+    tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" }, extra_content }],
+  });
   await mode("");
 });
 

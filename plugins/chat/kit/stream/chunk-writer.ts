@@ -34,8 +34,8 @@ export interface ChunkWriter {
   toolCall(index: number, id: string, name: string, args?: string, choice?: number): void;
   /** A further fragment of the arguments of a call that was started. */
   toolArguments(index: number, fragment: string, choice?: number): void;
-  /** Any other delta. */
-  delta(delta: Record<string, unknown>, choice?: number): void;
+  /** Any other delta; `logprobs` stands beside it. */
+  delta(delta: Record<string, unknown>, choice?: number, logprobs?: unknown): void;
   /** The choice's finish reason. A second one is ignored. */
   finish(reason: string, choice?: number): void;
   /** The usage chunk, where the caller asked for it. */
@@ -138,8 +138,9 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
       if (fragment === "") return;
       write(choice, bytesOf(JSON.stringify({ tool_calls: [{ index, function: { arguments: fragment } }] })));
     },
-    delta(delta, choice = 0) {
-      write(choice, bytesOf(JSON.stringify(delta)));
+    delta(delta, choice = 0, logprobs) {
+      const beside = logprobs == null ? "" : `,"logprobs":${JSON.stringify(logprobs)}`;
+      write(choice, bytesOf(JSON.stringify(delta) + beside));
     },
     finish(reason, choice = 0) {
       if (finished.has(choice)) return;

@@ -50,6 +50,8 @@ class Gathered {
   #reasoning = "";
   #refusal = "";
   #audio: Record<string, unknown> | undefined;
+  /** Pictures, annotations, a call of the old form, what a provider wants to see again. */
+  #more: Record<string, unknown> = {};
   #calls: ToolCallPart[] = [];
   #reason: string | null = null;
 
@@ -58,20 +60,38 @@ class Gathered {
   }
 
   add({ delta, finish_reason }: ChatChunk["choices"][0]): void {
-    if (typeof delta.content === "string") this.addText(delta.content);
-    if (typeof delta.reasoning_content === "string") this.#reasoning += delta.reasoning_content;
-    if (typeof delta["refusal"] === "string") this.#refusal += delta["refusal"];
-    if (isObject(delta["audio"])) this.#addAudio(delta["audio"]);
-    for (const part of delta.tool_calls ?? []) {
-      const call = (this.#calls[part.index ?? 0] ??= {
-        id: part.id ?? "",
-        type: "function",
-        function: { name: "", arguments: "" },
-      });
-      call.function!.name += part.function?.name ?? "";
-      call.function!.arguments += part.function?.arguments ?? "";
+    const {
+      role: _,
+      content,
+      reasoning: __,
+      reasoning_content: reasoning,
+      refusal,
+      audio,
+      tool_calls,
+      ...more
+    } = delta;
+    if (typeof content === "string") this.addText(content);
+    if (typeof reasoning === "string") this.#reasoning += reasoning;
+    if (typeof refusal === "string") this.#refusal += refusal;
+    if (isObject(audio)) this.#addAudio(audio);
+    for (const { index = 0, id = "", type: ___, function: fn, ...others } of tool_calls ?? []) {
+      const call = (this.#calls[index] ??= { id, type: "function", function: { name: "", arguments: "" } });
+      call.function!.name += fn?.name ?? "";
+      call.function!.arguments += fn?.arguments ?? "";
+      Object.assign(call, others);
     }
+    for (const [key, value] of Object.entries(more)) this.#addMore(key, value);
     this.#reason = finish_reason ?? this.#reason;
+  }
+
+  /** Lists come in pieces, and so do the arguments of a call. */
+  #addMore(key: string, value: unknown): void {
+    const before = this.#more[key];
+    if (Array.isArray(before) && Array.isArray(value)) for (const one of value) before.push(one);
+    else if (isObject(before) && isObject(value)) {
+      const args = `${before["arguments"] ?? ""}${value["arguments"] ?? ""}`;
+      Object.assign(before, value, key === "function_call" && { arguments: args });
+    } else if (value != null) this.#more[key] = Array.isArray(value) ? [...value] : value;
   }
 
   /** Words and sound come in pieces, and in events of their own. */
@@ -84,9 +104,11 @@ class Gathered {
 
   end(): { message: ChatMessage; finish_reason: string } {
     const calls = this.#calls;
+    const says = calls.length > 0 || this.#refusal !== "" || this.#audio || this.#more["function_call"];
     const message: ChatMessage = {
+      ...this.#more,
       role: "assistant",
-      content: this.#text === "" && (calls.length > 0 || this.#refusal !== "" || this.#audio) ? null : this.#text,
+      content: this.#text === "" && says ? null : this.#text,
       refusal: this.#refusal === "" ? undefined : this.#refusal,
       audio: this.#audio,
       reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
