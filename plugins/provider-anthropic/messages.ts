@@ -45,19 +45,13 @@ export async function encodeTurns(
   for (const path of conversation.dropped) fields.drop(path);
   const { system, turns } = alternate(conversation.turns);
   const messages: EncodedTurns["messages"] = [];
-  for (const [i, turn] of turns.entries()) {
+  for (const turn of turns) {
     if (turn.role === "user") {
       messages.push({ role: "user", content: await userContent(turn, target) });
       continue;
     }
     const thinking = thinkingBlocks(turn, origin);
     const said = await blocks(turn.parts, target);
-    // A prefill may not end in white space.
-    const last = said.at(-1);
-    if (i === turns.length - 1 && turn.calls.length === 0 && typeof last?.text === "string") {
-      last.text = last.text.trimEnd();
-      if (last.text === "") said.pop();
-    }
     const calls = turn.calls.map((call) => ({
       type: "tool_use",
       id: upstreamCallId(call.id),

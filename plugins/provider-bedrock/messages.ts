@@ -97,6 +97,9 @@ const DOCUMENTS: Record<string, string> = {
   "text/markdown": "md",
 };
 
+/** Less than the 200 that are allowed: its place follows. */
+const LONGEST_NAME = 190;
+
 function document(part: FilePart, place: number): Block {
   if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = parseDataUrl(part.data);
@@ -104,8 +107,12 @@ function document(part: FilePart, place: number): Block {
   if (file === undefined || format === undefined) {
     throw refused(`${part.path}.file_data`, `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`);
   }
-  // Names may hold few characters, and no two documents of a message the same one.
-  const name = (part.filename ?? "").replace(/\.[a-z]+$/i, "").replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-");
+  // Names may hold few characters and no two spaces in a row, and no two documents of a message the same one.
+  const name = (part.filename ?? "")
+    .replace(/\.[a-z]+$/i, "")
+    .replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-")
+    .replace(/\s+/g, " ")
+    .slice(0, LONGEST_NAME);
   return {
     document: {
       format,

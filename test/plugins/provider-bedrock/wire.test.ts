@@ -173,6 +173,28 @@ test("calls, results, images and documents", async () => {
   assert.is(await refusal({ messages: [user, result] }), "messages[1].tool_call_id");
 });
 
+test("what Converse refuses is mended: white space behind a beginning, names of documents", async () => {
+  const begun = {
+    role: "assistant",
+    content: [
+      { type: "text", text: "It is " },
+      { type: "text", text: " " },
+    ],
+  };
+  assert.equal((await encode({ messages: [user, begun] })).json.messages.at(-1), {
+    role: "assistant",
+    content: [{ text: "It is" }],
+  });
+  assert.is((await encode({ messages: [user, begun, user] })).json.messages[1].content[0].text, "It is ");
+  const named = async (filename: string) => {
+    const file = { filename, file_data: "data:application/pdf;base64,JVBERi0=" };
+    const { json } = await encode({ messages: [{ role: "user", content: [{ type: "file", file }] }] });
+    return json.messages[0].content[0].document.name;
+  };
+  assert.is(await named("my  long\t\tname.pdf"), "my long name-1");
+  assert.ok((await named(`${"n".repeat(300)}.pdf`)).length <= 200);
+});
+
 test("structured output and reasoning, by model", async () => {
   const schema = { type: "object", properties: {}, additionalProperties: false };
   const response_format = { type: "json_schema", json_schema: { name: "r", schema } };

@@ -73,7 +73,8 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
 
 /**
  * The turns as user and assistant in strict alternation, with the system texts apart. Blank texts and turns without any
- * content are left out, since no strict format takes them; a request of system texts alone becomes the user's.
+ * content are left out, since no strict format takes them, nor white space at the end of an answer that the model shall
+ * go on with; a request of system texts alone becomes the user's.
  */
 export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: (UserTurn | AssistantTurn)[] } {
   const system: TextPart[] = [];
@@ -85,7 +86,14 @@ export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: 
   }
   if (merged.length === 0 && system.length > 0)
     return { system: [], turns: [{ role: "user", results: [], parts: system }] };
+  trimBeginning(merged.at(-1));
   return { system, turns: merged };
+}
+
+function trimBeginning(last: UserTurn | AssistantTurn | undefined): void {
+  if (last?.role !== "assistant" || last.calls.length > 0) return;
+  const part = last.parts.at(-1);
+  if (part?.kind === "text") last.parts[last.parts.length - 1] = { ...part, text: part.text.trimEnd() };
 }
 
 function addUser(merged: (UserTurn | AssistantTurn)[], { results, parts }: UserTurn): void {
