@@ -67,7 +67,7 @@ export function errorIn(value: unknown): UpstreamError | undefined {
 }
 
 /** An error inside a response is the upstream's failure; a numeric code may tell overload and limits apart. */
-function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<typeof readOpenAiProblem> {
+export function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<typeof readOpenAiProblem> {
   const kind =
     problem.code === "429" || problem.type === "rate_limit_error"
       ? "rate_limit"

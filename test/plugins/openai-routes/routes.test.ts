@@ -213,6 +213,40 @@ test("errors are the upstream's; what fails is tried again with the whole file",
   assert.is((await refusal(client.moderations.create({ model: "main/m", input: "x" }))).status, 502);
 });
 
+test("a stream that begins with an error has not begun: the request is tried again, or told the error", async () => {
+  const begin = (res: ServerResponse) => res.writeHead(200, { "content-type": "text/event-stream" });
+  const failing = 'data: {"error":{"message":"busy","code":503}}\n\n';
+  const good = 'data: {"choices":[{"index":0,"text":"Hi","finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  // Each a model of its own, or it would cool down.
+  let models = 0;
+  const ask = (route: string, more: object) =>
+    gateway.request("POST", `/v1/${route}`, { model: `main/begins-${models++}`, stream: true, ...more });
+  for (const [route, more] of [
+    ["completions", { prompt: "x" }],
+    ["audio/speech", { input: "x", voice: "v", stream_format: "sse" }],
+    ["images/generations", { prompt: "x" }],
+  ] as const) {
+    seen = [];
+    respond = (_, res) => begin(res).end(seen.length === 1 ? failing : good);
+    assert.is(await (await ask(route, more)).text(), good);
+    assert.is(seen.length, 2);
+    // It does not end behind its error, and stands there in pieces.
+    respond = (_, res) => {
+      begin(res);
+      for (const byte of `: wait\n\n${failing}`) res.write(byte);
+    };
+    const refused = await ask(route, more);
+    assert.equal([refused.status, await messageOf(refused)], [503, "busy"]);
+    respond = (_, res) => begin(res).end();
+    assert.is((await ask(route, more)).status, 502);
+  }
+  respond = (_, res) => begin(res).write(good, () => setImmediate(() => res.destroy()));
+  assert.is(await (await ask("completions", { prompt: "x" })).text(), good);
+});
+
+const messageOf = async (response: Response) =>
+  ((await response.json()) as { error: { message: string } }).error.message;
+
 test("keys and their limits hold here too", async () => {
   const ask = (token: string, model: string) =>
     gateway.request("POST", "/v1/moderations", { model, input: "x" }, { token });

@@ -34,8 +34,45 @@ export function onlyComments(bytes: Buffer): boolean {
   return bytes[0] === 58 && !bytes.includes("data:");
 }
 
-/** JSON that says nothing but what went wrong, under a status that says all went well. */
-export function beginsAsError(headers: IncomingHttpHeaders, bytes: Buffer): boolean {
-  if (headers["content-type"]?.toLowerCase().startsWith("application/json") !== true) return false;
-  return /^\s{0,64}\{\s{0,64}"error"\s{0,8}:\s{0,8}[{"[]/.test(bytes.toString("latin1", 0, 256));
+/** So much of a beginning is looked at, comments included. */
+const LOOKED_AT = 4096;
+const ERROR = '\\{\\s{0,64}(?:"error"\\s{0,8}:\\s{0,8}[{"[]|"(?:type|object)"\\s{0,8}:\\s{0,8}"error")';
+const ERROR_BODY = new RegExp(`^\\s{0,64}${ERROR}`);
+const ERROR_EVENT = new RegExp(`^data: ?${ERROR}`);
+/** Lines of an event before its data, and those of no event. */
+const BEFORE_DATA = /^(?:[\r\n]|:[^\r\n]*[\r\n]|(?:event|id|retry):[^\r\n]*[\r\n])*/;
+const NAMED_ERROR = /(?:^|[\r\n])event: ?error[\r\n]/;
+const EVENT_END = /\n\r?\n|\r\r/;
+/** Data whose first member, or first character, is there. */
+const KNOWN = /^data: ?(?:[^\s{]|\{\s{0,64}(?:[^\s"]|"[^"]*"\s{0,8}:\s{0,8}(?:[^\s"]|"[^"]*")))/;
+
+/** `unknown`: an error may still come; `error`: it is there whole. */
+type Beginning = "good" | "unknown" | "error begins" | "error";
+
+/** The beginning of a response whose bytes go on as they come, under a status that says all went well. */
+export class RawBeginning {
+  #seen: Buffer | undefined;
+
+  push(headers: IncomingHttpHeaders, bytes: Buffer): Beginning {
+    if (/^application\/json/i.test(headers["content-type"] ?? ""))
+      return ERROR_BODY.test(bytes.toString("latin1", 0, 256)) ? "error begins" : "good";
+    if (!isEventStream(headers)) return "good";
+    const all = (this.#seen = this.#seen === undefined ? bytes : Buffer.concat([this.#seen, bytes]));
+    const text = all.toString("latin1", markLength(all), LOOKED_AT);
+    const [before = ""] = BEFORE_DATA.exec(text) ?? [];
+    const data = text.slice(before.length);
+    const error = ERROR_EVENT.test(data) || (data !== "" && NAMED_ERROR.test(before));
+    if (all.length >= LOOKED_AT) return error ? "error begins" : "good";
+    if (error) return EVENT_END.test(data) ? "error" : "unknown";
+    return KNOWN.test(data) ? "good" : "unknown";
+  }
+}
+
+export function isEventStream({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
+  return /^text\/event-stream/i.test(type);
+}
+
+/** Nothing may be missing behind it. */
+export function endsWithDone(headers: IncomingHttpHeaders, bytes: Buffer): boolean {
+  return /data: ?\[DONE\]\s*$/.test(bytes.toString("latin1", Math.max(0, bytes.length - 32))) && isEventStream(headers);
 }

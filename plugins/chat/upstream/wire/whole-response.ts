@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
   type ChatCompletion,
-  errorInResponse,
   readOpenAiProblem,
   type UpstreamError,
   upstreamError,
@@ -15,7 +14,7 @@ import { streamOf } from "../../response-streams.ts";
 import type { ChatResponse } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
-import { readCompletion } from "../../openai/completion.ts";
+import { asFailure, readCompletion } from "../../openai/completion.ts";
 import { ResponseShapes } from "../../openai/response-shape.ts";
 import type { AttemptTarget } from "../target.ts";
 
@@ -86,7 +85,7 @@ export function refusal(wire: WireProvider, target: AttemptTarget, received: Rec
   const { status, headers } = received;
   const body = target.hideIn(received.body);
   // An error dressed as a response.
-  if (status < 300) return errorInResponse(readOpenAiProblem(status, body));
+  if (status < 300) return upstreamError(asFailure(readOpenAiProblem(status, body)), status);
   if (status < 400) {
     return upstreamError(
       {

@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import type { Usage, WireRequest } from "portico/chat";
 import type { TextSpan } from "../../kit/stream/text-spans.ts";
-import { type ResponseKind, beginsAsError, endOfBlank, kindOf, onlyComments, sniff } from "./response-kind.ts";
+import { endOfBlank, endsWithDone, isEventStream, kindOf, onlyComments, sniff } from "./response-kind.ts";
+import { RawBeginning, type ResponseKind } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
@@ -36,6 +37,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   #blank: Buffer = NOTHING;
   #reading: StreamReading | undefined;
   #firstByteMs = -1;
+  #begin: RawBeginning | undefined;
+  #saidDone = false;
   #tail: ResponseTail | undefined;
   readonly #delivery: Delivery;
 
@@ -112,7 +115,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
           this.#refused();
           return;
         case "raw":
-          this.#finish();
+          if (this.#delivery.open && isEventStream(this.#headers)) this.#refused();
+          else this.#finish();
           return;
         case "sniff":
         case "waiting":
@@ -129,11 +133,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     if (this.#mode === "over") this.#deadline?.stop();
     else if (this.#mode === "error") this.#refused();
     // The response was complete; only its last line was not.
-    else if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) this.end();
+    else if ((this.#saidDone || this.#reading?.finishReason !== undefined) && !this.#delivery.open) this.end();
     else this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
   }
-
-  // --------------------------------------------------------------------------------------------- streams
 
   #sniff(bytes: Buffer): void {
     const all = this.#blank.length === 0 ? bytes : Buffer.concat([this.#blank, bytes]);
@@ -161,14 +163,13 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       this.#broken(reading.failure);
     } else if (reading.done) {
       this.#finish();
-      // The connection is kept where the upstream ends its response soon. The end stops it: a timer of its own would
-      // keep all of a stream for so long.
+      // The connection is kept where the response ends soon. A timer of its own would keep all of a stream for so long.
       this.#deadline?.set(LINGER_MS);
     }
   }
 
   #deliver(bytes: Buffer, texts?: readonly TextSpan[]): void {
-    this.#delivery.write(bytes, this.#mode === "stream" && this.#delivery.open && onlyComments(bytes), texts);
+    this.#delivery.write(bytes, this.#delivery.open && onlyComments(bytes), texts);
   }
 
   beginning(): ChatResponse {
@@ -202,8 +203,6 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     this.#sending?.resume();
   }
 
-  // --------------------------------------------------------------------------------------- whole responses
-
   #collect(bytes: Buffer): void {
     const held = (this.#held ??= new HeldResponse(this.#a.job.limits));
     held.push(bytes);
@@ -221,13 +220,16 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   }
 
   #passRaw(bytes: Buffer): void {
-    if (this.#call.raw === true && this.#delivery.open && beginsAsError(this.#headers, bytes)) {
-      this.#mode = "error";
-      this.#collect(bytes);
-      return;
-    }
+    const begun = this.#call.raw !== true || !this.#delivery.open;
+    const begins = begun ? "good" : (this.#begin ??= new RawBeginning()).push(this.#headers, bytes);
+    if (begins !== "good") (this.#held ??= new HeldResponse(this.#a.job.limits)).push(bytes);
+    if (begins === "error" || begins === "error begins") this.#mode = "error";
+    if (begins === "error") this.#abort();
+    if (begins === "error") this.end();
+    if (this.#mode !== "raw") return;
     if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
-    this.#deliver(bytes);
+    this.#saidDone = endsWithDone(this.#headers, bytes);
+    this.#delivery.write(bytes, begins === "unknown");
   }
 
   #whole(): void {
@@ -245,8 +247,6 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     const body = this.#held?.takeWhole() ?? NOTHING;
     return { status: this.#status, headers: this.#headers, body, firstByteMs: this.#firstByteMs };
   }
-
-  // ------------------------------------------------------------------------------------------------- end
 
   late(): void {
     const { target, timeoutMs, idleTimeoutMs } = this.#a;
