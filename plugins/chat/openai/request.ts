@@ -50,6 +50,7 @@ export function checkRequest(value: unknown): ChatRequest {
   objectField(v, "logit_bias");
   objectField(v, "metadata");
   objectField(v, "stream_options");
+  if (v["stream_options"] != null) ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
   objectField(v, "response_format");
   if (v["response_format"] != null) checkResponseFormat(v["response_format"] as Fields);
   return value as ChatRequest;
@@ -193,8 +194,8 @@ function integerIn(v: Fields, key: string, low: number, high: number): void {
   if (n > high) fail(`\`${key}\` must be at most ${high}, not ${n}.`, key);
 }
 
-function ofType(v: Fields, key: string, type: "boolean" | "string"): void {
-  if (v[key] != null && typeof v[key] !== type) fail(`\`${key}\` must be a ${type}.`, key);
+function ofType(v: Fields, key: string, type: "boolean" | "string", of = ""): void {
+  if (v[key] != null && typeof v[key] !== type) fail(`\`${of}${key}\` must be a ${type}.`, of + key);
 }
 
 function objectField(v: Fields, key: string): void {

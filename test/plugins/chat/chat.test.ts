@@ -79,6 +79,7 @@ test("bad requests are told by field", async () => {
     [{ model: "echo", temperature: "1" }, "temperature"],
     [{ model: "echo", max_tokens: 0 }, "max_tokens"],
     [{ model: "echo", stream: "yes" }, "stream"],
+    [{ model: "echo", stream: true, stream_options: { include_usage: "yes" } }, "stream_options.include_usage"],
     [{ model: "echo", tools: [{ type: "function", function: {} }] }, "tools[0].function.name"],
     [{ model: "echo", tool_choice: "maybe" }, "tool_choice"],
     [[1], null],
