@@ -86,7 +86,8 @@ export function createListings(options: ListingOptions) {
     if (authorized !== undefined) await authorized;
     const { status, headers, body } = await target.request(list.encode(target), TIMEOUT_MS);
     if (status < 200 || status >= 300) throw upstreamError(provider.wire!.error(status, headers, body), status);
-    return target.mask.value(list.decode(body));
+    // A name of nothing is none: no request could ask for it.
+    return target.mask.value(list.decode(body)).filter((name) => name !== "");
   }
 
   return {

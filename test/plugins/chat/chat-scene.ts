@@ -20,7 +20,7 @@ export const mainChannel = () => ({
 /** Starts both before the suite's tests and stops them after; the upstream says hello, unless a test says otherwise. */
 export function onScene(test: Test): void {
   test.before(async () => {
-    up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x", "org/deep-model"] });
+    up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x", "org/deep-model", ""] });
     gateway = await startGateway({
       config: {
         channels: {

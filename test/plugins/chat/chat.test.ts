@@ -59,6 +59,7 @@ test("lists models, each once; one by its name, raw or encoded", async () => {
   const ids = list.map((model: { id: string }) => model.id);
   for (const id of ["fast", "chain", "main/gpt-x", "main/org/deep-model", "echo"]) assert.ok(ids.includes(id), id);
   assert.is(new Set(ids).size, ids.length);
+  assert.not.ok(ids.includes("main/"), "an upstream's model without a name");
   for (const model of list)
     assert.ok(model.object === "model" && Number.isInteger(model.created) && typeof model.owned_by === "string");
   assert.is((await gateway.json("GET", "/v1/models/main/org/deep-model")).id, "main/org/deep-model");
