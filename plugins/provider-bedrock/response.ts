@@ -23,6 +23,8 @@ interface Converse {
 interface ContentBlock {
   text?: string;
   toolUse?: { toolUseId?: string; name?: string; input?: unknown };
+  /** A text with what it is taken from. */
+  citationsContent?: { content?: { text?: string }[] };
   reasoningContent?: { reasoningText?: { text?: string; signature?: string }; redactedContent?: string };
 }
 
@@ -39,8 +41,9 @@ export function decodeResponse(body: Buffer, sent: WireRequest, target: Target):
   const content = response?.output?.message?.content;
   if (response === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
   const blocks = collectBlocks(sent.state as Sent);
-  for (const { text, reasoningContent, toolUse } of content) {
+  for (const { text, citationsContent, reasoningContent, toolUse } of content) {
     if (text !== undefined) blocks.text(text);
+    for (const cited of citationsContent?.content ?? []) blocks.text(cited.text ?? "");
     const { reasoningText, redactedContent } = reasoningContent ?? {};
     if (reasoningText !== undefined) blocks.reasoning(reasoningText.text, reasoningText.signature);
     if (redactedContent) blocks.sealed(redactedContent);

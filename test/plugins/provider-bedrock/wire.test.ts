@@ -233,6 +233,11 @@ const answer = (content: unknown[], stopReason: string) => ({
   usage: tokens,
 });
 
+test("a text with what it is taken from is a text", () => {
+  const cited = { citationsContent: { content: [{ text: "It is " }, { text: "noon" }], citations: [{}] } };
+  assert.is(decode(answer([cited, { text: "." }], "end_turn")).choices[0]!.message.content, "It is noon.");
+});
+
 test("a whole answer, and its signed reasoning on the way back", async () => {
   const whole = decode(
     answer(
