@@ -174,9 +174,9 @@ export function traceOf({ trace }: Job, headers: Record<string, string> = {}): R
   // a hook has answered
   if (attempts === 0 && channel === "") return headers;
   headers["x-portico-channel"] = headerSafe(channel);
-  headers["x-portico-model"] = headerSafe(model);
+  headers["x-portico-model"] = headerSafe(model).slice(0, MAX_LISTED);
   if (cache !== undefined) headers["x-portico-cache"] = cache;
-  if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe(listed(new Set(dropped)));
+  if (dropped.length > 0) headers["x-portico-dropped"] = listed(new Set(dropped));
   return headers;
 }
 
@@ -187,9 +187,10 @@ function listed(paths: ReadonlySet<string>): string {
   const named: string[] = [];
   let length = 0;
   for (const path of paths) {
-    length += path.length + 2;
+    const safe = headerSafe(path).replaceAll(",", "%2C");
+    length += safe.length + 2;
     if (length > MAX_LISTED) return [...named, `and ${paths.size - named.length} more`].join(", ");
-    named.push(path);
+    named.push(safe);
   }
   return named.join(", ");
 }

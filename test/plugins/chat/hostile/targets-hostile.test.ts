@@ -106,6 +106,26 @@ for (const dialect of dialects) {
   });
 }
 
+test("the headers of a response name what was dropped apart from each other, and fit a client, whatever the names", async () => {
+  const anthropic = dialects.find(({ name }) => name === "anthropic")!;
+  const model = `anthropic/${anthropic.model}`;
+  const dropped = async (more: object, path?: string) => {
+    const { status, headers, text } = await ask({ model, ...more }, path);
+    assert.is(status, 200, text);
+    return headers.get("x-portico-dropped")!;
+  };
+  fakes.get(anthropic)!.next = { answer: { text: ["x"] } };
+  const odd = { seed: 1, "\u00fc": 1, "a,b": 1, "a\r\nb": 1 };
+  assert.is(await dropped(odd), "seed, %C3%BC, a%2Cb, a%0D%0Ab");
+  const other = { input: "x", messages: undefined };
+  assert.is(await dropped({ ...odd, ...other }, "/v1/responses"), "seed, %C3%BC, a%2Cb, a%0D%0Ab");
+  const many = Array.from({ length: 500 }, (_, i) => [`\u65e5\u672c${i}`, i]);
+  assert.ok((await dropped(Object.fromEntries(many))).length < 4100);
+  const long = await ask({ model: `spare/good-${"x".repeat(30_000)}` });
+  assert.is(long.status, 200, long.text);
+  assert.match(long.headers.get("x-portico-model")!, /^good-x{1000}/);
+});
+
 test("a channel's test shows that its key is refused, whether or not a model is named", async () => {
   const refusal = { error: { message: "Incorrect API key", type: "authentication_error", code: "invalid_api_key" } };
   const refusing = createServer((_, res) => json(res, refusal, 401));
