@@ -13,6 +13,7 @@ export type * from "./kit/types.ts";
 
 // Reading a request in OpenAI's form. What a target cannot express throws `invalid_request_error` (400) with `param`.
 export {
+  besideEmbeddings,
   type Fields,
   onlyOneChoice,
   readFields,

@@ -1,4 +1,5 @@
 import {
+  besideEmbeddings,
   errorInResponse,
   parseResponse,
   postJson,
@@ -22,7 +23,7 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
   const model = `models/${target.model.replace(/^models\//, "")}`;
   const outputDimensionality = typeof request.dimensions === "number" ? request.dimensions : undefined;
   const requests = input.map((text) => ({ model, content: { parts: [{ text }] }, outputDimensionality }));
-  const dropped = typeof request.user === "string" ? ["user"] : [];
+  const dropped = besideEmbeddings(request);
   return postJson(methodUrl(target, "batchEmbedContents"), headersFor(target), { requests }, { dropped });
 }
 

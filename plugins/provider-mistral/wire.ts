@@ -1,4 +1,5 @@
 import {
+  besideEmbeddings,
   bearerHeaders,
   errorInResponse,
   parseResponse,
@@ -36,7 +37,7 @@ export const mistral: WireProvider = {
 function encodeEmbeddings(request: Record<string, unknown>, target: Target): WireRequest {
   const { input, dimensions } = request;
   const output_dimension = typeof dimensions === "number" ? dimensions : undefined;
-  const dropped = typeof request.user === "string" ? ["user"] : [];
+  const dropped = besideEmbeddings(request);
   const body = { model: target.model, input, output_dimension };
   return postJson(`${target.baseUrl}/v1/embeddings`, bearerHeaders(target), body, { dropped });
 }

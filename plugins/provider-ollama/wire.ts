@@ -1,4 +1,5 @@
 import {
+  besideEmbeddings,
   bearerHeaders,
   forwardRoutes,
   parseResponse,
@@ -47,7 +48,7 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
     throw refused("input", "input must be a text or a list of texts");
   }
   const dimensions = typeof request.dimensions === "number" ? request.dimensions : undefined;
-  const dropped = typeof request.user === "string" ? ["user"] : [];
+  const dropped = besideEmbeddings(request);
   return postJson(
     `${target.baseUrl}/api/embed`,
     bearerHeaders(target),

@@ -62,7 +62,9 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   // Clients read the field; a provider that gave none counts as unmetered all the same.
   const { prompt_tokens, total_tokens } = usage;
   const whole = {
+    object: "list",
     ...inFormat(response, request["encoding_format"]),
+    model: response["model"] ?? job.trace.model,
     usage: response["usage"] ?? { prompt_tokens, total_tokens },
   };
   return reply(200, whole, traceOf(job));
@@ -93,7 +95,8 @@ function embedder(provider: ChatProvider | undefined, refuse: (channel: string) 
 /** What a server answers that has no embeddings for this, under a status that says all went well. */
 function withVectors(response: Fields, body: Buffer): Fields {
   const { data } = response;
-  if (Array.isArray(data) && data.every((one) => isObject(one) && hasVector(one))) return response;
+  const vectors = Array.isArray(data) && data.length > 0;
+  if (vectors && data.every((one) => isObject(one) && hasVector(one))) return response;
   const message = `The upstream's response has no embeddings. ${readOpenAiProblem(200, body).message}`;
   throw upstreamError({ kind: "upstream", message }, 200);
 }
@@ -146,7 +149,8 @@ function isToken(value: unknown): boolean {
 /** Vectors as the caller asked for them, whether or not the upstream heeded it. */
 function inFormat(response: Fields, format: unknown): Fields {
   const base64 = format === "base64";
-  const data = (response["data"] as Fields[]).map((entry) => {
+  const data = (response["data"] as Fields[]).map((given, index) => {
+    const entry: Fields = { object: "embedding", index, ...given };
     const { embedding } = entry;
     if (base64 && Array.isArray(embedding)) return { ...entry, embedding: pack(embedding as number[]) };
     if (!base64 && typeof embedding === "string") return { ...entry, embedding: unpack(embedding) };

@@ -91,7 +91,15 @@ test("a channel without embeddings is passed over, a failing one too, and header
 });
 
 test("what holds no vectors is the upstream's failure, whoever it is", async () => {
-  for (const body of [{ detail: "x" }, { data: {} }, { data: [null] }, { data: [{ embedding: null }] }, [], "x"]) {
+  for (const body of [
+    { detail: "x" },
+    { data: {} },
+    { data: [] },
+    { data: [null] },
+    { data: [{ embedding: null }] },
+    [],
+    "x",
+  ]) {
     const up = await startUpstream((_, res) => json(res, body));
     const root = up.url.slice(0, -3);
     const channels = Object.fromEntries(
@@ -182,7 +190,17 @@ test("ollama, gemini, mistral and azure are asked in their own way", async () =>
     );
     assert.is(up.seen[0]!.path, path);
     assert.not.ok("messages" in up.seen[0]!.body, model);
+    const more = { user: "u", odd: 1, dimensions: null, encoding_format: "float" };
+    const answered = await gateway.request("POST", "/v1/embeddings", { model, input: ["a", "b"], ...more });
+    const dropped = answered.headers.get("x-portico-dropped");
+    assert.is(dropped, model === "blue/emb" ? null : "user, odd", model);
   }
+});
+
+test("members that a server leaves out of its response are there", async () => {
+  up.answer = (_, res) => json(res, { data: vectors.map((embedding) => ({ embedding })) });
+  const got = await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: ["a", "b"] });
+  assert.equal(got, { ...answer, usage: { prompt_tokens: 0, total_tokens: 0 } });
 });
 
 test("the end is reported as chat:response, with the usage", async () => {

@@ -134,3 +134,10 @@ function asksForNothing(name: string, value: unknown): boolean {
       return false;
   }
 }
+
+const OF_EMBEDDINGS = new Set(["model", "input", "dimensions", "encoding_format"]);
+
+/** What a request for embeddings holds beside what every format of them has. */
+export function besideEmbeddings(request: Record<string, unknown>): string[] {
+  return Object.keys(request).filter((name) => request[name] != null && !OF_EMBEDDINGS.has(name));
+}
