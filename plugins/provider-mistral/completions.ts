@@ -7,6 +7,7 @@ import {
   errorInResponse,
   parseResponse,
   postJson,
+  refused,
   type RouteForm,
   type StreamDecoder,
   type Target,
@@ -24,10 +25,22 @@ type Response = ChatResponse & Required<Pick<ChatResponse, "choices">>;
 
 export const completions: RouteForm = {
   encode(
-    { model, prompt, suffix, max_tokens, temperature, top_p, stop, seed, stream, stream_options, ...rest },
+    { model, prompt, suffix, max_tokens, temperature, top_p, stop, seed, stream, stream_options, n, echo, ...rest },
     target,
   ) {
-    const body = { model, prompt, suffix, max_tokens, temperature, top_p, stop, random_seed: seed, stream };
+    if (n != null && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");
+    if (echo === true) throw refused("echo", "This channel does not say the prompt again: leave echo out");
+    const body = {
+      model,
+      prompt: onePrompt(prompt),
+      suffix,
+      max_tokens,
+      temperature,
+      top_p,
+      stop,
+      random_seed: seed,
+      stream,
+    };
     const dropped = Object.keys(rest).filter((name) => rest[name] != null);
     const state = wantsUsage({ stream_options });
     return postJson(`${target.baseUrl}/v1/fim/completions`, bearerHeaders(target), body, { dropped, state });
@@ -42,6 +55,13 @@ export const completions: RouteForm = {
   },
   decoder: (sent, target) => decodeStream(sent.state === true, target),
 };
+
+/** Of a list of one, that one. */
+function onePrompt(prompt: unknown): string {
+  const only = Array.isArray(prompt) && prompt.length === 1 ? (prompt[0] as unknown) : prompt;
+  if (typeof only === "string") return only;
+  throw refused("prompt", "This channel completes one text: give `prompt` as a string");
+}
 
 /** Each event of the upstream is one of ours. */
 function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {

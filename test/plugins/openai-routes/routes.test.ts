@@ -309,6 +309,23 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     results.map((one) => one.flagged),
     [true, false],
   );
+  seen = [];
+  for (const [more, param] of [
+    [{ prompt: "a", n: 2 }, "n"],
+    [{ prompt: "a", n: 2, stream: true }, "n"],
+    [{ prompt: "a", echo: true }, "echo"],
+    [{ prompt: ["a", "b"] }, "prompt"],
+    [{ prompt: [1, 2] }, "prompt"],
+    [{}, "prompt"],
+  ] as const) {
+    const refused = await gateway.request("POST", "/v1/completions", { model: "code", ...more });
+    const { error } = (await refused.json()) as { error: { param: string } };
+    assert.equal([refused.status, error.param], [400, param], JSON.stringify(more));
+  }
+  assert.is(seen.length, 0);
+  respond = (_, res) => json(res, { choices: [{ message: { content: "b" } }] });
+  await gateway.request("POST", "/v1/completions", { model: "code", prompt: ["a"], n: 1, echo: false });
+  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "a" });
 });
 
 test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", async () => {
