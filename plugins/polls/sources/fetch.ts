@@ -1,5 +1,6 @@
 /** Fetches a source under the guard, conditionally. */
 import { type GuardedResponse, guardedFetch } from "portico/egress";
+import { refuseErrors } from "./graphql.ts";
 import { type ReadResult, type ReadRequest, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
 const ACCEPT: Record<string, string> = {
@@ -25,6 +26,7 @@ export async function fetchSource(request: ReadRequest, read: (fetched: Fetched)
   const fetched = request.source.browser ? await renderPage(request) : await fetchBody(request);
   if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
   const { validators, status, body } = fetched;
+  refuseErrors(request.source, body);
   return { found: read(fetched), validators, status, bytes: body.length };
 }
 

@@ -519,6 +519,29 @@ test("a method and a body: what they fetch, and what is shown of them", async ()
   }
 });
 
+test("errors of a GraphQL query are no change, whatever the status; a list beside them counts", async () => {
+  const body = { query: "{ rows { id } }" };
+  const whole = await poll({ source: { kind: "json", url: at, body } });
+  const asText = await poll({ source: { kind: "http", url: at, body: JSON.stringify(body), method: "POST" } });
+  const list = await poll({ source: { kind: "json", url: at, body, items: "data.rows", key: "id" } });
+  const plain = await poll({ source: { kind: "json", url: at, items: "errors", key: "id" } });
+  const errors = [{ id: 1, message: "Rate limited" }];
+  answer({ data: { rows: [{ id: 1 }] } });
+  for (const p of [whole, asText, list]) assert.is((await p.run()).status, "baseline");
+  answer({ data: null, errors });
+  for (const p of [whole, asText, list]) {
+    const { status, error } = await p.run();
+    assert.is(status, "error");
+    assert.match(error!, "Rate limited");
+  }
+  assert.is((await plain.run()).status, "baseline", "a list of errors that is asked for as such");
+  answer({ data: { rows: [{ id: 1 }, { id: 2 }] }, errors });
+  assert.is((await whole.run()).status, "error");
+  assert.is((await list.run()).count, 1);
+  answer({ data: { rows: [{ id: 1 }] } });
+  for (const p of [whole, asText, list]) assert.is((await p.run()).status, "unchanged");
+});
+
 test("each failed check is an event", async () => {
   const failed: { name: string; error: string; consecutiveErrors: number }[] = [];
   const undo = gateway.gateway.bus.on("poll:failed", ({ context }) => void failed.push(context));
