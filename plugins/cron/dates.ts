@@ -6,6 +6,7 @@
  */
 import { Cron } from "croner";
 import { PorticoError } from "portico";
+import { shorten } from "portico/strings";
 import { formatDuration, type GivenSchedule, isZone, LONGEST_MS, parseDuration, type ScheduleSpec } from "portico/cron";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
@@ -182,6 +183,28 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
   return new Date(instantOf(tz, wall)).toISOString();
 }
 
+const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
+
+/** An expression in one form; one of the wrong length, or a name that nobody knows, is refused. */
+function fieldsOf(given: string, param: string): string {
+  const expr = given.trim().replace(/\s+/g, " ");
+  if (expr.startsWith("@")) {
+    const name = expr.toLowerCase();
+    if (NICKNAMES.includes(name)) return name;
+    fail(`${shorten(expr, 60)} is not known: write ${NICKNAMES.join(", ")}, or an interval as "every 5m".`, param);
+  }
+  const fields = expr.split(" ").length;
+  if (fields === 5 || fields === 6) return expr;
+  fail(`A cron expression has 5 fields (or 6, with seconds first), this one has ${fields}.`, param);
+}
+
+/** Days and months are counted from 0 in what the library says of them. */
+function reasonOf({ message }: Error): string {
+  return message
+    .replace(/^Cron\w+: /, "")
+    .replace(/(value for (?:day|month): )(-?\d+)$/, (_, words, index) => words + (Number(index) + 1));
+}
+
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
 export function parseSchedule(given: GivenSchedule, now: number, zone: string, param = "schedule"): ScheduleSpec {
   const schedule: Exclude<GivenSchedule, string> = typeof given === "string" ? fromText(given, param) : given;
@@ -196,17 +219,12 @@ export function parseSchedule(given: GivenSchedule, now: number, zone: string, p
   if (schedule.kind === "at") {
     return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), tz: schedule.tz && tz };
   }
-  const expr = schedule.expr.trim().replace(/\s+/g, " ");
-  const fields = expr.startsWith("@") ? 5 : expr.split(" ").length;
-  if (fields !== 5 && fields !== 6) {
-    fail(`A cron expression has 5 fields (or 6, with seconds first), this one has ${fields}.`, `${param}.expr`);
-  }
+  const expr = fieldsOf(schedule.expr, `${param}.expr`);
   let next: number | undefined;
   try {
     next = nextDate({ kind: "cron", expr, tz }, now);
   } catch (cause) {
-    const reason = (cause as Error).message.replace(/^Cron\w+: /, "");
-    fail(`The cron expression is not understood: ${reason}`, `${param}.expr`, cause);
+    fail(`The cron expression is not understood: ${reasonOf(cause as Error)}`, `${param}.expr`, cause);
   }
   if (next === undefined) fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
   return { kind: "cron", expr, tz };

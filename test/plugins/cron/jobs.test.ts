@@ -54,6 +54,26 @@ test("bad definitions are refused with the field", async () => {
   await cron.close();
 });
 
+test("what is wrong with an expression is told in its own numbers and names", async () => {
+  const cron = makeCron(START);
+  for (const [expr, told] of [
+    ["0 0 32 * *", "day: 32"],
+    ["0 0 0 * *", "day: 0"],
+    ["0 0 1-40 * *", "day: 32"],
+    ["0 0 * 13 *", "month: 13"],
+    ["0 0 * * 8", "dayOfWeek: 8"],
+    ["0 24 * * *", "hour: 24"],
+    ["@dayly", "@daily"],
+    ["@every 5m", '"every 5m"'],
+    ["@reboot", "@reboot is not known"],
+  ] as const) {
+    const { message, param } = await refused(cron.operations.add({ schedule: expr, payload: turn }, "api"));
+    assert.is(param, "schedule.expr");
+    assert.match(message, told);
+  }
+  await cron.close();
+});
+
 test("shorthands, the zone's default and the next five dates", async () => {
   const cron = makeCron(START, { zone: "Europe/Berlin" });
   const job = await cron.operations.add({ name: "a", schedule: "30 9 * * 1-5", payload: turn }, "api");

@@ -111,6 +111,12 @@ test("an hourly job follows real time through every jump", () => {
   }
 });
 
+test("a name of an expression means the same in capitals", () => {
+  const schedule = parseSchedule({ kind: "cron", expr: "@Hourly", tz: "Europe/Berlin" }, FROM, "UTC");
+  const [first, second] = ["2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"].map((text) => Date.parse(text));
+  assert.is(nextDate(schedule, first!), second, "both passes of 02:00");
+});
+
 test("a date given in local time is one instant, in or beside the jump", () => {
   const now = FROM - DAY;
   for (const jump of jumps) {
