@@ -4,7 +4,7 @@ import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import { createRounds, parseDuration } from "portico/cron";
 import type { NewItem } from "portico/store";
-import { isActive } from "./active-hours.ts";
+import { firstActive, isActive } from "./active-hours.ts";
 import { hasSubstance, OK } from "./checklist.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type AgentContext } from "../context.ts";
@@ -38,7 +38,7 @@ export interface Heartbeat {
 }
 
 interface HeartbeatState {
-  /** Of the next regular beat; `undefined` where there is none. */
+  /** Of the next regular beat within the active hours; `undefined` where there is none. */
   nextAt: number | undefined;
   /** Between two; 0: none. */
   everyMs: number;
@@ -171,8 +171,11 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
       return (await anythingToDo()) ? begin(reason) : undefined;
     },
     async state() {
-      const nextAt = await agent.store().schedules.nextDueAt(SCHEDULE);
-      return { nextAt, everyMs: everyMs(), waitingTurn: await waiting() };
+      const every = everyMs();
+      // the schedule of a heartbeat that was just switched off may still be there
+      const dueAt = every > 0 ? await agent.store().schedules.nextDueAt(SCHEDULE) : undefined;
+      const nextAt = dueAt && firstActive(settings().activeHours, dueAt, every);
+      return { nextAt, everyMs: every, waitingTurn: await waiting() };
     },
     async prepare(turnId, reason) {
       // half of what a session may hold before it is summed up, at four characters to a token
