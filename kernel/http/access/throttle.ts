@@ -48,7 +48,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
     look(address: string) {
       const recent = recentOf(address);
       const resetMs = recent.length === 0 ? 0 : Math.max(1, recent.at(-1)! + windowMs - now());
-      return { limit, remaining: limit - recent.length, resetMs };
+      return { limit, remaining: Math.max(0, limit - recent.length), resetMs };
     },
   };
 }

@@ -181,6 +181,13 @@ test("failures are counted by the address behind a trusted proxy, and X-Forwarde
   assert.equal(await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"), [401, 401, 429, 401]);
 });
 
+test("failures that other processes saw too leave none over, and never fewer", () => {
+  const throttle = createThrottle({ limit: 2 });
+  for (let i = 0; i < 4; i++) throttle.note("192.0.2.1");
+  assert.is(throttle.look("192.0.2.1").remaining, 0);
+  assert.is(throttle.fail("192.0.2.1")?.code, "too_many_attempts");
+});
+
 test("client keys: asked where the owner's token does not fit, good for `keys` only", async () => {
   const asked: string[] = [];
   const authenticator: Authenticator = {
