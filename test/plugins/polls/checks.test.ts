@@ -228,11 +228,21 @@ test("http and html: a hash, with the difference; ignored lines do not count", a
   assert.equal(await p.texts(changed), ["- one\n+ two"]);
   answer("<div>no paragraph</div>");
   assert.match((await p.run()).error!, "selector");
-  const h = await poll({ source: { kind: "http", url: at } });
-  answer("binary", { "content-type": "application/octet-stream" });
+});
+
+test("http: a text without a type of its own shows its difference, bytes that are none do not", async () => {
+  for (const headers of [{}, { "content-type": "application/octet-stream" }, { "content-type": "text/plain" }]) {
+    const h = await poll({ source: { kind: "http", url: at }, payload: text("{diff}") });
+    answer("one\n", headers);
+    await h.run();
+    answer("two\n", headers);
+    assert.equal(await h.texts(await h.run()), ["- one\n+ two"]);
+  }
+  const h = await poll({ source: { kind: "http", url: at }, payload: text("{count}{diff}") });
+  answer("\0one");
   await h.run();
-  answer("other", { "content-type": "application/octet-stream" });
-  assert.is((await h.run()).count, 1);
+  answer("\0two");
+  assert.equal(await h.texts(await h.run()), ["1"]);
 });
 
 test("what changes in a text that was too large to be kept is not shown as new from its first line", async () => {
