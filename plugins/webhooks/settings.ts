@@ -52,7 +52,7 @@ export interface Settings {
   mappings: ReadonlyMap<string, Mapping>;
   /** Mappings that are wrong, with what is wrong: those that the gateway started with. */
   broken: ReadonlyMap<string, string>;
-  /** To be masked wherever they turn up. */
+  /** To be masked where they turn up; longer ones first. */
   secrets: readonly string[];
   warning?: string | undefined;
 }
@@ -115,7 +115,9 @@ export async function readSettings(config: WebhooksConfig, { isKnown, caught, be
       config.token ?? [],
       ...Object.values(config.keys).map(({ token }) => token),
       ...verified.flatMap(({ secrets }) => secrets),
-    ].flat(),
+    ]
+      .flat()
+      .sort((one, other) => other.length - one.length),
     warning:
       enabled && !hasCredentials
         ? "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping"

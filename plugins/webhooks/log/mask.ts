@@ -2,6 +2,11 @@
 import { isSecretName, MASK } from "portico";
 import { maskNamed } from "portico/strings";
 
+/** Anything shorter would be found where it is no secret, in an event's name or a word of the payload. */
+const SHORTEST = 8;
+/** What senders sign in with, however short it is. */
+const CREDENTIALS = new Set(["authorization", "x-service-token", "x-gitlab-token"]);
+
 /** A copy in which values with the name of a secret, and the known secrets themselves, are masked. */
 export function maskFields(
   fields: Readonly<Record<string, string>>,
@@ -20,13 +25,16 @@ export function withoutSecrets(
   secrets: readonly string[],
 ): Record<string, string> {
   const clean: Record<string, string> = {};
-  for (const name of Object.keys(fields)) clean[name] = maskText(fields[name] as string, secrets);
+  for (const name of Object.keys(fields))
+    clean[name] = maskText(fields[name] as string, secrets, CREDENTIALS.has(name) ? 1 : SHORTEST);
   return clean;
 }
 
-export function maskText(text: string, secrets: readonly string[]): string {
+/** Without the known secrets of so many characters; a longer one that begins with another has to come first. */
+export function maskText(text: string, secrets: readonly string[], shortest = SHORTEST): string {
   let masked = text;
-  for (const secret of secrets) if (masked.includes(secret)) masked = masked.replaceAll(secret, MASK);
+  for (const secret of secrets)
+    if (secret.length >= shortest && masked.includes(secret)) masked = masked.replaceAll(secret, MASK);
   return masked;
 }
 

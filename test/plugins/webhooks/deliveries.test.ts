@@ -76,6 +76,33 @@ test("secrets are masked in headers, query and body; a stranger's body is not ke
   assert.not.ok(JSON.stringify(gateway.lines).includes(TOKEN), "no token in the log");
 });
 
+test("a short secret is hidden where it signs somebody in, and nowhere taken for one", async () => {
+  const mapping = {
+    match: { "headers.x-event": "push", "query.team": "us" },
+    message: "{body.use} {query.team} of {headers.authorization}",
+  };
+  const config = { token: "us", keys: { longer: { token: "webhook-12" }, long: { token: "webhook-1" } } };
+  const g = await startReceiver({ ...config, mappings: { ci: mapping } });
+  const { body } = await g.send(
+    "/hooks/ci?team=us",
+    { use: "thus" },
+    { authorization: "Bearer us", "x-event": "push" },
+  );
+  const turn = await until("the end", async () => {
+    const one = await g.json("GET", `/turns/${body.turnId}`);
+    return one.state === "done" ? one : undefined;
+  });
+  assert.match(turn.result, /thus us of Bearer \*{8}/);
+  const { deliveries } = await g.json("GET", "/webhooks/deliveries");
+  const shown = await g.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
+  assert.is(shown.payload, '{"use":"thus"}');
+  assert.is(shown.headers.authorization, "********");
+  await g.send("/hooks/agent", { message: "webhook-12" }, { authorization: "Bearer webhook-12" });
+  const [{ id }] = (await g.json("GET", "/webhooks/deliveries")).deliveries;
+  assert.is((await g.json("GET", `/webhooks/deliveries/${id}`)).payload, '{"message":"********"}');
+  await g.stop();
+});
+
 test("a delivery can be replayed: it starts once more, under a row of its own", async () => {
   const first = await gateway.send(
     "/hooks/ci?team=red",
