@@ -67,8 +67,9 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       if (isPorticoError(error) && error.code === "client_closed") throw error;
       const limit = await stateFor(visit, error);
       for (const [name, value] of Object.entries(limitHeaders(limit))) call.res.setHeader(name, value);
-      // who goes on guessing gets no more room in the log
-      if (!isPorticoError(error) || error.code !== "too_many_attempts") log.note(refusedRow(visit, error));
+      // who goes on guessing gets no more room in the log; what is accepted stays so, however its turn ends
+      const isGuess = isPorticoError(error) && error.code === "too_many_attempts";
+      if (!visit.isLogged && !isGuess) log.note(refusedRow(visit, error));
       throw error;
     }
   };
@@ -152,6 +153,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     if (duplicate) return repeated(visit, duplicate);
     if (limit?.allowed === false) throw limited(limit);
     log.written(row);
+    visit.isLogged = true;
     announceDelivery(ctx, {
       id: row.id,
       job,
@@ -183,6 +185,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
   function repeated(visit: Visit, { answer }: KnownKey): Promise<Response> {
     const first = answer as FirstAnswer;
     log.note(duplicateRow(visit, first.itemId));
+    visit.isLogged = true;
     return answerOf(visit, first);
   }
 

@@ -24,6 +24,8 @@ export interface Visit {
   /** What the answer says about limits. */
   limit?: LimitState;
   plan?: Plan;
+  /** It has its row in the delivery log. */
+  isLogged?: boolean;
 }
 
 /** The request as mappings see it: plain values. */

@@ -231,7 +231,8 @@ test("http and html: a hash, with the difference; ignored lines do not count", a
 });
 
 test("http: a text without a type of its own shows its difference, bytes that are none do not", async () => {
-  for (const headers of [{}, { "content-type": "application/octet-stream" }, { "content-type": "text/plain" }]) {
+  for (const type of [undefined, "application/octet-stream", "text/plain"]) {
+    const headers: Record<string, string> = type === undefined ? {} : { "content-type": type };
     const h = await poll({ source: { kind: "http", url: at }, payload: text("{diff}") });
     answer("one\n", headers);
     await h.run();

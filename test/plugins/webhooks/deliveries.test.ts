@@ -76,6 +76,40 @@ test("secrets are masked in headers, query and body; a stranger's body is not ke
   assert.not.ok(JSON.stringify(gateway.lines).includes(TOKEN), "no token in the log");
 });
 
+test("a request has one row, however the turn ends that it waits for, and whether its sender waits so long", async () => {
+  const rowsSince = async (source: Row[]) => (await newest()).filter(({ id }) => !source.some((one) => one.id === id));
+  const before = await newest();
+  const failed = await gateway.send("/hooks/agent", { message: "x", model: "no-such-model", wait: true });
+  assert.is(failed.status, 404);
+  assert.equal(
+    (await rowsSince(before)).map(({ outcome }) => outcome),
+    ["accepted"],
+  );
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const undo = gateway.gateway.bus.on("message:received", () => held, {});
+  const leaving = new AbortController();
+  const left = fetch(`${gateway.url}/hooks/agent`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...withToken({}) },
+    body: JSON.stringify({ message: "y", wait: true }),
+    signal: leaving.signal,
+  }).catch(() => "left");
+  const now = await until("its row", async () => {
+    const rows = await rowsSince(before);
+    return rows.length === 2 ? rows : undefined;
+  });
+  leaving.abort();
+  assert.is(await left, "left");
+  release();
+  assert.is((await gateway.ended(now[0]!.itemId!)).state, "done");
+  undo();
+  assert.equal(
+    (await rowsSince(before)).map(({ outcome }) => outcome),
+    ["accepted", "accepted"],
+  );
+});
+
 test("a short secret is hidden where it signs somebody in, and nowhere taken for one", async () => {
   const mapping = {
     match: { "headers.x-event": "push", "query.team": "us" },
