@@ -7,7 +7,15 @@
 import { Cron } from "croner";
 import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
-import { formatDuration, type GivenSchedule, isZone, LONGEST_MS, parseDuration, type ScheduleSpec } from "portico/cron";
+import {
+  formatDuration,
+  type GivenSchedule,
+  isZone,
+  LONGEST_MS,
+  parseDuration,
+  scheduleFromText,
+  type ScheduleSpec,
+} from "portico/cron";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 
@@ -145,12 +153,10 @@ function checkZone(tz: string, param: string): string {
   return fail(`${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`, param);
 }
 
-function fromText(text: string, param: string): ScheduleSpec {
-  const trimmed = text.trim();
-  const every = /^every\s+(.+)$/i.exec(trimmed);
-  if (every) return { kind: "every", everyMs: parseDuration(every[1]!, param) };
-  if (/^(in\s+|\d{4}-\d\d-\d\d)/i.test(trimmed)) return { kind: "at", at: trimmed };
-  return { kind: "cron", expr: trimmed };
+function fromText(text: string, param: string): Exclude<GivenSchedule, string> {
+  const schedule = scheduleFromText(text);
+  if (typeof schedule !== "string") return schedule;
+  return { kind: "every", everyMs: parseDuration(schedule.replace(/^every\s+/i, ""), param) };
 }
 
 const LAST_DATE = Date.parse("9999-12-31T23:59:59.999Z");

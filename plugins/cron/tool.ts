@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody, completed } from "portico/cron";
+import { asBody, completed, scheduleFromText } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
@@ -9,7 +9,7 @@ const parameters = Type.Object({
   id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
   name: Type.Optional(Type.String()),
   schedule: Type.Optional(Type.String({ description: '"0 9 * * 1-5", "every 30m", "in 20m", or an ISO date' })),
-  tz: Type.Optional(Type.String({ description: "IANA time zone of a cron expression" })),
+  tz: Type.Optional(Type.String({ description: "IANA time zone of a cron expression or a local date" })),
   message: Type.Optional(Type.String({ description: "Starts an agent turn with this task" })),
   text: Type.Optional(Type.String({ description: "Or: queues this as an event for the next heartbeat" })),
   deleteAfterRun: Type.Optional(Type.Boolean()),
@@ -50,11 +50,11 @@ interface Change {
 }
 
 function changeOf({ name, schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
-  const isCron = schedule !== undefined && /^[@*\d]/.test(schedule) && !/^\d{4}-/.test(schedule);
+  const zone = tz === undefined ? undefined : { tz };
   const event = text === undefined ? undefined : { kind: "systemEvent", text };
   return asBody({
     name: name || undefined,
-    schedule: isCron ? { kind: "cron", expr: schedule, tz } : schedule,
+    schedule: schedule === undefined ? zone : scheduleFromText(schedule, tz),
     payload: message === undefined ? event : { kind: "agentTurn", message },
     deleteAfterRun,
   });

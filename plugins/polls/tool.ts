@@ -39,12 +39,21 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (action === "list") return polls.list();
       const event = text === undefined ? undefined : { kind: "systemEvent", text };
       const payload = message === undefined ? event : { kind: "agentTurn", message };
-      const source = kind === undefined ? undefined : { kind, url, items, key, selector };
-      const given = asBody({ name, every, payload, source });
+      const source = { kind, url, items, key, selector };
+      const isSource = Object.values(source).some((value) => value !== undefined);
+      const given = asBody({ name, every, payload, source: isSource ? source : undefined });
       if (action === "add") return polls.add(given, "agent");
       if (id === undefined) throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
       if (action === "show") return polls.show(id);
-      if (action === "edit") return polls.change(id, completed(given, await polls.show(id)), "agent");
+      if (action === "edit") {
+        const before = await polls.show(id);
+        const change = completed(given, before);
+        return polls.change(
+          id,
+          asBody({ ...change, source: isSource ? sourceAfter(source, before) : undefined }),
+          "agent",
+        );
+      }
       if (action === "enable") return polls.switch(id, "enabled");
       if (action === "disable") return polls.switch(id, "disabled");
       if (action === "run") return polls.run(id);
@@ -53,4 +62,17 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       return polls.remove(id);
     },
   });
+}
+
+interface GivenSource {
+  kind?: string;
+  url?: string;
+}
+
+/** What is not given stays, but for what goes along to another address: it was meant for the one before. */
+function sourceAfter(given: GivenSource, { source }: { source?: unknown }): GivenSource {
+  const { kind, url, ...rest } = source as GivenSource;
+  const fresh = asBody({ ...given });
+  const isSame = [undefined, kind].includes(given.kind) && [undefined, url].includes(given.url);
+  return { kind, url, ...(isSame && rest), ...fresh };
 }

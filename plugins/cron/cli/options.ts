@@ -1,6 +1,6 @@
 /** The options that make a job, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
-import { parseDuration, payloadFromOptions } from "portico/cron";
+import { parseDuration, payloadFromOptions, scheduleFromText } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const length = (description: string): OptionSpec => text(description, "TIME");
@@ -43,8 +43,8 @@ function scheduleOf({ options: given }: CommandIO): unknown {
       `Give only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
     );
   if (given["every"] !== undefined) return { kind: "every", everyMs: parseDuration(String(given["every"])) };
-  if (given["schedule"] !== undefined) return given["schedule"];
-  const { tz } = given;
+  const tz = given["tz"] as string | undefined;
+  if (given["schedule"] !== undefined) return scheduleFromText(String(given["schedule"]), tz);
   if (given["at"] !== undefined) {
     const at = String(given["at"]);
     return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, tz };

@@ -1,5 +1,6 @@
 /** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
 import type { Command, CommandIO, OptionSpec } from "portico/command-line";
+import type { GivenSchedule } from "../types.ts";
 
 export interface ScheduleCommandsOptions<V, R> {
   /** What one of them is called: `job`. */
@@ -41,15 +42,24 @@ export function payloadFromOptions({ options: given }: CommandIO): unknown {
   return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
 }
 
+/** A schedule that is given as a text, in the zone that is given beside it; what `completed` can fill but for intervals. */
+export function scheduleFromText(text: string, tz?: string): GivenSchedule {
+  const trimmed = text.trim();
+  if (/^every\s/i.test(trimmed)) return trimmed;
+  if (/^(in\s|\d{4}-\d\d-\d\d)/i.test(trimmed)) return { kind: "at", at: trimmed, tz };
+  return { kind: "cron", expr: trimmed, tz };
+}
+
 /**
  * A change whose `schedule` and `payload` hold what is new of them: what they leave out (or have as `undefined`) comes from
  * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
  */
 export function completed<C extends object>(change: C, before: object): C {
-  const parts = ["schedule", "payload"].map((key) => [
-    key,
-    completedPart((change as Record<string, unknown>)[key], (before as Record<string, unknown>)[key]),
-  ]);
+  const given = change as Record<string, unknown>;
+  const parts = ["schedule", "payload"]
+    // one that is not named must not be there at all: it would take the place of what is
+    .filter((key) => given[key] !== undefined)
+    .map((key) => [key, completedPart(given[key], (before as Record<string, unknown>)[key])]);
   return { ...change, ...Object.fromEntries(parts) };
 }
 

@@ -1,6 +1,6 @@
 /** The options that make a poll, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
-import { payloadFromOptions } from "portico/cron";
+import { payloadFromOptions, scheduleFromText } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
@@ -74,7 +74,8 @@ function header(line: string): [string, string] {
 
 function scheduleOf({ options: { cron, tz, schedule } }: CommandIO): unknown {
   if (cron !== undefined) return { kind: "cron", expr: cron, tz };
-  return schedule ?? (tz === undefined ? undefined : { tz });
+  if (schedule !== undefined) return scheduleFromText(String(schedule), tz as string | undefined);
+  return tz === undefined ? undefined : { tz };
 }
 
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {

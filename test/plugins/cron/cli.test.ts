@@ -35,6 +35,8 @@ test("portico cron", async () => {
     for (const [words, at] of [
       [["--cron", "0 9 * * *"], { expr: "0 9 * * *", tz: "Europe/Berlin", message: "report" }],
       [["--tz", "Europe/Paris"], { expr: "0 9 * * *", tz: "Europe/Paris", message: "report" }],
+      [["--schedule", "0 7 * * *", "--tz", "Asia/Tokyo"], { expr: "0 7 * * *", tz: "Asia/Tokyo" }],
+      [["--schedule", "2031-01-31 09:00", "--tz", "Europe/Berlin"], { at: "2031-01-31T08:00:00.000Z" }],
       [["--session", "reports", "--announce"], { message: "report", session: "reports", delivery: "announce" }],
       [["--message", "new task", "--model", "echo"], { message: "new task", session: "reports", delivery: "announce" }],
       [["--no-announce"], { message: "new task", session: "reports", model: "echo", delivery: "none" }],

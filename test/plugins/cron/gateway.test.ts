@@ -172,6 +172,35 @@ test("the agent's tool plans and lists; an edit, of polls too, keeps what it doe
   assert.is((await callTool("polls", { action: "rm", id: "page" })).ok, true);
 });
 
+test("the agent's tool: a zone counts for a local date too; a source is changed in part, its secrets stay at its address", async () => {
+  const payload = { kind: "agentTurn", message: "read it" };
+  const date = { schedule: "2031-01-31T09:00", tz: "Europe/Berlin", text: "tea" };
+  const tea = await callTool("cron", { action: "add", name: "tea", ...date });
+  assert.is(tea.schedule.at, "2031-01-31T08:00:00.000Z");
+  await callTool("cron", { action: "edit", id: "tea", schedule: "0 9 * * *", tz: "Asia/Tokyo" });
+  const moved = await callTool("cron", { action: "edit", id: "tea", tz: "Europe/Berlin" });
+  assert.equal(moved.schedule, { kind: "cron", expr: "0 9 * * *", tz: "Europe/Berlin" });
+  assert.is((await callTool("cron", { action: "rm", id: "tea" })).ok, true);
+
+  const headers = { authorization: "Bearer s3cret-s3cret", "x-team": "red" };
+  const source = { kind: "html", url: "https://example.com/a", selector: "main", headers };
+  const { id } = await gateway.json("POST", "/polls", {
+    name: "page",
+    every: "1h",
+    source,
+    payload,
+    status: "disabled",
+  });
+  const slower = await callTool("polls", { action: "edit", id, every: "2h" });
+  assert.equal([slower.every, slower.payload], ["2h", payload], "what is to be done stays");
+  const edit = async (change: object) => (await callTool("polls", { action: "edit", id, ...change })).source;
+  const masked = { ...headers, authorization: "********" };
+  assert.equal(await edit({ selector: "article" }), { ...source, headers: masked, selector: "article" });
+  assert.equal(await edit({ url: "https://example.com/b" }), { kind: "html", url: "https://example.com/b" });
+  assert.equal(await edit({ kind: "http" }), { kind: "http", url: "https://example.com/b" });
+  assert.is((await callTool("polls", { action: "rm", id })).ok, true);
+});
+
 /** Calls one of the agent's tools, as a turn does. */
 const callTool = (name: string, args: object): Promise<any> => gateway.json("POST", `/probe/${name}`, args);
 
