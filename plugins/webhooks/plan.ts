@@ -40,6 +40,8 @@ export interface Planner {
 
 /** What a caller may start; without one everything. */
 interface Permission {
+  /** Whose signature fits. */
+  mapping?: Mapping | undefined;
   allowed(mapping: Mapping): boolean;
   credential: Pick<Credential, "checkNames" | "ownSessions">;
 }
@@ -123,7 +125,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       checkJsonType(call.req);
       return parseJson(raw);
     },
-    plan(target, request, { allowed, credential } = EVERYTHING) {
+    plan(target, request, { mapping: signed = target.mapping, allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
         return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };
       if (target.kind === "agent") {
@@ -132,7 +134,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
         return { source: "agent", request, job: agentJob(agent(), body, credential.ownSessions) };
       }
       const { source } = target;
-      if (target.mapping && isChallenge(target.mapping, request.body)) {
+      if (signed && isChallenge(signed, request.body)) {
         const { challenge } = request.body as { challenge: string };
         return { source, request, job: emptyJob(200, { challenge }), challenge: true };
       }

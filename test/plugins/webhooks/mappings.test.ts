@@ -44,6 +44,11 @@ const mappings = {
   parts: { message: "x", session: "{body.team}/{body.user}" },
   signed: { verify: { scheme: "github", secret: ["new", "old"] }, match: { "body.signed": true }, message: "{body.x}" },
   slack: { verify: { scheme: "slack", secret: "slack-secret" }, message: "{body.event.text}" },
+  mention: {
+    verify: { scheme: "slack", secret: "other-slack-secret" },
+    match: { "body.event.type": "app_mention" },
+    message: "{body.event.text}",
+  },
 };
 
 const shape = `
@@ -315,15 +320,20 @@ test("a signed delivery that is sent again starts nothing, with or without its i
   assert.equal(again.body, first.body);
 });
 
-test("Slack's challenge is answered, when it is signed", async () => {
+test("Slack's challenge is answered, when it is signed, at the prefix too", async () => {
   const body = JSON.stringify({ type: "url_verification", challenge: "abc" });
   const time = String(Math.floor(Date.now() / 1000));
-  const signature = `v0=${createHmac("sha256", "slack-secret").update(`v0:${time}:${body}`).digest("hex")}`;
-  const headers = { "x-slack-request-timestamp": time, "x-slack-signature": signature };
-  const answer = await gateway.send("/hooks/slack", body, headers);
-  assert.is(answer.status, 200);
-  assert.equal(answer.body, { challenge: "abc" });
-  assert.is((await gateway.send("/hooks/slack", body, { ...headers, "x-slack-signature": "v0=00" })).status, 401);
+  for (const [path, secret] of [
+    ["/hooks/slack", "slack-secret"],
+    ["/hooks", "other-slack-secret"],
+  ] as const) {
+    const signature = `v0=${createHmac("sha256", secret).update(`v0:${time}:${body}`).digest("hex")}`;
+    const headers = { "x-slack-request-timestamp": time, "x-slack-signature": signature };
+    const answer = await gateway.send(path, body, headers);
+    assert.is(answer.status, 200);
+    assert.equal(answer.body, { challenge: "abc" });
+    assert.is((await gateway.send(path, body, { ...headers, "x-slack-signature": "v0=00" })).status, 401);
+  }
 });
 
 test("a changed configuration is in force at once, the prefix too; a wrong one changes nothing", async () => {
