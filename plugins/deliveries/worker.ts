@@ -1,7 +1,7 @@
 /** Posts what is due, until it has arrived or is dead. */
 import { isPorticoError, maskAddress, type PluginContext } from "portico";
 import { createClaimLoop } from "portico/cron";
-import { guardedFetch } from "portico/egress";
+import { guardedFetch, retryAfterMs } from "portico/egress";
 import type { Claim, ClaimOutcome } from "portico/store";
 import { guardOf } from "./guard.ts";
 import { DELIVERY, type DeliveryBody } from "./message.ts";
@@ -12,13 +12,12 @@ const LEASE_MS = 30_000;
 const SIDE_BY_SIDE = 8;
 const START_AFTER_MS = 70;
 const STOP_GRACE_MS = 2_000;
-const MOST_RESPONSE_BYTES = 64 * 1024;
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** What the receiver said, or why there was nothing to hear. */
 interface Attempt {
   status?: number;
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   error?: { code: string; message: string };
   /** Trying again is of no use. */
   final?: boolean;
@@ -64,19 +63,17 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
         },
         body,
         redirects: 0,
-        maxBytes: MOST_RESPONSE_BYTES,
+        headOnly: true,
         timeoutMs: settings().timeoutMs,
         signal,
       });
       if (status >= 200 && status <= 299) return { status };
       const error = { code: `http_${status}`, message: `The receiver answered ${status}.`, status };
-      return { status, error, final: status === 410, retryAfterMs: Number(headers["retry-after"]) * 1000 || 0 };
+      return { status, error, final: status === 410, retryAfterMs: retryAfterMs(headers["retry-after"]) };
     } catch (failure) {
       if (!isPorticoError(failure))
         return { error: { code: "unreachable", message: String((failure as Error).message) } };
       const { code, message: why, status } = failure;
-      // more than we read is an answer all the same
-      if (code === "response_too_large") return { status: 200 };
       return { error: { code, message: why }, final: code === "address_blocked" || status === 400 };
     }
   }

@@ -90,7 +90,7 @@ function nextHop(hop: Hop, from: URL, { statusCode: status = 0, headers: { locat
 async function follow(
   guard: Guard,
   first: Hop,
-  { maxBytes = 10 * 1024 * 1024, redirects = 5 }: GuardedFetchOptions,
+  { maxBytes = 10 * 1024 * 1024, redirects = 5, headOnly = false }: GuardedFetchOptions,
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
   let hop = first;
@@ -108,7 +108,8 @@ async function follow(
         continue;
       }
       const status = message.statusCode ?? 0;
-      const body = hop.method === "HEAD" || status === 304 ? Buffer.alloc(0) : await readBody(message, maxBytes);
+      const hasBody = hop.method !== "HEAD" && status !== 304 && !headOnly;
+      const body = hasBody ? await readBody(message, maxBytes) : Buffer.alloc(0);
       return { status, headers: flatHeaders(message), body, url: checked.url.href, redirected };
     } finally {
       message.destroy();

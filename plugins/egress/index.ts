@@ -3,6 +3,7 @@ export { createDecompressor } from "./decompressor.ts";
 export { guardedFetch } from "./fetch.ts";
 export { createGuard } from "./policy.ts";
 export { parseProxy, proxyFor, type ProxyEnvironment } from "./proxies/environment-proxy.ts";
+export { retryAfterMs } from "./retry-after.ts";
 export { startEgressProxy } from "./proxies/proxy.ts";
 export { dialProxy, tunnel } from "./proxies/upstream-proxy.ts";
 export { writtenOrigins } from "./written-origin.ts";

@@ -67,6 +67,8 @@ export interface GuardedFetchOptions {
   body?: string | Uint8Array | undefined;
   /** Of the decoded body, in bytes; default 10 MiB. Beyond it: 502 `response_too_large`. */
   maxBytes?: number | undefined;
+  /** Status and headers are all that counts: the body is not waited for, and comes back empty. */
+  headOnly?: boolean | undefined;
   /** Whole exchange, redirects included; default 30000. Beyond it: 504 `upstream_timeout`. */
   timeoutMs?: number | undefined;
   /** How many redirects are followed (each is checked anew); default 5. Beyond it: 502 `too_many_redirects`. */

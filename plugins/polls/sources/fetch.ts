@@ -1,5 +1,5 @@
 /** Fetches a source under the guard, conditionally. */
-import { type GuardedResponse, guardedFetch } from "portico/egress";
+import { type GuardedResponse, guardedFetch, retryAfterMs } from "portico/egress";
 import { refuseErrors } from "./graphql.ts";
 import { type ReadResult, type ReadRequest, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
@@ -88,10 +88,3 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
 
 const isFramed = ({ headers }: GuardedResponse): boolean =>
   headers["content-length"] !== undefined || /chunked/i.test(headers["transfer-encoding"] ?? "");
-
-/** How long a server asks to wait; `undefined` for what is neither seconds nor a date to come. */
-function retryAfterMs(value: string | undefined): number | undefined {
-  if (value === undefined || value.length > 100) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
-}

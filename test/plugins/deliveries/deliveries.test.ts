@@ -26,6 +26,12 @@ const receiver = createServer((req, res) => {
     const path = req.url ?? "";
     received.push({ path, headers: req.headers, text, body: JSON.parse(text) });
     const before = at(path).length;
+    if (path.startsWith("/large")) return void res.writeHead(before <= 2 ? 500 : 200).end("x".repeat(200_000));
+    if (path === "/cut") return void res.writeHead(200, { "content-length": 100 }).write("half", () => res.destroy());
+    if (path === "/later") {
+      const date = new Date(Date.now() + 1_800_000).toUTCString();
+      return void res.writeHead(503, { "retry-after": date }).end();
+    }
     const status = /^\/always-(\d+)/.exec(path)?.[1] ?? (/^\/twice-(\d+)/.exec(path)?.[1] && before <= 2 ? 503 : 200);
     res.writeHead(Number(status), { location: "http://169.254.169.254/" }).end();
   });
@@ -57,6 +63,7 @@ interface View {
   state: string;
   attempts: number;
   error?: { code: string };
+  nextAttemptAt?: string;
 }
 const view = (turnId: string) => gateway.json<View>("GET", `/deliveries/dlv_${turnId}`);
 const ended = (turnId: string) =>
@@ -67,6 +74,24 @@ const ended = (turnId: string) =>
   });
 const start = async (delivery: unknown, more: object = {}): Promise<string> =>
   (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more })).turnId;
+
+test("the status counts, whatever the body: a large error is no success, a success needs no whole body", async () => {
+  const large = await ended(await start({ url: `${target}/large` }));
+  assert.equal([large.state, at("/large").length], ["done", 3]);
+  const cut = await ended(await start({ url: `${target}/cut` }));
+  assert.equal([cut.state, cut.attempts, at("/cut").length], ["done", 1, 1]);
+});
+
+test("Retry-After may be a date", async () => {
+  const turnId = await start({ url: `${target}/later` });
+  const waiting = await until("the first attempt", async () => {
+    const response = await gateway.request("GET", `/deliveries/dlv_${turnId}`);
+    const one = (await response.json()) as View;
+    return response.ok && one.nextAttemptAt !== undefined ? one : undefined;
+  });
+  const inMs = Date.parse(waiting.nextAttemptAt!) - Date.now();
+  assert.ok(inMs > 1_700_000 && inMs <= 1_801_000, `${inMs} ms`);
+});
 
 test("a result arrives once, signed by Standard Webhooks, with the headers that were asked for", async () => {
   const turnId = await start({
