@@ -57,8 +57,7 @@ export function nextCheckAt(
   const interval = body.schedule.kind === "every" ? body.schedule.everyMs : (regular ?? endedAt) - endedAt;
   if (failure !== undefined) {
     const { status, retryAfterMs } = failure instanceof CheckFailed ? failure : {};
-    const pause = backoffMs({ errors, intervalMs: interval, status, retryAfterMs });
-    return endedAt + jittered(pause, Math.random());
+    return endedAt + backoffMs({ errors, intervalMs: interval, status, retryAfterMs }, Math.random());
   }
   if (body.schedule.kind !== "every") return regular ?? null;
   return endedAt + (interval >= JITTER_FROM_MS ? jittered(interval, Math.random()) : interval);

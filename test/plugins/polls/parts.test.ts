@@ -179,12 +179,15 @@ test("pages: text as a reader sees it, selectors, ignored lines, removed parts",
 
 test("back-off doubles to half an hour, Retry-After raises it, hopeless answers go there at once", () => {
   const minute = 60_000;
-  const row = [1, 2, 3, 10].map((errors) => backoffMs({ errors, intervalMs: 1_000 }));
+  const [sooner, middle] = [0, 0.5];
+  const row = [1, 2, 3, 10].map((errors) => backoffMs({ errors, intervalMs: 1_000 }, middle));
   assert.equal(row, [5_000, 10_000, 20_000, 30 * minute]);
-  assert.is(backoffMs({ errors: 1, intervalMs: 24 * 60 * minute }), minute);
-  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }), 90_000);
-  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 1e9 }), 60 * minute);
-  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, status: 404 }), 30 * minute);
+  assert.is(backoffMs({ errors: 1, intervalMs: 24 * 60 * minute }, middle), minute);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, status: 404 }, middle), 30 * minute);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000 }, sooner), 4_500);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }, sooner), 90_000, "no sooner than asked");
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }, middle), 94_500);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 1e9 }, sooner), 60 * minute);
 });
 
 test.run();
