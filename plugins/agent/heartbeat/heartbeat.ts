@@ -172,9 +172,9 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
     },
     async state() {
       const every = everyMs();
-      // the schedule of a heartbeat that was just switched off may still be there
-      const dueAt = every > 0 ? await agent.store().schedules.nextDueAt(SCHEDULE) : undefined;
-      const nextAt = dueAt && firstActive(settings().activeHours, dueAt, every);
+      // right after a start, or a change of the settings, the schedule is not what they say yet
+      const dueAt = (await agent.store().schedules.nextDueAt(SCHEDULE)) ?? now() + every;
+      const nextAt = every > 0 ? firstActive(settings().activeHours, dueAt, every) : undefined;
       return { nextAt, everyMs: every, waitingTurn: await waiting() };
     },
     async prepare(turnId, reason) {

@@ -35,6 +35,17 @@ function heartbeatOver(change: (store: Store) => Partial<Store>, every = "1h") {
   };
 }
 
+test("the next beat is told before the first look as well", async () => {
+  const h = heartbeatOver(() => ({}));
+  const { nextAt, everyMs } = await h.heartbeat.state();
+  assert.is(everyMs, 3_600_000);
+  assert.ok(nextAt !== undefined && Math.abs(nextAt - h.store.now() - everyMs) < 60_000);
+  await h.stop();
+  const off = heartbeatOver(() => ({}), "0");
+  assert.is((await off.heartbeat.state()).nextAt, undefined);
+  await off.stop();
+});
+
 test("a store that cannot be written at the start costs no heartbeat", async () => {
   let failures = 2;
   const h = heartbeatOver(({ schedules }) => ({
