@@ -47,6 +47,8 @@ export function pathAt(text: string, key: string): Path {
 export function lookUp(request: Request, { root, steps }: Path): unknown {
   let here: unknown = request[root];
   for (const step of steps) {
+    // XML does not say whether an element may come several times: one that came once is no list
+    if (step === 0 && !Array.isArray(here) && isXml(request)) continue;
     if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
     // an array's own `length` is no data of the sender's
     if (Array.isArray(here) && !/^\d+$/.test(String(step))) return undefined;
@@ -54,6 +56,8 @@ export function lookUp(request: Request, { root, steps }: Path): unknown {
   }
   return here;
 }
+
+const isXml = ({ headers }: Request): boolean => /xml/i.test(headers["content-type"] ?? "");
 
 const MOST_PATHS = 2000;
 

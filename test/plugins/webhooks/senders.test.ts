@@ -27,6 +27,7 @@ test.before(async () => {
       },
       asked: { message: "Say {body.word}", wait: true, respond: { body: "You get: {result} for {body.word}" } },
       waits: { message: "Say {body.word}", wait: true },
+      first: { message: "Step: {body.build.step[0].id};" },
       empty: { action: "wake", message: "{body.x}", respond: { status: 204 } },
     },
   });
@@ -79,6 +80,17 @@ test("multipart forms: fields, files, a payload", async () => {
   assert.match((await gateway.ended(replayed.turnId)).result, /"base64": "AP8K"/);
   for (const broken of ["multipart/form-data", "multipart/form-data; boundary=other"])
     assert.is((await gateway.send("/hooks/any", bytes, withToken({ "content-type": broken }))).status, 400, broken);
+});
+
+test("the first of one is had as the first of several, in XML", async () => {
+  const stepOf = async (type: string, body: string) => {
+    const { turnId } = (await gateway.send("/hooks/first", body, withToken({ "content-type": type }))).body;
+    return />>>\n[^\n]*\nStep: (\S*);/.exec((await gateway.ended(turnId)).result)?.[1];
+  };
+  assert.is(await stepOf("application/xml", "<build><step><id>a</id></step><step/></build>"), "a");
+  assert.is(await stepOf("application/xml", "<build><step><id>b</id></step></build>"), "b");
+  assert.is(await stepOf("application/xml", "<build/>"), "");
+  assert.is(await stepOf("application/json", '{"build":{"step":{"id":"c"}}}'), "", "JSON has lists of one");
 });
 
 test("XML as an object, text as text", async () => {
