@@ -24,9 +24,8 @@ export function sourceNames(...stems: string[]): string[] {
 }
 
 /** All extensions below the roots, or those of one name, by root (lowest rank first), then by name. A missing root is empty. */
-export function discover(roots: readonly Root[], entryNames: readonly string[], only?: string): Found[] {
-  return [...roots].sort((a, b) => a.rank - b.rank).flatMap((root) => discoverRoot(root, entryNames, only));
-}
+export const discover = (roots: readonly Root[], entryNames: readonly string[], only?: string): Found[] =>
+  [...roots].sort((a, b) => a.rank - b.rank).flatMap((root) => discoverRoot(root, entryNames, only));
 
 function discoverRoot(root: Root, entryNames: readonly string[], only: string | undefined): Found[] {
   const found: Found[] = [];

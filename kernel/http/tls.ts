@@ -60,6 +60,5 @@ function readOne(files: TlsFiles, key: keyof TlsFiles): Buffer {
   }
 }
 
-function unusable(what: string, cause: unknown): PorticoError {
-  return new PorticoError("config_error", `gateway.tls${what} (${(cause as Error).message}).`, { cause });
-}
+const unusable = (what: string, cause: unknown): PorticoError =>
+  new PorticoError("config_error", `gateway.tls${what} (${(cause as Error).message}).`, { cause });

@@ -119,9 +119,8 @@ function wanted(schema: TSchema): string[] {
   return [names[type] ?? (schema["type"] ? `a ${type}` : type)];
 }
 
-function typeOrFraction(value: unknown): string {
-  return typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
-}
+const typeOrFraction = (value: unknown): string =>
+  typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
 
 /** What kind of value it is, in words. */
 export function typeName(value: unknown): string {
@@ -137,9 +136,8 @@ function shown(value: unknown): string {
   return /^[\w .:/-]{0,24}$/.test(value) ? JSON.stringify(value) : "that text";
 }
 
-function orList(words: readonly string[]): string {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
+const orList = (words: readonly string[]): string =>
+  words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 
 // TypeBox gives JSON pointers; whether `/0` is a position or a key shows only in the value.
 function toPath(pointer: string, root: unknown): (string | number)[] {

@@ -177,6 +177,5 @@ function write(value: unknown, style: Style, indent: string | undefined): string
   return [open, lines.join(`,${style.newline}`) + (style.quoted ? "" : ","), indent + close].join(style.newline);
 }
 
-function splice(text: string, start: number, end: number, put: string): string {
-  return text.slice(0, start) + put + text.slice(end);
-}
+const splice = (text: string, start: number, end: number, put: string): string =>
+  text.slice(0, start) + put + text.slice(end);

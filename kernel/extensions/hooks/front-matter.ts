@@ -114,13 +114,15 @@ function valuesOf(document: Document): Values {
 
 function validate(top: Values, lineOf: LineOf): FrontMatter {
   const layers = [{ at: [], values: top }, ...metadataLayers(top["metadata"], lineOf)];
-  const known = [...Object.keys(fields), "metadata"];
-  const warnings = Object.keys(top)
-    .filter((key) => !known.includes(key))
-    .map((key) => {
+  const odd = (values: unknown, known: readonly string[], at: readonly string[] = []): string[] => {
+    const keys = Object.keys(isRecord(values) ? values : {}).filter((key) => !known.includes(key));
+    return keys.map((key) => {
       const near = didYouMean(key, known);
-      return `unknown key "${key}" (line ${lineOf([key])})${near ? `; did you mean "${near}"?` : ""}`;
+      const path = [...at, key];
+      return `unknown key "${path.join(".")}" (line ${lineOf(path)})${near ? `; did you mean "${near}"?` : ""}`;
     });
+  };
+  const warnings = odd(top, [...Object.keys(fields), "metadata"]);
   // Each field from the first layer that has it.
   const given: Values = {};
   const places: Record<string, readonly string[]> = {};
@@ -130,6 +132,7 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     places[field] = [...layer.at, field];
     given[field] = listed(layer.values[field], form);
   }
+  warnings.push(...odd(given["requires"], Object.keys(schema.properties.requires.properties), places["requires"]));
   const filled = fillDefaults(schema, given, "nulls");
   const [problem] = problemsIn(Errors(schema, [], filled), filled);
   if (problem) {

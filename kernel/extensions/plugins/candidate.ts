@@ -66,6 +66,5 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
 }
 
 /** All below the roots, or that of one directory's name: for schemas and commands. */
-export function readPlugins(roots: readonly Root[], loader: Loader, only?: string): Promise<PluginCandidate[]> {
-  return Promise.all(discover(roots, pluginEntryNames, only).map((found) => readPlugin(found, loader)));
-}
+export const readPlugins = (roots: readonly Root[], loader: Loader, only?: string): Promise<PluginCandidate[]> =>
+  Promise.all(discover(roots, pluginEntryNames, only).map((found) => readPlugin(found, loader)));

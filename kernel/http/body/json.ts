@@ -75,6 +75,5 @@ function checkDepth(root: unknown): void {
 
 const tooDeep = (): PorticoError => invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
 
-function invalid(message: string): PorticoError {
-  return new PorticoError("invalid_json", message, { type: "invalid_request_error" });
-}
+const invalid = (message: string): PorticoError =>
+  new PorticoError("invalid_json", message, { type: "invalid_request_error" });

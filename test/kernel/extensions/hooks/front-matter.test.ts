@@ -132,4 +132,11 @@ test("an unknown key is told with the nearest known one", () => {
   assert.match(warnings[0] ?? "", /"priorty" \(line 3\); did you mean "priority"\?/);
 });
 
+test("so is one below requires, where a slip would leave a requirement out", () => {
+  const top = parseHookMd(md("events: [a:b]\nrequires:\n  bin: [git]"));
+  assert.equal(top.warnings, ['unknown key "requires.bin" (line 4); did you mean "bins"?']);
+  const pack = parseHookMd(md("metadata:\n  acme:\n    events: [a:b]\n    requires: { envs: [X] }"));
+  assert.equal(pack.warnings, ['unknown key "metadata.acme.requires.envs" (line 5); did you mean "env"?']);
+});
+
 test.run();
