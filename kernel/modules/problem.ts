@@ -36,7 +36,7 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
   const place = first
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
     : placeOf(error, dir);
-  const text = first?.text ?? error.message;
+  const text = first?.text ?? error.message.replace(/\nRequire stack:[\s\S]*$/, "");
   const said = /^Top-level await/.test(text) ? "top-level await is not supported here: move it into a function" : text;
   if (!place) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
   const { file, line, column } = place;

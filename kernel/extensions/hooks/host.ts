@@ -3,6 +3,7 @@ import type { GivenEvent } from "../../bus.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import type { BusHandler, OnOptions } from "../../types.ts";
+import { problemOf, sayProblem } from "../../modules/problem.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { type HookLogLine, keepLines } from "../../log/kept-lines.ts";
@@ -13,6 +14,8 @@ import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo, hookStanding } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
+
+type EventFor = (events: readonly string[]) => GivenEvent;
 
 const refuser: { call: BusHandler } & OnOptions = {
   traced: false,
@@ -88,16 +91,16 @@ export function createHookHost(options: HookHostOptions) {
     top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
-  async function beginTrial(
-    slot: HookSlot,
-    eventFor: (events: readonly string[]) => GivenEvent,
-  ): Promise<{ trial: Promise<HookTrial> }> {
+  async function beginTrial(slot: HookSlot, eventFor: EventFor): Promise<{ trial: Promise<HookTrial> }> {
     const candidate = slot.top as HookCandidate;
+    const { realDir, handler } = candidate;
+    const refuse = (why: string) => Promise.reject(new PorticoError("conflict", `${slot.name} ${why}.`));
+    const broken = (err: unknown) => refuse(`does not load: ${sayProblem(problemOf(err, realDir, handler), realDir)}`);
     const reason = slot.disabled.get(candidate);
     if (reason?.state === "refused" || reason?.state === "unapproved")
-      throw new PorticoError("conflict", `${slot.name} may not run: ${reason.reasons.join("; ")}.`);
+      return refuse(`may not run: ${reason.reasons.join("; ")}`);
     const active = slot.active?.version;
-    const version = active ?? (await loadHook(candidate, loader));
+    const version = active ?? (await loadHook(candidate, loader).catch(broken));
     const call = async () => tryOut(version, eventFor(version.meta.events), options, slot.log);
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.push(call);
@@ -133,7 +136,7 @@ export function createHookHost(options: HookHostOptions) {
     /** Once what is being done is done. */
     look: (name: string): Promise<HookInfo> => inTurn(async () => info(name)),
     /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
-    async tryOut(name: string, eventFor: (events: readonly string[]) => GivenEvent): Promise<HookTrial> {
+    async tryOut(name: string, eventFor: EventFor): Promise<HookTrial> {
       const { trial } = await inTurn(() => beginTrial(find(name), eventFor));
       return trial;
     },

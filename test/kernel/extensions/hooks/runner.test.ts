@@ -264,6 +264,21 @@ test("a run by hand shows effects, lines and outcome, and counts for nothing", a
   await rejects(() => home.host.run("nobody", {}), /no hook nobody/);
 });
 
+test("a hook that does not load cannot be run by hand, and says why", async ({ home }) => {
+  await put(home, "\nthrow new Error('not today');");
+  await rejects(() => home.host.run("a", {}), /^a does not load: handler\.ts:2(:\d+)?: not today\.$/);
+  await put(home, 'import "no-such-package";\nexport default () => {};');
+  await rejects(
+    () => home.host.run("a", {}),
+    /^a does not load: handler\.ts:1:\d+: Cannot find module 'no-such-package'\.$/,
+  );
+  await put(home, answering("x"), "enabled: 5");
+  await rejects(() => home.host.run("a", {}), /^a does not load: HOOK\.md:\d+: "enabled" must be true or false\.$/);
+  home.remove("hooks/a/handler.ts");
+  await home.host.rescan();
+  await rejects(() => home.host.run("a", {}), /^a does not load: /);
+});
+
 test("a disabled hook can be run by hand", async ({ home }) => {
   await put(home, answering("tried"), "enabled: false");
   assert.is(home.host.info("a").state, "disabled");
