@@ -56,6 +56,9 @@ export async function stateOf(io: CommandIO, kind: "hooks" | "plugins", name: st
 export interface Place {
   dir: string;
   state: string;
+  /** Why it does not run, where it does not. */
+  error?: string;
+  reason?: string;
 }
 
 export function pathOf(kind: "hooks" | "plugins", name: string): string {

@@ -47,14 +47,15 @@ async function run(io: CommandIO): Promise<void> {
   });
   const place = await stateOf(io, "hooks", hook);
   // a gateway elsewhere may have one of that name
-  const state = place && isSamePlace(place.dir, dir) ? place.state : undefined;
+  const own = place && isSamePlace(place.dir, dir) ? place : undefined;
+  const state = own?.state;
+  const tryIt = `portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`;
+  const now = `It runs now. Edit it: a save is live at once. Try it: ${tryIt}`;
   const later = home.running()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
   io.show({ hook, dir, events: wanted, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
-    state
-      ? `It runs now. Edit it: a save is live at once. Try it: portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`
-      : later,
+    own === undefined ? later : state === "active" ? now : `It does not run: ${own.error ?? own.reason ?? state}`,
   ]);
 }
