@@ -20,15 +20,13 @@ export type ExtensionState =
 
 export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 
-/** `error`: why it does not run, or not in its newest version. Most ask for no more, and this takes a tenth of a record. */
+/** `error`: why it does not run, or not in its newest version; `reason`: why it is off. This takes a tenth of a record. */
 export function standingOf(slot: Described, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
   const disabled = slot.disabled.get(candidate);
   const problem = disabled ? undefined : (candidate.problem ?? (isTop ? slot.error : undefined));
-  // Being off is no error.
-  const reasons = disabled && disabled.state !== "disabled" ? disabled.reasons.join("; ") : undefined;
   const state = (): ExtensionState => {
     if (slot.duplicates.includes(candidate)) return "failed";
     if (disabled) return disabled.state;
@@ -36,19 +34,22 @@ export function standingOf(slot: Described, candidate: Candidate) {
     if (problem) return runs ? "stale" : "failed";
     return runs ? "active" : "loading";
   };
-  const error = reasons ?? (problem && sayProblem(problem, candidate.realDir));
-  return { name: slot.name, dir: candidate.dir, state: state(), error, problem, isTop, runs };
+  const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
+  // Being off is no error.
+  const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
+  return { name: slot.name, dir: candidate.dir, state: state(), error, reason, problem, isTop, runs };
 }
 
 export function describe(slot: Described, candidate: Candidate, standing = standingOf(slot, candidate)) {
   const { top, active } = slot;
-  const { name, dir, state, error, problem, isTop, runs } = standing;
+  const { name, dir, state, error, reason, problem, isTop, runs } = standing;
   const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
   const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   return {
     name,
     state,
     error,
+    reason,
     file: problem?.file,
     line: problem?.line,
     /** `bundled`, `extra`, `managed` or `workspace`. */

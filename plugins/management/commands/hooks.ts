@@ -97,7 +97,7 @@ function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
       one.events.map(eventText).join(" "),
       one.runs,
       one.failures,
-      one.error ?? (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
+      one.error ?? one.reason ?? (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
     ]),
   );
 }
@@ -112,6 +112,7 @@ function described(one: HookRecord): string[] {
   const rows: [string, string | number | undefined][] = [
     ["State", one.state],
     ["Error", one.error],
+    ["Reason", one.reason],
     ["At", one.file && `${one.file}${one.line ? `:${one.line}` : ""}`],
     ["About", one.description],
     ["Directory", `${one.dir} (${one.root})`],

@@ -25,7 +25,7 @@ const plugins: Command = {
               one.state,
               one.root,
               one.setupMs === undefined ? "" : `${one.setupMs} ms`,
-              one.error ?? one.description,
+              one.error ?? one.reason ?? one.description,
             ]),
           ),
         );
@@ -87,6 +87,7 @@ function describe(one: PluginInfo): string[] {
   const rows: [string, string | number | undefined][] = [
     ["State", one.state],
     ["Error", one.error],
+    ["Reason", one.reason],
     ["About", one.description],
     ["Directory", one.dir],
     ["Replaced by", one.shadowedBy],

@@ -50,13 +50,14 @@ export function describeEvent(name: string, declared: Declared): HookEventRecord
 }
 
 export function describeHook(info: HookInfo, declared: Declared): HookRecord {
-  const { name, state, error, file, line, root, dir, shadows, shadowedBy, loaded, meta, health } = info;
+  const { name, state, error, reason, file, line, root, dir, shadows, shadowedBy, loaded, meta, health } = info;
   const { handler, enabled, priority, timeoutMs, warnings, missing } = info;
   const { runs, failures, failuresInARow, lastRun, lastError } = health;
   return {
     name,
     state,
     error,
+    reason,
     file,
     line,
     root,

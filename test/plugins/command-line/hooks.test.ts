@@ -147,7 +147,19 @@ test("disable and enable are kept in the configuration", async ({ gateway, run }
   assert.match((await run("hooks", "enable", "command-logger")).stdout, /command-logger: active/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, true);
   assert.match((await run("hooks", "disable", "command-logger")).stdout, /command-logger: disabled/);
+  assert.match((await run("hooks", "info", "command-logger")).stdout, /Reason +it is off: turn it on with/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, false);
+});
+
+test("new does not say that a hook runs which waits for its approval", async ({ gateway, run }) => {
+  await run("config", "set", "hooks.trust", "approved");
+  const made = await run("hooks", "new", "waits", "--event", "message:received", "--workspace");
+  assert.match(
+    made.stdout,
+    /\(unapproved\)\.\nIt does not run: its content is not approved: .*portico hooks approve waits/,
+  );
+  rmSync(join(gateway.home, "workspace/hooks/waits"), { recursive: true });
+  await run("config", "unset", "hooks.trust");
 });
 
 test("new says what is wrong with what it was given", async ({ run }) => {

@@ -72,6 +72,7 @@ function hookTable(all) {
         (hook) => [
           badge(hook.state),
           problem(whyNot(hook)),
+          whyOff(hook),
           hook.lastError ? problem(lastError(hook.lastError)) : null,
           hook.warnings.map(problem),
         ],
@@ -98,6 +99,9 @@ function hookTable(all) {
     "There are no hooks. `portico hooks new NAME --event message:received` writes one.",
   );
 }
+
+/** Being off is no problem. */
+const whyOff = ({ reason }) => (reason ? h("div", { class: "muted small" }, reason) : null);
 
 const whyNot = ({ error, shadowedBy }) =>
   error ?? (shadowedBy ? `replaced by the one of ${shadowedBy.root}` : undefined);
@@ -139,7 +143,7 @@ export const plugins = {
               h("div", { class: "muted small" }, description ?? ""),
             ],
           ],
-          ["state", ({ state, error }) => [badge(state), problem(error)]],
+          ["state", (one) => [badge(one.state), problem(one.error), whyOff(one)]],
           ["version", ({ generation, loadedAt }) => (loadedAt ? [`load ${generation}, `, ago(loadedAt)] : "–")],
           [
             "",

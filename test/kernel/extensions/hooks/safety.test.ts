@@ -230,7 +230,8 @@ test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and m
   home.settings.enabled = false;
   await home.host.reconfigure(["hooks.enabled"]);
   assert.is((await home.ask("q")).reply, undefined);
-  assert.is(home.host.info("a").state, "disabled");
+  const { state, error, reason } = home.host.info("a");
+  assert.equal([state, error, reason], ["disabled", undefined, "hooks.enabled is false in the configuration"]);
 });
 
 test("extra directories that are added while it runs are watched", async ({ make }) => {

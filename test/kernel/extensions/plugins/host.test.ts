@@ -110,7 +110,7 @@ test("removed, it is gone with all that it registered", async () => {
 test("disabled and enabled by command, kept in the configuration", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   const disabled = await gateway.json("POST", "/kernel/plugins/greeter/disable");
-  assert.is(disabled.state, "disabled");
+  assert.equal([disabled.state, disabled.reason], ["disabled", "the configuration switches it off"]);
   assert.is((await gateway.request("GET", "/greet")).status, 404);
   const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
   assert.is(enabled.state, "active");
