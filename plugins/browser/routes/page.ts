@@ -23,7 +23,7 @@ export const page: Route[] = [
       frame: optional(Ref),
       labels: optional(Bool),
       limit: optional(Count),
-      maxChars: optional(Type.Integer({ minimum: 200 })),
+      maxChars: optional(Count),
       diff: optional(Bool),
     },
     { what: "The snapshot", limitMs: 75_000 },

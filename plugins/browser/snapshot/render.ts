@@ -58,14 +58,29 @@ const tellsSomething = (node: AriaNode): boolean =>
 
 const keyOf = (n: number, style: View["style"]): string => (style === "ai" ? String(n) : `e${n}`);
 
-/** Renders a tree. Nodes are printed whole or not at all; refs are given to what is printed only. */
-export function render(roots: readonly (AriaNode | string)[], view: View, table: RefTable): Rendered {
+/** What the line needs that says how much was left out. */
+const NOTE_CHARS = 90;
+
+/**
+ * Renders a tree. Nodes are printed whole or not at all; refs are given to what is printed only. Where something is left
+ * out, a last line says so, unless `maxChars` hardly has room for anything else.
+ */
+export function render(roots: Roots, view: View, table: RefTable): Rendered {
+  const whole = draw(roots, view, table, view.maxChars);
+  if (!whole.truncated || view.maxChars < 2 * NOTE_CHARS) return whole;
+  const cut = draw(roots, view, table, view.maxChars - NOTE_CHARS);
+  cut.lines.push(`# cut here, ${cut.leftOut} more nodes: narrow it with selector, depth, interactive or compact`);
+  return cut;
+}
+
+type Roots = readonly (AriaNode | string)[];
+
+function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered {
   const out: Rendered = { lines: [], refs: {}, nodes: [], interactive: 0, truncated: false, leftOut: 0 };
   const counts = new Map<string, RefInfo[]>();
   const limit = view.limit ?? Number.POSITIVE_INFINITY;
-  // Room for the line that says what was left out.
-  const room = view.maxChars - 90;
-  let chars = 0;
+  // Of all lines joined: one break less than there are lines.
+  let chars = -1;
   let printed = 0;
 
   function put(lines: string[]): boolean {
@@ -138,10 +153,7 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
   for (const twins of counts.values()) {
     if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
   }
-  if (view.interactive && out.lines.length === 0) out.lines.push("(no interactive elements)");
-  if (out.truncated) {
-    out.lines.push(`# cut here, ${out.leftOut} more nodes: narrow it with selector, depth, interactive or compact`);
-  }
+  if (view.interactive && out.lines.length === 0 && !out.truncated) out.lines.push("(no interactive elements)");
   return out;
 }
 

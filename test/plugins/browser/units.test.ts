@@ -169,6 +169,20 @@ test("a snapshot is cut between nodes and says so", () => {
   assert.match(lines.at(-1)!, `${leftOut} more nodes`);
 });
 
+test("a snapshot that just fits is not cut, and no room is too small", () => {
+  const three: AriaNode[] = ["Go", "Stop", "Wait"].map((name, i) => ({ role: "button", name, ref: `e${i}` }));
+  const chars = (maxChars: number) => {
+    const { lines, truncated, leftOut } = render(three, view({ maxChars }), new RefTable());
+    return [lines.join("\n").length, truncated, leftOut];
+  };
+  const [all = 0] = chars(80_000) as [number];
+  assert.equal(chars(all), [all, false, 0]);
+  assert.equal(chars(all - 1), ['- button "Go" [ref=e1]\n- button "Stop" [ref=e2]'.length, true, 1]);
+  assert.equal(chars(1), [0, true, 3]);
+  const none = render(three, view({ interactive: true, maxChars: 1 }), new RefTable());
+  assert.equal(none.lines, []);
+});
+
 test("a difference names what came and what went", () => {
   assert.equal(diffLines(["a", "b", "c"], ["a", "x", "c", "d"]), {
     lines: ["- b", "+ x", "+ d"],

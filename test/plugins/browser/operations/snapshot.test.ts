@@ -133,7 +133,7 @@ test("frame: by selector or by ref; its refs work, and so do those outside", asy
     { depth: -1 },
     { format: "html" },
     { mode: "fast" },
-    { maxChars: 1 },
+    { maxChars: 0 },
     { limit: 0 },
     { interactive: "maybe" },
   ]) {
@@ -201,6 +201,8 @@ test("limits: cut between nodes", async () => {
   const { body } = await browser.get("/snapshot", { maxChars: 400 });
   assert.ok(body.truncated && body.stats.chars <= 400);
   assert.ok(Object.keys(body.refs).every((key) => body.snapshot.includes(`[ref=${key}]`)));
+  const tiny = (await browser.get("/snapshot", { maxChars: 60 })).body;
+  assert.ok(tiny.truncated && tiny.stats.chars <= 60 && tiny.stats.refs > 0);
   const few = (await browser.get("/snapshot", { limit: 4 })).body;
   assert.ok(few.truncated && few.stats.refs <= 4);
 });
