@@ -21,7 +21,7 @@ export interface Client {
   grant?: unknown;
 }
 
-/** One request. A handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing where it has responded by itself. */
+/** One request. A handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing: a 204, unless it used `res`. */
 export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;

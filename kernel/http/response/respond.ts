@@ -6,16 +6,16 @@ import { endAndLinger, mustClose } from "../body/unread.ts";
 import type { RequestContext } from "../request-context.ts";
 import { inBurst } from "./burst.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";
-import { isBodiless, jsonResponse, type Outgoing, outgoing } from "./reply.ts";
+import { isBodiless, jsonResponse, type Outgoing, outgoing, reply } from "./reply.ts";
 
 export function createResponder(log: Logger, forms: ErrorForms) {
-  /** Sends a handler's value; `undefined` means that the handler responds by itself. */
+  /** Sends a handler's value; `undefined` means that the handler responds by itself, or, where it left `res` alone, a 204. */
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
-    if (value === undefined || value === res || res.destroyed) return;
+    if (value === res || res.destroyed || (value === undefined && call.dressed)) return;
     if (res.headersSent) return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
     try {
-      const response = outgoing(value);
+      const response = outgoing(value === undefined ? reply(204) : value);
       inBurst(() => {
         if (res.destroyed || res.headersSent) return;
         try {

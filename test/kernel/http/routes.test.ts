@@ -22,6 +22,8 @@ test("what a handler returns is the answer", async () => {
   server.route("GET", "/bytes", open, () => reply(200, Buffer.from([1, 2, 3])));
   server.route("GET", "/empty", open, () => reply(204));
   server.route("GET", "/nothing", open, () => reply(202));
+  server.route("GET", "/void", open, () => {});
+  server.route("GET", "/void-later", open, async () => {});
   server.route("GET", "/self", open, (call) => {
     call.res.writeHead(203, { "content-type": "text/plain" });
     call.res.end("by itself");
@@ -35,6 +37,8 @@ test("what a handler returns is the answer", async () => {
     ["/bytes", 200, "application/octet-stream", "\x01\x02\x03"],
     ["/empty", 204, undefined, ""],
     ["/nothing", 202, undefined, ""],
+    ["/void", 204, undefined, ""],
+    ["/void-later", 204, undefined, ""],
   ];
   for (const [path, status, type, body] of rows) {
     const answer = await ask(one, "GET", path);
