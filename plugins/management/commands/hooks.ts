@@ -76,7 +76,8 @@ export default hooks;
 function action(word: string, summary: string, description?: string): Command {
   const run = async (io: CommandIO) => {
     const record = await io.gateway.request<HookRecord>("POST", pathOf(io, `/${word}`));
-    io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
+    const why = record.error ?? (word === "disable" ? undefined : record.reason);
+    io.show(record, (one) => `${one.name}: ${one.state}${why ? `: ${why}` : ""}`);
     if (record.state === "failed" || record.state === "refused")
       throw new Error(`${record.name} does not run: ${record.error}`);
   };

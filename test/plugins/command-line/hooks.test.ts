@@ -149,6 +149,10 @@ test("disable and enable are kept in the configuration", async ({ gateway, run }
   assert.match((await run("hooks", "disable", "command-logger")).stdout, /command-logger: disabled/);
   assert.match((await run("hooks", "info", "command-logger")).stdout, /Reason +it is off: turn it on with/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, false);
+  await run("config", "set", "hooks.enabled", "false");
+  assert.match((await run("hooks", "enable", "command-logger")).stdout, /disabled: hooks\.enabled is false/);
+  await run("config", "unset", "hooks.enabled");
+  await run("hooks", "disable", "command-logger");
 });
 
 test("new does not say that a hook runs which waits for its approval", async ({ gateway, run }) => {
