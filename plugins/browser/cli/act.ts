@@ -1,6 +1,6 @@
 /** `portico browser`: everything that is done to a page. */
 import type { Command, CommandIO, OptionSpec } from "portico/command-line";
-import { command, type Definition, flag, jsonOption, number, TAB, text } from "./command.ts";
+import { command, type Definition, flag, jsonOption, number, numberArg, TAB, text } from "./command.ts";
 
 const SNAPSHOT: Record<string, OptionSpec> = { snapshot: flag("Also print a fresh efficient snapshot") };
 const REF = { name: "ref", description: "From a snapshot: 12 or e12" };
@@ -102,7 +102,7 @@ export const actCommands: Command[] = [
   action("resize", "resize", {
     summary: "Change the size of the page",
     args: [{ name: "width" }, { name: "height" }],
-    fields: ({ args }) => ({ width: Number(args["width"]), height: Number(args["height"]) }),
+    fields: (io) => ({ width: numberArg(io, "width"), height: numberArg(io, "height") }),
   }),
   action("wait", "wait", {
     summary: "Wait until something is so",

@@ -51,6 +51,14 @@ export function jsonOption(io: CommandIO, name: string): unknown {
   }
 }
 
+/** An argument that is a number, or a line that says what is wrong with it. */
+export function numberArg(io: CommandIO, name: string): number | undefined {
+  const given = io.args[name];
+  if (given === undefined) return undefined;
+  if (given.trim() !== "" && Number.isFinite(Number(given))) return Number(given);
+  throw new Error(`${name} must be a number, not "${given}".`);
+}
+
 const defined = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 

@@ -1,6 +1,6 @@
 /** `portico browser`: cookies, storage, and what the browser pretends. */
-import type { Command, CommandIO } from "portico/command-line";
-import { command, flag, jsonOption, TAB, text } from "./command.ts";
+import type { Command } from "portico/command-line";
+import { command, flag, jsonOption, numberArg, TAB, text } from "./command.ts";
 
 const CLEAR = flag("Take it back");
 
@@ -38,9 +38,6 @@ function storageCommands(kind: "local" | "session"): Command {
     ],
   };
 }
-
-const numberOf = (io: CommandIO, name: string): number | undefined =>
-  io.args[name] === undefined ? undefined : Number(io.args[name]);
 
 export const stateCommands: Command[] = [
   {
@@ -165,8 +162,8 @@ export const stateCommands: Command[] = [
             method: "POST",
             path: "/set/geolocation",
             body: {
-              latitude: numberOf(io, "latitude"),
-              longitude: numberOf(io, "longitude"),
+              latitude: numberArg(io, "latitude"),
+              longitude: numberArg(io, "longitude"),
               accuracy: io.options["accuracy"],
               origin: io.options["origin"],
               clear: io.options["clear"],

@@ -155,6 +155,11 @@ test("the seed's options reach the routes", async () => {
   assert.equal(await query(["responsebody"], { address: "u" }, { "max-chars": 9 }), { url: "u", maxChars: 9 });
   await assert_rejects(asked(["fill"], {}, { fields: "{" }), "--fields is not JSON");
   await assert_rejects(asked(["dialog"], {}, {}), "--accept or --dismiss");
+  await assert_rejects(asked(["resize"], { width: "wide", height: "2" }, {}), 'width must be a number, not "wide".');
+  await assert_rejects(
+    asked(["set", "geolocation"], { latitude: "1", longitude: "" }, {}),
+    "longitude must be a number",
+  );
 });
 
 async function assert_rejects(work: Promise<unknown>, words: string): Promise<void> {
