@@ -140,9 +140,8 @@ function createClock(before: string, behind: string): () => string {
 const flat = (text: string): string => Buffer.from(text).toString();
 
 /** As JSON. Nearly all texts of a line are plain and need nothing but the quotes. */
-function quoted(text: string): string {
-  return /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
-}
+const quoted = (text: string): string =>
+  /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 
 /** Only these fields: an error's own properties may hold a request with its credentials. */
 function describeError(error: unknown): unknown {

@@ -3,7 +3,7 @@
  * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
 import { readFileSync, readlinkSync, statSync } from "node:fs";
-import { dirname, extname, join, relative, resolve } from "node:path";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
 import { filesBelow } from "../files/listing.ts";
 import { sha } from "../files/sha.ts";
@@ -81,7 +81,7 @@ async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): P
   const inputs = new Map<string, Input>();
   const result = await esbuild
     .build({
-      entryPoints: [entry],
+      entryPoints: [`./${basename(entry)}`], // the whole path would be a pattern, where it holds a *
       absWorkingDir: dir,
       bundle: true,
       write: false,

@@ -1,5 +1,6 @@
 /** What is wrong with users' code: in one line, and where that is known. */
 import { dirname, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Message } from "esbuild";
 import { asError } from "../errors.ts";
 
@@ -46,9 +47,11 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
 /** The first frame of an error's stack that lies below a directory. */
 export function placeOf(error: Error, dir: string): Location | undefined {
   for (const frame of (error.stack ?? "").split("\n")) {
-    const match = /(?:file:\/\/)?(\/[^():]+):(\d+):(\d+)\)?$/.exec(frame);
-    const file = match?.[1] && decodeURI(match[1]);
-    if (match && file?.startsWith(`${dir}/`)) return { file, line: Number(match[2]), column: Number(match[3]) };
+    const [, place = "", line, column] = /^(.*[^>]):(\d+):(\d+)\)?$/.exec(frame) ?? [];
+    // It is an address where no source map tells more. A path may hold whatever else ends one.
+    const text = place.replace(/file:\/\/\/\S+$/, fileURLToPath);
+    const at = Math.max(text.indexOf(` ${dir}/`), text.indexOf(`(${dir}/`));
+    if (at >= 0) return { file: text.slice(at + 1), line: Number(line), column: Number(column) };
   }
   return undefined;
 }

@@ -38,9 +38,8 @@ export function isLoopback(address: string): boolean {
 export const isOwnMachine = (bind: string): boolean => bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
 
 /** What counts as one caller: an address, or of IPv6 the whole /64 that belongs to one. */
-export function callerOf(address: string): string {
-  return isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
-}
+export const callerOf = (address: string): string =>
+  isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
 
 /** For a schema's `refuse`: what is wrong with an entry, to be read after its key. */
 export const refuseNetwork = (entry: unknown): string | undefined =>

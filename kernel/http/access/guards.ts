@@ -99,9 +99,8 @@ export function corsHeaders(origin: string): Record<string, string> {
 }
 
 /** True for the request by which a browser asks whether the real one may be sent. It carries no credentials. */
-export function isPreflight(req: IncomingMessage): boolean {
-  return req.method === "OPTIONS" && req.headers["access-control-request-method"] !== undefined;
-}
+export const isPreflight = (req: IncomingMessage): boolean =>
+  req.method === "OPTIONS" && req.headers["access-control-request-method"] !== undefined;
 
 export function preflightHeaders(req: IncomingMessage): Record<string, string> {
   const asked = req.headers["access-control-request-headers"];

@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../kernel/modules/load.ts";
-import { LoadError } from "../../../kernel/modules/problem.ts";
+import { LoadError, problemOf } from "../../../kernel/modules/problem.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -51,6 +51,23 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   const { exports, inputs } = await loader().load(entry);
   assert.equal((exports["default"] as () => unknown)(), [42, 4, 7, "dep", "a", dir]);
   assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
+});
+
+test("whatever its path holds, it loads, and what it throws is told with file and line", async () => {
+  for (const odd of ["a (1)", "100%", "a%20b#c", "a:1:2", "ü ñ", "[x] {y} *?", "a'b\"c"]) {
+    const entry = write({
+      [`${odd}/handler.ts`]: 'import { boom } from "./boom.ts";\nexport default () => boom();',
+      [`${odd}/boom.ts`]: "\nexport const boom = () => {\n  throw new Error('boom');\n};",
+      [`${odd}/broken/handler.ts`]: "\nthrow new Error('not today');",
+    }).replace("handler.ts", odd);
+    const { exports } = await loader().load(join(entry, "handler.ts"));
+    const thrown = await (async () => (exports["default"] as () => unknown)())().catch((error: unknown) => error);
+    assert.equal(problemOf(thrown, entry), { message: "boom", file: join(entry, "boom.ts"), line: 3, column: 9 }, odd);
+    const failure = await loader()
+      .load(join(entry, "broken/handler.ts"))
+      .catch((error: unknown) => error as LoadError);
+    assert.equal([failure instanceof LoadError && failure.message, odd], ["handler.ts:2:7: not today", odd]);
+  }
 });
 
 test("what a data: URL holds is part of the file in which it stands", async () => {
