@@ -214,7 +214,7 @@ export class ConfigStore {
     const keys = changedKeys(before.value, value);
     this.#activate(reading);
     const tell = this.#onChange;
-    if (keys.length === 0 || !tell) return;
+    if (!tell || (keys.length === 0 && String(before.reading.source.variables) === String(source.variables))) return;
     const agree = this.#options.link?.agree;
     let hasVoted = false;
     try {

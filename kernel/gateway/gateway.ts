@@ -210,7 +210,7 @@ export class Gateway {
         log.log.warn({ key }, `${key} takes effect at the next start`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
-    if (!back) void this.bus.emit("config:changed", { keys });
+    if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys });
     // Not awaited: it waits for this change. Without a token nobody could get in.
     if (!this.#options.link?.workers.index)
       ensureToken(config).catch((err: Error) => log.log.error({ err }, err.message));

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -66,6 +66,26 @@ test("what is wrong with the file keeps the gateway from starting, and is said",
       assert.match((error as Error).message, says);
     }
   }
+});
+
+test("a variable of .env that only a hook requires is followed too", async () => {
+  const gateway = await startGateway({
+    files: {
+      "hooks/e/HOOK.md": "---\nevents: [message:received]\nrequires: { env: [LATER_IN_ENV] }\n---\n",
+      "hooks/e/handler.ts": "export default (event, ctx) => ({ reply: ctx.env.LATER_IN_ENV });",
+    },
+  });
+  const state = (wanted: string) => () => gateway.gateway.hooks.info("e").state === wanted;
+  const events: string[] = [];
+  gateway.gateway.bus.onAny(({ name }) => void events.push(name));
+  assert.ok(state("ineligible")());
+  const file = join(gateway.home, ".env");
+  writeFileSync(file, "LATER_IN_ENV=here\n", { mode: 0o600 });
+  await until("the variable", state("active"));
+  rmSync(file);
+  await until("its end", state("ineligible"));
+  assert.not(events.includes("config:changed"), "no key has changed");
+  await gateway.stop();
 });
 
 test("config set leaves the file as it was where the running gateway refuses the value", async () => {
