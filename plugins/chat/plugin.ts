@@ -150,6 +150,7 @@ export default definePlugin({
       meters: () => ctx.list("meter"),
       gates: () => ctx.list("gate"),
       models,
+      workers,
     };
     ctx.route(
       "POST",

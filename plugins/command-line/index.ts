@@ -1,4 +1,5 @@
 /** The face `portico/command-line`: what a plugin needs for commands, for checks of `portico doctor`, and for `plugins new`. */
+import type { Socket } from "node:net";
 import type { ConfigSchemas } from "portico";
 import type { Command } from "./command.ts";
 import type { Banner, HealthCheck, Notice, PluginTemplate } from "./offers.ts";
@@ -28,5 +29,12 @@ declare module "portico" {
   interface Contributions {
     banner: Banner;
     notice: Notice;
+  }
+  interface Workers {
+    /**
+     * What a connection of the gateway's is still sent where this worker is killed; without `words`, no more. Has no effect
+     * where TLS is spoken over it.
+     */
+    lastWords(socket: Socket | null, words?: Uint8Array): void;
   }
 }

@@ -108,6 +108,11 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     for (const call of openCalls) closeCall(call);
   }
 
+  function error({ status, message }: PorticoError): string {
+    const data = { type: "error", error: { type: errorType(status), message }, request_id: requestId };
+    return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
+  }
+
   function take(): string {
     const text = out;
     out = "";
@@ -148,9 +153,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       return take();
     },
 
-    fail({ status, message }: PorticoError) {
-      event("error", { error: { type: errorType(status), message }, request_id: requestId });
-      return take();
-    },
+    fail: error,
+    error,
   };
 }

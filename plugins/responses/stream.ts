@@ -17,7 +17,7 @@ export function createTranslator(
   let usage: Usage | undefined;
 
   function emit(type: string, fields: JsonObject): void {
-    out += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`;
+    out += written(type, number++, fields);
   }
   /** As `emit` would write it. Nearly all events are deltas: an object for each, written anew, took most of a stream's time. */
   function emitDelta(type: string, at: string, delta: string, more = ""): void {
@@ -71,5 +71,11 @@ export function createTranslator(
       emit("response.failed", { response: failed });
       return take();
     },
+
+    error: ({ code, message, param }) => written("error", number, { code, message, param: param ?? null }),
   };
+}
+
+function written(type: string, number: number, fields: JsonObject): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...fields })}\n\n`;
 }

@@ -1,6 +1,6 @@
 /** What a client may use, as the gates say. */
 import type { ServerResponse } from "node:http";
-import type { Call, Client } from "portico";
+import type { Call, Client, Workers } from "portico";
 import type { ChatGate, ChatMeter, WantedModel } from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
 import type { ModelEntry } from "../routing/models.ts";
@@ -15,6 +15,8 @@ export interface Endpoint {
   meters(): readonly ChatMeter[];
   gates(): readonly ChatGate[];
   models(): Promise<ModelEntry[]>;
+  /** Where this process is one of several. */
+  workers: Workers | undefined;
 }
 
 /** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */

@@ -1,12 +1,14 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
 import { type Call, checkJsonType, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
-import type { ChatResponse } from "../job.ts";
+import type { ChatResponse, Sink } from "../job.ts";
 import type { Endpoint } from "./access.ts";
 import { type Incoming, openChat, type Opened, setTrace, traceOf } from "./open.ts";
 import { parseBody, rawBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
-import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
+import { LastWords } from "./writing/last-words.ts";
+import type { ResponseWriter } from "./writing/response-writer.ts";
+import { STREAM_HEADERS, writeStream } from "./writing/write-stream.ts";
 
 /** Errors below `/v1` in OpenAI's form. */
 export const openaiForm: ErrorForm = ({ code, message, status, type, param, details }) => ({
@@ -41,17 +43,17 @@ function write({ endpoint, call, job, response }: Opened): unknown {
   const { stream, text, body } = response;
   if (stream === undefined) return reply(200, text ?? body, traceOf(job, { "content-type": JSON_TYPE }));
   setTrace(call.res, job);
-  void endpoint.busy(pass(call, response));
+  void endpoint.busy(pass(endpoint, call, response));
   return undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-function pass(call: Call, response: ChatResponse): Promise<void> {
+function pass({ workers }: Endpoint, call: Call, response: ChatResponse): Promise<void> {
   const { res } = call;
   const json = response.streamType === "json";
   res.writeHead(200, json ? { "content-type": JSON_TYPE } : STREAM_HEADERS);
-  return writeStream(call, response.stream!, !json, (out) => ({
+  const sinkOf = (out: ResponseWriter): Sink => ({
     write: (bytes) => out.write(bytes),
     end: () => out.end(),
     fail(error) {
@@ -59,5 +61,6 @@ function pass(call: Call, response: ChatResponse): Promise<void> {
       if (json) res.destroy();
       else out.end(errorEvent(error));
     },
-  }));
+  });
+  return writeStream(call, response.stream!, !json, sinkOf, LastWords.of(workers, json ? undefined : errorEvent));
 }

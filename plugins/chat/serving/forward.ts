@@ -20,7 +20,7 @@ import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
 import { markFailure, offerMessage, sessionKeyOf, traceOf, traceparentOf } from "./open.ts";
-import { writeForwarded } from "./write-forwarded.ts";
+import { writeForwarded } from "./writing/write-forwarded.ts";
 
 export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
   const { model, text, stream } = request;
@@ -45,7 +45,7 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
       writeReply(call, job, request, judged ? await offerText(events, job, reply) : reply);
     } else {
       const response = await begin(endpoint, call, request, job);
-      await endpoint.busy(writeForwarded(call, job, response, endpoint.engine.masks.all()));
+      await endpoint.busy(writeForwarded(endpoint, call, job, response));
     }
   } catch (error) {
     job.cancel();

@@ -11,7 +11,7 @@ import type { Endpoint } from "./access.ts";
 import { openChat, setTrace } from "./open.ts";
 import { readChunks } from "../openai/read-chunks.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
-import { writeTranslated } from "./write-stream.ts";
+import { writeTranslated } from "./writing/write-stream.ts";
 
 const OWNER: Client = { kind: "owner" };
 /** How many chunks may wait for a slow reader before the upstream is paused. */
@@ -141,7 +141,7 @@ export function createChatService(
         call.res.once("close", () => job.cancel());
         return {
           kind: "stream",
-          pipe: (translator) => endpoint.busy(writeTranslated(call, response, translator)),
+          pipe: (translator) => endpoint.busy(writeTranslated(call, response, translator, endpoint.workers)),
         };
       });
     },

@@ -39,6 +39,7 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   const takers = new Map<string, (data: never, from: number) => unknown>();
   const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
   const places = new Map<number, () => void>();
+  const connections = new WeakMap<Socket, number>();
   const votes = createVotes(index, (vote) => send({ type: "vote", vote }));
   let ready: readonly number[] = [];
   let refs = 0;
@@ -79,8 +80,13 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
 
   process.on("message", (message: ToWorker, socket?: Socket) => {
     if (message.type === "connection") {
-      send({ type: "taken", ref: message.ref });
-      if (socket) connected(socket);
+      const { ref } = message;
+      send({ type: "taken", ref });
+      if (socket) {
+        connections.set(socket, ref);
+        socket.once("close", () => send({ type: "closed", ref }));
+        connected(socket);
+      } else send({ type: "closed", ref });
     }
     if (message.type === "post") void answer(message.from, message.post);
     if (message.type === "answer") {
@@ -122,6 +128,10 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
       const granted = new Promise<void>((resolve) => places.set(ref, resolve));
       send({ type: "enter", ref, name, max });
       return { granted, leave: () => void (places.delete(ref) && send({ type: "leave", ref })) };
+    },
+    lastWords(socket, words) {
+      const ref = socket === null ? undefined : connections.get(socket);
+      if (ref !== undefined) send({ type: "last words", ref, words });
     },
   };
 

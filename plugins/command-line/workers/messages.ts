@@ -22,6 +22,8 @@ export type ToPrimary =
   | { type: "hello" }
   | { type: "ready"; banner: string }
   | { type: "taken"; ref: number }
+  | { type: "closed"; ref: number }
+  | { type: "last words"; ref: number; words?: Uint8Array | undefined }
   | { type: "leaving" }
   | { type: "pong" }
   | { type: "post"; to: number; post: Post }

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { listenError } from "portico";
 import { createBallots } from "./ballots.ts";
+import { HeldConnections } from "./held-connections.ts";
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 import { createPlaces } from "./places.ts";
 import { watchSilence } from "./silence.ts";
@@ -43,6 +44,8 @@ interface Worker {
   arrived: boolean;
   /** Connections on their way to it. */
   handing: Map<number, Socket>;
+  /** Those that it has. */
+  held: HeldConnections;
   /** When it took the last one, or got the first that is on its way. */
   awaitedSince: number;
   /** From when it was ready first: what a start does at once may take long. */
@@ -117,7 +120,8 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   function start(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
-    const worker: Worker = { child, ready: false, arrived: false, handing: new Map(), awaitedSince: 0 };
+    const held = new HeldConnections();
+    const worker: Worker = { child, ready: false, arrived: false, handing: new Map(), held, awaitedSince: 0 };
     workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
       worker.silence?.heard();
@@ -135,6 +139,8 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     }
     if (message.type === "ready") arrived(index, message.banner);
     if (message.type === "taken") handedOver(index, message.ref);
+    if (message.type === "closed") workers.get(index)?.held.close(message.ref);
+    if (message.type === "last words") workers.get(index)?.held.note(message.ref, message.words);
     if (message.type === "leaving") leave(index);
     if (message.type === "post") send(message.to, { type: "post", from: index, post: message.post });
     if (message.type === "answer") send(message.to, { type: "answer", from: index, answer: message.answer });
@@ -167,11 +173,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     options.started(banner);
   }
 
-  /** Our copy is closed; the connection is the worker's. */
   function handedOver(index: number, ref: number): void {
     const worker = workers.get(index) as Worker;
     worker.awaitedSince = performance.now();
-    worker.handing.get(ref)?.destroy();
+    worker.held.hold(ref, worker.handing.get(ref) as Socket);
     worker.handing.delete(ref);
   }
 
@@ -182,12 +187,13 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   function lost(
     index: number,
-    { arrived: hasStarted, handing, silence }: Worker,
+    { arrived: hasStarted, handing, held, silence }: Worker,
     code: number | null,
     signal: string | null,
   ): void {
     silence?.end();
     workers.delete(index);
+    held.end(signal !== null);
     places.leave(index);
     ballots.forget(index);
     tellReady();

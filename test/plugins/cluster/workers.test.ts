@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { once } from "node:events";
-import { Agent } from "node:http";
+import { Agent, createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import { type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
@@ -37,13 +38,34 @@ function save(body: string): void {
 }
 const info = async () => (await ask(gateway, "GET", "/kernel/hooks/who")).json;
 
+/** A model that says what it is told to. */
+const upstream = {
+  open: [] as ServerResponse[],
+  server: createServer((req, res) => {
+    req.resume();
+    if (req.method === "GET") return void res.writeHead(404).end();
+    res.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+    upstream.open.push(res);
+  }),
+  say(res: ServerResponse, content: string) {
+    const isText = res.req.url === "/v1/completions";
+    const choice = isText ? { index: 0, text: content } : { index: 0, delta: { content } };
+    res.write(`data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [choice] })}\n\n`);
+  },
+};
+
 test.before(async () => {
+  await once(upstream.server.listen(0, "127.0.0.1"), "listening");
+  const baseUrl = `http://127.0.0.1:${(upstream.server.address() as AddressInfo).port}/v1`;
   const webhooks = { token: "hook-token", mappings: { build: { action: "wake", message: "{body.id}" } } };
-  const config = { gateway: { workers: 2 }, usage: { flushMs: 100 }, webhooks };
+  const channels = { slow: { provider: "openai", baseUrl } };
+  const config = { gateway: { workers: 2 }, usage: { flushMs: 100 }, webhooks, channels };
   gateway = await spawnGateway({ config, files: hookFiles("who", "return { reply: `one ${process.pid}` };") });
 });
 test.after(async () => {
   await gateway?.stop();
+  upstream.server.closeAllConnections();
+  upstream.server.close();
 });
 
 test("both answer", async () => {
@@ -111,7 +133,7 @@ test("a changed configuration is in force in both once it was set", async () => 
 test("a hook that is switched off and on is so in both", async () => {
   await ask(gateway, "POST", "/kernel/hooks/who/disable");
   assert.equal(await said("echo"), Array(6).fill("hi"));
-  save("return { reply: `five ${process.pid}` };");
+  save('if (event.context.content !== "go") return { reply: `five ${process.pid}` };');
   await ask(gateway, "POST", "/kernel/hooks/who/enable");
   assert.equal(
     await answers(),
@@ -237,18 +259,52 @@ const running = (without: readonly string[]) =>
     (all) => all.length === 2 && !all.some((pid) => without.includes(pid)),
   );
 
-test("a worker that is killed is replaced; the other goes on, its own stream is cut", async () => {
-  const connection = await until("a connection to it", async () => {
+/** A connection to the second worker. */
+const toSecond = () =>
+  until("a connection to it", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const { json } = await chat(gateway, "echo", "hi", undefined, agent);
     if (json.choices[0].message.content.endsWith(pids[1])) return agent;
     agent.destroy();
     return undefined;
   });
-  const stream = watch(gateway, "GET", "/events", undefined, connection);
-  await stream.opened;
+
+test("a worker that is killed is replaced; the other goes on, its own streams end with an error", async () => {
+  const messages = [{ role: "user", content: "go" }];
+  const asked = {
+    "/v1/chat/completions": { messages },
+    "/v1/messages": { messages, max_tokens: 9 },
+    "/v1/responses": { input: "go" },
+    "/v1/completions": { prompt: "go" },
+  };
+  const streams = await Promise.all(
+    Object.entries(asked).map(async ([path, body]) =>
+      watch(gateway, "POST", path, { model: "slow/m", stream: true, ...body }, await toSecond()),
+    ),
+  );
+  const feed = watch(gateway, "GET", "/events", undefined, await toSecond());
+  await feed.opened;
+  await until("all to be asked", () => upstream.open.length === streams.length);
+  // with the third word, what is to be said at its death has been told, for that is done 50 ms after the first
+  for (const word of ["one", "two", "three"]) {
+    if (word === "two") await new Promise((resolve) => setTimeout(resolve, 60));
+    for (const res of upstream.open) upstream.say(res, word);
+    await until(word, () => streams.every(({ text }) => text().includes(word)));
+  }
   process.kill(Number(pids[1]), "SIGKILL");
-  assert.is(await stream.end, "cut");
+  assert.equal(await Promise.all(streams.map(({ end }) => end)), ["whole", "whole", "whole", "whole"]);
+  const [inChat, inMessages, inResponses, inCompletions] = streams.map(({ text }) => text());
+  const message = "The gateway's worker was killed before the response had ended.";
+  const error = { message, type: "api_error", param: null, code: "service_unavailable" };
+  for (const text of [inChat, inCompletions])
+    assert.ok(text?.endsWith(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`), text);
+  assert.match(
+    inMessages as string,
+    /event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":/,
+  );
+  assert.match(inResponses as string, /event: error\ndata: {"type":"error","sequence_number":\d+,"code":"service_un/);
+  assert.is(await feed.end, "cut");
+  for (const res of upstream.open) res.destroy();
   await running([pids[1] as string]);
   assert.match(gateway.output(), /worker [12] has ended \(SIGKILL\) and is replaced/);
   const all = await answers();

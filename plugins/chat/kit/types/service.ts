@@ -80,6 +80,8 @@ export interface StreamTranslator {
   end(): string | Promise<string>;
   /** The last event of a stream that broke off. */
   fail(error: PorticoError): string;
+  /** An error as an event; it changes nothing. With it, a client whose worker is killed is told. */
+  error?(error: PorticoError): string;
 }
 
 /** For whom a model is asked, and how. */

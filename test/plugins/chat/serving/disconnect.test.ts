@@ -5,7 +5,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Endpoint } from "../../../../plugins/chat/serving/access.ts";
 import { openChat } from "../../../../plugins/chat/serving/open.ts";
-import { writeStream } from "../../../../plugins/chat/serving/write-stream.ts";
+import { writeStream } from "../../../../plugins/chat/serving/writing/write-stream.ts";
 
 const test = suite("clients who have left");
 

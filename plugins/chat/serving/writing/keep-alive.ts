@@ -1,6 +1,6 @@
 /** Comments in the silence of streams: one ticker for all of them costs a busy stream nothing but a flag. */
 import type { ServerResponse } from "node:http";
-import { takeOut } from "../places.ts";
+import { takeOut } from "../../places.ts";
 
 const TICK_MS = 500;
 const SILENT_TICKS = 30;

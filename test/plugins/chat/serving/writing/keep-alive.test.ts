@@ -2,8 +2,8 @@
 import type { ServerResponse } from "node:http";
 import { mock } from "node:test";
 import * as assert from "uvu/assert";
-import { keepAlive } from "../../../../plugins/chat/serving/keep-alive.ts";
-import { suite } from "../../../support/suite.ts";
+import { keepAlive } from "../../../../../plugins/chat/serving/writing/keep-alive.ts";
+import { suite } from "../../../../support/suite.ts";
 
 const test = suite("keep-alive");
 

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import { type AddressInfo, connect } from "node:net";
 import * as assert from "uvu/assert";
-import { ResponseWriter } from "../../../../plugins/chat/serving/response-writer.ts";
-import { suite } from "../../../support/suite.ts";
+import { ResponseWriter } from "../../../../../plugins/chat/serving/writing/response-writer.ts";
+import { suite } from "../../../../support/suite.ts";
 
 const test = suite("response writer");
 let answer: (res: ServerResponse) => void;

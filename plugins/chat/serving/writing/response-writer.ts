@@ -6,11 +6,13 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { inBurst } from "portico";
 import { type KeepAlive, keepAlive } from "./keep-alive.ts";
+import type { LastWords } from "./last-words.ts";
 
 export class ResponseWriter {
   readonly #res: ServerResponse;
   readonly #drained: () => void;
   readonly #comments: KeepAlive | undefined;
+  readonly #lastWords: LastWords | undefined;
   /** Chunks are framed here. Else node:http knows better: HTTP/1.0, HEAD, a length, or a response that waits for another. */
   readonly #frames: boolean;
   #waiting: (Buffer | string)[] = [];
@@ -20,9 +22,10 @@ export class ResponseWriter {
   #ended = false;
 
   /** After `writeHead`. `alive`: comments may go out in the silence; `drained`: the client has caught up. */
-  constructor(res: ServerResponse, alive: boolean, drained: () => void) {
+  constructor(res: ServerResponse, alive: boolean, drained: () => void, lastWords?: LastWords) {
     this.#res = res;
     this.#drained = drained;
+    this.#lastWords = lastWords;
     this.#comments = alive ? keepAlive(res) : undefined;
     const { httpVersion, method } = res.req;
     this.#frames =
@@ -53,12 +56,19 @@ export class ResponseWriter {
   /** The response has closed. */
   stop(): void {
     this.#comments?.stop();
+    this.#lastWords?.end();
   }
 
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     inBurst(() => this.#flush());
+  }
+
+  #begin(): void {
+    this.#begun = true;
+    this.#res.flushHeaders();
+    this.#lastWords?.begin(this.#res);
   }
 
   #flush(): void {
@@ -69,8 +79,7 @@ export class ResponseWriter {
     this.#waiting = [];
     if (socket === null || res.destroyed) return;
     socket.cork();
-    if (!this.#begun) res.flushHeaders();
-    this.#begun = true;
+    if (!this.#begun) this.#begin();
     if (waiting.length > 0 && !writeChunk(socket, waiting) && !this.#blocked) {
       this.#blocked = true;
       socket.once("drain", () => {

@@ -1,8 +1,9 @@
 /** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
-import { type Call, PorticoError } from "portico";
+import { type Call, PorticoError, type Workers } from "portico";
 import type { StreamTranslator } from "portico/chat";
-import type { ChatResponse, ResponseStream, Sink } from "../job.ts";
-import { readChunks } from "../openai/read-chunks.ts";
+import type { ChatResponse, ResponseStream, Sink } from "../../job.ts";
+import { readChunks } from "../../openai/read-chunks.ts";
+import { LastWords } from "./last-words.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
 export const STREAM_HEADERS = {
@@ -17,6 +18,7 @@ export function writeStream(
   source: ResponseStream,
   alive: boolean,
   sinkOf: (out: ResponseWriter) => Sink,
+  lastWords?: LastWords,
 ): Promise<void> {
   const { res } = call;
   // A client who has disconnected already will not be told of again.
@@ -25,7 +27,7 @@ export function writeStream(
     return Promise.resolve();
   }
   return new Promise((resolve) => {
-    const out = new ResponseWriter(res, alive, () => source.resume());
+    const out = new ResponseWriter(res, alive, () => source.resume(), lastWords);
     res.once("close", () => {
       out.stop();
       resolve();
@@ -44,11 +46,16 @@ export function writeStream(
  * Writes a stream in the form that the translator gives it; what came in that form already passes as it is. The
  * translator is its plugin's: where it throws, the upstream is cut and the response ends.
  */
-export function writeTranslated(call: Call, response: ChatResponse, translator: StreamTranslator): Promise<void> {
+export function writeTranslated(
+  call: Call,
+  response: ChatResponse,
+  translator: StreamTranslator,
+  workers: Workers | undefined,
+): Promise<void> {
   const { res, log } = call;
   res.writeHead(200, STREAM_HEADERS);
   const source = response.stream!;
-  return writeStream(call, source, true, (out) => {
+  const sinkOf = (out: ResponseWriter) => {
     const broken = (err: unknown): void => {
       log.error({ err }, "a stream could not be translated");
       source.cancel();
@@ -59,7 +66,8 @@ export function writeTranslated(call: Call, response: ChatResponse, translator: 
       }
     };
     return guarded(response.native === true ? passing(out, translator) : translating(out, translator, broken), broken);
-  });
+  };
+  return writeStream(call, source, true, sinkOf, LastWords.of(workers, translator.error));
 }
 
 /** Nothing is handed to a sink that has thrown. */

@@ -1,13 +1,16 @@
 /** Writes the response of a route that goes through: the headers that matter, the bytes as they come, none of our secrets. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
-import type { ChatResponse, Job } from "../job.ts";
-import { MaskedBytes } from "../secrets/masked-bytes.ts";
-import { MaskedStream } from "../secrets/masked-stream.ts";
-import type { SecretMask } from "../secrets/secret-mask.ts";
-import { errorEvent } from "./ask.ts";
-import { beginningOf } from "../sending/held-beginning.ts";
-import { traceOf } from "./open.ts";
+import type { ChatResponse, Job, Sink } from "../../job.ts";
+import { MaskedBytes } from "../../secrets/masked-bytes.ts";
+import { MaskedStream } from "../../secrets/masked-stream.ts";
+import type { SecretMask } from "../../secrets/secret-mask.ts";
+import { errorEvent } from "../ask.ts";
+import { beginningOf } from "../../sending/held-beginning.ts";
+import type { Endpoint } from "../access.ts";
+import { LastWords } from "./last-words.ts";
+import { traceOf } from "../open.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 import { writeStream } from "./write-stream.ts";
 
 /** JSON and texts up to here are gone through as a whole, in all writings; what is larger holds images. */
@@ -19,7 +22,13 @@ interface Hiding {
   end(): Buffer | undefined;
 }
 
-export async function writeForwarded(call: Call, job: Job, response: ChatResponse, mask: SecretMask): Promise<void> {
+export async function writeForwarded(
+  { engine, workers }: Endpoint,
+  call: Call,
+  job: Job,
+  response: ChatResponse,
+): Promise<void> {
+  const mask = engine.masks.all();
   const { res } = call;
   const { stream, headers = {}, completion } = response;
   if (stream === undefined) {
@@ -35,7 +44,7 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
   const passed = passedHeaders(headers, type, hiding !== undefined && held);
   const source = held ? await beginningOf(res, stream, HELD_BYTES) : stream;
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  await writeStream(call, source, events, (writer) => ({
+  const sinkOf = (writer: ResponseWriter): Sink => ({
     write(bytes) {
       const out = hiding === undefined ? bytes : hiding.push(bytes);
       return out === undefined || writer.write(out);
@@ -43,7 +52,8 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
     end: () => writer.end(hiding?.end()),
     // Whoever reads bytes can only tell from the connection that some are missing.
     fail: (error) => void (events ? writer.end(errorEvent(error)) : res.destroy()),
-  }));
+  });
+  await writeStream(call, source, events, sinkOf, LastWords.of(workers, events ? errorEvent : undefined));
 }
 
 function passedHeaders(headers: IncomingHttpHeaders, type: string, mayChange: boolean): Record<string, string> {
