@@ -21,6 +21,7 @@ function checkout(ref: string): string {
   execFileSync("tar", ["-x"], { cwd: dir, input: archive });
   const lock = (of: string) => readFileSync(join(of, "package-lock.json"), "utf8");
   if (lock(dir) === lock(packageDir)) symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
-  else execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
+  // not `ci`: lock files of earlier states lack packages of other platforms
+  else execFileSync("npm", ["install", "--ignore-scripts"], { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
   return dir;
 }
