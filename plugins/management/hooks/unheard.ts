@@ -5,10 +5,10 @@ import { describeEvent } from "./record.ts";
 export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "events">): string[] {
   const declared = events();
   return hooks
-    .list()
+    .standings() // whole records of those that are off take as long as the rest of a status
     .filter(({ state }) => state === "active")
-    .flatMap(({ name, meta }) =>
-      (meta?.events ?? []).map((event) => ({ hook: name, ...describeEvent(event, declared) })),
+    .flatMap(({ name }) =>
+      (hooks.info(name).meta?.events ?? []).map((event) => ({ hook: name, ...describeEvent(event, declared) })),
     )
     .filter(({ known }) => !known)
     .map(({ hook, name, didYouMean: near }) => {
