@@ -12,7 +12,8 @@ import { buildLauncher, buildProgram, keepCompiled } from "./build/program.ts";
 
 // The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
 const { npm_command: command, npm_lifecycle_event: script } = process.env;
-if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.cjs"))) process.exit();
+if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.cjs")))
+  process.exit();
 
 const loader = loaderFor({ package: packageDir, state: outdir });
 
@@ -31,7 +32,10 @@ async function indexCommands(): Promise<void> {
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
   const plugins = await readPlugins(roots, loader);
   const words = plugins.flatMap(({ name, meta }) =>
-    [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [word, name]),
+    [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [
+      word,
+      name,
+    ]),
   );
   writeFileSync(indexFile(packageDir), JSON.stringify(words));
 }
@@ -48,7 +52,9 @@ async function fillCache(): Promise<void> {
 
 /** npm installs libsql's binary for both C libraries (10 MB each): the one that cannot run here goes. */
 function pruneForeignBinaries(): void {
-  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
+  const report = process.report?.getReport() as
+    | { header?: { glibcVersionRuntime?: string } }
+    | undefined;
   if (process.platform !== "linux") return;
   const foreign = report?.header?.glibcVersionRuntime ? "musl" : "gnu";
   rmSync(join(packageDir, "node_modules", "@libsql", `linux-${process.arch}-${foreign}`), {

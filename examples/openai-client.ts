@@ -11,7 +11,10 @@ const client = new OpenAI({
 });
 const model = process.env["MODEL"] ?? "echo";
 
-const answer = await client.chat.completions.create({ model, messages: [{ role: "user", content: "Hello, Portico" }] });
+const answer = await client.chat.completions.create({
+  model,
+  messages: [{ role: "user", content: "Hello, Portico" }],
+});
 console.log("answer:", answer.choices[0]?.message.content);
 
 const stream = await client.chat.completions.create({
@@ -32,10 +35,17 @@ const called = await client.chat.completions.create({
       function: {
         name: "get_weather",
         description: "The weather of a city",
-        parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+        parameters: {
+          type: "object",
+          properties: { city: { type: "string" } },
+          required: ["city"],
+        },
       },
     },
   ],
 });
 const call = called.choices[0]?.message.tool_calls?.[0];
-console.log("tool:", call?.type === "function" ? `${call.function.name} ${call.function.arguments}` : "none");
+console.log(
+  "tool:",
+  call?.type === "function" ? `${call.function.name} ${call.function.arguments}` : "none",
+);

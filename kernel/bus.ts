@@ -18,7 +18,9 @@ import type {
 } from "./types.ts";
 
 type Entry = OnOptions &
-  Required<Pick<OnOptions, "priority" | "timeoutMs" | "owner" | "traced">> & { handler: BusHandler };
+  Required<Pick<OnOptions, "priority" | "timeoutMs" | "owner" | "traced">> & {
+    handler: BusHandler;
+  };
 
 /** An event of a name and a context that nobody has checked. */
 export interface GivenEvent extends EmitOptions {
@@ -74,7 +76,11 @@ export function createBus(log: Logger) {
     return all;
   }
 
-  function emit<K extends EventName>(name: K, context: Events[K], options: EmitOptions = {}): Promise<EmitResult<K>> {
+  function emit<K extends EventName>(
+    name: K,
+    context: Events[K],
+    options: EmitOptions = {},
+  ): Promise<EmitResult<K>> {
     const spec = specs.get(name);
     const entries = handlersOf(name);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
@@ -93,7 +99,11 @@ export function createBus(log: Logger) {
   }
 
   /** An outcome as any other: whoever emits is never thrown at. */
-  function misuse<K extends EventName>(result: EmitResult<K>, code: string, message: string): Promise<EmitResult<K>> {
+  function misuse<K extends EventName>(
+    result: EmitResult<K>,
+    code: string,
+    message: string,
+  ): Promise<EmitResult<K>> {
     const error = new PorticoError(code, message);
     log.error({ err: error }, message);
     result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
@@ -105,7 +115,8 @@ export function createBus(log: Logger) {
     if (!queue) queues.set(name, (queue = { waiting: [], dropped: 0 }));
     if (queue.waiting.length >= maxQueue) {
       queue.waiting.shift();
-      if (queue.dropped++ % maxQueue === 0) log.warn({ event: name, dropped: queue.dropped }, "handlers are too slow");
+      if (queue.dropped++ % maxQueue === 0)
+        log.warn({ event: name, dropped: queue.dropped }, "handlers are too slow");
     }
     queue.waiting.push({ event, entries });
     queue.work ??= drainQueue(queue);
@@ -149,9 +160,13 @@ export function createBus(log: Logger) {
       if (!given) continue;
       if ("block" in given && given.block !== undefined && effects.includes("block")) {
         result.block = String(given.block);
-        result.refusal = new PorticoError("blocked_by_hook", result.block || "A hook refused this.", {
-          type: "invalid_request_error",
-        });
+        result.refusal = new PorticoError(
+          "blocked_by_hook",
+          result.block || "A hook refused this.",
+          {
+            type: "invalid_request_error",
+          },
+        );
         break;
       }
       if ("reply" in given && given.reply !== undefined && effects.includes("reply")) {
@@ -163,7 +178,10 @@ export function createBus(log: Logger) {
     return result;
   }
 
-  async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
+  async function runOne(
+    entry: Entry,
+    event: BusEvent,
+  ): Promise<{ outcome: Outcome; result?: HandlerResult }> {
     const began = performance.now();
     // Its signal costs more than most calls: it is made when somebody asks for it.
     const controller = new AbortController();
@@ -178,14 +196,17 @@ export function createBus(log: Logger) {
       else begin();
       if (given instanceof Object && "then" in given)
         given = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
-          const error = new DeadlineError(`still running after its deadline of ${entry.timeoutMs} ms`);
+          const error = new DeadlineError(
+            `still running after its deadline of ${entry.timeoutMs} ms`,
+          );
           controller.abort(error);
           return error;
         });
       return { outcome: settle(entry, event, began), result: given };
     } catch (thrown) {
       const error = asError(thrown);
-      if (!entry.settled) log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
+      if (!entry.settled)
+        log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
       return { outcome: settle(entry, event, began, error) };
     }
   }
@@ -211,7 +232,11 @@ export function createBus(log: Logger) {
     onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
     /** One call by hand, with an event that nobody else sees. Whoever calls tells a failure. */
-    async call({ name, context, ...to }: GivenEvent, handler: BusHandler, options: OnOptions): Promise<Outcome> {
+    async call(
+      { name, context, ...to }: GivenEvent,
+      handler: BusHandler,
+      options: OnOptions,
+    ): Promise<Outcome> {
       const entry = entryOf(handler, { settled: () => {}, ...options });
       return (await runOne(entry, createEvent(name, context, to))).outcome;
     },
@@ -235,8 +260,13 @@ function entryOf(
 }
 
 function settle(entry: Entry, event: BusEvent, began: number, error?: Error): Outcome {
-  const outcome: Outcome = { owner: entry.owner, ok: error === undefined, ms: performance.now() - began };
-  if (error) Object.assign(outcome, { error, timedOut: error instanceof DeadlineError || undefined });
+  const outcome: Outcome = {
+    owner: entry.owner,
+    ok: error === undefined,
+    ms: performance.now() - began,
+  };
+  if (error)
+    Object.assign(outcome, { error, timedOut: error instanceof DeadlineError || undefined });
   entry.settled?.(outcome, event);
   return outcome;
 }
@@ -266,18 +296,26 @@ const byPriority = (entries: Entry[]): Entry[] => entries.sort((a, b) => b.prior
 /** What an event is refused with while a handler that has to judge it does not. */
 function unavailable(entry: Entry, event: string): PorticoError {
   const who = entry.owner.replace(":", " ");
-  return new PorticoError("hook_unavailable", `The ${who} has to judge ${event} and does not work: try again later.`);
+  return new PorticoError(
+    "hook_unavailable",
+    `The ${who} has to judge ${event} and does not work: try again later.`,
+  );
 }
 
 /** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */
-function changeableView(context: Record<string, unknown>, changes: readonly string[]): Record<string, unknown> {
+function changeableView(
+  context: Record<string, unknown>,
+  changes: readonly string[],
+): Record<string, unknown> {
   const view: Record<string, unknown> = {};
   for (const key in context) {
     const writable = changes.includes(key);
-    const value = writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
+    const value =
+      writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
     Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
   }
   for (const key of changes)
-    if (!(key in view)) Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
+    if (!(key in view))
+      Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
   return view;
 }

@@ -86,7 +86,11 @@ export class PorticoError extends Error {
     this.details = options.details;
   }
 }
-Object.defineProperty(PorticoError.prototype, "name", { value: "PorticoError", configurable: true, writable: true });
+Object.defineProperty(PorticoError.prototype, "name", {
+  value: "PorticoError",
+  configurable: true,
+  writable: true,
+});
 Object.defineProperty(PorticoError.prototype, MARK, { value: true });
 
 /** What was thrown, as an error: it may be anything. */
@@ -94,7 +98,9 @@ export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   try {
     return new Error(
-      typeof thrown === "string" ? thrown : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is no Error`,
+      typeof thrown === "string"
+        ? thrown
+        : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is no Error`,
     );
   } catch {
     return new Error("threw something that is no Error");
@@ -103,5 +109,7 @@ export function asError(thrown: unknown): Error {
 
 /** True for a `PorticoError`, whichever copy of the class made it. */
 export function isPorticoError(value: unknown): value is PorticoError {
-  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true;
+  return (
+    typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true
+  );
 }

@@ -6,7 +6,9 @@ import { runProgram } from "./program.ts";
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
-const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as {
+  version: string;
+};
 const interrupted = new AbortController();
 
 /** A gateway takes the signals over; any other command is simply ended by them. */

@@ -10,7 +10,12 @@ export interface Running {
 
 const storage = new AsyncLocalStorage<Running>();
 
-export function runAs<T>(owner: string, work: () => T, event?: string, chain = running()?.chain ?? []): T {
+export function runAs<T>(
+  owner: string,
+  work: () => T,
+  event?: string,
+  chain = running()?.chain ?? [],
+): T {
   return storage.run({ owner, chain: event ? [...chain, event] : chain }, work);
 }
 

@@ -13,12 +13,16 @@ import type { Paths } from "./types.ts";
  * That of a home. The package's own modules are part of the program; where it runs from its sources, their bundles lie in
  * `.build/cache`, those of users in the home. Source maps cost time at each load: only what users write (and edit) has them.
  */
-export function loaderFor({ package: packageDir, state }: Pick<Paths, "package" | "state">): Loader {
+export function loaderFor({
+  package: packageDir,
+  state,
+}: Pick<Paths, "package" | "state">): Loader {
   const isOwn = (entry: string) => isBundled(entry, packageDir);
   return createLoader({
     builtIn: (entry) => builtIn.get(relative(packageDir, entry)),
     host: (id) => hostModule(id, packageDir),
-    cacheFile: (entry) => join(isOwn(entry) ? join(packageDir, ".build") : state, "cache", cacheName(entry)),
+    cacheFile: (entry) =>
+      join(isOwn(entry) ? join(packageDir, ".build") : state, "cache", cacheName(entry)),
     isOwn,
   });
 }
@@ -31,9 +35,12 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   if (built) return built();
   const file = join(packageDir, face);
   if (!/^portico\/[a-z0-9-]+$/.test(id) || !existsSync(file))
-    throw new LoadError(`no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`);
+    throw new LoadError(
+      `no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`,
+    );
   return import(pathToFileURL(file).href);
 }
 
 /** Readable, and different for each entry. */
-export const cacheName = (entry: string): string => `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;
+export const cacheName = (entry: string): string =>
+  `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;

@@ -57,7 +57,8 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
     home: (options) => openHome(options, env, loaderFor),
     workers: async (options) => (await import("./home/workers.ts")).workersOf(options, env),
     owner: () => running()?.owner,
-    start: async (options) => (await import("./home/start.ts")).startHere(options, { env, version, loaderFor }),
+    start: async (options) =>
+      (await import("./home/start.ts")).startHere(options, { env, version, loaderFor }),
   });
 }
 

@@ -5,7 +5,9 @@ import type { ContributionPoint, Contributions, Dispose, ServiceName, Services }
 const empty: readonly [] = [];
 
 /** Lists of what is registered, by name. `order` sorts each; `changed` is told of each change. */
-export function createLists<T>(how: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {}) {
+export function createLists<T>(
+  how: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {},
+) {
   const lists = new Map<string, readonly T[]>();
   /** The same list until it changes; for nothing always the same. */
   const of = (name: string): readonly T[] => lists.get(name) ?? empty;
@@ -54,10 +56,14 @@ export type ServiceRegistry = ReturnType<typeof createServices>;
 
 export function createContributions() {
   const watchers = createLists<() => void>();
-  const points = createLists<unknown>({ changed: (point) => watchers.of(point).forEach((changed) => void changed()) });
+  const points = createLists<unknown>({
+    changed: (point) => watchers.of(point).forEach((changed) => void changed()),
+  });
   return {
-    add: <K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose => points.add(point, item),
-    list: <K extends ContributionPoint>(point: K) => points.of(point) as readonly Contributions[K][],
+    add: <K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose =>
+      points.add(point, item),
+    list: <K extends ContributionPoint>(point: K) =>
+      points.of(point) as readonly Contributions[K][],
     watch: (point: ContributionPoint, changed: () => void): Dispose => watchers.add(point, changed),
   };
 }

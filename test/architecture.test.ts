@@ -72,7 +72,8 @@ function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];
   const visit = (place: string, path: readonly string[]): void => {
-    if (path.includes(place)) return void circles.push([...path.slice(path.indexOf(place)), place].join(" → "));
+    if (path.includes(place))
+      return void circles.push([...path.slice(path.indexOf(place)), place].join(" → "));
     if (done.has(place)) return;
     for (const next of graph.get(place) ?? []) visit(next, [...path, place]);
     done.add(place);
@@ -119,10 +120,14 @@ test("a plugin imports portico, faces, and its own folder", () => {
 });
 
 test("every face is listed in the package's exports, and every import of one is of a plugin that has it", () => {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports: object };
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    exports: object;
+  };
   const listed = Object.keys(exports).filter((key) => key !== "." && key !== "./package.json");
   assert.equal(listed.sort(), faces.map((name) => `./${name}`).sort());
-  const wrong = imports.filter(({ to }) => to.startsWith("portico/") && !faces.includes(to.slice("portico/".length)));
+  const wrong = imports.filter(
+    ({ to }) => to.startsWith("portico/") && !faces.includes(to.slice("portico/".length)),
+  );
   assert.equal(wrong, []);
 });
 
@@ -135,13 +140,21 @@ test("the arrows between plugins have no circle", () => {
     arrows.set(own, [...new Set([...(arrows.get(own) ?? []), other])].sort());
   }
   assert.ok(arrows.size > 5, "there are arrows");
-  assert.equal(circlesIn(arrows), [], [...arrows].map(([own, others]) => `${own} → ${others.join(", ")}`).join("\n"));
+  assert.equal(
+    circlesIn(arrows),
+    [],
+    [...arrows].map(([own, others]) => `${own} → ${others.join(", ")}`).join("\n"),
+  );
 });
 
 test("a face's own files do not go through it", () => {
   const wrong = imports.filter(({ from, to }) => {
     const own = `plugins/${to.slice("portico/".length)}`;
-    return to.startsWith("portico/") && from.startsWith(`${own}/`) && reachedFrom(`${own}/index.ts`).has(from);
+    return (
+      to.startsWith("portico/") &&
+      from.startsWith(`${own}/`) &&
+      reachedFrom(`${own}/index.ts`).has(from)
+    );
   });
   assert.equal(wrong, []);
 });
@@ -158,20 +171,33 @@ test("hooks and examples import only portico and themselves", () => {
 test("a library with a view of its own has one importer", () => {
   const wrong = imports.filter(({ from, to, typeOnly }) => {
     const allowed = importers[to];
-    return allowed && !typeOnly && !allowed.some((place) => from === place || from.startsWith(place));
+    return (
+      allowed && !typeOnly && !allowed.some((place) => from === place || from.startsWith(place))
+    );
   });
   assert.equal(wrong, []);
 });
 
 test("the packages that the project is built on have their place", () => {
-  const built = ["@sinclair/typebox", "chokidar", "gray-matter", "node-cron", "pino", "playwright-core", "polka"];
-  const unused = built.filter((name) => !imports.some(({ from, to }) => to === name && !from.startsWith("test/")));
+  const built = [
+    "@sinclair/typebox",
+    "chokidar",
+    "gray-matter",
+    "node-cron",
+    "pino",
+    "playwright-core",
+    "polka",
+  ];
+  const unused = built.filter(
+    (name) => !imports.some(({ from, to }) => to === name && !from.startsWith("test/")),
+  );
   assert.equal(unused, []);
 });
 
 test("no file imports itself over others, be it for types only", () => {
   const graph = new Map<string, string[]>();
-  for (const { from, to } of imports) if (to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
+  for (const { from, to } of imports)
+    if (to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
   assert.equal(circlesIn(graph), []);
 });
 
@@ -212,12 +238,18 @@ test("no folder has more than 14 files, and no file more than 300 lines", () => 
       .map((entry) => relative(root, join(entry.parentPath, entry.name))),
   ]);
   for (const dir of new Set([...product.map((file) => dirname(file)), ...harness]))
-    folders.set(dir, readdirSync(join(root, dir), { withFileTypes: true }).filter((entry) => entry.isFile()).length);
+    folders.set(
+      dir,
+      readdirSync(join(root, dir), { withFileTypes: true }).filter((entry) => entry.isFile())
+        .length,
+    );
   assert.equal(
     [...folders].filter(([, files]) => files > 14),
     [],
   );
-  const long = product.filter((file) => readFileSync(join(root, file), "utf8").split("\n").length > 301);
+  const long = product.filter(
+    (file) => readFileSync(join(root, file), "utf8").split("\n").length > 301,
+  );
   assert.equal(long, []);
 });
 
@@ -225,7 +257,10 @@ test("the kernel can be held in the head", async () => {
   const linesOf = (rooms: RegExp) =>
     sources
       .filter((file) => rooms.test(file))
-      .reduce((sum, file) => sum + readFileSync(join(root, file), "utf8").split("\n").length - 1, 0);
+      .reduce(
+        (sum, file) => sum + readFileSync(join(root, file), "utf8").split("\n").length - 1,
+        0,
+      );
   const host = /^kernel\/(?:(?:bus|registry|owner)\.ts|timing\/|contract\/|extensions\/)/;
   assert.ok(linesOf(/^kernel\//) <= 10_000, `${linesOf(/^kernel\//)} lines of kernel`);
   assert.ok(linesOf(host) <= 3_500, `${linesOf(host)} lines of host`);
@@ -266,8 +301,8 @@ test("the kernel names no plugin, provider, or event of one", () => {
 });
 
 test("every test file runs each of its suites, and takes them from where failures are told", () => {
-  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".test.ts"),
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".test.ts"),
   );
   const wrong = files.filter((file) => {
     const text = readFileSync(join(import.meta.dirname, file), "utf8");

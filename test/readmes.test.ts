@@ -14,26 +14,40 @@ test("the README's table of events is what `portico hooks events --markdown` pri
   const [, table = ""] = /<!-- events -->\n+([\s\S]*?)\n+<!-- \/events -->/.exec(readme) ?? [];
   const words = ["hooks", "events", "--markdown", "--url", "http://127.0.0.1:9"];
   const { stdout } = await porticoHere(temporaryDir("portico-readme-"), words);
-  assert.is(table.trim(), stdout.trim(), "put the output of `portico hooks events --markdown` between the two marks");
+  assert.is(
+    table.trim(),
+    stdout.trim(),
+    "put the output of `portico hooks events --markdown` between the two marks",
+  );
 });
 
 test("the page on hooks names every key of HOOK.md and every member of event and ctx", () => {
   const page = readFileSync(join(packageDir, "kernel/hooks/README.md"), "utf8");
   /** The words in the first column of the table that has this head. */
   const named = (head: string) => {
-    const [, rows = ""] = new RegExp(`^\\| ${head} .*\\n\\| -.*\\n((?:\\|.*\\n)+)`, "m").exec(page) ?? [];
+    const [, rows = ""] =
+      new RegExp(`^\\| ${head} .*\\n\\| -.*\\n((?:\\|.*\\n)+)`, "m").exec(page) ?? [];
     const cells = rows.split("\n").map((row) => row.split("|")[1] ?? "");
-    return cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, word]) => word)).sort();
+    return cells
+      .flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, word]) => word))
+      .sort();
   };
   const members = (file: string, type: string) => {
     const source = readFileSync(join(packageDir, file), "utf8");
-    const [, body = ""] = new RegExp(`interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)\\n *\\}\\n`).exec(source) ?? [];
+    const [, body = ""] =
+      new RegExp(`interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)\\n *\\}\\n`).exec(source) ?? [];
     return Array.from(body.matchAll(/^ *(?:readonly )?(\w+)[:(<]/gm), ([, member]) => member);
   };
-  const added = [members("plugins/chat/kit/types.ts", "HookContext"), members("plugins/store/index.ts", "HookContext")];
+  const added = [
+    members("plugins/chat/kit/types.ts", "HookContext"),
+    members("plugins/store/index.ts", "HookContext"),
+  ];
   assert.equal(named("key"), Object.keys(fields).sort());
   assert.equal(named("`event`"), members("kernel/contract/events.ts", "BusEvent").sort());
-  assert.equal(named("`ctx`"), [...members("kernel/contract/hooks.ts", "HookContext"), ...added.flat()].sort());
+  assert.equal(
+    named("`ctx`"),
+    [...members("kernel/contract/hooks.ts", "HookContext"), ...added.flat()].sort(),
+  );
 });
 
 /** What begins so is no configuration of the gateway's. */
@@ -46,16 +60,25 @@ test("what the READMEs show of a configuration is taken by one", async () => {
   for (const readme of readmes()) {
     const text = readFileSync(join(packageDir, readme), "utf8");
     for (const [, , block = ""] of text.matchAll(/^( *)```json5?\n([\s\S]*?)^ *```/gm)) {
-      const [, opens, first = ""] = /^(?:\s*\/\/.*\n)*\s*(\{?)(?:\s*\/\/.*\n)*\s*"?(\w+)/.exec(block) ?? [];
+      const [, opens, first = ""] =
+        /^(?:\s*\/\/.*\n)*\s*(\{?)(?:\s*\/\/.*\n)*\s*"?(\w+)/.exec(block) ?? [];
       if (OTHERS.includes(first)) continue;
       blocks += 1;
-      const whole = (opens ? block : `{ ${block} }`).replace(/sha256:\w+…/, `sha256:${"0".repeat(64)}`);
+      const whole = (opens ? block : `{ ${block} }`).replace(
+        /sha256:\w+…/,
+        `sha256:${"0".repeat(64)}`,
+      );
       // good for a password and for a signing secret
       const secret = `whsec_${Buffer.from(`${readme}, ${blocks}`.padEnd(32)).toString("base64")}`;
-      const env = Object.fromEntries([...block.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, secret]));
+      const env = Object.fromEntries(
+        [...block.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, secret]),
+      );
       const file = join(dir, "portico.json");
       writeFileSync(file, whole);
-      const { code, stderr } = await porticoHere(dir, ["config", "validate", file], { ...process.env, ...env });
+      const { code, stderr } = await porticoHere(dir, ["config", "validate", file], {
+        ...process.env,
+        ...env,
+      });
       if (code !== 0) wrong.push(`${readme}: ${stderr.trim()}\n${block}`);
     }
   }

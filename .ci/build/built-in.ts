@@ -8,7 +8,10 @@ import { packageDir } from "./common.ts";
 export const faces = () => withFile("plugins", "index.ts");
 
 /** What discovery finds of the package's own. */
-export const extensions = () => [...withFile("plugins", "plugin.ts"), ...withFile("hooks", "handler.ts")];
+export const extensions = () => [
+  ...withFile("plugins", "plugin.ts"),
+  ...withFile("hooks", "handler.ts"),
+];
 
 function withFile(room: string, file: string): string[] {
   const paths = readdirSync(join(packageDir, room)).map((name) => `${room}/${name}/${file}`);
@@ -17,7 +20,9 @@ function withFile(room: string, file: string): string[] {
 
 /** `paths` are relative to the package. */
 export function builtIn(paths: readonly string[]): Plugin {
-  const entries = paths.map((path) => `[${JSON.stringify(path)}, () => import(${JSON.stringify(`../${path}`)})],`);
+  const entries = paths.map(
+    (path) => `[${JSON.stringify(path)}, () => import(${JSON.stringify(`../${path}`)})],`,
+  );
   return {
     name: "built-in",
     setup({ onLoad }) {

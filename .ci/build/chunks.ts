@@ -15,15 +15,20 @@ export interface Chunk {
 }
 
 /** What a module becomes: a function's body, to which `require` is given. */
-export const asFunction = { format: "cjs", supported: { "dynamic-import": false } } satisfies TransformOptions;
+export const asFunction = {
+  format: "cjs",
+  supported: { "dynamic-import": false },
+} satisfies TransformOptions;
 
 /**
  * esbuild puts a second getter in front of each export's own. It is one function for all of them, through which the engine
  * cannot see what is called: each call from one chunk into another would look its function up by name.
  */
 function withDirectGetters(code: string): string {
-  const second = /__copyProps\((\s*__defProp\(\{\},\s*"__esModule",\s*\{\s*value:\s*!0\s*\}\)),\s*mod\)/;
-  if (code.includes("__toCommonJS") && !second.test(code)) throw new Error("esbuild writes exports in another way now");
+  const second =
+    /__copyProps\((\s*__defProp\(\{\},\s*"__esModule",\s*\{\s*value:\s*!0\s*\}\)),\s*mod\)/;
+  if (code.includes("__toCommonJS") && !second.test(code))
+    throw new Error("esbuild writes exports in another way now");
   return code.replace(second, "Object.defineProperties($1,Object.getOwnPropertyDescriptors(mod))");
 }
 
@@ -33,7 +38,10 @@ function withDirectGetters(code: string): string {
  */
 export async function chunksOf({ outputFiles = [], metafile }: BuildResult): Promise<Chunk[]> {
   const entries = new Map(
-    Object.entries(metafile?.outputs ?? {}).map(([path, { entryPoint }]) => [basename(path), entryPoint]),
+    Object.entries(metafile?.outputs ?? {}).map(([path, { entryPoint }]) => [
+      basename(path),
+      entryPoint,
+    ]),
   );
   return Promise.all(
     outputFiles.map(async ({ path, text }) => {
@@ -50,13 +58,16 @@ export async function chunksOf({ outputFiles = [], metafile }: BuildResult): Pro
 export function withNeeds(chunks: readonly Chunk[], isEntry: (entry: string) => boolean): Chunk[] {
   const found = new Set(chunks.filter(({ entry }) => isEntry(entry)));
   // A set's walk comes to what is added meanwhile.
-  for (const { needs } of found) for (const chunk of chunks) if (needs.includes(chunk.name)) found.add(chunk);
+  for (const { needs } of found)
+    for (const chunk of chunks) if (needs.includes(chunk.name)) found.add(chunk);
   return [...found];
 }
 
 /** The text of a file with chunks, and how they are run: see `kernel/launcher.ts`. */
 export function textOf(chunks: readonly Chunk[]): string {
-  const functions = chunks.map(({ name, code }) => `${JSON.stringify(name)}(exports, require, module) {${code}}`);
+  const functions = chunks.map(
+    ({ name, code }) => `${JSON.stringify(name)}(exports, require, module) {${code}}`,
+  );
   return `(function (__filename, __dirname, __url) {
 let chunks = {
 ${functions.join(",\n")}

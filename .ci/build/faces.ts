@@ -37,7 +37,12 @@ export function emitTypes(): void {
   const types = join(outdir, "types");
   const project = join(outdir, "tsconfig.types.json");
   const paths = { portico: ["../kernel/index.ts"], "portico/*": ["../plugins/*/index.ts"] };
-  const compilerOptions = { noEmit: false, emitDeclarationOnly: true, declaration: true, incremental: false };
+  const compilerOptions = {
+    noEmit: false,
+    emitDeclarationOnly: true,
+    declaration: true,
+    incremental: false,
+  };
   writeFileSync(
     project,
     JSON.stringify({
@@ -46,11 +51,18 @@ export function emitTypes(): void {
       include: ["../kernel/index.ts", "../plugins/*/index.ts"],
     }),
   );
-  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], {
+    encoding: "utf8",
+  });
   if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
   // One entry that knows what every plugin adds to events, services and contributions. It brings Node's types along: a
   // project of somebody else's names none of its own.
   const imports = faces().map((face) => `import "./${face.replace(/\.ts$/, ".js")}";`);
-  const lines = ['/// <reference types="node" />', 'export * from "./kernel/index.js";', ...imports, ""];
+  const lines = [
+    '/// <reference types="node" />',
+    'export * from "./kernel/index.js";',
+    ...imports,
+    "",
+  ];
   writeFileSync(join(types, "index.d.ts"), lines.join("\n"));
 }

@@ -2,7 +2,15 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -27,7 +35,8 @@ const startingPackages = [
 ];
 
 /** Where a command begins that asks the running gateway; it needs a twentieth of the program. */
-const commands = /^(kernel\/main|plugins\/command-line\/(plugin|run)|plugins\/management\/(plugin|commands\/.*))\.ts$/;
+const commands =
+  /^(kernel\/main|plugins\/command-line\/(plugin|run)|plugins\/management\/(plugin|commands\/.*))\.ts$/;
 
 /** In a chunk of their own, since commands need them of what else stands in one with the schemas of all plugins. */
 const alone = ["kernel/text/nearest.ts"];
@@ -41,7 +50,10 @@ export async function buildProgram(dir = outdir): Promise<void> {
     ...common,
     bundle: true,
     absWorkingDir: packageDir,
-    entryPoints: [join(packageDir, "kernel/main.ts"), ...alone.map((path) => join(packageDir, path))],
+    entryPoints: [
+      join(packageDir, "kernel/main.ts"),
+      ...alone.map((path) => join(packageDir, path)),
+    ],
     entryNames: "[name]",
     splitting: true,
     format: "esm",
@@ -95,16 +107,26 @@ export async function buildLauncher(dir = outdir): Promise<void> {
 /** A gateway starts and answers once, in a home of its own: what the engine has compiled of the program by then is kept. */
 export async function keepCompiled(dir = outdir): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "portico-build-"));
-  const channels = { local: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: ["none"] } };
-  writeFileSync(join(home, "portico.json"), JSON.stringify({ gateway: { port: 0 }, channels }), { mode: 0o600 });
+  const channels = {
+    local: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: ["none"] },
+  };
+  writeFileSync(join(home, "portico.json"), JSON.stringify({ gateway: { port: 0 }, channels }), {
+    mode: 0o600,
+  });
   const command = (word: string) => [join(dir, "portico.cjs"), word, "--home", home];
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PORTICO_")));
-  const gateway = spawn(process.execPath, command("start"), { env, stdio: ["ignore", "pipe", "inherit"] });
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith("PORTICO_")),
+  );
+  const gateway = spawn(process.execPath, command("start"), {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(gateway, "exit");
   for await (const text of gateway.stdout.setEncoding("utf8"))
     if (String(text).includes("Portico is running")) {
       // One that is content with its part of the program, and one that is not.
-      for (const word of ["status", "channels"]) spawnSync(process.execPath, command(word), { env, stdio: "ignore" });
+      for (const word of ["status", "channels"])
+        spawnSync(process.execPath, command(word), { env, stdio: "ignore" });
       gateway.kill();
     }
   await ended;
@@ -122,7 +144,9 @@ const cheapTarget: Plugin = {
       const dear = "function isGlibc() {";
       const [before, after] = readFileSync(path, "utf8").split(dear);
       if (after === undefined) throw new Error("libsql looks for the C library in another way now");
-      return { contents: `${before}${dear} return require("detect-libc").familySync() === "glibc";${after}` };
+      return {
+        contents: `${before}${dear} return require("detect-libc").familySync() === "glibc";${after}`,
+      };
     });
   },
 };
@@ -131,11 +155,16 @@ const cheapTarget: Plugin = {
 function packagesOutside(): string[] {
   const manifest = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as Manifest;
   const { dependencies, peerDependencies, devDependencies } = manifest;
-  const missing = Object.keys(devDependencies).filter((name) => !existsSync(join(packageDir, "node_modules", name)));
+  const missing = Object.keys(devDependencies).filter(
+    (name) => !existsSync(join(packageDir, "node_modules", name)),
+  );
   const later = Object.keys({ ...dependencies, ...peerDependencies }).filter(
     (name) => !startingPackages.includes(name),
   );
   return [...later, ...missing];
 }
 
-type Manifest = Record<"dependencies" | "peerDependencies" | "devDependencies", Record<string, string>>;
+type Manifest = Record<
+  "dependencies" | "peerDependencies" | "devDependencies",
+  Record<string, string>
+>;

@@ -10,5 +10,13 @@ interface Delivery {
 export default ({ body }: Delivery): unknown => {
   if (body.sender?.type === "Bot") return null;
   const { number, title, user } = body.issue;
-  return { body: { repository: body.repository.name, number, title, author: user.login, text: body.issue.body ?? "" } };
+  return {
+    body: {
+      repository: body.repository.name,
+      number,
+      title,
+      author: user.login,
+      text: body.issue.body ?? "",
+    },
+  };
 };

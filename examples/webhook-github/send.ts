@@ -6,7 +6,12 @@ const body = JSON.stringify({
   action: "opened",
   repository: { name: "portico" },
   sender: { login: "ada", type: process.env["SENDER_TYPE"] ?? "User" },
-  issue: { number: 7, title: "The door squeaks", body: "Since this morning.", user: { login: "ada" } },
+  issue: {
+    number: 7,
+    title: "The door squeaks",
+    body: "Since this morning.",
+    user: { login: "ada" },
+  },
 });
 const signature = createHmac("sha256", process.env["GITHUB_WEBHOOK_SECRET"] ?? "")
   .update(body)

@@ -11,12 +11,18 @@ const handler: HookHandler<"command:new" | "command:reset"> = async (event, ctx)
   const { previousSession, workspace, source } = event.context;
   const count = Number(ctx.config["messages"] ?? 15);
   const messages = (previousSession?.messages ?? [])
-    .filter(({ role, content }) => (role === "user" || role === "assistant") && content.trim() !== "")
+    .filter(
+      ({ role, content }) => (role === "user" || role === "assistant") && content.trim() !== "",
+    )
     .slice(-count);
   if (messages.length === 0) return;
   const dir = join(workspace || ctx.paths.workspace, "memory");
   await mkdir(dir, { recursive: true });
-  const head = [`# Session ${event.sessionKey}`, "", `Ended ${event.timestamp.toISOString()} (${source}).`];
+  const head = [
+    `# Session ${event.sessionKey}`,
+    "",
+    `Ended ${event.timestamp.toISOString()} (${source}).`,
+  ];
   const file = await writeNew(
     dir,
     nameOf(event.timestamp, messages),

@@ -29,7 +29,8 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
 }
 
 function join(branch: Branch): TSchema {
-  if (branch.children.size === 0) return branch.schema ?? Type.Object({}, { additionalProperties: false });
+  if (branch.children.size === 0)
+    return branch.schema ?? Type.Object({}, { additionalProperties: false });
   const members: Record<string, TSchema> = {};
   for (const [key, child] of branch.children) if (key !== "*") members[key] = join(child);
   const rest = branch.children.get("*");
@@ -38,11 +39,16 @@ function join(branch: Branch): TSchema {
 }
 
 function mergeSchemas(first: TSchema, second: TSchema): TSchema {
-  if (!isMap(first) || !isMap(second)) return sameShape(first, second) ? first : either(first, second);
+  if (!isMap(first) || !isMap(second))
+    return sameShape(first, second) ? first : either(first, second);
   const members: Record<string, TSchema> = { ...first["properties"] };
-  for (const [key, schema] of Object.entries((second["properties"] ?? {}) as Record<string, TSchema>))
+  for (const [key, schema] of Object.entries(
+    (second["properties"] ?? {}) as Record<string, TSchema>,
+  ))
     members[key] = Object.hasOwn(members, key) ? mergeSchemas(members[key]!, schema) : schema;
-  const rests = [mapValueSchema(first), mapValueSchema(second)].filter((rest) => rest !== undefined);
+  const rests = [mapValueSchema(first), mapValueSchema(second)].filter(
+    (rest) => rest !== undefined,
+  );
   const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
   const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!) : rests[0];
   const merged = Type.Object(members, {
@@ -76,7 +82,9 @@ function strict(schema: TSchema): TSchema {
   // What is beyond has lost its last digits, and no database takes it for whole.
   if (schema[Kind] === "Integer") return { maximum: Number.MAX_SAFE_INTEGER, ...schema };
   const copy = mapBelow(schema, strict);
-  return isMap(schema) ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false } : copy;
+  return isMap(schema)
+    ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false }
+    : copy;
 }
 
 /** A copy in which every schema right below is changed. */
@@ -85,10 +93,14 @@ function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema
   const copy: Record<string, unknown> & TSchema = { ...schema };
   for (const key of ["items", "anyOf", "allOf", "additionalProperties"]) {
     const below: unknown = schema[key];
-    if (below !== undefined) Object.assign(copy, { [key]: Array.isArray(below) ? below.map(one) : one(below) });
+    if (below !== undefined)
+      Object.assign(copy, { [key]: Array.isArray(below) ? below.map(one) : one(below) });
   }
   for (const key of ["properties", "patternProperties"]) {
-    const members = Object.entries((schema[key] ?? {}) as object).map(([name, below]) => [name, one(below)]);
+    const members = Object.entries((schema[key] ?? {}) as object).map(([name, below]) => [
+      name,
+      one(below),
+    ]);
     if (schema[key]) Object.assign(copy, { [key]: Object.fromEntries(members) });
   }
   return copy;

@@ -1,7 +1,13 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { isPorticoError, PorticoError } from "../errors.ts";
-import { formatKeyPath, isAtOrBelow, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import {
+  formatKeyPath,
+  isAtOrBelow,
+  type KeyPath,
+  parseKeyPath,
+  valueAt,
+} from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema } from "./compose.ts";
@@ -12,7 +18,15 @@ import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
 import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";
 import { readText, writeText } from "./file.ts";
 import { expandReferences } from "./references.ts";
-import { type ConfigOptions, isSame, type Reading, read, type Source, idOf, sourceOf } from "./read.ts";
+import {
+  type ConfigOptions,
+  isSame,
+  type Reading,
+  read,
+  type Source,
+  idOf,
+  sourceOf,
+} from "./read.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 import { watchFiles } from "./watch.ts";
@@ -87,7 +101,9 @@ export class ConfigStore {
     const { value, problems } = this.#active();
     const prefix = formatKeyPath(steps);
     // Unknown keys may belong to somebody who has not come yet; `check` is for them.
-    this.#complain(problems((one) => one.message !== UNKNOWN && isAtOrBelow(formatKeyPath(one.path), prefix)));
+    this.#complain(
+      problems((one) => one.message !== UNKNOWN && isAtOrBelow(formatKeyPath(one.path), prefix)),
+    );
     return valueAt(value, steps);
   };
 
@@ -214,7 +230,11 @@ export class ConfigStore {
     const keys = changedKeys(before.value, value);
     this.#activate(reading);
     const tell = this.#onChange;
-    if (!tell || (keys.length === 0 && String(before.reading.source.variables) === String(source.variables))) return;
+    if (
+      !tell ||
+      (keys.length === 0 && String(before.reading.source.variables) === String(source.variables))
+    )
+      return;
     const agree = this.#options.link?.agree;
     let hasVoted = false;
     try {
@@ -225,8 +245,12 @@ export class ConfigStore {
       if (!hasVoted) agree?.("config", idOf(source), cause as Error).catch(() => {});
       const refused = this.current;
       this.#activate(before.reading);
-      await tell({ keys, next: this.current, previous: refused, back: true }).catch((error: Error) =>
-        this.#log?.error({ err: error }, `not everything went back to the active configuration: ${error.message}`),
+      await tell({ keys, next: this.current, previous: refused, back: true }).catch(
+        (error: Error) =>
+          this.#log?.error(
+            { err: error },
+            `not everything went back to the active configuration: ${error.message}`,
+          ),
       );
       const message = `${this.#name} is right, but could not be applied: ${(cause as Error).message}`;
       throw new PorticoError("config_error", message, { status: 500, cause });
@@ -240,7 +264,10 @@ export class ConfigStore {
     if (isSame(source, this.#reading.source) && this.#problem === undefined) return undefined;
     try {
       if (variables instanceof Error) throw variables;
-      if (!text?.trim()) this.#complain([{ key: "", message: `the file is ${text === undefined ? "gone" : "empty"}` }]);
+      if (!text?.trim())
+        this.#complain([
+          { key: "", message: `the file is ${text === undefined ? "gone" : "empty"}` },
+        ]);
       await this.#apply(source);
       if (this.#problem) this.#log?.info(`${this.#name} is right again and in force`);
       this.#problem = undefined;
@@ -248,9 +275,13 @@ export class ConfigStore {
     } catch (error) {
       const { message, cause } = error as Error;
       if (isPorticoError(cause) && cause.code === "conflict") return error as Error; // all look again
-      const line = error instanceof ConfigError ? error.problems.find((one) => one.line)?.line : undefined;
+      const line =
+        error instanceof ConfigError ? error.problems.find((one) => one.line)?.line : undefined;
       this.#problem = { message, line };
-      this.#log?.error({ line, err: error }, `the changed configuration is not in force: ${message}`);
+      this.#log?.error(
+        { line, err: error },
+        `the changed configuration is not in force: ${message}`,
+      );
       return error as Error;
     }
   }
@@ -264,17 +295,31 @@ export class ConfigStore {
       const changed = edit(text, expandReferences(valueAt(before.raw, path), before.env).value);
       if (changed === text) return undefined;
       const undo = async () =>
-        void (await writeText(this.file, text, async () => (await readText(this.file)) !== changed));
+        void (await writeText(
+          this.file,
+          text,
+          async () => (await readText(this.file)) !== changed,
+        ));
       const next = { ...source, text: changed };
       const after = read(next, this.#options);
       // What was wrong before must not keep anybody from mending it.
       const known = new Set(evaluate(before, this.composed).problems().map(sameText));
       const { problems, references } = evaluate(after, this.composed);
-      const unset = this.#options.unsetAllowed ? references.filter((one) => one.unset.length > 0) : [];
+      const unset = this.#options.unsetAllowed
+        ? references.filter((one) => one.unset.length > 0)
+        : [];
       const isOld = (problem: ConfigProblem) =>
-        known.has(sameText(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
+        known.has(sameText(problem)) ||
+        unset.some((one) => formatKeyPath(one.path) === problem.key);
       this.#complain(problems().filter((problem) => !isOld(problem)));
-      if (!(await writeText(this.file, changed, async () => ((await readText(this.file)) ?? "") !== text))) continue;
+      if (
+        !(await writeText(
+          this.file,
+          changed,
+          async () => ((await readText(this.file)) ?? "") !== text,
+        ))
+      )
+        continue;
       if (!this.#onChange) {
         this.#activate(after);
         return undo;

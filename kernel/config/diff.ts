@@ -3,9 +3,12 @@ import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path
 
 /** The keys, as deep as both sides are objects, whose values differ: `["gateway.port", "channels.main"]`. */
 export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {
-  if (!isRecord(previous) || !isRecord(next)) return isDeepStrictEqual(previous, next) ? [] : [formatKeyPath(at)];
+  if (!isRecord(previous) || !isRecord(next))
+    return isDeepStrictEqual(previous, next) ? [] : [formatKeyPath(at)];
   const keys = new Set([...Object.keys(previous), ...Object.keys(next)]);
-  return [...keys].flatMap((key) => changedKeys(valueAt(previous, [key]), valueAt(next, [key]), [...at, key]));
+  return [...keys].flatMap((key) =>
+    changedKeys(valueAt(previous, [key]), valueAt(next, [key]), [...at, key]),
+  );
 }
 
 /** Freezes a value and everything in it. */

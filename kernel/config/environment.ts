@@ -32,14 +32,21 @@ export function readEnvFile(file: string): string {
 }
 
 /** Throws a `ConfigError` for a line that is not `NAME=value`, without showing it. */
-export function withVariables(env: Environment, file: string, text = readEnvFile(file)): Environment {
+export function withVariables(
+  env: Environment,
+  file: string,
+  text = readEnvFile(file),
+): Environment {
   const plain = text.replace(/^\uFEFF/, "");
   // Which lines the parser passes over depends on Node's version: all of them are checked first.
   for (let at = 0; at < plain.length; at = LINE.lastIndex) {
     LINE.lastIndex = at;
     if (LINE.test(plain)) continue;
     const line = plain.slice(0, at).split("\n").length;
-    throw new ConfigError([{ key: "", line, message: "this line is not NAME=value" }], basename(file));
+    throw new ConfigError(
+      [{ key: "", line, message: "this line is not NAME=value" }],
+      basename(file),
+    );
   }
   return { ...parseEnv(plain), ...env };
 }

@@ -18,7 +18,10 @@ export interface ConfigProblem {
 export class ConfigError extends PorticoError {
   readonly problems: readonly ConfigProblem[];
   constructor(problems: readonly ConfigProblem[], name = "the configuration") {
-    super("config_error", `${name}: ${problems.map(problemText).join("; ")}`, { status: 500, details: { problems } });
+    super("config_error", `${name}: ${problems.map(problemText).join("; ")}`, {
+      status: 500,
+      details: { problems },
+    });
     this.problems = problems;
   }
 }

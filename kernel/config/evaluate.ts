@@ -22,10 +22,15 @@ export function evaluate(reading: Reading, schema: TSchema) {
   const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
   // What has no value, or is refused, needs no second reason.
   const told = new Set(expanded.problems.map(({ path }) => formatKeyPath(path)));
-  const more = [...refusalsIn(value, schema, references), ...problemsIn(Errors(schema, [], value), value)];
+  const more = [
+    ...refusalsIn(value, schema, references),
+    ...problemsIn(Errors(schema, [], value), value),
+  ];
   const found = more.filter(({ path }) => told.size < told.add(formatKeyPath(path)).size);
   const problems = (isWanted: (problem: Problem) => boolean = () => true) =>
-    [...expanded.problems, ...found].filter(isWanted).map((one) => explain(one, value, reading, schema));
+    [...expanded.problems, ...found]
+      .filter(isWanted)
+      .map((one) => explain(one, value, reading, schema));
   return { value, references, problems };
 }
 
@@ -34,21 +39,33 @@ function typed(text: string, schema: TSchema | undefined): unknown {
   const variants = (schema?.["anyOf"] ?? [schema ?? {}]) as TSchema[];
   const takes = (type: string) => variants.some((one) => one["type"] === type && !("const" in one));
   if (takes("boolean") && (text === "true" || text === "false")) return text === "true";
-  const isNumber = (takes("number") || takes("integer")) && text.trim() !== "" && Number.isFinite(Number(text));
+  const isNumber =
+    (takes("number") || takes("integer")) && text.trim() !== "" && Number.isFinite(Number(text));
   return isNumber && !takes("string") ? Number(text) : text;
 }
 
-function explain({ path, message, kind }: Problem, value: unknown, reading: Reading, schema: TSchema): ConfigProblem {
+function explain(
+  { path, message, kind }: Problem,
+  value: unknown,
+  reading: Reading,
+  schema: TSchema,
+): ConfigProblem {
   const key = formatKeyPath(path);
   const line = lineOf(reading, path);
   if (kind !== "unknown") {
     const isMap = isMapOfEntries(schemaAt(schema, path)) && Array.isArray(valueAt(value, path));
-    return { key, message, line, hint: isMap ? "write it as a map by name: { NAME: { … } }" : undefined };
+    return {
+      key,
+      message,
+      line,
+      hint: isMap ? "write it as a map by name: { NAME: { … } }" : undefined,
+    };
   }
   return { key, message, line, ...guess(path, schema) };
 }
 
-const isMapOfEntries = (schema: TSchema | undefined) => schema !== undefined && mapValueSchema(schema) !== undefined;
+const isMapOfEntries = (schema: TSchema | undefined) =>
+  schema !== undefined && mapValueSchema(schema) !== undefined;
 
 /** What was probably meant by an unknown key. In a map of entries, an entry is named by its key. */
 function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; hint?: string } {
@@ -56,7 +73,9 @@ function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; 
   const isName = path.at(-1) === "name" || path.at(-1) === "id";
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
   if (isName && isEntry && !namedKeys(schemaAt(schema, map)).includes(entry))
-    return { hint: `${formatKeyPath(map)} is a map by name, and this one's name is its key, ${entry}` };
+    return {
+      hint: `${formatKeyPath(map)} is a map by name, and this one's name is its key, ${entry}`,
+    };
   return { nearest: nearestKey(path, schema) };
 }
 

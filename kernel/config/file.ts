@@ -7,7 +7,9 @@ import { reasonOf } from "../files/reason.ts";
 /** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read or is not UTF-8. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await promises.readFile(file));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      await promises.readFile(file),
+    );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw unusable("read", file, error);
@@ -19,7 +21,11 @@ export async function readText(file: string): Promise<string | undefined> {
  * followed, not replaced. With `unless`, nothing is written when it returns true just before the swap; between its
  * return and the swap no other process writes through here.
  */
-export async function writeText(file: string, text: string, unless?: () => Promise<boolean>): Promise<boolean> {
+export async function writeText(
+  file: string,
+  text: string,
+  unless?: () => Promise<boolean>,
+): Promise<boolean> {
   const target = await promises.realpath(file).catch(() => file);
   const directory = dirname(target);
   const temporary = join(directory, `.${basename(target)}.tmp`);

@@ -54,11 +54,14 @@ function variablesOf(file: string): string | Error {
 }
 
 export function isSame(one: Source, other: Source): boolean {
-  return (one.text ?? "") === (other.text ?? "") && String(one.variables) === String(other.variables);
+  return (
+    (one.text ?? "") === (other.text ?? "") && String(one.variables) === String(other.variables)
+  );
 }
 
 /** Names a state of the files, for the processes that share them. */
-export const idOf = ({ text = "", variables }: Source): string => sha(`${text}\0${String(variables)}`);
+export const idOf = ({ text = "", variables }: Source): string =>
+  sha(`${text}\0${String(variables)}`);
 
 /** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */
 export function read(source: Source, { file, env, envFile }: ConfigOptions): Reading {
@@ -69,7 +72,8 @@ export function read(source: Source, { file, env, envFile }: ConfigOptions): Rea
   try {
     const node = parse(isBlank(text) ? "{}" : text);
     const raw = plainValue(node);
-    if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }], name);
+    if (!isRecord(raw))
+      throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }], name);
     return { source, node, raw, env: all };
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;

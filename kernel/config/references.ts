@@ -33,28 +33,37 @@ export function expandReferences(
     const unset: string[] = [];
     const blank: string[] = [];
     let found = false;
-    const value = source.replace(REFERENCE, (whole: string, name: string | undefined, brace: string) => {
-      if (name === undefined) return "${";
-      if (brace === "" || !VARIABLE.test(name)) {
-        problems.push({
-          path,
-          message: `holds "${whole}", which names no environment variable; write $\${ for a literal \${`,
-          kind: "value",
-        });
-        return whole;
-      }
-      found = true;
-      const set = Object.hasOwn(env, name) ? env[name] : undefined;
-      if (set === undefined) unset.push(name);
-      else if (BLANK.test(set)) blank.push(name);
-      return set ?? whole;
-    });
+    const value = source.replace(
+      REFERENCE,
+      (whole: string, name: string | undefined, brace: string) => {
+        if (name === undefined) return "${";
+        if (brace === "" || !VARIABLE.test(name)) {
+          problems.push({
+            path,
+            message: `holds "${whole}", which names no environment variable; write $\${ for a literal \${`,
+            kind: "value",
+          });
+          return whole;
+        }
+        found = true;
+        const set = Object.hasOwn(env, name) ? env[name] : undefined;
+        if (set === undefined) unset.push(name);
+        else if (BLANK.test(set)) blank.push(name);
+        return set ?? whole;
+      },
+    );
     for (const name of unset)
-      problems.push({ path, message: `refers to the environment variable ${name}, which is not set`, kind: "value" });
+      problems.push({
+        path,
+        message: `refers to the environment variable ${name}, which is not set`,
+        kind: "value",
+      });
     if (found) references.push({ path, unset, blank });
     return unset.length === 0 && WHOLE.test(source) ? typed(value, path) : value;
   };
 
-  const value = mapStrings(raw, (source, path) => (source.includes("${") ? text(source, path) : source));
+  const value = mapStrings(raw, (source, path) =>
+    source.includes("${") ? text(source, path) : source,
+  );
   return { value, references, problems };
 }

@@ -13,11 +13,17 @@ const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
  * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. So is a token with white space
  * around it. A schema's `refuse` gets the value (and the whole) and returns what is wrong with it, to be read after the key.
  */
-export function refusalsIn(value: unknown, schema: TSchema, references: readonly Reference[]): Problem[] {
+export function refusalsIn(
+  value: unknown,
+  schema: TSchema,
+  references: readonly Reference[],
+): Problem[] {
   const problems: Problem[] = [];
   const visit = (at: unknown, path: (string | number)[]) => {
     const own = schemaAt(schema, path);
-    const refuse = own?.["refuse"] as ((value: unknown, whole: unknown) => string | undefined) | undefined;
+    const refuse = own?.["refuse"] as
+      | ((value: unknown, whole: unknown) => string | undefined)
+      | undefined;
     const message = blankText(at, path, own, references) ?? refuse?.(at, value);
     if (message !== undefined) problems.push({ path, message, kind: "value" });
     else if (Array.isArray(at)) for (const [i, item] of at.entries()) visit(item, [...path, i]);
@@ -28,16 +34,25 @@ export function refusalsIn(value: unknown, schema: TSchema, references: readonly
   return problems;
 }
 
-function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, references: readonly Reference[]) {
+function blankText(
+  value: unknown,
+  path: KeyPath,
+  own: TSchema | undefined,
+  references: readonly Reference[],
+) {
   if (typeof value !== "string" || own?.["emptyIsNone"] === true) return undefined;
   const [last = "", above = ""] = path.filter((step) => typeof step === "string").reverse();
   const isFree = FREE_NAMES.has(above);
-  if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last))) return undefined;
-  const [blank] = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path))?.blank ?? [];
+  if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last)))
+    return undefined;
+  const [blank] =
+    references.find((one) => formatKeyPath(one.path) === formatKeyPath(path))?.blank ?? [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
   // Whoever writes an empty header means it.
   if (isFree && own?.["secret"] !== true) return undefined;
   if (BLANK.test(value)) return "must not be empty";
   // No client could send it: a header is without.
-  return value !== value.trim() && /tokens?$/i.test(last) ? "must have no white space around it" : undefined;
+  return value !== value.trim() && /tokens?$/i.test(last)
+    ? "must have no white space around it"
+    : undefined;
 }

@@ -3,12 +3,18 @@ import { isOwnMachine, refuseNetwork } from "../http/access/address.ts";
 import { timerMs } from "../schema/timer.ts";
 import { valueAt } from "../text/key-path.ts";
 
-const text = (description: string, options: StringOptions = {}) => Type.String({ description, ...options });
-const texts = (description: string, each = {}) => Type.Array(Type.String(each), { default: [], description });
+const text = (description: string, options: StringOptions = {}) =>
+  Type.String({ description, ...options });
+const texts = (description: string, each = {}) =>
+  Type.Array(Type.String(each), { default: [], description });
 const flag = (description: string) => Type.Boolean({ default: true, description });
 const milliseconds = (value: number, description: string) =>
   timerMs({ minimum: 0, default: value, description: `${description}, in milliseconds.` });
-const oneOf = <const W extends readonly string[]>(words: W, preset: W[number], description: string) =>
+const oneOf = <const W extends readonly string[]>(
+  words: W,
+  preset: W[number],
+  description: string,
+) =>
   Type.Union(
     words.map((word) => Type.Literal(word as W[number])),
     { default: preset, description },
@@ -23,15 +29,27 @@ const auth = {
       expected: "free of white space",
     }),
   ),
-  password: Type.Optional(text("Password of the owner, for the browser control and HTTP basic.", secret)),
+  password: Type.Optional(
+    text("Password of the owner, for the browser control and HTTP basic.", secret),
+  ),
 };
 
 const http = {
-  maxBodyBytes: Type.Integer({ minimum: 1, default: 32 * 1024 * 1024, description: "Largest request body, in bytes." }),
+  maxBodyBytes: Type.Integer({
+    minimum: 1,
+    default: 32 * 1024 * 1024,
+    description: "Largest request body, in bytes.",
+  }),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),
-  headersTimeoutMs: milliseconds(15_000, "How long (0: for ever) the headers of a request may take"),
-  bodyTimeoutMs: milliseconds(60_000, "How long (0: for ever) the body of a request may stay silent"),
+  headersTimeoutMs: milliseconds(
+    15_000,
+    "How long (0: for ever) the headers of a request may take",
+  ),
+  bodyTimeoutMs: milliseconds(
+    60_000,
+    "How long (0: for ever) the body of a request may stay silent",
+  ),
 };
 
 const gateway = {
@@ -55,29 +73,42 @@ const gateway = {
         cert: text("File with the certificate, PEM.", { minLength: 1 }),
         key: text("File with its key, PEM.", { minLength: 1 }),
       },
-      { description: "Serves HTTPS. The files are read again when they change.", atNextStart: true },
+      {
+        description: "Serves HTTPS. The files are read again when they change.",
+        atNextStart: true,
+      },
     ),
   ),
   workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal("auto")], {
     default: 1,
-    description: "Processes that share the address and the store: a number, or `auto`, one for each core.",
+    description:
+      "Processes that share the address and the store: a number, or `auto`, one for each core.",
     atNextStart: true,
   }),
   shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
-  trustedProxies: texts("Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.", { refuse: refuseNetwork }),
+  trustedProxies: texts("Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.", {
+    refuse: refuseNetwork,
+  }),
   http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),
 };
 
 const hook = Type.Object(
   {
-    enabled: Type.Optional(Type.Boolean({ description: "Overrides what the hook's HOOK.md says." })),
+    enabled: Type.Optional(
+      Type.Boolean({ description: "Overrides what the hook's HOOK.md says." }),
+    ),
     env: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: "Environment variables for this hook only." }),
+      Type.Record(Type.String(), Type.String(), {
+        description: "Environment variables for this hook only.",
+      }),
     ),
     timeoutMs: Type.Optional(timerMs({ description: "Deadline of one call, in milliseconds." })),
     priority: Type.Optional(Type.Number({ description: "Higher runs first." })),
   },
-  { additionalProperties: true, description: "Any further key is an option that the hook gets as ctx.config." },
+  {
+    additionalProperties: true,
+    description: "Any further key is an option that the hook gets as ctx.config.",
+  },
 );
 
 const hooks = {
@@ -95,10 +126,14 @@ const hooks = {
 };
 
 const plugins = {
-  entries: Type.Record(Type.String(), Type.Object({ enabled: flag("Whether the plugin is loaded.") }), {
-    default: {},
-    description: "Settings of single plugins, by the plugin's name.",
-  }),
+  entries: Type.Record(
+    Type.String(),
+    Type.Object({ enabled: flag("Whether the plugin is loaded.") }),
+    {
+      default: {},
+      description: "Settings of single plugins, by the plugin's name.",
+    },
+  ),
   trust: oneOf(
     ["bundled", "managed", "workspace", "builtin", "home", "all"],
     "managed",
@@ -120,14 +155,17 @@ const log = {
 /** A token made at a start does not count: whoever opens the door to others shall have chosen the key. */
 function openDoor(bind: unknown, whole: unknown): string | undefined {
   const has = (key: string) => valueAt(whole, ["gateway", "auth", key]) !== undefined;
-  if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password")) return undefined;
+  if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password"))
+    return undefined;
   return `is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first`;
 }
 
 /** The sections of `portico.json` that the kernel itself owns; all others belong to plugins. */
 export const kernelSchemas = {
   $schema: Type.Optional(text("Where an editor finds the schema: see `portico config schema`.")),
-  gateway: Type.Object(gateway, { description: "The gateway's own address, credentials and limits." }),
+  gateway: Type.Object(gateway, {
+    description: "The gateway's own address, credentials and limits.",
+  }),
   hooks: Type.Object(hooks, { description: "Hooks: small handlers of the gateway's events." }),
   plugins: Type.Object(plugins, { description: "Which plugins are loaded." }),
   log: Type.Object(log, { description: "The gateway's log." }),
@@ -137,4 +175,6 @@ export const kernelSchemas = {
 export type HttpSettings = Pick<KernelConfig["gateway"], "http" | "trustedProxies">;
 
 /** The kernel's sections with their defaults filled in. */
-export type KernelConfig = { [K in Exclude<keyof typeof kernelSchemas, "$schema">]: Static<(typeof kernelSchemas)[K]> };
+export type KernelConfig = {
+  [K in Exclude<keyof typeof kernelSchemas, "$schema">]: Static<(typeof kernelSchemas)[K]>;
+};

@@ -29,7 +29,8 @@ export function isSecretName(name: string): boolean {
 }
 
 /** The same for a header or a variable of the environment: their names are free, so a hint is enough (`X-Key`). */
-export const isSecretHeader = (name: string): boolean => isSecretName(name) || /auth|key/i.test(name);
+export const isSecretHeader = (name: string): boolean =>
+  isSecretName(name) || /auth|key/i.test(name);
 
 /** True where a string at this path is a secret, by its name or because its schema says `secret: true`. */
 function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
@@ -50,7 +51,8 @@ export function maskAddress(text: string): string {
  * `at` is where the part lies in the whole.
  */
 export function maskSecrets(value: unknown, schema?: TSchema, at: KeyPath = []): unknown {
-  const show = (text: string, path: KeyPath) => (text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text));
+  const show = (text: string, path: KeyPath) =>
+    text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text);
   return mapStrings(value, show, [...at]);
 }
 
@@ -59,7 +61,8 @@ export function secretsIn(value: unknown, schema?: TSchema): string[] {
   const secrets = new Set<string>();
   mapStrings(value, (text, path) => {
     const credentials = URL_CREDENTIALS.exec(text)?.[2]?.slice(0, -1);
-    if (credentials) for (const part of [credentials, credentials.split(":")[1]]) if (part) secrets.add(part);
+    if (credentials)
+      for (const part of [credentials, credentials.split(":")[1]]) if (part) secrets.add(part);
     for (const [parameter] of text.matchAll(URL_SECRET_PARAMETER))
       secrets.add(parameter.slice(parameter.indexOf("=") + 1));
     // A reference that could not be replaced is no secret.

@@ -10,7 +10,10 @@ const SLOW_MS = 2_000;
  * Calls `look` at once, whenever one of the files may have changed (by whatever way an editor writes it), and every 2 s
  * in any case: what the operating system tells is only a hint. Calls never overlap. Resolves after the first.
  */
-export async function watchFiles(files: readonly string[], look: () => Promise<void>): Promise<Dispose> {
+export async function watchFiles(
+  files: readonly string[],
+  look: () => Promise<void>,
+): Promise<Dispose> {
   let timer: NodeJS.Timeout | undefined;
   let busy: Promise<void> | undefined;
   let again = false;

@@ -14,7 +14,12 @@ export interface HookContext {
   /** Aborted when this version of the hook is replaced or removed: timers and watchers that it started end with it. */
   readonly unloaded: AbortSignal;
   /** Absolute; `state` is for files that a hook keeps, `hook` its own directory. */
-  readonly paths: { readonly home: string; readonly state: string; readonly workspace: string; readonly hook: string };
+  readonly paths: {
+    readonly home: string;
+    readonly state: string;
+    readonly workspace: string;
+    readonly hook: string;
+  };
   emit<K extends EventName>(name: K, context: Events[K]): Promise<EmitResult<K>>;
 }
 

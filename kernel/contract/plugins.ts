@@ -1,11 +1,26 @@
 /** What a plugin is, and what it gets. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Dispose, Logger, Paths } from "./common.ts";
-import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
+import type {
+  BusHandler,
+  EmitOptions,
+  EmitResult,
+  EventName,
+  Events,
+  EventSpec,
+  OnOptions,
+} from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
 import type { UserModule } from "../modules/load.ts";
-import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
+import type {
+  ContributionPoint,
+  ContributionSpec,
+  Contributions,
+  ServiceName,
+  Services,
+  Tool,
+} from "./services.ts";
 
 /** Path of a configuration section (`greeter`, `gateway.greeter`, `greetings.*`) → its TypeBox schema. */
 export type ConfigSchemas = Record<string, TSchema>;
@@ -70,7 +85,11 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose;
   /** Sees every event after its handlers ran; for feeds and metrics. */
   onAny(observer: (event: HookEvent, result: EmitResult) => void): Dispose;
-  emit<K extends EventName>(name: K, context: Events[K], options?: EmitOptions): Promise<EmitResult<K>>;
+  emit<K extends EventName>(
+    name: K,
+    context: Events[K],
+    options?: EmitOptions,
+  ): Promise<EmitResult<K>>;
   /** True when somebody handles the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;
   /** The same without those who only look on (`onAny`): for events that are worth emitting only where they may change something. */

@@ -20,7 +20,9 @@ export type ContributionPoint = keyof Contributions & string;
 /** What an item of a point must be: checked when it is contributed, before it replaces anything. */
 export interface ContributionSpec<K extends ContributionPoint = ContributionPoint> {
   /** Its members, with what each must be; a text must not be empty. */
-  readonly fields: Readonly<Record<string, "string" | "function" | "object" | "number" | "boolean">>;
+  readonly fields: Readonly<
+    Record<string, "string" | "function" | "object" | "number" | "boolean">
+  >;
   /** Returns what is wrong with an item that has these members. */
   check?(item: Contributions[K]): string | undefined;
 }

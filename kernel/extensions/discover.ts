@@ -20,17 +20,30 @@ export interface Found {
 
 /** `<name>.ts` and the other endings that a handler or plugin may have, in order of preference. */
 export function sourceNames(...stems: string[]): string[] {
-  return stems.flatMap((stem) => [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending));
+  return stems.flatMap((stem) =>
+    [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending),
+  );
 }
 
 /** All extensions below the roots, or those of one name, by root (lowest rank first), then by name. A missing root is empty. */
-export const discover = (roots: readonly Root[], entryNames: readonly string[], only?: string): Found[] =>
-  [...roots].sort((a, b) => a.rank - b.rank).flatMap((root) => discoverRoot(root, entryNames, only));
+export const discover = (
+  roots: readonly Root[],
+  entryNames: readonly string[],
+  only?: string,
+): Found[] =>
+  [...roots]
+    .sort((a, b) => a.rank - b.rank)
+    .flatMap((root) => discoverRoot(root, entryNames, only));
 
-function discoverRoot(root: Root, entryNames: readonly string[], only: string | undefined): Found[] {
+function discoverRoot(
+  root: Root,
+  entryNames: readonly string[],
+  only: string | undefined,
+): Found[] {
   const found: Found[] = [];
   for (const name of namesIn(root.dir)) {
-    if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only)) continue;
+    if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only))
+      continue;
     const dir = join(root.dir, name);
     try {
       const realDir = realpathSync.native(dir);

@@ -19,7 +19,9 @@ const reportAfterMs = 100;
 /** A start that takes longer goes on by itself, and no longer holds up the others' changes, nor its own next one. */
 const patienceMs = 1_000;
 
-export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>(kind: Kind<V, S, Shown>) {
+export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>(
+  kind: Kind<V, S, Shown>,
+) {
   const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
@@ -61,10 +63,14 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   async function update(asks = ({ active }: S): boolean => active !== undefined): Promise<void> {
     const done = new Set<S>();
     while (!phase.stopped) {
-      const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
+      const ready = [...slots.values()].filter(
+        (slot) => !done.has(slot) && isWanted(slot) && isReady(slot),
+      );
       if (ready.length === 0) break;
       for (const slot of ready) done.add(slot);
-      await Promise.all(ready.map((slot) => updateOne(slot, !slot.renew && asks(slot) ? kind.agree : undefined)));
+      await Promise.all(
+        ready.map((slot) => updateOne(slot, !slot.renew && asks(slot) ? kind.agree : undefined)),
+      );
     }
     for (const slot of slots.values()) kind.settled?.(slot);
     // Last: one that was renamed is never without a version that runs, nor that one without its record.
@@ -76,7 +82,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   const isGone = ({ candidates }: S) => candidates.length === 0;
   const isWanted = ({ top, disabled }: S) => top !== undefined && !disabled.has(top);
-  const isReady = ({ top }: S) => top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
+  const isReady = ({ top }: S) =>
+    top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
 
   async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
     const top = slot.top as Candidate;
@@ -93,19 +100,24 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     const subject = `${kind.section}.${slot.name}`;
     let voted: Promise<void> | undefined;
     const vote = agree && (() => (voted = agree(subject, id)));
-    const announce = (): void => void (phase.started && !agree && kind.agree?.(subject, id).catch(() => {}));
+    const announce = (): void =>
+      void (phase.started && !agree && kind.agree?.(subject, id).catch(() => {}));
     const fail = (thrown: unknown): void => {
       if (slot.tried !== id) return; // given up for a newer one
       if ((thrown as { code?: unknown }).code === "conflict") return void (slot.tried = undefined); // nor is it agreed on
       if (!voted) agree?.(subject, id, thrown as Error).catch(() => {});
       // A missing package may be installed any moment; everything else is as it is until the content changes.
-      slot.retry = voted !== undefined || (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
+      slot.retry =
+        voted !== undefined ||
+        (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
       keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
     };
     try {
       const version = await kind.load(top);
       if (phase.stopped) return;
-      const start = swap.start(slot, version, { agree: vote, isMeant: () => slot.tried === id }).then(announce, fail);
+      const start = swap
+        .start(slot, version, { agree: vote, isMeant: () => slot.tried === id })
+        .then(announce, fail);
       await (phase.started && !renew && !agree ? endOrLate(start, patienceMs) : start);
     } catch (thrown) {
       fail(thrown);
@@ -118,19 +130,22 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     slot.error = problem;
     const still = slot.candidates.some((one) => one.dir === slot.active?.version.candidate.dir);
     if (slot.active && !still) void swap.stop(slot, "it is gone");
-    if (before?.message === problem.message && before.line === problem.line) return void (slot.error = before);
+    if (before?.message === problem.message && before.line === problem.line)
+      return void (slot.error = before);
     const tell = () => {
       if (slot.error !== problem || phase.stopped) return;
       const says = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
       slot.log.error({ ...problem, err }, says);
     };
-    if (phase.started) setTimeout(() => void rescan([top.dir]).then(tell, tell), reportAfterMs).unref();
+    if (phase.started)
+      setTimeout(() => void rescan([top.dir]).then(tell, tell), reportAfterMs).unref();
     else tell();
   }
 
   function consequence({ active, candidates }: S, top: Candidate): string {
     const below = candidates.find((one) => one.root.rank < top.root.rank);
-    if (active) return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
+    if (active)
+      return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
     return below ? `it shadows ${below.dir}, which does not run either` : "it does not run";
   }
 
@@ -158,10 +173,13 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     watched = dirs.join("\n");
     watch?.close();
     const onDirty = (dirty: readonly string[]) => {
-      rescan(dirty).catch((error: unknown) => log.error({ err: error }, `scanning the ${kind.section} failed`));
+      rescan(dirty).catch((error: unknown) =>
+        log.error({ err: error }, `scanning the ${kind.section} failed`),
+      );
     };
     // In turn, so that the scan waits for it; one that waits already compiles what there is then.
-    const onStir = (dirty: readonly string[]) => void (scanning ?? inTurn(() => compile(new Set(dirty))));
+    const onStir = (dirty: readonly string[]) =>
+      void (scanning ?? inTurn(() => compile(new Set(dirty))));
     watch = watchRoots({ roots: dirs, log, onDirty, onStir });
   }
 
@@ -180,7 +198,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     const all: T[] = [];
     for (const slot of byName) {
       if (slot.top) all.push(of(slot, slot.top));
-      for (const one of [...slot.candidates, ...slot.duplicates]) if (one !== slot.top) all.push(of(slot, one));
+      for (const one of [...slot.candidates, ...slot.duplicates])
+        if (one !== slot.top) all.push(of(slot, one));
     }
     return all;
   }
@@ -251,7 +270,9 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     async stop(inOrder = allAtOnce): Promise<void> {
       phase.stopped = true;
       watch?.close();
-      await inTurn(() => inOrder([...slots.values()], (slot) => swap.stop(slot, "the gateway stops")));
+      await inTurn(() =>
+        inOrder([...slots.values()], (slot) => swap.stop(slot, "the gateway stops")),
+      );
     },
   };
 }

@@ -37,13 +37,28 @@ export function standingOf(slot: Described, candidate: Candidate) {
   const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
   // Being off is no error.
   const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
-  return { name: slot.name, dir: candidate.dir, state: state(), error, reason, problem, isTop, runs };
+  return {
+    name: slot.name,
+    dir: candidate.dir,
+    state: state(),
+    error,
+    reason,
+    problem,
+    isTop,
+    runs,
+  };
 }
 
-export function describe(slot: Described, candidate: Candidate, standing = standingOf(slot, candidate)) {
+export function describe(
+  slot: Described,
+  candidate: Candidate,
+  standing = standingOf(slot, candidate),
+) {
   const { top, active } = slot;
   const { name, dir, state, error, reason, problem, isTop, runs } = standing;
-  const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
+  const below = isTop
+    ? slot.candidates.find((other) => other.root.rank < candidate.root.rank)
+    : undefined;
   const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   return {
     name,

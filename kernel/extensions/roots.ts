@@ -24,7 +24,8 @@ const highest = {
 export type Trust = keyof typeof highest;
 
 /** False for what a file may say before anybody has checked it. */
-export const isTrust = (value: unknown): value is Trust => typeof value === "string" && Object.hasOwn(highest, value);
+export const isTrust = (value: unknown): value is Trust =>
+  typeof value === "string" && Object.hasOwn(highest, value);
 
 /** Lowest rank first: bundled, further directories in their order, managed, workspace. Any other word trusts nobody. */
 export function rootsOf(
@@ -34,10 +35,15 @@ export function rootsOf(
 ): Root[] {
   const roots = [
     { name: "bundled", dir: join(paths.package, kind) },
-    ...extraDirs.map((dir) => ({ name: "extra", dir: resolve(paths.home, dir.replace(/^~(?=\/|$)/, homedir())) })),
+    ...extraDirs.map((dir) => ({
+      name: "extra",
+      dir: resolve(paths.home, dir.replace(/^~(?=\/|$)/, homedir())),
+    })),
     { name: "managed", dir: join(paths.home, kind) },
     { name: "workspace", dir: join(paths.workspace, kind) },
   ];
-  const last = roots.findIndex(({ name }) => name === (isTrust(trust) ? highest[trust] : "bundled"));
+  const last = roots.findIndex(
+    ({ name }) => name === (isTrust(trust) ? highest[trust] : "bundled"),
+  );
   return roots.slice(0, last + 1).map((root, rank) => ({ ...root, rank }));
 }

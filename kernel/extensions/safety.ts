@@ -11,15 +11,23 @@ const CODE = /\.(?:[cm]?[jt]sx?|node)$/;
 export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
   if (root.name === "bundled") return undefined;
   const rootDir = realpathSync.native(root.dir);
-  if (!isInside(realDir, rootDir)) return "its real path leaves its root: copy it there instead of linking to it";
-  if (!isInside(realpathSync.native(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
+  if (!isInside(realDir, rootDir))
+    return "its real path leaves its root: copy it there instead of linking to it";
+  if (!isInside(realpathSync.native(entry), realDir))
+    return `the real path of ${basename(entry)} leaves its directory`;
   return whyNotOwn([rootDir, realDir, entry], (path) => basename(path));
 }
 
 /** Why the files that went into a bundle must not run: one of them is not ours alone, or a link leaves the root. */
-export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly string[]): string | undefined {
+export function whyInputsUnsafe(
+  root: Root,
+  realDir: string,
+  inputs: readonly string[],
+): string | undefined {
   if (root.name === "bundled") return undefined;
-  const files = filesBelow(realDir, "node_modules", ".git").filter(({ path }) => existsSync(join(realDir, path)));
+  const files = filesBelow(realDir, "node_modules", ".git").filter(({ path }) =>
+    existsSync(join(realDir, path)),
+  );
   // what is required only while it runs is in no bundle
   const code = files.filter(({ path }) => CODE.test(path)).map(({ path }) => join(realDir, path));
   const paths = new Set([...inputs, ...code].flatMap((file) => pathsUpTo(file, realDir)));

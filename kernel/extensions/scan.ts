@@ -4,7 +4,10 @@ import { discover } from "./discover.ts";
 import type { Kind } from "./kind.ts";
 import { groupByName, type Slot, type Version } from "./slot.ts";
 
-export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, slots: Map<string, S>) {
+export function createScan<V extends Version, S extends Slot<V>>(
+  kind: Kind<V, S, unknown>,
+  slots: Map<string, S>,
+) {
   /** By directory, as they were read. */
   const known = new Map<string, V["candidate"]>();
   /** A directory that cannot be read keeps the name that it had. */
@@ -28,7 +31,13 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
     const empty = { candidates: [], duplicates: [] };
     for (const name of groups.keys()) {
       if (!slots.has(name))
-        slots.set(name, { name, disabled: new Map(), generation: 0, ...kind.slot(name), ...empty } as unknown as S);
+        slots.set(name, {
+          name,
+          disabled: new Map(),
+          generation: 0,
+          ...kind.slot(name),
+          ...empty,
+        } as unknown as S);
     }
     for (const slot of slots.values()) Object.assign(slot, groups.get(slot.name) ?? empty);
     kind.scanned?.(candidates);
@@ -37,7 +46,9 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
   /** Compiles what runs and has changed there, and runs nothing of it: the scan that follows finds it done. */
   async function compile(dirs: ReadonlySet<string>): Promise<void> {
     const running = [...slots.values()].flatMap(({ active }) => active?.version.candidate ?? []);
-    await Promise.allSettled(running.filter((one) => touches(one, dirs)).map(({ source }) => source?.refresh()));
+    await Promise.allSettled(
+      running.filter((one) => touches(one, dirs)).map(({ source }) => source?.refresh()),
+    );
   }
 
   function touches({ dir, source }: V["candidate"], dirs: ReadonlySet<string>): boolean {

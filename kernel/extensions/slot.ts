@@ -95,7 +95,9 @@ export function choose<V extends Version>(
   slot.top = undefined;
   for (const candidate of slot.candidates) {
     const { refused } = candidate;
-    const reason: DisabledReason | undefined = refused ? { state: "refused", reasons: [refused] } : why(candidate);
+    const reason: DisabledReason | undefined = refused
+      ? { state: "refused", reasons: [refused] }
+      : why(candidate);
     if (reason) disabled.set(candidate, reason);
     slot.top = candidate;
     if (reason?.state !== "refused" && reason?.state !== "unapproved") return;

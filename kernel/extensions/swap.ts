@@ -4,7 +4,10 @@ import type { Logger } from "../types.ts";
 import type { Kind, Phase } from "./kind.ts";
 import type { Slot, Version } from "./slot.ts";
 
-export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, phase: Phase) {
+export function createSwap<V extends Version, S extends Slot<V>>(
+  kind: Kind<V, S, unknown>,
+  phase: Phase,
+) {
   const ending = new Set<Promise<void>>();
 
   function end({ scope }: { scope: Scope }, log: Logger): Promise<void> {
@@ -25,7 +28,11 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
     async start(
       slot: S,
       version: V,
-      options: { generation?: number; agree?: (() => Promise<void>) | undefined; isMeant?: () => boolean } = {},
+      options: {
+        generation?: number;
+        agree?: (() => Promise<void>) | undefined;
+        isMeant?: () => boolean;
+      } = {},
     ): Promise<void> {
       const scope = new Scope();
       try {

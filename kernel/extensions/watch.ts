@@ -32,7 +32,15 @@ type Add = (entry: string | undefined, again?: boolean) => void;
 
 /** Starts at once and in the background; a root may be missing, vanish and come back. */
 export function watchRoots(options: WatchOptions) {
-  const { onDirty, onStir, log, quietMs = 20, capMs = 500, rescanMs = 30_000, readyMs = 5_000 } = options;
+  const {
+    onDirty,
+    onStir,
+    log,
+    quietMs = 20,
+    capMs = 500,
+    rescanMs = 30_000,
+    readyMs = 5_000,
+  } = options;
   let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -134,7 +142,9 @@ function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
       const [entry] = relative(root, path).split(sep);
       add(entry && entry !== ".." ? join(root, entry) : undefined, again);
     };
-    watcher.on("error", (error) => log.warn({ root, err: error }, "a part is not watched; the regular rescan goes on"));
+    watcher.on("error", (error) =>
+      log.warn({ root, err: error }, "a part is not watched; the regular rescan goes on"),
+    );
     // Said some milliseconds after it was heard, when chokidar has looked at it. And it drops a change that follows
     // another within 50 ms: what it hears itself is all there.
     watcher.on("all", (_, path) => heard(path, true));

@@ -16,7 +16,10 @@ export function filesBelow(dir: string, ...leftOut: string[]): { path: string; e
     const { name: path } = entry;
     if (leftOut.includes(path)) return [];
     if (!entry.isDirectory()) return { path, entry };
-    return filesBelow(join(dir, path), ...leftOut).map((one) => ({ ...one, path: join(path, one.path) }));
+    return filesBelow(join(dir, path), ...leftOut).map((one) => ({
+      ...one,
+      path: join(path, one.path),
+    }));
   });
 }
 

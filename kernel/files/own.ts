@@ -11,7 +11,10 @@ export const isBundled = (file: string, packageDir: string): boolean =>
   ["hooks", "plugins"].some((kind) => isInside(file, join(packageDir, kind)));
 
 /** Why one of these is not the gateway's user's alone; no exemption for root, neither as owner nor as that user. */
-export function whyNotOwn(paths: Iterable<string>, nameOf: (path: string) => string = String): string | undefined {
+export function whyNotOwn(
+  paths: Iterable<string>,
+  nameOf: (path: string) => string = String,
+): string | undefined {
   const own = process.getuid?.();
   for (const path of paths) {
     const { mode, uid } = statSync(path);

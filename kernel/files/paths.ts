@@ -6,7 +6,10 @@ import type { Paths } from "../types.ts";
 import { reasonOf } from "./reason.ts";
 
 /** The program is `.build/program.cjs`; this file, and what `.build/faces` has of it, lie one directory deeper. */
-const packageDir = resolve(import.meta.dirname, basename(import.meta.dirname) === ".build" ? ".." : "../..");
+const packageDir = resolve(
+  import.meta.dirname,
+  basename(import.meta.dirname) === ".build" ? ".." : "../..",
+);
 
 /** The options of the command line that say where things lie. */
 export interface HomeOptions {
@@ -19,11 +22,20 @@ export interface HomeOptions {
  * Where everything lies: by option, else by environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below `~/.portico`.
  * Touches no file; `createHome` does.
  */
-export function resolvePaths(options: HomeOptions = {}, env: Record<string, string | undefined> = process.env): Paths {
-  const home = absolutePath(options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"), env);
+export function resolvePaths(
+  options: HomeOptions = {},
+  env: Record<string, string | undefined> = process.env,
+): Paths {
+  const home = absolutePath(
+    options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"),
+    env,
+  );
   return {
     home,
-    config: absolutePath(options.config || env["PORTICO_CONFIG"] || join(home, "portico.json"), env),
+    config: absolutePath(
+      options.config || env["PORTICO_CONFIG"] || join(home, "portico.json"),
+      env,
+    ),
     state: join(home, "state"),
     workspace: absolutePath(options.workspace || join(home, "workspace"), env),
     tmp: join(tmpdir(), "portico"),
@@ -33,7 +45,8 @@ export function resolvePaths(options: HomeOptions = {}, env: Record<string, stri
 
 /** Makes the home (mode 0700) and what belongs into it. Throws `invalid_home` with what to do where that fails. */
 export async function createHome(paths: Paths): Promise<void> {
-  for (const name of ["", "hooks", "plugins", "state"]) await makeDirectory(join(paths.home, name), "home", 0o700);
+  for (const name of ["", "hooks", "plugins", "state"])
+    await makeDirectory(join(paths.home, name), "home", 0o700);
   await makeDirectory(paths.workspace, "workspace", 0o700);
 }
 
@@ -62,6 +75,9 @@ async function makeMissing(path: string, mode: number): Promise<boolean> {
 }
 
 /** A path as a person writes it: `~` is the user's home, anything else is relative to the working directory. */
-export function absolutePath(path: string, env: Record<string, string | undefined> = process.env): string {
+export function absolutePath(
+  path: string,
+  env: Record<string, string | undefined> = process.env,
+): string {
   return resolve(/^~(?=\/|$)/.test(path) ? (env["HOME"] || homedir()) + path.slice(1) : path);
 }

@@ -9,7 +9,11 @@ import type { Paths } from "../types.ts";
  * `--workspace` wins over `agents.defaults.workspace`. `raw` is what the configuration file says, references as they are
  * written. One to a variable that is not set moves nothing: the check of the configuration reports it.
  */
-export function withWorkspace(paths: Paths, raw: unknown, env: Record<string, string | undefined>): Paths {
+export function withWorkspace(
+  paths: Paths,
+  raw: unknown,
+  env: Record<string, string | undefined>,
+): Paths {
   const configured = valueAt(raw, ["agents", "defaults", "workspace"]);
   if (typeof configured !== "string" || configured === "") return paths;
   if (paths.workspace !== join(paths.home, "workspace")) return paths;

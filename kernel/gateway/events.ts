@@ -20,6 +20,12 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   "hook:failed": {
     mode: "notify",
     description: "A hook threw, rejected or overran its deadline.",
-    sample: { hook: "hello", event: "message:received", error: "boom", failures: 1, resting: false },
+    sample: {
+      hook: "hello",
+      event: "message:received",
+      error: "boom",
+      failures: 1,
+      resting: false,
+    },
   },
 };

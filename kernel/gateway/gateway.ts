@@ -78,10 +78,18 @@ export class Gateway {
     });
     const { log, access } = this.log;
     const bus = (this.bus = createBus(log));
-    for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
+    for (const [name, spec] of Object.entries(kernelEvents))
+      bus.declare(name as EventName, spec as EventSpec);
     const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
     const opens = new Promise<void>((resolve) => (this.#open = resolve));
-    const servers = createServers({ config, contributions, log, access, opens, workers: link?.workers });
+    const servers = createServers({
+      config,
+      contributions,
+      log,
+      access,
+      opens,
+      workers: link?.workers,
+    });
     this.servers = servers;
     this.plugins = createPluginHost({
       roots: () => rootsOf("plugins", paths, config.kernel.plugins),
@@ -105,7 +113,8 @@ export class Gateway {
         openServer: servers.pool.open,
         addReadiness: work.addReadiness,
       },
-      enabled: (name) => only?.includes(name) ?? config.kernel.plugins.entries[name]?.enabled !== false,
+      enabled: (name) =>
+        only?.includes(name) ?? config.kernel.plugins.entries[name]?.enabled !== false,
       agree: link?.agree,
     });
     this.hooks = createHookHost({
@@ -148,7 +157,10 @@ export class Gateway {
   readonly accept = (socket: Socket): void => this.servers.own.accept(socket);
 
   /** What is not ready, and why. */
-  readonly notReady = (): { name: string; error: string }[] => [...this.plugins.unready(), ...this.#work.unready()];
+  readonly notReady = (): { name: string; error: string }[] => [
+    ...this.plugins.unready(),
+    ...this.#work.unready(),
+  ];
 
   /** Throws, with everything taken down again, where it cannot run. */
   async start(): Promise<void> {
@@ -164,7 +176,9 @@ export class Gateway {
       this.#open();
       link?.onLook((subject) => this.#look(subject));
       this.#tellCommands();
-      this.#undos.push(await this.config.watch((change) => this.#applyConfig(change), this.log.log));
+      this.#undos.push(
+        await this.config.watch((change) => this.#applyConfig(change), this.log.log),
+      );
       const bound = this.servers.own.port;
       void this.bus.emit("gateway:startup", { version: this.version, port: bound });
       this.log.log.info({ port: bound, ms: Date.now() - this.startedAt }, "portico is running");
@@ -191,7 +205,10 @@ export class Gateway {
 
   /** What this worker has of something that another one has a new version of. */
   async #look(subject: string) {
-    const [kind, name] = [subject.slice(0, subject.indexOf(".")), subject.slice(subject.indexOf(".") + 1)];
+    const [kind, name] = [
+      subject.slice(0, subject.indexOf(".")),
+      subject.slice(subject.indexOf(".") + 1),
+    ];
     if (subject === "config") {
       await this.config.refresh();
       return { id: this.config.id, problem: this.config.problem?.message };
@@ -223,7 +240,13 @@ export class Gateway {
     const { tls } = this.#settings;
     const { port } = this.servers.own;
     const pid = link ? process.ppid : process.pid;
-    const trace = { pid, began: beganAt(pid), port, url: this.url, cert: tls && absolutePath(tls.cert) };
+    const trace = {
+      pid,
+      began: beganAt(pid),
+      port,
+      url: this.url,
+      cert: tls && absolutePath(tls.cert),
+    };
     const undo = leaveTrace(this.paths.state, trace, this.log.log);
     // the first of several workers is replaced under its number, and the file stays
     if (!link) this.#undos.push(undo);
@@ -235,7 +258,10 @@ export class Gateway {
       const graceMs = this.#settings.shutdownTimeoutMs;
       this.log.log.info({ reason }, "portico stops");
       void this.bus.emit("gateway:shutdown", { reason });
-      await endOrLate(Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]), graceMs);
+      await endOrLate(
+        Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]),
+        graceMs,
+      );
       await this.#dismantle();
     })();
     return this.#stopping;
@@ -246,7 +272,8 @@ export class Gateway {
     await endOrLate(this.hooks.stop(), disposeTimeoutMs);
     await endOrLate(this.plugins.stop(), pluginsTimeoutMs);
     await endOrLate(this.servers.own.close(0), disposeTimeoutMs);
-    for (const undo of this.#undos.reverse()) await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
+    for (const undo of this.#undos.reverse())
+      await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
     await this.log.close();
   }
 }

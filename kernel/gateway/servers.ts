@@ -19,7 +19,14 @@ export interface ServersOptions {
   workers: Workers | undefined;
 }
 
-export function createServers({ config, contributions, log, access, opens, workers }: ServersOptions) {
+export function createServers({
+  config,
+  contributions,
+  log,
+  access,
+  opens,
+  workers,
+}: ServersOptions) {
   const settings = () => config.kernel.gateway;
   const throttle = createThrottle();
   const auth = createAuth({
@@ -34,7 +41,10 @@ export function createServers({ config, contributions, log, access, opens, worke
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
     const server = createServer({ name, log, access, settings, auth, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
-    return { server, ready: server.listen(port ?? (wantedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1") };
+    return {
+      server,
+      ready: server.listen(port ?? (wantedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1"),
+    };
   });
 
   return {
@@ -51,7 +61,8 @@ export function createServers({ config, contributions, log, access, opens, worke
       else own.adopt(shared, settings().bind);
     },
     /** Resolves when running responses have ended, or were cut after `graceMs`. */
-    drain: (graceMs: number): Promise<unknown> => Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
+    drain: (graceMs: number): Promise<unknown> =>
+      Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
   };
 }
 

@@ -29,14 +29,21 @@ interface Parts {
 /** What the kernel tells of itself; for metrics and the like. */
 export type GatewayState = ReturnType<typeof stateOf>;
 
-export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, pool, throttle, url } }: Parts) {
+export function stateOf({
+  startedAt,
+  notReady,
+  plugins,
+  hooks,
+  servers: { own, pool, throttle, url },
+}: Parts) {
   return {
     /** Milliseconds since 1970. */
     startedAt,
     /** As in `GET /ready`. */
     notReady,
     plugins: plugins.standings,
-    hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
+    hooks: () =>
+      hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
     requests: own.requests,
     /** Of credentials that were refused. */
@@ -44,7 +51,10 @@ export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, p
     /** Requests that are under way. */
     active: () => own.active,
     /** Every route of every server that is there now. */
-    routes: (): ServerRoutes[] => [{ server: "gateway", url: url(), routes: own.routes() }, ...pool.routes()],
+    routes: (): ServerRoutes[] => [
+      { server: "gateway", url: url(), routes: own.routes() },
+      ...pool.routes(),
+    ],
   };
 }
 
@@ -53,10 +63,21 @@ export type Management = ReturnType<typeof managementOf>;
 
 export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
   const { version, startedAt, paths, notReady } = gateway;
-  const plugins: Pick<PluginHost, "list" | "standings" | "info" | "reload" | "rescan"> = gateway.plugins;
+  const plugins: Pick<PluginHost, "list" | "standings" | "info" | "reload" | "rescan"> =
+    gateway.plugins;
   const hooks: Pick<
     HookHost,
-    "roots" | "list" | "standings" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"
+    | "roots"
+    | "list"
+    | "standings"
+    | "info"
+    | "look"
+    | "logs"
+    | "wake"
+    | "approve"
+    | "reload"
+    | "rescan"
+    | "tryOut"
   > = gateway.hooks;
   return {
     version,

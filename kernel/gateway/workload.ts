@@ -21,7 +21,8 @@ export function createWorkload() {
     },
     /** Resolves when all that runs now has ended, one way or the other. */
     ended: (): Promise<unknown> => Promise.allSettled(running.map(({ work }) => work)),
-    addReadiness: (name: string, check: () => string | undefined): Dispose => checks.add("all", { name, check }),
+    addReadiness: (name: string, check: () => string | undefined): Dispose =>
+      checks.add("all", { name, check }),
     /** What is not ready, and why. */
     unready: (): { name: string; error: string }[] =>
       checks.of("all").flatMap(({ name, check }) => {

@@ -18,7 +18,9 @@ export function configFileOf(config: ConfigStore) {
   const refuseUnknown = (path: KeyPath) => {
     const unknown = explainUnknown(path, config.composed);
     if (unknown)
-      throw new Error(`${problemText(unknown)}${unknown.nearest === undefined ? ". See portico config schema." : ""}`);
+      throw new Error(
+        `${problemText(unknown)}${unknown.nearest === undefined ? ". See portico config schema." : ""}`,
+      );
   };
   return {
     file: config.file,
@@ -58,12 +60,17 @@ export function configFileOf(config: ConfigStore) {
 export type ConfigFile = ReturnType<typeof configFileOf>;
 
 // `config set gateway.auth.token 12345` means the text "12345": where the value does not fit but the words do, they count.
-async function setWords(config: ConfigStore, path: KeyPath, words: string): Promise<Dispose | undefined> {
+async function setWords(
+  config: ConfigStore,
+  path: KeyPath,
+  words: string,
+): Promise<Dispose | undefined> {
   const value = readValue(words);
   try {
     return await config.set(path, value);
   } catch (error) {
-    if (typeof value === "string" || typeof value === "object" || !(error instanceof ConfigError)) throw error;
+    if (typeof value === "string" || typeof value === "object" || !(error instanceof ConfigError))
+      throw error;
     return config.set(path, words).catch(() => {
       throw error;
     });

@@ -14,7 +14,8 @@ const FIRST_MICROS = 50_000;
 /** Half of the young generation, which is in use: twice of it saves no processor time at 50 streams, half of it costs as much again. */
 const YOUNG_BYTES = 8 * 1024 * 1024;
 /** Node's own modules bring compiled code that is good for the engine's defaults alone: what a start needs is loaded before. */
-const builtins = "assert child_process crypto dns/promises fs/promises http https timers/promises worker_threads";
+const builtins =
+  "assert child_process crypto dns/promises fs/promises http https timers/promises worker_threads";
 
 /** The launcher has a copy of this module, and the program another: one of them watches. */
 const SHARED = Symbol.for("portico.engine");
@@ -30,7 +31,9 @@ function setFlags(flags: string): void {
 export function holdEngine(): void {
   for (const name of builtins.split(" ")) process.getBuiltinModule(name);
   // without their shape it makes one in 230 ns instead of 50, and a request takes eight
-  process.nextTick(() => ticks.push(process.getBuiltinModule("node:async_hooks").executionAsyncResource()));
+  process.nextTick(() =>
+    ticks.push(process.getBuiltinModule("node:async_hooks").executionAsyncResource()),
+  );
   letEngineGoAtWork(START_MICROS);
   // the full collection that a start brings about can wait for its end
   setFlags("--semi-space-growth-factor=1 --no-opt --no-incremental-marking");
@@ -61,7 +64,9 @@ export function letEngineGoAtWork(enough = FIRST_MICROS): void {
 /** The engine gives back what an idle process does not need; it takes it again at once, or requests wait for small collections. */
 function goAtWork(): void {
   const spaces = process.getBuiltinModule("node:v8").getHeapSpaceStatistics();
-  const { space_used_size, space_available_size } = spaces.find(({ space_name }) => space_name === "new_space")!;
+  const { space_used_size, space_available_size } = spaces.find(
+    ({ space_name }) => space_name === "new_space",
+  )!;
   const factor = Math.round(YOUNG_BYTES / (space_used_size + space_available_size));
   setFlags(`--semi-space-growth-factor=${Math.max(1, factor)} --opt`);
 }

@@ -39,7 +39,11 @@ function homeOf(options: HomeOptions, given: Environment): Omit<Home, "loaderFor
     return { paths: withWorkspace(paths, raw, env), trust: isClear ? trust : "bundled", env };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { paths, trust: mentions(paths.config, "trust", true) ? "bundled" : "managed", env: given };
+    return {
+      paths,
+      trust: mentions(paths.config, "trust", true) ? "bundled" : "managed",
+      env: given,
+    };
   }
 }
 
@@ -48,10 +52,19 @@ function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<Pl
 }
 
 /** The file with the sections of all plugins that the home would load. */
-async function openHomeConfig(home: Home, env: Environment, file = home.paths.config): Promise<ConfigStore> {
+async function openHomeConfig(
+  home: Home,
+  env: Environment,
+  file = home.paths.config,
+): Promise<ConfigStore> {
   const { openConfig } = await import("../config/config.ts");
   const envFile = envFileIn(home.paths.home);
-  const config = await openConfig({ file, env, envFile, unsetAllowed: readRunning(home.paths.state) !== undefined });
+  const config = await openConfig({
+    file,
+    env,
+    envFile,
+    unsetAllowed: readRunning(home.paths.state) !== undefined,
+  });
   const { Type } = await import("@sinclair/typebox");
   // Of a plugin that does not load, the section's schema is not known: anything goes.
   for (const { name, dir, meta } of await pluginsOf(home))
@@ -74,7 +87,9 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
         gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
       };
       const all = withVariables(env, envFileIn(paths.home));
-      const secret = withoutReferences(gateway?.auth?.token ?? gateway?.auth?.password, all) as string | undefined;
+      const secret = withoutReferences(gateway?.auth?.token ?? gateway?.auth?.password, all) as
+        | string
+        | undefined;
       return { port: withoutReferences(gateway?.port ?? 18789, all) as number | string, secret };
     },
     /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
@@ -97,7 +112,11 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
     /** Event → its declaration: the kernel's, and those of its plugins. */
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
-      return Object.assign({}, ...(await pluginsOf(home)).map(({ meta }) => meta?.events).reverse(), kernelEvents);
+      return Object.assign(
+        {},
+        ...(await pluginsOf(home)).map(({ meta }) => meta?.events).reverse(),
+        kernelEvents,
+      );
     },
     /** Its hooks, as a gateway with that workspace would see them. */
     async hooks(workspace: string): Promise<HooksOnDisk> {

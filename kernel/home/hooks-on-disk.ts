@@ -20,14 +20,34 @@ type Env = Record<string, string | undefined>;
 export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; loader: Loader }) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config, env);
-  const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
+  const settings: HookSettings = {
+    enabled: true,
+    entries: {},
+    extraDirs: [],
+    trust: "all",
+    ...raw.hooks,
+  };
   // Whom another word trusts is not known.
   if (!isTrust(settings.trust)) settings.trust = "approved";
   const lookup = (key: string) => lookUp(raw, key);
-  const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
-  const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
+  const permission = createPermission({
+    paths,
+    env: () => env,
+    loader,
+    settings: () => settings,
+    lookup,
+  });
+  const read = (roots: readonly Root[]) =>
+    Promise.all(discover(roots, hookEntryNames).map(permission.read));
   const show = (top: HookCandidate): HookInfo => {
-    const slot = { name: top.name, candidates: [top], duplicates: [], top, disabled: new Map(), health: newHealth() };
+    const slot = {
+      name: top.name,
+      candidates: [top],
+      duplicates: [],
+      top,
+      disabled: new Map(),
+      health: newHealth(),
+    };
     return describeHook(slot, top, { permission, loader });
   };
 
@@ -36,7 +56,10 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
     async byName(wanted?: string): Promise<HookInfo[]> {
       const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
-      const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
+      const all = chosen.flatMap(([, { candidates, duplicates }]) => [
+        ...candidates.slice(0, 1),
+        ...duplicates,
+      ]);
       return all.map(show);
     },
     /** One directory, wherever it lies; undefined where it is no hook. */

@@ -23,7 +23,10 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
   try {
     writeWhole(file, JSON.stringify(running));
   } catch (error) {
-    log.warn({ err: error, file }, "commands will not find this gateway by themselves: give them --url and --token");
+    log.warn(
+      { err: error, file },
+      "commands will not find this gateway by themselves: give them --url and --token",
+    );
   }
   return () => {
     if (JSON.stringify(readJson(file)) === JSON.stringify(running)) rmSync(file, { force: true });

@@ -10,7 +10,9 @@ import type { LoaderFor } from "./home.ts";
 import { readRunning } from "./running.ts";
 import { letEngineGoAtWork } from "./engine.ts";
 
-export interface StartOptions extends HomeOptions, Pick<GatewayOptions, "only" | "port" | "link" | "write"> {}
+export interface StartOptions
+  extends HomeOptions,
+    Pick<GatewayOptions, "only" | "port" | "link" | "write"> {}
 
 export interface StartedGateway
   extends Pick<Gateway, "url" | "token" | "tokenIsNew" | "list" | "use" | "accept" | "stop"> {
@@ -25,11 +27,23 @@ interface Given extends Pick<GatewayOptions, "env" | "version"> {
 }
 
 /** With `only`, it is not the gateway that the home's commands find. */
-export async function startHere(options: StartOptions, { env, version, loaderFor }: Given): Promise<StartedGateway> {
+export async function startHere(
+  options: StartOptions,
+  { env, version, loaderFor }: Given,
+): Promise<StartedGateway> {
   const { only, port, link, write } = options;
   const paths = placesOf(resolvePaths(options, env), only !== undefined);
   process.setSourceMapsEnabled(true);
-  const gateway = await startGateway({ paths, env, version, port, only, link, write, loader: loaderFor(paths) });
+  const gateway = await startGateway({
+    paths,
+    env,
+    version,
+    port,
+    only,
+    link,
+    write,
+    loader: loaderFor(paths),
+  });
   letEngineGoAtWork();
   return Object.assign(gateway, {
     rescan() {
@@ -50,6 +64,8 @@ export async function startHere(options: StartOptions, { env, version, loaderFor
 function placesOf(paths: Paths, isPart: boolean): Paths {
   if (!isPart) return paths;
   if (readRunning(paths.state) !== undefined)
-    throw new Error(`Another Portico runs from ${paths.home}: give this one a home of its own with --home DIR.`);
+    throw new Error(
+      `Another Portico runs from ${paths.home}: give this one a home of its own with --home DIR.`,
+    );
   return { ...paths, tmp: join(paths.state, "tmp") };
 }

@@ -15,7 +15,10 @@ export interface WorkersSetup {
 }
 
 /** How many processes the home's gateway is to be; undefined for one. */
-export async function workersOf(options: HomeOptions, env: Environment): Promise<WorkersSetup | undefined> {
+export async function workersOf(
+  options: HomeOptions,
+  env: Environment,
+): Promise<WorkersSetup | undefined> {
   const paths = resolvePaths(options, env);
   // Nothing is evaluated twice where there is one process, which is the rule. What cannot be read, the gateway tells.
   if (!mentions(paths.config, "workers", false)) return undefined;

@@ -19,7 +19,9 @@ export interface Running {
 const LAST_WORD_MS = 1_000;
 
 const WORK = Symbol("work");
-type Answering = ServerResponse & { [WORK]?: { call: RequestContext; connection: Running; startedAt: number } };
+type Answering = ServerResponse & {
+  [WORK]?: { call: RequestContext; connection: Running; startedAt: number };
+};
 
 type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
@@ -50,7 +52,8 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     for (const socket of sockets.keys()) socket.destroy();
   }
 
-  const running = (socket: Duplex): Running => connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
+  const running = (socket: Duplex): Running =>
+    connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
 
   /** A listener that all responses share: a closure for each would live as long as the request. */
   function onClose(this: Answering): void {
@@ -104,7 +107,8 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       const { socket } = call.req;
       const connection = running(socket);
       // It came behind the one that ends the connection (RFC 9112, 9.6). Node would begin a response, and trip over it.
-      if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close") return false;
+      if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close")
+        return false;
       connection.count++;
       call.before = connection.call;
       connection.call = call;

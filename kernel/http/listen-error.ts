@@ -1,7 +1,11 @@
 import { PorticoError } from "../errors.ts";
 
 /** Why a port cannot be listened on, for the person who starts the gateway. */
-export function listenError(error: NodeJS.ErrnoException, host: string, port: number): PorticoError {
+export function listenError(
+  error: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+): PorticoError {
   const inUse = error.code === "EADDRINUSE";
   const message = inUse
     ? `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`

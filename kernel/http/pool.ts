@@ -17,7 +17,9 @@ interface Entry {
   holders: number;
 }
 
-export function createServerPool(create: (options: ServerOptions) => Pick<Entry, "server" | "ready">) {
+export function createServerPool(
+  create: (options: ServerOptions) => Pick<Entry, "server" | "ready">,
+) {
   const entries = new Map<string, Entry>();
   const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
 
@@ -57,7 +59,11 @@ export function createServerPool(create: (options: ServerOptions) => Pick<Entry,
       return urls;
     },
     routes: (): ServerRoutes[] =>
-      [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
+      [...entries].map(([server, entry]) => ({
+        server,
+        url: urlOf(entry),
+        routes: entry.server.routes(),
+      })),
     ports: () => [...entries.values()].map(({ server }) => server.port),
     drainAll: (graceMs: number): Promise<unknown> =>
       Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),

@@ -7,7 +7,12 @@ import type { ErrorForms } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
 /** Ends their connection: with the error as the response where none has begun, behind the responses to what came whole. */
-export function endBroken(failure: NodeJS.ErrnoException, socket: Duplex, running: Running, forms: ErrorForms): void {
+export function endBroken(
+  failure: NodeJS.ErrnoException,
+  socket: Duplex,
+  running: Running,
+  forms: ErrorForms,
+): void {
   const { count, call } = running;
   // without its handshake a connection carries nothing, not even its end
   const isLost = /^(ECONNRESET|ERR_SSL_|ERR_TLS_)/.test(failure.code ?? "") || !socket.writable;
@@ -24,7 +29,9 @@ export function endBroken(failure: NodeJS.ErrnoException, socket: Duplex, runnin
 
 function protocolError(code: string | undefined): PorticoError {
   if (code === "HPE_HEADER_OVERFLOW")
-    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", { status: 431 });
+    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", {
+      status: 431,
+    });
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return new PorticoError("request_timeout", "The request did not arrive in time.");
   return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");

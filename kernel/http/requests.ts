@@ -46,13 +46,19 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     if (server.closing.aborted) call.res.setHeader("connection", "close");
     try {
       const found = routes.find(call.method, call.path);
-      const origin = guards.check(req, { linkable: call.path === "/" && found?.route.access === "public" });
+      const origin = guards.check(req, {
+        linkable: call.path === "/" && found?.route.access === "public",
+      });
       if (origin !== undefined) {
-        for (const [name, value] of Object.entries(corsHeaders(origin))) call.res.setHeader(name, value);
+        for (const [name, value] of Object.entries(corsHeaders(origin)))
+          call.res.setHeader(name, value);
         if (isPreflight(req)) return void res.writeHead(204, preflightHeaders(req)).end();
       }
       if (expectation === "unknown")
-        throw new PorticoError("expectation_failed", "The only expectation that is met here is 100-continue.");
+        throw new PorticoError(
+          "expectation_failed",
+          "The only expectation that is met here is 100-continue.",
+        );
       if (call.path.includes("%")) decode(call.path, found?.params);
       if (!found) throw noMatch(call, routes.methods, forms.bases());
       run(call, found);
@@ -98,7 +104,14 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     cut(call: RequestContext): void {
       call.cut();
       if (!call.plain.headersSent)
-        fail(call, new PorticoError("service_unavailable", "The gateway stopped before there was a response.", RETRY));
+        fail(
+          call,
+          new PorticoError(
+            "service_unavailable",
+            "The gateway stopped before there was a response.",
+            RETRY,
+          ),
+        );
     },
     counts(): RequestCounts {
       const counts: RequestCounts = [];
@@ -107,12 +120,22 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       return counts;
     },
     routes: (): RouteInfo[] =>
-      routes.list().map(({ method, path, route: { handler, tally, ...options } }) => ({ method, path, ...options })),
+      routes
+        .list()
+        .map(({ method, path, route: { handler, tally, ...options } }) => ({
+          method,
+          path,
+          ...options,
+        })),
   };
 }
 
 /** Why no route takes it. A base address that was forgotten, or written twice, is the commonest slip of clients. */
-function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => string[], bases: string[]) {
+function noMatch(
+  { path, method }: RequestContext,
+  methodsOf: (path: string) => string[],
+  bases: string[],
+) {
   const type = "invalid_request_error";
   const place = path.slice(0, 200);
   const allow = methodsOf(path).join(", ");
@@ -122,7 +145,8 @@ function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => 
   }
   let message = `There is nothing at ${place}.`;
   for (const base of bases) {
-    if (methodsOf(base + path).length > 0) message += ` Write ${base}${place}: the path lacks its ${base}.`;
+    if (methodsOf(base + path).length > 0)
+      message += ` Write ${base}${place}: the path lacks its ${base}.`;
     if (path.startsWith(`${base}${base}/`))
       message += ` Write ${place.slice(base.length)}: the path has its ${base} twice.`;
   }
@@ -144,6 +168,9 @@ function decode(path: string, params: Record<string, string> = {}): void {
     if (decodeURIComponent(path).includes("\0")) throw new URIError("NUL");
     for (const name in params) if (params[name]) params[name] = decodeURIComponent(params[name]);
   } catch {
-    throw new PorticoError("invalid_request_error", "The path of the request is not properly percent-encoded.");
+    throw new PorticoError(
+      "invalid_request_error",
+      "The path of the request is not properly percent-encoded.",
+    );
   }
 }

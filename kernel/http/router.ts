@@ -68,7 +68,10 @@ function build<R>(entries: readonly Entry<R>[]) {
     app.add(entry.method as "GET", entry.pattern, handler);
     if (entry.names.length > 0) continue;
     const methods = literal.get(entry.path) ?? new Map<string, R>();
-    literal.set(entry.path, methods.has(entry.method) ? methods : methods.set(entry.method, entry.route));
+    literal.set(
+      entry.path,
+      methods.has(entry.method) ? methods : methods.set(entry.method, entry.route),
+    );
   }
   return { app, byHandler, literal };
 }
@@ -76,7 +79,8 @@ function build<R>(entries: readonly Entry<R>[]) {
 function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<string, string> {
   const params: Record<string, string> = {};
   const values = pattern.exec(path) ?? [];
-  for (const [i, name] of names.entries()) if (values[i + 1] !== undefined) params[name] = values[i + 1]!;
+  for (const [i, name] of names.entries())
+    if (values[i + 1] !== undefined) params[name] = values[i + 1]!;
   return params;
 }
 

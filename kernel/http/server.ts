@@ -87,8 +87,12 @@ export function createServer(options: HttpServerOptions) {
     server.headersTimeout = settings().http.headersTimeoutMs;
     connections.add(socket);
   });
-  server.on("checkContinue", (req, res) => onceOpen(req, () => requests.take(req, res, "continue")));
-  server.on("checkExpectation", (req, res) => onceOpen(req, () => requests.take(req, res, "unknown")));
+  server.on("checkContinue", (req, res) =>
+    onceOpen(req, () => requests.take(req, res, "continue")),
+  );
+  server.on("checkExpectation", (req, res) =>
+    onceOpen(req, () => requests.take(req, res, "unknown")),
+  );
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isWebSocket(req)) {
       ignoreUpgrade(req, socket, head);
@@ -140,13 +144,17 @@ export function createServer(options: HttpServerOptions) {
     async listen(wantedPort: number, host: string): Promise<number> {
       if (secure && tls) stopTls = serveCertificate(secure, tls, log);
       server.listen(wantedPort, host);
-      await once(server, "listening").catch((error) => Promise.reject(listenError(error, host, wantedPort)));
+      await once(server, "listening").catch((error) =>
+        Promise.reject(listenError(error, host, wantedPort)),
+      );
       // a stop that came while the port was being opened has found nothing to close
       if (closing.signal.aborted) {
         server.close();
         throw new PorticoError("service_unavailable", "The gateway is stopping.");
       }
-      server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
+      server.on("error", (error) =>
+        log.error({ err: error, server: options.name }, "the server failed"),
+      );
       begin((server.address() as AddressInfo).port, host);
       return port;
     },

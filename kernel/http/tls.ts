@@ -25,7 +25,10 @@ export function serveCertificate(server: Server, files: TlsFiles, log: Logger): 
       server.setSecureContext(readFiles(files, log));
       log.info({ cert: files.cert }, "the certificate was read again");
     } catch (error) {
-      log.error({ err: error }, "the changed certificate cannot be used; the one before it goes on");
+      log.error(
+        { err: error },
+        "the changed certificate cannot be used; the one before it goes on",
+      );
     }
   };
   for (const path of paths) watchFile(path, { interval: LOOK_MS, persistent: false }, changed);
@@ -37,13 +40,15 @@ export function serveCertificate(server: Server, files: TlsFiles, log: Logger): 
 function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } {
   const pair = { cert: readOne(files, "cert"), key: readOne(files, "key") };
   try {
-    if (pair.key.includes("ENCRYPTED")) throw new Error("the key needs a passphrase: store it without one");
+    if (pair.key.includes("ENCRYPTED"))
+      throw new Error("the key needs a passphrase: store it without one");
     createSecureContext(pair);
     const own = new X509Certificate(pair.cert);
     // a key of another kind (RSA, elliptic) would only show in the handshakes
     if (!own.checkPrivateKey(createPrivateKey(pair.key)))
       throw new Error("mismatch: the key is of another certificate");
-    if (Date.parse(own.validTo) < Date.now()) log.warn(`gateway.tls: the certificate has expired (${own.validTo})`);
+    if (Date.parse(own.validTo) < Date.now())
+      log.warn(`gateway.tls: the certificate has expired (${own.validTo})`);
     return pair;
   } catch (cause) {
     throw unusable(": certificate and key cannot be used together", cause);

@@ -85,14 +85,23 @@ export type ErrorForm = (error: {
 }) => unknown;
 
 /** Throws (or rejects) before it takes the socket over: the error is then the response. `from`: the caller's address. */
-export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer, from: string) => void | Promise<void>;
+export type UpgradeHandler = (
+  req: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  from: string,
+) => void | Promise<void>;
 
 /** Something routes can be mounted on: the gateway's own server, or one made by `ctx.server()`. */
 export interface Mount {
   /** `path` in polka's syntax: `/a/:b`, a trailing `*`. */
   route(method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose;
   /** WebSocket upgrades on `path`. Host and (unless `origins` names it) Origin were checked; credentials by `access`. */
-  upgrade(path: string, options: { access: Access; origins?: readonly string[] }, handler: UpgradeHandler): Dispose;
+  upgrade(
+    path: string,
+    options: { access: Access; origins?: readonly string[] },
+    handler: UpgradeHandler,
+  ): Dispose;
   /**
    * The form of errors below a prefix; the longest prefix wins. `isBase`: clients have it in their base address, so a
    * path that lacks it, or has it twice, is told.
@@ -133,5 +142,8 @@ export interface RouteInfo extends RouteOptions {
 /** Turns a bearer token that is not the gateway's own into a client, or says that it does not know it. */
 export interface Authenticator {
   name: string;
-  authenticate(token: string, req: IncomingMessage): Client | undefined | Promise<Client | undefined>;
+  authenticate(
+    token: string,
+    req: IncomingMessage,
+  ): Client | undefined | Promise<Client | undefined>;
 }

@@ -30,7 +30,8 @@ export async function handleUpgrade(
   try {
     const route = find(path);
     guards.check(req, { origins: route?.origins });
-    if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
+    if (!route)
+      throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
     const address = addressOf(req, server.settings().trustedProxies);
     await auth.authenticate(req, route.access, { address });
     if (!socket.destroyed) await route.handler(req, socket, head, address);
@@ -43,7 +44,8 @@ export async function handleUpgrade(
 }
 
 /** The one protocol that is changed to. Node 24 asks before it takes a request for an upgrade; older ones take every offer. */
-export const isWebSocket = (req: IncomingMessage): boolean => req.headers.upgrade?.toLowerCase() === "websocket";
+export const isWebSocket = (req: IncomingMessage): boolean =>
+  req.headers.upgrade?.toLowerCase() === "websocket";
 
 /**
  * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests, which a server is free to ignore.

@@ -20,10 +20,16 @@ export function keepLines(log: Logger, most = 200): { log: Logger; lines: readon
     for (const level of levels) {
       methods[level] = (fields, message, ...rest: unknown[]) => {
         const text = typeof fields === "string" ? fields : (message ?? "");
-        const more = typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
+        const more =
+          typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
         const said = more.length ? format(text, ...more) : text;
         const own = typeof fields === "object" && fields !== null ? fields : {};
-        lines.push({ at: new Date().toISOString(), level, message: said, ...describeFields({ ...bindings, ...own }) });
+        lines.push({
+          at: new Date().toISOString(),
+          level,
+          message: said,
+          ...describeFields({ ...bindings, ...own }),
+        });
         if (lines.length > most) lines.shift();
         to[level](own, said);
       };
@@ -37,8 +43,12 @@ export function keepLines(log: Logger, most = 200): { log: Logger; lines: readon
 function describeFields(fields: Record<string, unknown>): { fields?: Record<string, unknown> } {
   if (Object.keys(fields).length === 0) return {};
   try {
-    const text = JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value));
-    return text.length > 4000 ? { fields: { truncated: text.slice(0, 4000) } } : { fields: JSON.parse(text) };
+    const text = JSON.stringify(fields, (_, value) =>
+      value instanceof Error ? value.message : value,
+    );
+    return text.length > 4000
+      ? { fields: { truncated: text.slice(0, 4000) } }
+      : { fields: JSON.parse(text) };
   } catch {
     return { fields: { unreadable: true } };
   }

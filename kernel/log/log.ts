@@ -41,8 +41,10 @@ export function createLog(options: LogOptions = {}) {
   const followers = new Set<(line: string) => void>();
   const redaction = createRedaction();
   // standard output still has the lines
-  const tell = (err: unknown) => log.warn({ err }, "the log file cannot be written: its lines are missing there");
-  const file = options.file === undefined ? undefined : openLogFile({ file: options.file, onError: tell });
+  const tell = (err: unknown) =>
+    log.warn({ err }, "the log file cannot be written: its lines are missing there");
+  const file =
+    options.file === undefined ? undefined : openLogFile({ file: options.file, onError: tell });
   const clock = createClock("", "");
   const lineClock = createClock('{"level":"info"', ',"id":');
   const log = pino(
@@ -79,7 +81,9 @@ export function createLog(options: LogOptions = {}) {
       } catch (error) {
         // whoever logs is not to blame, and has no use for it
         followers.delete(follower);
-        queueMicrotask(() => log.error({ err: error }, "a follower of the log failed and gets no further lines"));
+        queueMicrotask(() =>
+          log.error({ err: error }, "a follower of the log failed and gets no further lines"),
+        );
       }
     }
   }
@@ -89,7 +93,9 @@ export function createLog(options: LogOptions = {}) {
   function middleOf(method: string, path: string, status: number): string {
     const last = middles.get(path);
     if (last?.method === method && last.status === status) return last.text;
-    const text = flat(`,"method":"${method}","path":${redaction.hide(quoted(path))},"status":${status},"ms":`);
+    const text = flat(
+      `,"method":"${method}","path":${redaction.hide(quoted(path))},"status":${status},"ms":`,
+    );
     if (middles.size >= MOST_PATHS) middles.clear();
     if (path.length <= LONGEST_PATH) middles.set(path, { method, status, text });
     return text;

@@ -22,6 +22,8 @@ export function createRecentLines(most: number, pageBytes = PAGE_BYTES) {
     },
     /** Oldest first, without the line breaks. */
     last: (): string[] =>
-      [before, now].flatMap(({ bytes, used }) => bytes.toString("utf8", 0, used).split("\n").slice(0, -1)).slice(-most),
+      [before, now]
+        .flatMap(({ bytes, used }) => bytes.toString("utf8", 0, used).split("\n").slice(0, -1))
+        .slice(-most),
   };
 }

@@ -18,7 +18,10 @@ const shortest = 6;
 const jsonString = /"(?:[^"\\]|\\.)*"/g;
 
 /** The fields with the values of secret keys replaced; the very same object where there are none. */
-export function redactKeys(fields: Record<string, unknown>, depth = redactDepth): Record<string, unknown> {
+export function redactKeys(
+  fields: Record<string, unknown>,
+  depth = redactDepth,
+): Record<string, unknown> {
   let shown = fields;
   for (const key in fields) {
     const value = fields[key];
@@ -61,7 +64,8 @@ export function createRedaction(secrets: Iterable<string> = []) {
     add,
     /** JSON text with the secrets in its strings replaced; numbers that look like one stay numbers. */
     hide(json: string): string {
-      for (const text of written.values()) if (json.includes(text)) return json.replace(jsonString, hideIn);
+      for (const text of written.values())
+        if (json.includes(text)) return json.replace(jsonString, hideIn);
       return json;
     },
   };

@@ -9,7 +9,8 @@ const slot: { work?: () => void } = {};
 const script = `globalThis[Symbol.for("portico.bounded")]()`;
 let start: ((limitMs: number) => void) | undefined;
 /** Calls to begin; the first one stays here until it has returned. */
-const waiting: { begin(): void; limitMs: number; done(): void; failed(error: unknown): void }[] = [];
+const waiting: { begin(): void; limitMs: number; done(): void; failed(error: unknown): void }[] =
+  [];
 /** Calls that take longer than this together do not share one time limit: none is to answer for the others. */
 const togetherMs = 5;
 /** Of the inspector's limit some 300 bytes stay until it is over, whenever the script has ended. */
@@ -22,7 +23,9 @@ export const backstopMs = 200;
 export class Interrupted extends Error {
   override name = "Interrupted";
   constructor(limitMs: number) {
-    super(`blocked the gateway for ${limitMs} ms without yielding (an endless loop?) and was interrupted`);
+    super(
+      `blocked the gateway for ${limitMs} ms without yielding (an endless loop?) and was interrupted`,
+    );
   }
 }
 
@@ -76,13 +79,19 @@ function beginWaiting(): void {
 
 /** `node:vm` begins a thread for each time limit (50 to 150 µs); the inspector leaves it to a timer of V8 (10 µs). */
 function prepare(): (limitMs: number) => void {
-  Object.defineProperty(globalThis, Symbol.for("portico.bounded"), { value: () => slot.work?.(), enumerable: false });
+  Object.defineProperty(globalThis, Symbol.for("portico.bounded"), {
+    value: () => slot.work?.(),
+    enumerable: false,
+  });
   const compiled = new vm.Script(script, { filename: "portico-bounded.js" });
-  const inspector = process.getBuiltinModule("node:inspector") as typeof import("node:inspector") | undefined;
+  const inspector = process.getBuiltinModule("node:inspector") as
+    | typeof import("node:inspector")
+    | undefined;
   const session = inspector && new inspector.Session(); // Node can be built without
   session?.connect();
   return (timeout) => {
-    if (session && timeout <= inspectedMs) return session.post("Runtime.evaluate", { expression: script, timeout });
+    if (session && timeout <= inspectedMs)
+      return session.post("Runtime.evaluate", { expression: script, timeout });
     try {
       compiled.runInThisContext({ timeout });
     } catch {} // the time is over: what the work throws stays within

@@ -46,7 +46,11 @@ let esbuild: typeof import("esbuild") | undefined; // loaded for the first that 
 const cacheVersion = 12;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
-export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
+export async function openBundle(
+  file: string,
+  entry: string,
+  options: BundleOptions,
+): Promise<Bundle> {
   const kept = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
   const layout = options.isOwn ? "" : layoutOf(dirname(entry));
   if (kept?.head.version === cacheVersion && kept.head.layout === layout) {
@@ -64,7 +68,9 @@ export async function openBundle(file: string, entry: string, options: BundleOpt
 function layoutOf(dir: string): string {
   const files = filesBelow(dir, "node_modules", ".git");
   return sha(
-    files.map(({ path, entry }) => (entry.isSymbolicLink() ? readlinkSync(join(dir, path)) : path)).join("\n"),
+    files
+      .map(({ path, entry }) => (entry.isSymbolicLink() ? readlinkSync(join(dir, path)) : path))
+      .join("\n"),
   );
 }
 
@@ -107,15 +113,23 @@ async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): P
       throw asLoadError(failure, entry);
     });
   const text = result.outputFiles[0]?.text ?? "";
-  const body = guarded && mayLoop(text) ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
+  const body =
+    guarded && mayLoop(text) ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const code = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
-  const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  const imported = Object.values(result.metafile.outputs).flatMap((output) =>
+    output.imports.map(({ path }) => path),
+  );
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
   const sorted = [...inputs.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { code, codeHash: sha(code).slice(0, 32), host, inputs: sorted };
 }
 
-const loaders: Record<string, EsbuildLoader> = { ".mts": "ts", ".cts": "ts", ".mjs": "js", ".cjs": "js" };
+const loaders: Record<string, EsbuildLoader> = {
+  ".mts": "ts",
+  ".cts": "ts",
+  ".mjs": "js",
+  ".cjs": "js",
+};
 
 function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
   return {

@@ -12,7 +12,8 @@ interface Loop {
 export function guardLoops(code: string, name: string): string {
   const inserts: { at: number; text: string }[] = [];
   for (const { type, start, init, test } of loopsIn(code)) {
-    const at = type === "ForStatement" ? code.indexOf(";", init?.end ?? start) + 1 : (test?.start ?? start);
+    const at =
+      type === "ForStatement" ? code.indexOf(";", init?.end ?? start) + 1 : (test?.start ?? start);
     inserts.push({ at, text: test ? `${name}()&&(` : `${name}()` });
     if (test) inserts.push({ at: test.end, text: ")" });
   }

@@ -59,7 +59,10 @@ export function createLoader(options: LoaderOptions) {
     const file = options.cacheFile(entry).replace(/\.cjs$/, ending);
     const bundle = await openBundle(file, entry, { isOwn: isOwn(entry), whole, guarded });
     const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
-    const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(0, 16);
+    const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(
+      0,
+      16,
+    );
     return { entry, inputs, hash, whole, bundle, refresh };
   }
 
@@ -70,7 +73,9 @@ export function createLoader(options: LoaderOptions) {
     if (built) return { exports: await built(), inputs, hash };
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
-    const host = new Map(await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)));
+    const host = new Map(
+      await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)),
+    );
     const hostRequire = (id: string) => {
       if (host.has(id)) return host.get(id);
       if (!isBuiltin(id) && !isOwn(entry)) {
@@ -82,7 +87,14 @@ export function createLoader(options: LoaderOptions) {
       }
       return require(id);
     };
-    const args = [module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry), guard?.tick];
+    const args = [
+      module.exports,
+      Object.assign(hostRequire, require),
+      module,
+      entry,
+      dirname(entry),
+      guard?.tick,
+    ];
     try {
       const run = evaluateText(bundle.code, entry);
       if (guard) runBounded(() => run(...args), guard.limitMs + backstopMs);
@@ -108,5 +120,7 @@ export type Loader = ReturnType<typeof createLoader>;
 function evaluateText(code: string, entry: string) {
   // biome-ignore lint/security/noGlobalEval: this is how modules are loaded
   // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as (...args: unknown[]) => void;
+  return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as (
+    ...args: unknown[]
+  ) => void;
 }

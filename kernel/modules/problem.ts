@@ -38,10 +38,14 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
     : placeOf(error, dir);
   const text = first?.text ?? error.message.replace(/\nRequire stack:[\s\S]*$/, "");
-  const said = /^Top-level await/.test(text) ? "top-level await is not supported here: move it into a function" : text;
+  const said = /^Top-level await/.test(text)
+    ? "top-level await is not supported here: move it into a function"
+    : text;
   if (!place) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
   const { file, line, column } = place;
-  return new LoadError(`${relative(dir, file)}:${line}:${column}: ${said}`, file, line, column, { cause: thrown });
+  return new LoadError(`${relative(dir, file)}:${line}:${column}: ${said}`, file, line, column, {
+    cause: thrown,
+  });
 }
 
 /** The first frame of an error's stack that lies below a directory. */
@@ -61,8 +65,16 @@ export function problemOf(thrown: unknown, dir: string, fallback?: string): Prob
   const error = asError(thrown);
   const { message, name } = error;
   // An interruption may have come anywhere.
-  const place = error instanceof LoadError ? error : name === "Interrupted" ? undefined : placeOf(error, dir);
-  const isPlain = ["Error", "LoadError", "DeadlineError", "EndlessLoopError", "Interrupted", ""].includes(name);
+  const place =
+    error instanceof LoadError ? error : name === "Interrupted" ? undefined : placeOf(error, dir);
+  const isPlain = [
+    "Error",
+    "LoadError",
+    "DeadlineError",
+    "EndlessLoopError",
+    "Interrupted",
+    "",
+  ].includes(name);
   const { file = fallback, line, column } = place ?? {};
   return { message: isPlain ? message : `${name}: ${message}`, file, line, column };
 }

@@ -10,9 +10,11 @@ import type { Check } from "../types.ts";
 const FORMATS: Record<string, (text: string) => boolean> = {
   uri: isUrl,
   "date-time": (text) =>
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) && !Number.isNaN(Date.parse(text)),
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) &&
+    !Number.isNaN(Date.parse(text)),
 };
-for (const [name, test] of Object.entries(FORMATS)) if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, test);
+for (const [name, test] of Object.entries(FORMATS))
+  if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, test);
 
 /** Not `URL.canParse`: Node 20's takes letters such as `ü` for broken UTF-8 once it is optimized. */
 function isUrl(text: string): boolean {
@@ -41,7 +43,9 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
       const [problem] = problemsIn(check.Errors(value), value);
       if (!problem) throw new PorticoError("invalid_request_error", "The value does not fit.");
       const param = problem.path.length > 0 ? formatKeyPath(problem.path) : undefined;
-      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, { param });
+      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, {
+        param,
+      });
     },
   };
 }

@@ -15,7 +15,12 @@ export function fillDefaults(schema: TSchema, given: unknown, also?: Also): unkn
   let value = given;
   if (value === undefined) {
     if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
-    else if (also === "sections" && /^(Object|Record)$/.test(schema[Kind]) && !(OptionalKind in schema)) value = {};
+    else if (
+      also === "sections" &&
+      /^(Object|Record)$/.test(schema[Kind]) &&
+      !(OptionalKind in schema)
+    )
+      value = {};
     else return undefined;
   }
   if (typeof value !== "object" || value === null || !(also || mayFill(schema))) return value;
@@ -27,7 +32,10 @@ export function fillDefaults(schema: TSchema, given: unknown, also?: Also): unkn
     return value;
   }
   if (schema["allOf"])
-    return (schema["allOf"] as TSchema[]).reduce<unknown>((filled, part) => fillDefaults(part, filled, also), value);
+    return (schema["allOf"] as TSchema[]).reduce<unknown>(
+      (filled, part) => fillDefaults(part, filled, also),
+      value,
+    );
   if (Array.isArray(value)) return fillItems(schema, value, also);
   return fillMembers(schema, value as Record<string, unknown>, also);
 }
@@ -36,15 +44,25 @@ function fillItems(schema: TSchema, value: unknown[], also: Also | undefined): u
   const items = schema["items"] as TSchema | TSchema[] | undefined;
   if (items === undefined) return value;
   const schemaAt = (i: number) => (Array.isArray(items) ? items[i] : items);
-  const filled = value.map((item, i) => (schemaAt(i) ? fillDefaults(schemaAt(i)!, item, also) : item));
+  const filled = value.map((item, i) =>
+    schemaAt(i) ? fillDefaults(schemaAt(i)!, item, also) : item,
+  );
   return filled.some((item, i) => item !== value[i]) ? filled : value;
 }
 
-function fillMembers(schema: TSchema, value: Record<string, unknown>, also: Also | undefined): Record<string, unknown> {
+function fillMembers(
+  schema: TSchema,
+  value: Record<string, unknown>,
+  also: Also | undefined,
+): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   const member = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
-    const filled = fillDefaults(memberSchema, also === "nulls" && isUnset(memberSchema, old) ? undefined : old, also);
+    const filled = fillDefaults(
+      memberSchema,
+      also === "nulls" && isUnset(memberSchema, old) ? undefined : old,
+      also,
+    );
     if (filled !== old) (copy ??= { ...value })[key] = filled;
     if (filled === undefined && old === null) delete copy![key];
   };
@@ -52,7 +70,8 @@ function fillMembers(schema: TSchema, value: Record<string, unknown>, also: Also
   for (const key of Object.keys(known)) member(key, known[key]!);
   const rest = mapValueSchema(schema);
   if (rest)
-    for (const key of Object.keys(value)) if (!Object.hasOwn(known, key) && key !== "__proto__") member(key, rest);
+    for (const key of Object.keys(value))
+      if (!Object.hasOwn(known, key) && key !== "__proto__") member(key, rest);
   return copy ?? value;
 }
 
@@ -84,7 +103,13 @@ function mayFill(schema: TSchema): boolean {
 
 function schemasBelow(schema: TSchema): TSchema[] {
   const members = Object.values((schema["properties"] ?? {}) as Record<string, unknown>);
-  const below: unknown[] = [schema["items"], schema["anyOf"], schema["allOf"], members, mapValueSchema(schema)];
+  const below: unknown[] = [
+    schema["items"],
+    schema["anyOf"],
+    schema["allOf"],
+    members,
+    mapValueSchema(schema),
+  ];
   return below.flat().filter(isSchema);
 }
 

@@ -37,7 +37,10 @@ function describe(error: ValueError, root: unknown): Problem[] {
   if (error.type === T.Union && error.value !== undefined) return describeUnion(error, path, root);
   if (error.type === T.ObjectRequiredProperty || error.value === undefined)
     return [{ path, message: "is missing", kind: "missing" }];
-  if (error.type === T.ObjectAdditionalProperties || error.type === T.IntersectUnevaluatedProperties)
+  if (
+    error.type === T.ObjectAdditionalProperties ||
+    error.type === T.IntersectUnevaluatedProperties
+  )
     return [{ path, message: "is not a known key", kind: "unknown" }];
   return [demand(error, path)];
 }
@@ -50,9 +53,12 @@ function describeUnion(error: ValueError, path: (string | number)[], root: unkno
     (problems) => problems.length > 0 && problems.every((p) => p.path.length > path.length),
   );
   // of the right type, but against that variant's rule
-  const ruled = variants.flat().find((p) => p.kind === "value" && !p.oneOf && p.path.length === path.length);
+  const ruled = variants
+    .flat()
+    .find((p) => p.kind === "value" && !p.oneOf && p.path.length === path.length);
   if (entered.length === 0) return [ruled ?? demand(error, path)];
-  const misfit = (problems: Problem[]) => problems.find((p) => p.oneOf && p.path.length === path.length + 1);
+  const misfit = (problems: Problem[]) =>
+    problems.find((p) => p.oneOf && p.path.length === path.length + 1);
   const fitting = entered.filter((problems) => !misfit(problems));
   if (fitting.length === 0 && entered.length > 1) {
     const misfits = entered.flatMap((problems) => misfit(problems) ?? []);
@@ -69,8 +75,14 @@ function describeUnion(error: ValueError, path: (string | number)[], root: unkno
 
 function demand(error: ValueError, path: (string | number)[]): Problem {
   const literals = literalsOf(error.schema);
-  if (!literals) return { path, message: rule(error), kind: TYPES.has(error.type) ? "type" : "value" };
-  return { path, message: `must be ${orList(literals)}, not ${shown(error.value)}`, kind: "value", oneOf: literals };
+  if (!literals)
+    return { path, message: rule(error), kind: TYPES.has(error.type) ? "type" : "value" };
+  return {
+    path,
+    message: `must be ${orList(literals)}, not ${shown(error.value)}`,
+    kind: "value",
+    oneOf: literals,
+  };
 }
 
 const atLeast = (count: unknown, what: string) =>
@@ -91,12 +103,24 @@ const RULES: Record<string, (schema: TSchema) => string> = {
   ExclusiveMinimum: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
   ExclusiveMaximum: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
 };
-const TYPES = new Set([T.Union, T.String, T.Number, T.Integer, T.Boolean, T.Object, T.Array, T.Null, T.Tuple]);
+const TYPES = new Set([
+  T.Union,
+  T.String,
+  T.Number,
+  T.Integer,
+  T.Boolean,
+  T.Object,
+  T.Array,
+  T.Null,
+  T.Tuple,
+]);
 
 function rule({ schema, type, value, message }: ValueError): string {
   if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeOrFraction(value)}`;
   const name = T[type].replace(/^(?:String|Array|Object|Number|Integer)(?=.)/, "");
-  return RULES[name]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+  return (
+    RULES[name]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  );
 }
 
 function literalsOf(schema: TSchema): string[] | undefined {
@@ -148,7 +172,10 @@ function toPath(pointer: string, root: unknown): (string | number)[] {
     .map((escaped) => {
       const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
       const inList = Array.isArray(here);
-      here = typeof here === "object" && here !== null ? (here as Record<string, unknown>)[step] : undefined;
+      here =
+        typeof here === "object" && here !== null
+          ? (here as Record<string, unknown>)[step]
+          : undefined;
       return inList ? Number(step) : step;
     });
 }

@@ -38,7 +38,10 @@ export function parseKeyPath(text: string): (string | number)[] {
     else path.push(unquote(found[3]!));
   }
   if (path.length === 0)
-    throw new PorticoError("invalid_request_error", 'The key is empty. Write it as a.b, a[0] or a["x.y"].');
+    throw new PorticoError(
+      "invalid_request_error",
+      'The key is empty. Write it as a.b, a[0] or a["x.y"].',
+    );
   return path;
 }
 

@@ -70,7 +70,12 @@ export class Scope {
         const { label } = entry;
         const undone = entry.undo();
         // What needs no time takes none: undos up to the first that does are done within this tick.
-        if (undone) await withDeadline(undone, limitMs, () => new Error(`"${label}" was not undone in ${limitMs} ms`));
+        if (undone)
+          await withDeadline(
+            undone,
+            limitMs,
+            () => new Error(`"${label}" was not undone in ${limitMs} ms`),
+          );
       } catch (error) {
         errors.push(asError(error));
       }

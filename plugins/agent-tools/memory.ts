@@ -18,12 +18,15 @@ const NOTE_CHARS = 2_000;
 
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("append"), Type.Literal("search")]),
-  text: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000, description: "append: what to remember" })),
+  text: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 20_000, description: "append: what to remember" }),
+  ),
   note: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
       expected: "letters, digits, dashes and underscores, at most 100",
-      description: "append: the note in memory/ it belongs to, such as 2026-11-22 or travel; default: MEMORY.md",
+      description:
+        "append: the note in memory/ it belongs to, such as 2026-11-22 or travel; default: MEMORY.md",
     }),
   ),
   query: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: "search: words" })),
@@ -37,7 +40,8 @@ export function addMemory(ctx: PluginContext, places: Places): void {
     parameters,
     async handler(args, call) {
       const place = await places.of(call);
-      if (args.action === "search") return search(place, needed(args.query, "query", "search"), call.signal);
+      if (args.action === "search")
+        return search(place, needed(args.query, "query", "search"), call.signal);
       const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
       await append(place, file, needed(args.text, "text", "append"));
       return `Kept in ${file}.`;
@@ -53,7 +57,9 @@ async function append(place: Place, path: string, text: string): Promise<void> {
   try {
     const { size } = await file.stat();
     if (size + Buffer.byteLength(text) > MOST_BYTES)
-      throw new PorticoError("invalid_request_error", `${path} is full: take another note.`, { param: "note" });
+      throw new PorticoError("invalid_request_error", `${path} is full: take another note.`, {
+        param: "note",
+      });
     await file.writeFile(`${size > 0 ? "\n" : ""}${text.trim()}\n`);
   } finally {
     await file.close();
@@ -77,12 +83,16 @@ async function search(place: Place, query: string, signal: AbortSignal): Promise
     for (const paragraph of text.split(/\n[ \t\r]*\n/)) {
       const lower = paragraph.toLowerCase();
       const found = words.filter((word) => lower.includes(word)).length;
-      if (found > 0) hits.push({ path: relative(ground.root, path), paragraph: paragraph.trim(), words: found });
+      if (found > 0)
+        hits.push({ path: relative(ground.root, path), paragraph: paragraph.trim(), words: found });
     }
   }
   hits.sort((one, other) => other.words - one.words);
-  const shown = hits.slice(0, MOST_FOUND).map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
-  if (hits.length > MOST_FOUND) shown.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
+  const shown = hits
+    .slice(0, MOST_FOUND)
+    .map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
+  if (hits.length > MOST_FOUND)
+    shown.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
   return shown.join("\n\n") || "(nothing found)";
 }
 

@@ -24,8 +24,11 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
   const { home, workspace, state, config } = ctx.paths;
   const sandboxes = join(state, "sandboxes");
   // a session's name may hold anything: its digest is a name for a directory
-  const sandboxOf = (session: string) => join(sandboxes, createHash("sha256").update(session).digest("hex"));
-  ctx.on("session:deleted", ({ context }) => rm(sandboxOf(context.sessionId), { recursive: true, force: true }));
+  const sandboxOf = (session: string) =>
+    join(sandboxes, createHash("sha256").update(session).digest("hex"));
+  ctx.on("session:deleted", ({ context }) =>
+    rm(sandboxOf(context.sessionId), { recursive: true, force: true }),
+  );
 
   return {
     async of(call) {
@@ -36,9 +39,13 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
       }
       const root = call.workspace ?? workspace;
       await mkdir(root, { recursive: true, mode: 0o700 });
-      const own = [".env", "state", "hooks", "plugins", "transforms"].map((name) => join(home, name));
+      const own = [".env", "state", "hooks", "plugins", "transforms"].map((name) =>
+        join(home, name),
+      );
       const code = [root, workspace].flatMap((dir) => [join(dir, "hooks"), join(dir, "plugins")]);
-      const more = hookDirs().map((dir) => resolve(home, dir.startsWith("~") ? absolutePath(dir) : dir));
+      const more = hookDirs().map((dir) =>
+        resolve(home, dir.startsWith("~") ? absolutePath(dir) : dir),
+      );
       return { root, barred: [...code, ...own, config, ...more] };
     },
   };

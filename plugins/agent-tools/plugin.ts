@@ -10,7 +10,11 @@ import { addWeb } from "./web/tool.ts";
 export default definePlugin({
   name: "agent-tools",
   description: "The agent's tools files, memory, web and sessions",
-  config: { "agents.defaults.sandbox": SandboxConfig, "agents.defaults.web": WebConfig, hooks: HooksConfig },
+  config: {
+    "agents.defaults.sandbox": SandboxConfig,
+    "agents.defaults.web": WebConfig,
+    hooks: HooksConfig,
+  },
   needs: ["store"],
   setup(ctx, config) {
     let now = config;

@@ -10,9 +10,15 @@ const MESSAGE_CHARS = 4_000;
 
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("list"), Type.Literal("history"), Type.Literal("send")]),
-  session: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "for history and send" })),
-  message: Type.Optional(Type.String({ minLength: 1, description: "send: a task for the agent in that session" })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: "list, history: how many; default 20" })),
+  session: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 256, description: "for history and send" }),
+  ),
+  message: Type.Optional(
+    Type.String({ minLength: 1, description: "send: a task for the agent in that session" }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 200, description: "list, history: how many; default 20" }),
+  ),
 });
 
 export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): void {
@@ -54,7 +60,10 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
     const stored = await store().sessions.transcript(session, { last });
     return stored.map(({ at, body }) => {
       const { role, content, tool_calls: calls } = body as ChatMessage;
-      const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("");
+      const text =
+        typeof content === "string"
+          ? content
+          : (content ?? []).map((part) => part.text ?? "").join("");
       return {
         at: new Date(at).toISOString(),
         role,
@@ -65,12 +74,17 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
   }
 
   async function send(session: string, message: string, { sessionKey, turnId }: ToolCall) {
-    if (session === sessionKey) throw refused("That is this session itself: just answer.", "session");
-    if (isOthers(sessionKey)) throw refused("A session of a client or a sender starts no turns elsewhere.", "action");
+    if (session === sessionKey)
+      throw refused("That is this session itself: just answer.", "session");
+    if (isOthers(sessionKey))
+      throw refused("A session of a client or a sender starts no turns elsewhere.", "action");
     const agent = ctx.use("agent");
     // two that send to each other would never end
     if (turnId !== undefined && (await agent.turn(turnId))?.source === SOURCE)
-      throw refused("This turn was itself sent from another session: its answer is read there.", "action");
+      throw refused(
+        "This turn was itself sent from another session: its answer is read there.",
+        "action",
+      );
     const started = await agent.startTurn({
       message: `[from your session ${sessionKey}] ${message}`,
       session,
@@ -80,8 +94,10 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
   }
 }
 
-const refused = (message: string, param: string) => new PorticoError("invalid_request_error", message, { param });
-const noSession = (session: string) => new PorticoError("not_found", `There is no session ${JSON.stringify(session)}.`);
+const refused = (message: string, param: string) =>
+  new PorticoError("invalid_request_error", message, { param });
+const noSession = (session: string) =>
+  new PorticoError("not_found", `There is no session ${JSON.stringify(session)}.`);
 
 /** A client key's (`key:<name>:…`), or one that something from outside runs in. */
 const isOthers = (session: string): boolean => /^(key|webhook|poll):/.test(session);

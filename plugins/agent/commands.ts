@@ -24,7 +24,12 @@ interface Scope {
 }
 
 /** Does it, tells the handlers of `command:*`, and answers what to say. */
-export async function runCommand(scope: Scope, command: Command, sessionId: string, source: string): Promise<string> {
+export async function runCommand(
+  scope: Scope,
+  command: Command,
+  sessionId: string,
+  source: string,
+): Promise<string> {
   const { agent } = scope;
   const { name, args } = command;
   const stopped = await stopSession(scope, sessionId);
@@ -50,7 +55,12 @@ export async function runCommand(scope: Scope, command: Command, sessionId: stri
 
 async function stopSession({ agent, service, worker }: Scope, sessionId: string): Promise<number> {
   const store = agent.store();
-  const queued = await store.items.list({ kind: "turn", lane: sessionId, state: "queued", limit: 1000 });
+  const queued = await store.items.list({
+    kind: "turn",
+    lane: sessionId,
+    state: "queued",
+    limit: 1000,
+  });
   const ids = new Set([...queued.map((item) => item.id), ...worker.runningIn(sessionId)]);
   const elsewhere = await store.items.list({ kind: "turn", lane: sessionId, state: "running" });
   for (const item of elsewhere) ids.add(item.id);
@@ -63,7 +73,10 @@ async function stopSession({ agent, service, worker }: Scope, sessionId: string)
   return stopped;
 }
 
-async function previousMessages(agent: AgentContext, sessionId: string): Promise<{ role: string; content: string }[]> {
+async function previousMessages(
+  agent: AgentContext,
+  sessionId: string,
+): Promise<{ role: string; content: string }[]> {
   const stored = await agent.store().sessions.transcript(sessionId);
   return stored.map(({ role, body }) => ({ role, content: textOf(body as ChatMessage) }));
 }

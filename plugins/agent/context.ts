@@ -36,20 +36,38 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
       const { "agents.defaults": defaults, "agents.list": list } = config();
       const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
       if (!own && agentId !== MAIN_AGENT) {
-        throw new PorticoError("model_not_found", `There is no agent ${agentId}: name it in agents.list first.`);
+        throw new PorticoError(
+          "model_not_found",
+          `There is no agent ${agentId}: name it in agents.list first.`,
+        );
       }
       const { tools, ...rest } = own ?? {};
       // that of the defaults is already in the paths
-      const workspace = rest.workspace === undefined ? ctx.paths.workspace : absolutePath(rest.workspace);
-      return { ...defaults, ...rest, id: agentId, workspace, tools: { ...defaults.tools, ...tools } };
+      const workspace =
+        rest.workspace === undefined ? ctx.paths.workspace : absolutePath(rest.workspace);
+      return {
+        ...defaults,
+        ...rest,
+        id: agentId,
+        workspace,
+        tools: { ...defaults.tools, ...tools },
+      };
     },
   };
 }
 
 /** An error as it is kept with a turn and shown: code, message and HTTP status, nothing else. */
 export function shownError(error: unknown): { code: string; message: string; status?: number } {
-  if (error instanceof Error && "code" in error && "status" in error && typeof error.code === "string") {
+  if (
+    error instanceof Error &&
+    "code" in error &&
+    "status" in error &&
+    typeof error.code === "string"
+  ) {
     return { code: error.code, message: error.message, status: Number(error.status) || undefined };
   }
-  return { code: "internal_error", message: "The turn failed inside the gateway; the log has the details." };
+  return {
+    code: "internal_error",
+    message: "The turn failed inside the gateway; the log has the details.",
+  };
 }

@@ -18,7 +18,12 @@ export const events: PluginDefinition["events"] = {
           content: "# Rules\n\nBe brief.",
           missing: false,
         },
-        { name: "MEMORY.md", path: "/home/me/.portico/workspace/MEMORY.md", content: "", missing: true },
+        {
+          name: "MEMORY.md",
+          path: "/home/me/.portico/workspace/MEMORY.md",
+          content: "",
+          missing: true,
+        },
       ],
       systemPrompt: "You are the agent of a Portico gateway.",
       workspace: "/home/me/.portico/workspace",
@@ -50,7 +55,12 @@ export const events: PluginDefinition["events"] = {
   "agent:announced": {
     mode: "notify",
     description: "A result was posted to the main session.",
-    sample: { content: "The build is green again.", source: "webhook", turnId: "turn_5f0c", sessionId: "webhook:ci" },
+    sample: {
+      content: "The build is green again.",
+      source: "webhook",
+      turnId: "turn_5f0c",
+      sessionId: "webhook:ci",
+    },
   },
   "session:deleted": {
     mode: "notify",
@@ -69,13 +79,16 @@ function commandEvent(command: "new" | "reset" | "stop") {
     args: "",
     workspace: "/home/me/.portico/workspace",
     source: "cli",
-    previousSession: command === "stop" ? undefined : { messages: [{ role: "user", content: "Good morning" }] },
+    previousSession:
+      command === "stop" ? undefined : { messages: [{ role: "user", content: "Good morning" }] },
   };
   return {
     // a change event without changeable fields: whoever gave the command waits for what handlers have to say
     mode: "change" as const,
     description:
-      command === "stop" ? "A session's turns were stopped." : "A session begins anew; the old messages come along.",
+      command === "stop"
+        ? "A session's turns were stopped."
+        : "A session begins anew; the old messages come along.",
     sample,
   };
 }

@@ -51,8 +51,10 @@ export function agentProvider(deps: Deps): ChatProvider {
     composite: true,
     sends: true,
     models: () => deps.agent.agentIds(),
-    complete: async (request, info) => completion(await chatTurn(deps, caller, request, info, undefined), info),
-    stream: (request, info) => streamTurn(deps, (listen) => chatTurn(deps, caller, request, info, listen), info),
+    complete: async (request, info) =>
+      completion(await chatTurn(deps, caller, request, info, undefined), info),
+    stream: (request, info) =>
+      streamTurn(deps, (listen) => chatTurn(deps, caller, request, info, listen), info),
   };
 }
 
@@ -66,7 +68,9 @@ async function chatTurn(
 ): Promise<Response> {
   const { signal } = info;
   checkAgent(agent, info);
-  const { turnId, item } = service.turnItem(turnRequest(request, info, caller, listen !== undefined));
+  const { turnId, item } = service.turnItem(
+    turnRequest(request, info, caller, listen !== undefined),
+  );
   // a caller is told what went wrong instead of being kept waiting for the next attempt
   item.maxAttempts = 1;
   let ended: Parameters<Caller["settle"]>[0] | undefined;
@@ -100,11 +104,15 @@ function checkAgent(agent: AgentContext, info: Info): void {
 
 function turnRequest(request: ChatRequest, info: Info, caller: string, streamed: boolean) {
   if (typeof request["n"] === "number" && request["n"] > 1) {
-    throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", { param: "n" });
+    throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", {
+      param: "n",
+    });
   }
   for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);
   const { history, prompt } = split(request.messages);
-  const parameters = Object.fromEntries(PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]])));
+  const parameters = Object.fromEntries(
+    PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]])),
+  );
   const body: TurnBody = {
     message: textOf(prompt),
     source: "chat",
@@ -119,7 +127,10 @@ function turnRequest(request: ChatRequest, info: Info, caller: string, streamed:
 /** A caller who names no session gets one for this request: its own messages are the history. */
 function sessionOf({ sessionKey, requestId }: Info): { session: string; temporary: boolean } {
   const temporary = isUnnamedSession(sessionKey);
-  return { session: cleanSessionName(temporary ? `${sessionKey || "chat"}:${requestId}` : sessionKey), temporary };
+  return {
+    session: cleanSessionName(temporary ? `${sessionKey || "chat"}:${requestId}` : sessionKey),
+    temporary,
+  };
 }
 
 /** The model's failure as the turn's: the router must not run a whole turn again, with all that its tools did. */
@@ -139,9 +150,13 @@ function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; prom
   const last = messages.findLastIndex((message) => message.role === "user");
   const found = messages[last];
   if (!found) {
-    throw new PorticoError("invalid_request_error", "An agent's turn needs a message of the user.", {
-      param: "messages",
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      "An agent's turn needs a message of the user.",
+      {
+        param: "messages",
+      },
+    );
   }
   return { history: messages.filter((_, index) => index !== last), prompt: found };
 }
@@ -178,10 +193,18 @@ async function* streamTurn(
     wake();
   };
   turn.then(end, end);
-  const head = { id: info.id, object: "chat.completion.chunk" as const, created: info.created, model: modelName(info) };
+  const head = {
+    id: info.id,
+    object: "chat.completion.chunk" as const,
+    created: info.created,
+    model: modelName(info),
+  };
   // nothing else comes before the answer was judged, and the client is to know that it is worked on
   if (info.leaves === true && agent.ctx.hasHandlers("message:sending"))
-    yield { ...head, choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] };
+    yield {
+      ...head,
+      choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],
+    };
   while (!ended || deltas.length > 0) {
     yield* deltas.splice(0);
     if (ended || deltas.length > 0) continue;

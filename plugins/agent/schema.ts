@@ -5,19 +5,30 @@ import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(
   {
-    allow: Type.Array(Type.String(), { default: ["*"], description: "Names of tools; * stands for any characters." }),
-    deny: Type.Array(Type.String(), { default: [], description: "Taken away again from what is allowed." }),
+    allow: Type.Array(Type.String(), {
+      default: ["*"],
+      description: "Names of tools; * stands for any characters.",
+    }),
+    deny: Type.Array(Type.String(), {
+      default: [],
+      description: "Taken away again from what is allowed.",
+    }),
   },
   { description: "Which tools the agent may call." },
 );
 
 const clock = (description: string) =>
-  Type.String({ pattern: "^(?:([01]?\\d|2[0-3]):[0-5]\\d|24:00)$", expected: "a time of day like 08:00", description });
+  Type.String({
+    pattern: "^(?:([01]?\\d|2[0-3]):[0-5]\\d|24:00)$",
+    expected: "a time of day like 08:00",
+    description,
+  });
 
 /** Nothing lies between a time and itself: the heartbeat would never beat, and nobody could tell why. */
 function refuseHours(given: unknown): string | undefined {
   const { start, end } = Object(given) as Record<string, unknown>;
-  const isSame = typeof start === "string" && start.padStart(5, "0") === String(end).padStart(5, "0");
+  const isSame =
+    typeof start === "string" && start.padStart(5, "0") === String(end).padStart(5, "0");
   return isSame ? `begins and ends at ${start}: leave it out for the whole day` : undefined;
 }
 
@@ -25,7 +36,8 @@ const heartbeat = Type.Object({
   every: Type.Union([Type.String(), Type.Number()], {
     default: "30m",
     refuse: refuseDuration,
-    description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
+    description:
+      'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
   }),
   activeHours: Type.Optional(
     Type.Object(
@@ -37,7 +49,9 @@ const heartbeat = Type.Object({
       { refuse: refuseHours },
     ),
   ),
-  prompt: Type.Optional(Type.String({ description: "Replaces the words that begin a heartbeat's turn." })),
+  prompt: Type.Optional(
+    Type.String({ description: "Replaces the words that begin a heartbeat's turn." }),
+  ),
   model: Type.Optional(Type.String({ description: "A model of its own for heartbeats." })),
   cooldownMs: timerMs({ default: 5000, minimum: 0, description: "Least time between two starts." }),
 });
@@ -46,18 +60,29 @@ export const defaultsSchema = Type.Object({
   model: Type.Optional(
     Type.String({
       minLength: 1,
-      description: "Which model turns ask; by default the first of the highest channel, and echo where there is none.",
+      description:
+        "Which model turns ask; by default the first of the highest channel, and echo where there is none.",
     }),
   ),
   channel: Type.Optional(Type.String({ description: "Only this channel." })),
-  workspace: Type.Optional(Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true })),
-  systemPrompt: Type.Optional(Type.String({ description: "Replaces the first words that the model is told." })),
+  workspace: Type.Optional(
+    Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true }),
+  ),
+  systemPrompt: Type.Optional(
+    Type.String({ description: "Replaces the first words that the model is told." }),
+  ),
   maxSteps: Type.Integer({ default: 20, minimum: 1, description: "Model calls in one turn." }),
   maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),
-  maxTurnTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of a whole turn, prompts included." })),
+  maxTurnTokens: Type.Optional(
+    Type.Integer({ minimum: 1, description: "Tokens of a whole turn, prompts included." }),
+  ),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   timeoutMs: timerMs({ default: 600_000, description: "Deadline of a turn." }),
-  maxAttempts: Type.Integer({ default: 5, minimum: 1, description: "Then a turn is dead, until it is replayed." }),
+  maxAttempts: Type.Integer({
+    default: 5,
+    minimum: 1,
+    description: "Then a turn is dead, until it is replayed.",
+  }),
   retryDelayMs: timerMs({
     default: 2000,
     minimum: 0,
@@ -99,7 +124,10 @@ export const listSchema = Type.Record(
     maxTokens: Type.Optional(Type.Integer({ minimum: 1 })),
     timeoutMs: Type.Optional(timerMs({})),
     tools: Type.Optional(
-      Type.Object({ allow: Type.Optional(Type.Array(Type.String())), deny: Type.Optional(Type.Array(Type.String())) }),
+      Type.Object({
+        allow: Type.Optional(Type.Array(Type.String())),
+        deny: Type.Optional(Type.Array(Type.String())),
+      }),
     ),
   }),
   { default: {} },
@@ -112,7 +140,12 @@ export type AgentList = Static<typeof listSchema>;
 export const agentRequest = Type.Object({
   message: Type.String({ minLength: 1 }),
   session: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 256, pattern: PLAIN_NAME, expected: "a name without control characters" }),
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      pattern: PLAIN_NAME,
+      expected: "a name without control characters",
+    }),
   ),
   model: Type.Optional(Type.String({ minLength: 1 })),
   channel: Type.Optional(Type.String({ minLength: 1 })),

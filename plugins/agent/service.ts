@@ -34,9 +34,16 @@ export function createService(
     const { turnId = newId("turn"), session, ...rest } = request;
     if (typeof request.delivery === "object") checkTarget(request.delivery, "delivery");
     const settings = agent.settings(request.agent);
-    const sessionId = session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
+    const sessionId =
+      session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
     const body = { ...rest, temporary: request.temporary ?? session === undefined };
-    const item = { id: turnId, lane: sessionId, kind: "turn", body, maxAttempts: settings.maxAttempts };
+    const item = {
+      id: turnId,
+      lane: sessionId,
+      kind: "turn",
+      body,
+      maxAttempts: settings.maxAttempts,
+    };
     return { turnId, sessionId, item };
   }
 
@@ -44,7 +51,10 @@ export function createService(
     const { eventId = newId("evt"), mode, text, source, metadata } = request;
     const body = { text, source, metadata };
     const kind = mode === "now" ? WAKE_NOW : WAKE;
-    return { eventId, item: { id: eventId, lane: MAIN_SESSION, kind, body, maxAttempts: WAKE_ATTEMPTS } };
+    return {
+      eventId,
+      item: { id: eventId, lane: MAIN_SESSION, kind, body, maxAttempts: WAKE_ATTEMPTS },
+    };
   }
 
   async function turn(turnId: string): Promise<TurnStatus | undefined> {
@@ -60,22 +70,37 @@ export function createService(
     turnId: string,
     options: { signal?: AbortSignal; timeoutMs?: number; refusedAtOnce?: boolean } = {},
   ): Promise<TurnStatus> {
-    const until = options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
+    const until =
+      options.timeoutMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : performance.now() + options.timeoutMs;
     for (;;) {
       options.signal?.throwIfAborted();
-      const changed = nextChange(turnId, Math.min(LOOK_MS, Math.max(0, until - performance.now())), options.signal);
+      const changed = nextChange(
+        turnId,
+        Math.min(LOOK_MS, Math.max(0, until - performance.now())),
+        options.signal,
+      );
       const status = await turn(turnId);
       if (!status) throw new PorticoError("not_found", `There is no turn ${turnId}.`);
       if (status.state !== "queued" && status.state !== "running") return status;
       const { error, sessionId } = status;
       if (options.refusedAtOnce && status.state === "queued" && error?.code === "hook_unavailable")
-        throw new PorticoError(error.code, error.message, { status: 503, details: { turnId, sessionId } });
-      if (performance.now() >= until) throw new PorticoError("timeout", `The turn ${turnId} has not ended yet.`);
+        throw new PorticoError(error.code, error.message, {
+          status: 503,
+          details: { turnId, sessionId },
+        });
+      if (performance.now() >= until)
+        throw new PorticoError("timeout", `The turn ${turnId} has not ended yet.`);
       await changed;
     }
   }
 
-  function nextChange(turnId: string, withinMs: number, signal: AbortSignal | undefined): Promise<void> {
+  function nextChange(
+    turnId: string,
+    withinMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
@@ -122,7 +147,9 @@ export function createService(
       return true;
     },
     async announce(text, from) {
-      await agent.store().enqueue({ messages: [announcement(text, from.sessionId ?? from.source, from.turnId)] });
+      await agent
+        .store()
+        .enqueue({ messages: [announcement(text, from.sessionId ?? from.source, from.turnId)] });
       void ctx.emit("agent:announced", { content: text, ...from }, { sessionKey: MAIN_SESSION });
     },
     heartbeat: (reason) => heartbeat.now(reason),
@@ -131,7 +158,11 @@ export function createService(
 
 function endOf(status: TurnStatus): TurnEnd {
   if (status.state === "done") return { status: 200, message: "The turn has ended.", ...status };
-  const { turnId, sessionId, error = { code: "cancelled", message: "The turn was stopped.", status: 409 } } = status;
+  const {
+    turnId,
+    sessionId,
+    error = { code: "cancelled", message: "The turn was stopped.", status: 409 },
+  } = status;
   throw new PorticoError(error.code, error.message, {
     status: error.code === "cancelled" ? 409 : error.status,
     headers: error.status === 429 ? { "retry-after": "30" } : undefined,

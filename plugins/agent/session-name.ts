@@ -13,7 +13,11 @@ export const PLAIN_NAME = `^[^${UNSEEN}]*$`;
 export function cleanSessionName(given: string): string {
   const name = given.replace(unseen, "").slice(0, LONGEST).trim();
   if (name !== "") return name;
-  throw new PorticoError("invalid_request_error", "The session's name has no character that can be seen.", {
-    param: "session",
-  });
+  throw new PorticoError(
+    "invalid_request_error",
+    "The session's name has no character that can be seen.",
+    {
+      param: "session",
+    },
+  );
 }

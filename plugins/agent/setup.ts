@@ -31,7 +31,12 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   mountTurns(agent, service);
   mountSessions(agent);
   mountHeartbeat(agent, service, heartbeat);
-  ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, eventFeed(ctx));
+  ctx.route(
+    "GET",
+    "/events",
+    { access: "gateway", summary: "Live feed of the bus" },
+    eventFeed(ctx),
+  );
 
   // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
   const starting = setTimeout(() => {

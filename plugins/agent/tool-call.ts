@@ -28,7 +28,9 @@ export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promis
   try {
     const work = Promise.race([tool.handler(checked as never, { ...call, signal }), left]);
     return await withDeadline(work, timeoutMs, () => {
-      const error = new ToolRefusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
+      const error = new ToolRefusal(
+        `the tool did not answer within ${timeoutMs} ms and was stopped`,
+      );
       deadline.abort(error);
       return error;
     });
@@ -55,7 +57,12 @@ export type ToolPart = { type: "text"; text: string } | { type: "image"; url: st
 export function toolParts(value: unknown): ToolPart[] {
   if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
   if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
-  return [{ type: "text", text: typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)) }];
+  return [
+    {
+      type: "text",
+      text: typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)),
+    },
+  ];
 }
 
 /** Parts as chat messages have them (`image_url`), or as MCP has them (`data` and `mimeType`). */
@@ -69,11 +76,19 @@ interface GivenPart {
 
 function isPart(value: unknown): value is GivenPart {
   return (
-    typeof value === "object" && value !== null && ["text", "image", "image_url"].includes((value as GivenPart).type)
+    typeof value === "object" &&
+    value !== null &&
+    ["text", "image", "image_url"].includes((value as GivenPart).type)
   );
 }
 
-function partOf({ type, text = "", data, mimeType = "image/png", image_url: image }: GivenPart): ToolPart {
+function partOf({
+  type,
+  text = "",
+  data,
+  mimeType = "image/png",
+  image_url: image,
+}: GivenPart): ToolPart {
   if (type === "image" && data) return { type: "image", url: `data:${mimeType};base64,${data}` };
   return type === "image_url" && image ? { type: "image", url: image.url } : { type: "text", text };
 }

@@ -53,7 +53,14 @@ declare module "portico" {
       context?: Record<string, unknown>;
     };
     /** A tool was called in a turn; for feeds. */
-    "agent:tool": { turnId: string; sessionId: string; tool: string; ok: boolean; ms: number; error?: string };
+    "agent:tool": {
+      turnId: string;
+      sessionId: string;
+      tool: string;
+      ok: boolean;
+      ms: number;
+      error?: string;
+    };
     /** The result of a turn with `delivery: "announce"` (or a heartbeat's word) was posted to the main session. */
     "agent:announced": { content: string; source: string; turnId?: string; sessionId?: string };
     /** With its transcript: what was kept for it can go. */
@@ -100,7 +107,10 @@ export interface AgentService {
   wakeItem(request: WakeRequest): { eventId: string; item: NewItem };
 
   /** `turnItem` and `enqueue`. Resolves when it is durable, with `wait` when the turn has ended. */
-  startTurn(request: TurnRequest, options?: { wait?: boolean; signal?: AbortSignal }): Promise<TurnStatus>;
+  startTurn(
+    request: TurnRequest,
+    options?: { wait?: boolean; signal?: AbortSignal },
+  ): Promise<TurnStatus>;
   wake(request: WakeRequest): Promise<{ eventId: string }>;
 
   turn(turnId: string): Promise<TurnStatus | undefined>;
@@ -118,7 +128,10 @@ export interface AgentService {
   /** Stops a turn, running or not; false where it had ended. */
   cancel(turnId: string): Promise<boolean>;
   /** Posts a text to the main session and the event feed. */
-  announce(text: string, from: { source: string; turnId?: string; sessionId?: string }): Promise<void>;
+  announce(
+    text: string,
+    from: { source: string; turnId?: string; sessionId?: string },
+  ): Promise<void>;
   /** Runs the heartbeat now, whatever the hour. Returns its turn, or nothing where there was nothing to do. */
   heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
   /** The session's id of the agent's own conversation: `main`. */

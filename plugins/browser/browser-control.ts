@@ -107,7 +107,10 @@ export class BrowserControl {
   #session(profile: Profile, drivers: DriverDeps, library: OperationDeps["library"]): Session {
     const known = this.#sessions.get(profile.name);
     // A profile that was changed gets a new session once the old browser is gone.
-    if (known !== undefined && (known.running || JSON.stringify(known.profile) === JSON.stringify(profile)))
+    if (
+      known !== undefined &&
+      (known.running || JSON.stringify(known.profile) === JSON.stringify(profile))
+    )
       return known;
     const made = new Session(profile, {
       library,
@@ -117,10 +120,14 @@ export class BrowserControl {
       strict: () => isStrict(drivers.config()),
       attach: (which, asked) => {
         if (this.#closed)
-          throw new PorticoError("browser_not_running", "This browser has been thrown away: try again.");
+          throw new PorticoError(
+            "browser_not_running",
+            "This browser has been thrown away: try again.",
+          );
         return (this.#options.attach ?? attach)(which, drivers, asked);
       },
-      onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
+      onNavigated: ({ name }, tab, url) =>
+        this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
     });
     this.#sessions.set(profile.name, made);
     return made;
@@ -139,7 +146,12 @@ export class BrowserControl {
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
     }
-    const given = inputOf(route.schema.properties, request.query ?? {}, request.body, request.params ?? {});
+    const given = inputOf(
+      route.schema.properties,
+      request.query ?? {},
+      request.body,
+      request.params ?? {},
+    );
     const parsed = check.parse(given);
     const input = route.path === "/act" ? given : parsed;
     const profile = await this.#deps.profiles.get(parsed["profile"] as string | undefined);
@@ -175,7 +187,8 @@ export class BrowserControl {
 
   /** What kind of browser a profile is; undefined for one that is not known. */
   async driver(profile: string | undefined): Promise<Profile["driver"] | undefined> {
-    return (await this.#deps.profiles.all()).get(profile ?? this.#deps.profiles.defaultName)?.driver;
+    return (await this.#deps.profiles.all()).get(profile ?? this.#deps.profiles.defaultName)
+      ?.driver;
   }
 
   async #explain(error: unknown, route: Route, session: Session): Promise<PorticoError> {

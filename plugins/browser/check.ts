@@ -4,17 +4,27 @@ import { findBrowser } from "./drivers/executables.ts";
 import { hasLibrary } from "./drivers/library.ts";
 
 const check: HealthCheck = async ({ config, env, paths, gateway }) => {
-  const { enabled, executablePath } = (config["browser"] ?? {}) as { enabled?: boolean; executablePath?: string };
+  const { enabled, executablePath } = (config["browser"] ?? {}) as {
+    enabled?: boolean;
+    executablePath?: string;
+  };
   if (enabled === false) return [{ level: "ok", message: "switched off by browser.enabled" }];
   try {
     const found = await findBrowser(executablePath, process.platform, env);
     if (hasLibrary(paths.package, env)) return [{ level: "ok", message: found }];
     const mend = "npm install playwright-core in the package's directory";
-    return [{ level: "warning", message: `${found}; without playwright-core only a part of the routes work`, mend }];
+    return [
+      {
+        level: "warning",
+        message: `${found}; without playwright-core only a part of the routes work`,
+        mend,
+      },
+    ];
   } catch (error) {
     const node = await standIn(gateway);
     if (node !== undefined) return [{ level: "ok", message: `none here: node ${node} stands in` }];
-    const mend = "install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false";
+    const mend =
+      "install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false";
     return [{ level: "warning", message: (error as Error).message, mend }];
   }
 };

@@ -18,5 +18,11 @@ export default defineCommand({
     "portico browser snapshot --efficient",
     'portico browser type 12 "Ada Lovelace" --submit',
   ],
-  commands: [...controlCommands, ...lookCommands, ...actCommands, ...stateCommands, extensionCommand],
+  commands: [
+    ...controlCommands,
+    ...lookCommands,
+    ...actCommands,
+    ...stateCommands,
+    extensionCommand,
+  ],
 });

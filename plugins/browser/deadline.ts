@@ -11,7 +11,10 @@ export const TimeoutMs = Type.Optional(Type.Integer({ minimum: 1, maximum: 600_0
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new PorticoError("timeout", `${what} did not end within ${ms} ms.`)), ms);
+    timer = setTimeout(
+      () => reject(new PorticoError("timeout", `${what} did not end within ${ms} ms.`)),
+      ms,
+    );
   });
   work.catch(() => {});
   try {
@@ -26,7 +29,9 @@ export async function attempt<T>(ms: number, work: Promise<T>, fallback: T): Pro
   return within(ms, "", work).catch(() => fallback);
 }
 
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Milliseconds left of a budget that began at `start`; never below 1, so that a time-out of 0 is not "none". */
-export const left = (start: number, budgetMs: number): number => Math.max(1, start + budgetMs - Date.now());
+export const left = (start: number, budgetMs: number): number =>
+  Math.max(1, start + budgetMs - Date.now());

@@ -41,7 +41,8 @@ async function askFirst(workers: Workers, asked: Asked): Promise<BrowserResponse
 
 /** In the worker that has the browsers. */
 export function answerElsewhere(ctx: PluginContext, targets: Targets): void {
-  const answer = ({ request, choice }: Asked) => (choice ? targets.routeFor(request, choice) : targets.route(request));
+  const answer = ({ request, choice }: Asked) =>
+    choice ? targets.routeFor(request, choice) : targets.route(request);
   const workers = ctx.find("workers");
   if (workers) ctx.defer(workers.on(TOPIC, answer));
 }

@@ -5,7 +5,11 @@ export const events: PluginDefinition["events"] = {
   "browser:navigated": {
     mode: "notify",
     description: "A tab under control shows another page.",
-    sample: { profile: "portico", targetId: "9F1C0B7E4C0D4B6E8A5D2F3B1C7E9A60", url: "https://example.com/" },
+    sample: {
+      profile: "portico",
+      targetId: "9F1C0B7E4C0D4B6E8A5D2F3B1C7E9A60",
+      url: "https://example.com/",
+    },
   },
 };
 

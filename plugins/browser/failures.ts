@@ -7,7 +7,8 @@ const TERMINAL =
 /** Takes terminal escape sequences and other control characters out of a text. */
 export const plainText = (text: string): string => text.replace(TERMINAL, "");
 
-const rawMessage = (error: unknown): string => plainText(error instanceof Error ? error.message : String(error));
+const rawMessage = (error: unknown): string =>
+  plainText(error instanceof Error ? error.message : String(error));
 
 /** The first paragraph of a library message, without `locator.click: `, call log and stack lines. */
 export function headline(error: unknown): string {
@@ -32,7 +33,8 @@ export function callLog(error: unknown): string[] {
 }
 
 export const isTimeout = (error: unknown): boolean =>
-  (error instanceof Error && error.name === "TimeoutError") || (isPorticoError(error) && error.code === "timeout");
+  (error instanceof Error && error.name === "TimeoutError") ||
+  (isPorticoError(error) && error.code === "timeout");
 
 export const isGone = (error: unknown): boolean =>
   /has been closed|Target closed|Target crashed|Page crashed|Page closed|Session closed|Connection closed|No target with given id/i.test(
@@ -67,22 +69,32 @@ export function networkFailure(text: string): string | undefined {
 /** A full disk is the one file error that callers can do something about. */
 function isDiskFull(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  return code === "ENOSPC" || code === "EDQUOT" || /ENOSPC|EDQUOT|no space left/i.test(rawMessage(error));
+  return (
+    code === "ENOSPC" || code === "EDQUOT" || /ENOSPC|EDQUOT|no space left/i.test(rawMessage(error))
+  );
 }
 
 /** 503 */
 export const diskFull = (cause?: unknown): PorticoError =>
-  new PorticoError("storage_full", "The disk of the gateway is full: free some space and try again.", {
-    status: 503,
-    cause,
-  });
+  new PorticoError(
+    "storage_full",
+    "The disk of the gateway is full: free some space and try again.",
+    {
+      status: 503,
+      cause,
+    },
+  );
 
 /** Any error as one that may be shown. `what` names the action: "The click". */
 export function failure(error: unknown, what: string): PorticoError {
   if (isPorticoError(error)) return error as PorticoError;
   const options = { cause: error };
   // The library throws plain errors only: these are mistakes of ours.
-  if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
+  if (
+    error instanceof TypeError ||
+    error instanceof ReferenceError ||
+    error instanceof RangeError
+  ) {
     return new PorticoError(
       "internal_error",
       `${what} failed because of a mistake in the gateway: see its log.`,
@@ -99,11 +111,20 @@ export function failure(error: unknown, what: string): PorticoError {
   if (isDiskFull(error)) return diskFull(error);
   // The system's words about a file: `EACCES: permission denied, open '/home/…'`; where it lies is nobody's business.
   if ((error as NodeJS.ErrnoException)?.path !== undefined)
-    return new PorticoError("action_failed", `${what} failed: ${headline(error).split(",")[0]}.`, options);
-  if (isTimeout(error)) return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
+    return new PorticoError(
+      "action_failed",
+      `${what} failed: ${headline(error).split(",")[0]}.`,
+      options,
+    );
+  if (isTimeout(error))
+    return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
   const text = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(text)) {
-    return new PorticoError("ref_not_found", "The frame of this ref is gone: take a new snapshot.", options);
+    return new PorticoError(
+      "ref_not_found",
+      "The frame of this ref is gone: take a new snapshot.",
+      options,
+    );
   }
   if (/Execution context was destroyed|frame (?:was|got) detached|Frame was detached/i.test(text)) {
     return new PorticoError(
@@ -113,5 +134,9 @@ export function failure(error: unknown, what: string): PorticoError {
     );
   }
   const network = networkFailure(text);
-  return new PorticoError("action_failed", `${what} failed: ${network ?? headline(error)}`, options);
+  return new PorticoError(
+    "action_failed",
+    `${what} failed: ${network ?? headline(error)}`,
+    options,
+  );
 }

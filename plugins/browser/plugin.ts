@@ -22,7 +22,11 @@ const OFFSET = { control: 2, relay: 3 };
 export default definePlugin({
   name: "browser",
   description: "Drives a Chromium of its own, or one elsewhere, for agents and scripts",
-  config: { browser: BrowserConfig, "gateway.auth": Credentials, "agents.defaults.sandbox": SandboxConfig },
+  config: {
+    browser: BrowserConfig,
+    "gateway.auth": Credentials,
+    "agents.defaults.sandbox": SandboxConfig,
+  },
   events,
   errors,
   commands: { browser: () => import("./cli.ts") },
@@ -37,7 +41,11 @@ export default definePlugin({
     const libraryPresent = () => hasLibrary(ctx.paths.package, process.env);
     const server = await ctx.server({ name: "browser", portOffset: OFFSET.control });
     const relay = openRelay({
-      server: await ctx.server({ name: "relay", portOffset: OFFSET.relay, origins: [EXTENSION_ORIGIN] }),
+      server: await ctx.server({
+        name: "relay",
+        portOffset: OFFSET.relay,
+        origins: [EXTENSION_ORIGIN],
+      }),
       control: server,
       secret,
       enabled: () => settings().enabled,
@@ -62,8 +70,14 @@ export default definePlugin({
           }),
       ));
 
-    const sandboxes = openSandboxes(ctx, { ...shared, config: settings, sandbox, ownPorts: policy.ownPorts });
-    const recheck = () => Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
+    const sandboxes = openSandboxes(ctx, {
+      ...shared,
+      config: settings,
+      sandbox,
+      ownPorts: policy.ownPorts,
+    });
+    const recheck = () =>
+      Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
     const targets = createTargets({
       ctx,
       env: process.env,

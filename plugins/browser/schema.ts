@@ -9,7 +9,8 @@ export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3
 
 /** Of a profile: its directory is called by it. */
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
-export const A_NAME = "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
+export const A_NAME =
+  "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
 
 const color = Type.String({ ...COLOR, description: "Hex colour, #rrggbb." });
 
@@ -35,11 +36,14 @@ export const LaunchSettings = {
     }),
   ),
   args: optional(
-    Type.Array(Type.String({ pattern: LAUNCH_ARGUMENT, expected: ALLOWED_ARGUMENT, maxLength: 2000 }), {
-      maxItems: 100,
-      description:
-        "Further --switches of the browser. Refused are those that would open a port, pass the proxy, read or write files, run programs, or take protection away.",
-    }),
+    Type.Array(
+      Type.String({ pattern: LAUNCH_ARGUMENT, expected: ALLOWED_ARGUMENT, maxLength: 2000 }),
+      {
+        maxItems: 100,
+        description:
+          "Further --switches of the browser. Refused are those that would open a port, pass the proxy, read or write files, run programs, or take protection away.",
+      },
+    ),
   ),
 };
 
@@ -60,7 +64,9 @@ export const ProfileConfig = Type.Object(
     ),
     color: optional(color),
     node: optional(Type.String({ description: "The node host whose browser this profile is." })),
-    driver: optional(Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")])),
+    driver: optional(
+      Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")]),
+    ),
     ...LaunchSettings,
   },
   { additionalProperties: false },
@@ -75,7 +81,9 @@ export const BrowserConfig = Type.Object(
         dangerouslyAllowPrivateNetwork: optional(
           Type.Boolean({ description: "Default true; false: public addresses only." }),
         ),
-        allowPrivateNetwork: optional(Type.Boolean({ description: "Older name of dangerouslyAllowPrivateNetwork." })),
+        allowPrivateNetwork: optional(
+          Type.Boolean({ description: "Older name of dangerouslyAllowPrivateNetwork." }),
+        ),
         hostnameAllowlist: Type.Array(Type.String(), {
           default: [],
           description: "Where not empty, only these hosts: a name, or *.d for what is below d.",
@@ -108,13 +116,23 @@ export const BrowserConfig = Type.Object(
     noSandbox: Type.Boolean({ default: false }),
     attachOnly: Type.Boolean({ default: false }),
     executablePath: optional(Type.String()),
-    profiles: Type.Record(Type.String(), ProfileConfig, { default: {}, refuse: refuseNames(PROFILE_NAME, A_NAME) }),
+    profiles: Type.Record(Type.String(), ProfileConfig, {
+      default: {},
+      refuse: refuseNames(PROFILE_NAME, A_NAME),
+    }),
     snapshotDefaults: Type.Object(
       { mode: optional(Type.Literal("efficient")) },
       { default: {}, additionalProperties: false },
     ),
-    evaluateEnabled: Type.Boolean({ default: true, description: "False refuses evaluate and wait.fn." }),
-    maxTabs: Type.Integer({ default: 50, minimum: 1, description: "Further windows are closed as they open." }),
+    evaluateEnabled: Type.Boolean({
+      default: true,
+      description: "False refuses evaluate and wait.fn.",
+    }),
+    maxTabs: Type.Integer({
+      default: 50,
+      minimum: 1,
+      description: "Further windows are closed as they open.",
+    }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
     launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),
   },
@@ -148,7 +166,8 @@ export function tellPrivate(config: BrowserConfig, log: Logger): void {
   const { dangerouslyAllowPrivateNetwork, allowPrivateNetwork } = config.ssrfPolicy;
   const isSet = (dangerouslyAllowPrivateNetwork ?? allowPrivateNetwork) !== undefined;
   const why = `browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true${isSet ? "" : " by default"}`;
-  if (allowsPrivate(config)) log[isSet ? "warn" : "info"](`browser: pages on private networks can be reached (${why})`);
+  if (allowsPrivate(config))
+    log[isSet ? "warn" : "info"](`browser: pages on private networks can be reached (${why})`);
 }
 
 /** True where pages may not go wherever they like. */

@@ -68,8 +68,16 @@ const OTHER: Record<string, (fields: Record<string, unknown>) => BrowserRequest>
     body,
   }),
   // where a browser runs, and with which switches, is the owner's to say
-  profileCreate: ({ name, color }) => ({ method: "POST", route: "/profiles/create", body: { name, color } }),
-  profileDelete: ({ name = "" }) => ({ method: "DELETE", route: "/profiles/:name", params: { name: String(name) } }),
+  profileCreate: ({ name, color }) => ({
+    method: "POST",
+    route: "/profiles/create",
+    body: { name, color },
+  }),
+  profileDelete: ({ name = "" }) => ({
+    method: "DELETE",
+    route: "/profiles/:name",
+    params: { name: String(name) },
+  }),
   closeTab: ({ targetId = "", profile }) => ({
     method: "DELETE",
     route: "/tabs/:targetId",
@@ -98,7 +106,9 @@ const KINDS = [
 
 export const Parameters = Type.Object({
   action: Type.Union(
-    [...Object.keys(GET), ...Object.keys(POST), ...Object.keys(OTHER), ...KINDS].map((name) => Type.Literal(name)),
+    [...Object.keys(GET), ...Object.keys(POST), ...Object.keys(OTHER), ...KINDS].map((name) =>
+      Type.Literal(name),
+    ),
   ),
   target: optional(
     Type.Union([Type.Literal("host"), Type.Literal("sandbox"), Type.Literal("node")], {
@@ -133,7 +143,9 @@ export const Parameters = Type.Object({
   path: optional(Type.String()),
   width: optional(Type.Integer()),
   height: optional(Type.Integer()),
-  fn: optional(Type.String({ description: "evaluate: JavaScript; gets the element where ref is given" })),
+  fn: optional(
+    Type.String({ description: "evaluate: JavaScript; gets the element where ref is given" }),
+  ),
   textGone: optional(Type.String()),
   loadState: optional(Type.String()),
   timeMs: optional(Type.Integer()),
@@ -148,7 +160,9 @@ export const Parameters = Type.Object({
   frame: optional(Type.String()),
   labels: optional(Type.Boolean()),
   diff: optional(Type.Boolean({ description: "snapshot: only what changed since your last one" })),
-  snapshot: optional(Type.Literal("efficient", { description: "an action also answers a fresh snapshot" })),
+  snapshot: optional(
+    Type.Literal("efficient", { description: "an action also answers a fresh snapshot" }),
+  ),
   maxChars: optional(Type.Integer()),
   limit: optional(Type.Integer()),
   fullPage: optional(Type.Boolean()),
@@ -175,7 +189,13 @@ function texts(fields: Record<string, unknown>): Record<string, string> {
 
 /** The request that a call of the tool stands for. */
 export function requestOf(args: Record<string, unknown>, caller: string): BrowserRequest {
-  const { action, target: _target, node: _node, input, ...rest } = args as { action: string } & Record<string, unknown>;
+  const {
+    action,
+    target: _target,
+    node: _node,
+    input,
+    ...rest
+  } = args as { action: string } & Record<string, unknown>;
   const fields: Record<string, unknown> = { ...(input as object), ...rest };
   if (Object.hasOwn(OTHER, action)) return { ...OTHER[action]!(fields), caller };
   if (Object.hasOwn(GET, action)) {
@@ -183,16 +203,28 @@ export function requestOf(args: Record<string, unknown>, caller: string): Browse
     delete fields["snapshot"];
     return { method: "GET", route: GET[action]!, query: texts(fields), caller };
   }
-  if (Object.hasOwn(POST, action)) return { method: "POST", route: POST[action]!, body: fields, caller };
+  if (Object.hasOwn(POST, action))
+    return { method: "POST", route: POST[action]!, body: fields, caller };
   return { method: "POST", route: "/act", body: { ...fields, kind: action }, caller };
 }
 
 /** Snapshots read best as the text that they are; everything else as JSON. */
 function shown(action: string, answer: BrowserResponse): unknown {
   if ("bytes" in answer) {
-    return [{ type: "image_url", image_url: { url: `data:${answer.type};base64,${answer.bytes.toString("base64")}` } }];
+    return [
+      {
+        type: "image_url",
+        image_url: { url: `data:${answer.type};base64,${answer.bytes.toString("base64")}` },
+      },
+    ];
   }
-  const { snapshot, refs: _refs, stats: _stats, nodes: _nodes, ...rest } = answer.body as Record<string, unknown>;
+  const {
+    snapshot,
+    refs: _refs,
+    stats: _stats,
+    nodes: _nodes,
+    ...rest
+  } = answer.body as Record<string, unknown>;
   if (typeof snapshot !== "string") return answer.body;
   const { title, url, truncated, targetId, ...more } = rest;
   const head = action === "snapshot" ? { targetId, diff: more["diff"] } : { targetId, ...more };
@@ -210,7 +242,10 @@ export function addTool(ctx: PluginContext, targets: Targets): void {
       // A model sees a picture only when it gets one, not its path.
       if (args.action === "screenshot") request.accept = "image/*";
       const { target, node } = args;
-      return shown(args.action, await targets.routeFor(request, { target, node, sessionKey: call.sessionKey }));
+      return shown(
+        args.action,
+        await targets.routeFor(request, { target, node, sessionKey: call.sessionKey }),
+      );
     },
   });
 }

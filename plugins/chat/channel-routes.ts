@@ -45,7 +45,10 @@ function problemOf(engine: Engine, { provider }: { provider: string }): string |
 }
 
 /** Where a model's name leads. */
-export async function targetsOf({ routing, provider }: Engine, model: string): Promise<ModelTarget[]> {
+export async function targetsOf(
+  { routing, provider }: Engine,
+  model: string,
+): Promise<ModelTarget[]> {
   return (await candidatesOf(routing, model)).map(({ channel: { name, config }, model: own }) => ({
     channel: name,
     provider: config.provider,
@@ -56,7 +59,9 @@ export async function targetsOf({ routing, provider }: Engine, model: string): P
 
 /** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
 export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
-  await Promise.allSettled([...routing.channels().values()].map((channel) => budgets.check(channel)));
+  await Promise.allSettled(
+    [...routing.channels().values()].map((channel) => budgets.check(channel)),
+  );
 }
 
 const TOPIC = "channels";
@@ -67,13 +72,17 @@ export function offerChannels(engine: Engine, workers: Workers): Dispose {
 }
 
 /** What all workers' channels have done; the rest is the same in all of them, or learned within a moment. */
-export async function describeEverywhere(engine: Engine, workers?: Workers): Promise<{ channels: ChannelEntry[] }> {
+export async function describeEverywhere(
+  engine: Engine,
+  workers?: Workers,
+): Promise<{ channels: ChannelEntry[] }> {
   const { channels } = describeChannels(engine);
   const others = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
   for (const channel of channels) {
     for (const other of others) {
       if (other.name !== channel.name) continue;
-      for (const count of ["inFlight", "queued", "requests", "errors"] as const) channel[count] += other[count];
+      for (const count of ["inFlight", "queued", "requests", "errors"] as const)
+        channel[count] += other[count];
       if ((other.lastErrorAt ?? "") <= (channel.lastErrorAt ?? "")) continue;
       Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
     }
@@ -112,7 +121,9 @@ function stateNotices(engine: Engine): string[] {
     const { state, restingUntil, lastError, overLimit, budget } = described;
     if (state !== "resting") return [];
     if (overLimit === "budget")
-      return [`${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`];
+      return [
+        `${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`,
+      ];
     if (overLimit !== undefined) return [];
     const models = restingAlone(described);
     const until = restingUntil ? ` until ${restingUntil}` : "";
@@ -147,12 +158,20 @@ export interface ChannelTest {
 }
 
 /** Lists the channel's models and asks one (`{"model"}` of the body, else the first) for a word. */
-export async function testChannel(engine: Engine, listings: Listings, call: Call): Promise<ChannelTest> {
+export async function testChannel(
+  engine: Engine,
+  listings: Listings,
+  call: Call,
+): Promise<ChannelTest> {
   const name = call.params["name"] ?? "";
   const channel = engine.routing.channels().get(name);
   if (channel === undefined)
-    throw new PorticoError("not_found", `There is no channel \`${name}\`. GET /channels lists them.`);
-  const asked = (await call.body()).length > 0 ? ((await call.json()) as { model?: unknown }).model : undefined;
+    throw new PorticoError(
+      "not_found",
+      `There is no channel \`${name}\`. GET /channels lists them.`,
+    );
+  const asked =
+    (await call.body()).length > 0 ? ((await call.json()) as { model?: unknown }).model : undefined;
   const result: ChannelTest = { ok: false };
   const provider = engine.provider(channel.config.provider);
   let names: string[] = [];
@@ -166,10 +185,15 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
   }
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
   // a provider's own channel, and one of this process that lists none, take any
-  const takesAny = channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
-  const model = typeof asked === "string" ? asked : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
+  const takesAny =
+    channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
+  const model =
+    typeof asked === "string"
+      ? asked
+      : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
   if (model === undefined) {
-    const lists = provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
+    const lists =
+      provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
     return {
       ...result,
       unnamed: !lists || result.modelsError === undefined,

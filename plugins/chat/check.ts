@@ -5,7 +5,13 @@ import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 const check: HealthCheck = async ({ config, gateway }) => {
   if (Object.keys((config["channels"] ?? {}) as object).length === 0) {
     const mend = 'portico config set channels.main \'{ provider: "openai", apiKey: "…" }\'';
-    return [{ level: "warning", message: "no channel is configured: only the built-in ones answer", mend }];
+    return [
+      {
+        level: "warning",
+        message: "no channel is configured: only the built-in ones answer",
+        mend,
+      },
+    ];
   }
   if (gateway === undefined)
     return [{ level: "warning", message: "not asked: no gateway runs", mend: "portico start" }];

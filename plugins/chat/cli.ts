@@ -7,13 +7,20 @@ export default defineCommand({
   summary: "Model backends: list them with their state, test one",
   description:
     "A channel is one backend in `channels` of the configuration. A model of it that fails three times in a row rests; the list says for how long.",
-  examples: ["portico channels list", "portico channels test main", "portico channels test main --model gpt-4o-mini"],
+  examples: [
+    "portico channels list",
+    "portico channels test main",
+    "portico channels test main --model gpt-4o-mini",
+  ],
   commands: [
     {
       name: "list",
       summary: "All channels with their state",
       async run(io) {
-        const { channels } = await io.gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
+        const { channels } = await io.gateway.request<{ channels: ChannelEntry[] }>(
+          "GET",
+          "/channels",
+        );
         io.show({ channels }, () =>
           io.table(
             [

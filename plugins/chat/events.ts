@@ -4,7 +4,8 @@ import type { PluginDefinition } from "portico";
 export const events: PluginDefinition["events"] = {
   "channel:resting": {
     mode: "notify",
-    description: "A model of a channel failed three times in a row, or its probe failed: it is not asked for a while.",
+    description:
+      "A model of a channel failed three times in a row, or its probe failed: it is not asked for a while.",
     sample: {
       channel: "main",
       model: "gpt-4o",
@@ -14,7 +15,8 @@ export const events: PluginDefinition["events"] = {
   },
   "message:received": {
     mode: "answer",
-    description: "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",
+    description:
+      "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",
     changes: ["content"],
     sample: { content: "What is the weather in Lisbon?", source: "chat", model: "echo" },
   },
@@ -36,13 +38,22 @@ export const events: PluginDefinition["events"] = {
     description:
       "A piece of a streamed text is about to leave. It may be changed, and held back until a later piece; the last one is final.",
     changes: ["text"],
-    sample: { streamId: "req_4f0c2a", text: "Write to ada@", final: false, source: "chat", model: "echo" },
+    sample: {
+      streamId: "req_4f0c2a",
+      text: "Write to ada@",
+      final: false,
+      source: "chat",
+      model: "echo",
+    },
   },
   "chat:request": {
     mode: "answer",
     description: "A chat completion is about to be routed; the whole request may be changed.",
     changes: ["request"],
-    sample: { request: { model: "echo", messages: [{ role: "user", content: "Hello" }] }, stream: false },
+    sample: {
+      request: { model: "echo", messages: [{ role: "user", content: "Hello" }] },
+      stream: false,
+    },
   },
   "chat:response": {
     mode: "notify",

@@ -2,7 +2,9 @@
 import { type HookCall, PorticoError } from "portico";
 import type { ChatRequest, ChatService } from "portico/chat";
 
-export type AskModel = (input: string | readonly object[] | Record<string, unknown>) => Promise<string>;
+export type AskModel = (
+  input: string | readonly object[] | Record<string, unknown>,
+) => Promise<string>;
 
 export function createHookChat(chat: ChatService, call: HookCall): AskModel {
   return async (input) => {
@@ -12,7 +14,8 @@ export function createHookChat(chat: ChatService, call: HookCall): AskModel {
         : Array.isArray(input)
           ? { messages: input }
           : { ...(input as Record<string, unknown>) };
-    const model = typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, call);
+    const model =
+      typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, call);
     refuseEndlessAgent(model, call);
     const request = { ...given, model, stream: false } as unknown as ChatRequest;
     // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
@@ -45,5 +48,7 @@ function refuseEndlessAgent(model: string, { events }: HookCall): void {
 function contentText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
-  return content.map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join("");
+  return content
+    .map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : ""))
+    .join("");
 }

@@ -21,7 +21,15 @@ export {
   wantsUsage,
 } from "./kit/request/fields.ts";
 export { alternate, hasContent, readConversation, textOf } from "./kit/request/conversation.ts";
-export type { AssistantTurn, FilePart, ImagePart, Part, ResultPart, Turn, UserTurn } from "./kit/types/conversation.ts";
+export type {
+  AssistantTurn,
+  FilePart,
+  ImagePart,
+  Part,
+  ResultPart,
+  Turn,
+  UserTurn,
+} from "./kit/types/conversation.ts";
 export {
   type Effort,
   functionTool,
@@ -39,7 +47,12 @@ export { hasForeignFields, withoutForeignFields } from "./kit/request/foreign-fi
 
 // Sending it.
 export { filled, filledObject, postJson } from "./kit/request/post-json.ts";
-export { fitToolNames, PLAIN_TOOL_NAME, type ToolNames, UNCHANGED_NAMES } from "./kit/request/tool-names.ts";
+export {
+  fitToolNames,
+  PLAIN_TOOL_NAME,
+  type ToolNames,
+  UNCHANGED_NAMES,
+} from "./kit/request/tool-names.ts";
 export { API_ROUTES, forwardRoutes } from "./kit/forward-routes.ts";
 export { type Expiring, createRenewed } from "./kit/credentials/renewed.ts";
 export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-token.ts";
@@ -73,7 +86,13 @@ export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { periodOf } from "./kit/period.ts";
 
 // What families of models take.
-export { claudeModel, type ClaudeModel, geminiModel, type GeminiModel, isClaude } from "./kit/models/capabilities.ts";
+export {
+  claudeModel,
+  type ClaudeModel,
+  geminiModel,
+  type GeminiModel,
+  isClaude,
+} from "./kit/models/capabilities.ts";
 export {
   claudeSampling,
   claudeStops,
@@ -88,7 +107,13 @@ export { isJson, parseObject } from "./kit/request/parse-object.ts";
 export { parseResponse } from "./kit/response/parse-response.ts";
 export { toldArguments, toldCount, toldIndex, toldText } from "./kit/response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./kit/response/write-completion.ts";
-export { clientCallId, isMintedCallId, mintCallId, shortCallId, upstreamCallId } from "./kit/response/call-ids.ts";
+export {
+  clientCallId,
+  isMintedCallId,
+  mintCallId,
+  shortCallId,
+  upstreamCallId,
+} from "./kit/response/call-ids.ts";
 export {
   carriedSignature,
   carriedThinking,
@@ -101,7 +126,11 @@ export { type BlockOptions, collectBlocks } from "./kit/response/collect-blocks.
 export { openExtras, sealExtras } from "./kit/response/sealed-extras.ts";
 
 // Streams: bytes cut anywhere in, bytes of an OpenAI stream out.
-export { createJsonDecoder, type JsonDecoderOptions, type JsonOut } from "./kit/stream/json-decoder.ts";
+export {
+  createJsonDecoder,
+  type JsonDecoderOptions,
+  type JsonOut,
+} from "./kit/stream/json-decoder.ts";
 export { createLineParser } from "./kit/stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./kit/stream/sse-parser.ts";
 export { type ChunkWriter, createChunkWriter } from "./kit/stream/chunk-writer.ts";
@@ -111,7 +140,12 @@ export { createFastPath } from "./kit/stream/fast-path.ts";
 export { literalOf, textIfAny } from "./kit/stream/literal.ts";
 
 // What went wrong at an upstream, as its caller and the router are told.
-export { cutShort, errorInResponse, errorTold, notJson } from "./kit/response/errors-in-response.ts";
+export {
+  cutShort,
+  errorInResponse,
+  errorTold,
+  notJson,
+} from "./kit/response/errors-in-response.ts";
 export {
   isUpstreamError,
   kindOfStatus,

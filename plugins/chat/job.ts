@@ -133,7 +133,10 @@ export class Job {
 
   /** The client asked for the usage chunk. */
   get includeUsage(): boolean {
-    const options = this.request["stream_options"] as { include_usage?: unknown } | null | undefined;
+    const options = this.request["stream_options"] as
+      | { include_usage?: unknown }
+      | null
+      | undefined;
     return options?.include_usage === true;
   }
 
@@ -168,7 +171,9 @@ export class Job {
 
 /** For callers that have gone: nobody reads it. */
 export function clientDisconnected(): PorticoError {
-  return new PorticoError("client_closed", "The client disconnected before the answer.", { status: 499 });
+  return new PorticoError("client_closed", "The client disconnected before the answer.", {
+    status: 499,
+  });
 }
 
 /** Takes the bytes of a streamed response. */

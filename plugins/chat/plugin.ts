@@ -30,7 +30,12 @@ export default definePlugin({
   commands: { channels: () => import("./cli.ts") },
   checks: { channels: () => import("./check.ts") },
   templates: { provider: () => import("./template.ts") },
-  firstSteps: [["portico hooks new hello --event message:received", "a hook that sees every message, live at once"]],
+  firstSteps: [
+    [
+      "portico hooks new hello --event message:received",
+      "a hook that sees every message, live at once",
+    ],
+  ],
 
   async setup(ctx, config) {
     const { createMasks } = await import("./secrets/masks.ts");
@@ -71,7 +76,9 @@ export default definePlugin({
     // Streams are asked for their usage only where somebody counts.
     let counting: ReturnType<typeof ctx.add> | undefined;
     const countTokens = (configured: ReturnType<typeof sections>["channels"]) => {
-      const needed = Object.values(configured).some((channel) => channel.tokensPerMinute !== undefined);
+      const needed = Object.values(configured).some(
+        (channel) => channel.tokensPerMinute !== undefined,
+      );
       if (needed === (counting !== undefined)) return;
       void counting?.();
       counting = !needed
@@ -134,7 +141,11 @@ export default definePlugin({
     };
     const created = Math.floor(Date.now() / 1000);
     const models = () =>
-      listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
+      listModels(aliases, channels.all().values(), {
+        listings,
+        provider: channels.provider,
+        created,
+      });
 
     const workers = ctx.find("workers");
     if (workers) {
@@ -158,20 +169,36 @@ export default definePlugin({
       { access: "client", summary: "A chat completion, whole or streamed" },
       (call) => chatCompletions(endpoint, call),
     );
-    ctx.route("POST", "/v1/embeddings", { access: "client", summary: "Embeddings of texts" }, (call) =>
-      embeddings(endpoint, call),
+    ctx.route(
+      "POST",
+      "/v1/embeddings",
+      { access: "client", summary: "Embeddings of texts" },
+      (call) => embeddings(endpoint, call),
     );
-    ctx.route("GET", "/v1/models", { access: "client", summary: "All models" }, async ({ client }) => ({
-      object: "list",
-      data: await usableModels(endpoint, client),
-    }));
-    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, ({ client, path }) =>
-      oneModel(endpoint, client, path.slice("/v1/models/".length)),
+    ctx.route(
+      "GET",
+      "/v1/models",
+      { access: "client", summary: "All models" },
+      async ({ client }) => ({
+        object: "list",
+        data: await usableModels(endpoint, client),
+      }),
     );
-    ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, async () => {
-      await updateBudgets(engine);
-      return describeEverywhere(engine, workers);
-    });
+    ctx.route(
+      "GET",
+      "/v1/models/*",
+      { access: "client", summary: "One model" },
+      ({ client, path }) => oneModel(endpoint, client, path.slice("/v1/models/".length)),
+    );
+    ctx.route(
+      "GET",
+      "/channels",
+      { access: "gateway", summary: "Channels and their state" },
+      async () => {
+        await updateBudgets(engine);
+        return describeEverywhere(engine, workers);
+      },
+    );
     ctx.route(
       "POST",
       "/channels/:name/test",

@@ -21,7 +21,8 @@ export function streamOf(completion: ChatCompletion, includeUsage: boolean): Res
 }
 
 /** What a stream does in a way of its own. */
-type Own = Pick<ResponseStream, "start"> & Partial<Pick<ResponseStream, "cancel" | "resume">> & { text?: () => string };
+type Own = Pick<ResponseStream, "start"> &
+  Partial<Pick<ResponseStream, "cancel" | "resume">> & { text?: () => string };
 
 /** The stream of another one that begins, or is cancelled, in a way of its own. */
 export function onTopOf(source: ResponseStream, own: Own): ResponseStream {

@@ -7,7 +7,8 @@ const Headers = Type.Record(Type.String(), Type.String());
 /** One entry of `channels`. Providers add keys of their own (`apiVersion`, `region`) through `channels.*`. */
 export const ChannelConfig = Type.Object({
   provider: Type.String({
-    description: "openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo",
+    description:
+      "openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo",
   }),
   baseUrl: Type.Optional(
     Type.String({
@@ -16,45 +17,73 @@ export const ChannelConfig = Type.Object({
     }),
   ),
   apiKey: Type.Optional(
-    Type.Union([Type.String(), Type.Array(Type.String())], { description: "a list is used in turn" }),
+    Type.Union([Type.String(), Type.Array(Type.String())], {
+      description: "a list is used in turn",
+    }),
   ),
   headers: Type.Optional(Headers),
   proxy: Type.Optional(
     Type.String({
       ...WEB_ADDRESS,
-      description: "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
+      description:
+        "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
     }),
   ),
   models: Type.Optional(
-    Type.Array(Type.String(), { description: "exact names or * patterns; left out: what the upstream lists" }),
+    Type.Array(Type.String(), {
+      description: "exact names or * patterns; left out: what the upstream lists",
+    }),
   ),
   priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
-  weight: Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description: "share within one priority; default 1" })),
+  weight: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 1e9, description: "share within one priority; default 1" }),
+  ),
   timeoutMs: Type.Optional(timerMs({ description: "to the first byte; default 300000" })),
   idleTimeoutMs: Type.Optional(timerMs({ description: "between bytes; default 120000" })),
   maxRetries: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 10, description: "further attempts on this channel; default 2" }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 10,
+      description: "further attempts on this channel; default 2",
+    }),
   ),
-  maxConcurrent: Type.Optional(Type.Integer({ minimum: 1, description: "requests at once; default without limit" })),
-  queueTimeoutMs: Type.Optional(timerMs({ minimum: 0, description: "wait for a free place; default 2000" })),
+  maxConcurrent: Type.Optional(
+    Type.Integer({ minimum: 1, description: "requests at once; default without limit" }),
+  ),
+  queueTimeoutMs: Type.Optional(
+    timerMs({ minimum: 0, description: "wait for a free place; default 2000" }),
+  ),
   requestsPerMinute: Type.Optional(
-    Type.Integer({ minimum: 1, description: "attempts in any 60 s; over it the channel is passed over" }),
+    Type.Integer({
+      minimum: 1,
+      description: "attempts in any 60 s; over it the channel is passed over",
+    }),
   ),
   tokensPerMinute: Type.Optional(
-    Type.Integer({ minimum: 1, description: "tokens in any 60 s, counted when a response has ended" }),
+    Type.Integer({
+      minimum: 1,
+      description: "tokens in any 60 s, counted when a response has ended",
+    }),
   ),
   budget: Type.Optional(
     Type.Object(
       {
-        usd: Type.Number({ minimum: 0, description: "US dollars, by the prices of `portico usage`" }),
-        per: Type.Union([Type.Literal("day"), Type.Literal("month")], { description: "of the calendar, in UTC" }),
+        usd: Type.Number({
+          minimum: 0,
+          description: "US dollars, by the prices of `portico usage`",
+        }),
+        per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
+          description: "of the calendar, in UTC",
+        }),
       },
       { description: "what it may cost; over it the channel is passed over" },
     ),
   ),
   enabled: Type.Optional(Type.Boolean({ description: "default true" })),
   streamUsage: Type.Optional(
-    Type.Boolean({ description: "ask the upstream for the usage of every stream, to count it; default true" }),
+    Type.Boolean({
+      description: "ask the upstream for the usage of every stream, to count it; default true",
+    }),
   ),
   allowPrivateImages: Type.Optional(
     Type.Boolean({ description: "image URLs may point into private networks; default false" }),
@@ -68,16 +97,29 @@ export const AliasConfig = Type.Union([
   Type.Object({
     targets: Type.Array(Type.String(), { minItems: 1 }),
     strategy: Type.Optional(
-      Type.Union([Type.Literal("fallback"), Type.Literal("weighted"), Type.Literal("latency"), Type.Literal("cost")], {
-        description: "latency: the channel first that has been the fastest to its first byte; cost: the cheapest first",
-      }),
+      Type.Union(
+        [
+          Type.Literal("fallback"),
+          Type.Literal("weighted"),
+          Type.Literal("latency"),
+          Type.Literal("cost"),
+        ],
+        {
+          description:
+            "latency: the channel first that has been the fastest to its first byte; cost: the cheapest first",
+        },
+      ),
     ),
     params: Type.Optional(
       Type.Object({
         default: Type.Optional(
-          Type.Record(Type.String(), Type.Unknown(), { description: "where the request says none" }),
+          Type.Record(Type.String(), Type.Unknown(), {
+            description: "where the request says none",
+          }),
         ),
-        force: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "whatever the request says" })),
+        force: Type.Optional(
+          Type.Record(Type.String(), Type.Unknown(), { description: "whatever the request says" }),
+        ),
         max: Type.Optional(
           Type.Record(Type.String(), Type.Number(), {
             description: "ceilings; max_tokens covers max_completion_tokens",
@@ -91,16 +133,27 @@ export const AliasConfig = Type.Union([
         {
           ttlMs: Type.Integer({ minimum: 1 }),
           maxEntries: Type.Integer({ minimum: 1 }),
-          shared: Type.Optional(Type.Boolean({ description: "one for all client keys; default false" })),
-          always: Type.Optional(Type.Boolean({ description: "whatever the temperature; default: only 0" })),
+          shared: Type.Optional(
+            Type.Boolean({ description: "one for all client keys; default false" }),
+          ),
+          always: Type.Optional(
+            Type.Boolean({ description: "whatever the temperature; default: only 0" }),
+          ),
         },
         { description: "complete responses are kept for the very same request" },
       ),
     ),
     fallbackOn: Type.Optional(
-      Type.Array(Type.Union([Type.Literal("error"), Type.Literal("context_length"), Type.Literal("content_filter")]), {
-        description: "what else than an error goes on to the next target",
-      }),
+      Type.Array(
+        Type.Union([
+          Type.Literal("error"),
+          Type.Literal("context_length"),
+          Type.Literal("content_filter"),
+        ]),
+        {
+          description: "what else than an error goes on to the next target",
+        },
+      ),
     ),
   }),
 ]);

@@ -91,7 +91,10 @@ export class Board {
       return result;
     } catch (error) {
       if (!this.#isFailing)
-        this.#options.log.warn({ err: error }, "other gateways cannot be heard of: the store does not answer");
+        this.#options.log.warn(
+          { err: error },
+          "other gateways cannot be heard of: the store does not answer",
+        );
       this.#isFailing = true;
       return undefined;
     }

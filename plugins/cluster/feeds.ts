@@ -35,7 +35,8 @@ export class Feeds {
   };
 
   hear(message: Message, way: Way): void {
-    if (message.kind === "feed") for (const take of this.#watchers.get(message.name) ?? []) take(message.data);
+    if (message.kind === "feed")
+      for (const take of this.#watchers.get(message.name) ?? []) take(message.data);
     if (message.kind !== "want") return;
     this.#wants.set(`${way} ${message.name}`, performance.now() + FORGET_MS);
     this.update();
@@ -72,7 +73,8 @@ export class Feeds {
   }
 
   #say(name: string): void {
-    for (const way of ["workers", "gateways"] as const) this.#options.post({ kind: "want", name }, way);
+    for (const way of ["workers", "gateways"] as const)
+      this.#options.post({ kind: "want", name }, way);
   }
 
   /** Runs while somebody watches, here or elsewhere. */

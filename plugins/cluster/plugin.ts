@@ -19,7 +19,8 @@ export default definePlugin({
     function hear(message: Message, way: Way): void {
       feeds.hear(message, way);
       if (message.kind !== "signal") return;
-      for (const signal of ctx.list("signal")) if (signal.name === message.name) signal.take(message.data as never);
+      for (const signal of ctx.list("signal"))
+        if (signal.name === message.name) signal.take(message.data as never);
     }
     function post(message: Message, way: Way): void {
       if (way === "workers") workers?.tell("cluster", message);
@@ -41,7 +42,9 @@ export default definePlugin({
           })
         : undefined;
     if (board) {
-      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, () => board.look());
+      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, () =>
+        board.look(),
+      );
       ctx.defer(() => board.close());
     }
 

@@ -12,9 +12,19 @@ export interface RequestOptions {
 
 export interface GatewayClient {
   /** The response's JSON. An error response is thrown with its message; no gateway there says how to start one. */
-  request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
+  request<T = unknown>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: RequestOptions,
+  ): Promise<T>;
   /** The response's bytes as they come (SSE feeds, files). */
-  stream(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<AsyncIterable<Buffer>>;
+  stream(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: RequestOptions,
+  ): Promise<AsyncIterable<Buffer>>;
 }
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
@@ -41,41 +51,71 @@ export function createClient(options: ClientOptions): GatewayClient {
   // `start` prints the address with the /v1 that clients of OpenAI's format want.
   const base = options.url.replace(/(?:\/v1)?\/*$/, "");
   if (!/^https?:/i.test(base) || !URL.canParse(base))
-    throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
+    throw new GatewayError(
+      `--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`,
+    );
   setMaxListeners(0, options.signal); // each request that runs has one: else Node warns on stderr from the eleventh on
   let servers: Record<string, string> | undefined;
 
   async function baseOf(server: string | undefined): Promise<string> {
     if (!server) return base;
-    servers ??= ((await request("GET", "/kernel/status")) as { servers: Record<string, string> }).servers;
+    servers ??= ((await request("GET", "/kernel/status")) as { servers: Record<string, string> })
+      .servers;
     const url = servers[server];
-    if (!url) throw new GatewayError(`The gateway at ${base} runs no ${server} server: see portico plugins list.`);
+    if (!url)
+      throw new GatewayError(
+        `The gateway at ${base} runs no ${server} server: see portico plugins list.`,
+      );
     return url;
   }
 
-  async function send(method: string, path: string, body: unknown, extra: RequestOptions): Promise<IncomingMessage> {
+  async function send(
+    method: string,
+    path: string,
+    body: unknown,
+    extra: RequestOptions,
+  ): Promise<IncomingMessage> {
     const url = new URL((await baseOf(extra.server)) + path);
     for (const [key, value] of Object.entries(extra.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const payload = body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+    const payload =
+      body === undefined
+        ? undefined
+        : Buffer.isBuffer(body)
+          ? body
+          : Buffer.from(JSON.stringify(body));
     const headers: Record<string, string | number> = { accept: "application/json" };
     // in UTF-8, a character for each byte: a header takes no others
-    if (options.token) headers["authorization"] = `Bearer ${Buffer.from(options.token).toString("latin1")}`;
-    if (payload) Object.assign(headers, { "content-type": "application/json", "content-length": payload.length });
+    if (options.token)
+      headers["authorization"] = `Bearer ${Buffer.from(options.token).toString("latin1")}`;
+    if (payload)
+      Object.assign(headers, {
+        "content-type": "application/json",
+        "content-length": payload.length,
+      });
     Object.assign(headers, extra.headers);
-    const open = url.protocol === "https:" ? (await import("./https.ts")).requestTrusting(options.cert) : httpRequest;
+    const open =
+      url.protocol === "https:"
+        ? (await import("./https.ts")).requestTrusting(options.cert)
+        : httpRequest;
     return new Promise((resolve, reject) => {
       // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
       const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
       const { timeoutMs } = extra;
-      if (timeoutMs) req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+      if (timeoutMs)
+        req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
       req.end(payload);
     });
   }
 
-  async function request<T>(method: string, path: string, body?: unknown, extra: RequestOptions = {}): Promise<T> {
+  async function request<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    extra: RequestOptions = {},
+  ): Promise<T> {
     const res = await send(method, path, body, extra);
     const bytes = await readAll(res);
     if ((res.statusCode ?? 0) >= 400) throw responseError(res, bytes);
@@ -107,21 +147,31 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
     // Not from Portico, or not JSON: the status must do.
   }
   const said = typeof body?.error === "string" ? body.error : body?.error?.message;
-  let hint = res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
+  let hint =
+    res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
   if (res.statusCode === 404 && said?.startsWith("There is nothing at "))
     hint = " Is this command's plugin off? See portico config get plugins.entries";
-  return new GatewayError((said ?? `The gateway answered ${res.statusCode}.`) + hint, res.statusCode, body);
+  return new GatewayError(
+    (said ?? `The gateway answered ${res.statusCode}.`) + hint,
+    res.statusCode,
+    body,
+  );
 }
 
 function unreachable(error: NodeJS.ErrnoException, base: string): Error {
   if (error.name === "AbortError") return error;
-  if (/certificate/.test(error.message)) return new GatewayError(`The gateway at ${base}: ${error.message}.`);
+  if (/certificate/.test(error.message))
+    return new GatewayError(`The gateway at ${base}: ${error.message}.`);
   const isSecure = /^https:/i.test(base);
   if (isSecure && /wrong version number|packet length too long/.test(error.message))
     return new GatewayError(`What answers at ${base} speaks no TLS: write http:// instead.`);
   if (!isSecure && error.code === "ECONNRESET")
-    return new GatewayError(`What answers at ${base} cut the connection: if it speaks TLS, write https:// instead.`);
-  const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(error.code ?? "");
+    return new GatewayError(
+      `What answers at ${base} cut the connection: if it speaks TLS, write https:// instead.`,
+    );
+  const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(
+    error.code ?? "",
+  );
   const reason = refused ? "" : ` (${error.message})`;
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
 }

@@ -45,7 +45,10 @@ export interface CommandIO {
   /** `--json`: prints the value as JSON; else the lines that `human` makes of it. */
   show<T>(value: T, human: (value: T) => string | readonly string[]): void;
   /** Aligned columns; nothing but the header where there are no rows. */
-  table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[];
+  table(
+    head: readonly string[],
+    rows: readonly (readonly (string | number | undefined)[])[],
+  ): string[];
   /** Progress of long work: a moving line on a terminal, plain lines elsewhere, on stderr. */
   progress(text: string): void;
   /** The home on disk, for what works without a gateway. */

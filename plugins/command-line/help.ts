@@ -10,7 +10,11 @@ export function helpFor(command: Command, path: readonly string[]): string {
   lines.push(`Usage: ${usageOf(command, path)}`);
   if (command.description) lines.push("", command.description.trim());
   if (command.commands?.length) {
-    lines.push("", "Commands:", ...columns(command.commands.map((sub) => [signature(sub), sub.summary])));
+    lines.push(
+      "",
+      "Commands:",
+      ...columns(command.commands.map((sub) => [signature(sub), sub.summary])),
+    );
   }
   if (command.args?.some((arg) => arg.description)) {
     lines.push(
@@ -21,18 +25,27 @@ export function helpFor(command: Command, path: readonly string[]): string {
   }
   // One of the command's own takes the place of the common one; the gateway's address can still be given.
   const own = Object.entries(command.options ?? {}).map(([name, spec]): [string, OptionSpec] =>
-    name === "url" ? [name, { ...spec, description: `${spec.description}${GATEWAY_URL_BESIDE}` }] : [name, spec],
+    name === "url"
+      ? [name, { ...spec, description: `${spec.description}${GATEWAY_URL_BESIDE}` }]
+      : [name, spec],
   );
   if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
-  const common = Object.entries(commonOptions).filter(([name]) => !Object.hasOwn(command.options ?? {}, name));
+  const common = Object.entries(commonOptions).filter(
+    ([name]) => !Object.hasOwn(command.options ?? {}, name),
+  );
   if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
-  if (command.examples?.length) lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
+  if (command.examples?.length)
+    lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
   if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);
   return lines.join("\n");
 }
 
 /** The help of the bare command. `steps` are lines to copy, each with what it does. */
-export function overview(version: string, commands: readonly Command[], steps: readonly (readonly string[])[]): string {
+export function overview(
+  version: string,
+  commands: readonly Command[],
+  steps: readonly (readonly string[])[],
+): string {
   const own = [
     ["portico start", "run the gateway; prints its address and token"],
     ...steps,
@@ -84,7 +97,8 @@ function argWord(arg: { name: string; optional?: boolean; rest?: boolean }): str
 
 function optionRow([name, spec]: [string, OptionSpec]): [string, string] {
   const short = spec.short ? `-${spec.short}, ` : "";
-  const value = spec.type === "boolean" ? "" : ` ${spec.value ?? (spec.type === "number" ? "N" : "VALUE")}`;
+  const value =
+    spec.type === "boolean" ? "" : ` ${spec.value ?? (spec.type === "number" ? "N" : "VALUE")}`;
   const choices = spec.choices ? ` (${spec.choices.join(", ")})` : "";
   return [`${short}--${name}${value}`, spec.description + choices];
 }

@@ -19,7 +19,10 @@ export function requestTrusting(cert: string | undefined) {
 
 /** Nothing is said before it is known who hears it. */
 function connectTrusting(own: string | undefined) {
-  return (options: ClientRequestArgs, done: (error: Error | null, socket: Duplex) => void): undefined => {
+  return (
+    options: ClientRequestArgs,
+    done: (error: Error | null, socket: Duplex) => void,
+  ): undefined => {
     const { host, port, servername } = options as tls.ConnectionOptions;
     const name = servername ?? (isIP(host ?? "") === 0 ? host : undefined);
     const socket = tls.connect({ host, port, servername: name, rejectUnauthorized: false }, () => {
@@ -37,6 +40,8 @@ function read(file: string): string {
     return new X509Certificate(readFileSync(file)).fingerprint256;
   } catch (cause) {
     const why = `${file} (gateway.tls.cert) is no certificate that can be read (${(cause as Error).message})`;
-    throw new Error(`The gateway cannot be recognised: ${why}. Mend the file, and try again.`, { cause });
+    throw new Error(`The gateway cannot be recognised: ${why}. Mend the file, and try again.`, {
+      cause,
+    });
   }
 }

@@ -13,7 +13,14 @@ export {
   type OptionSpec,
   type ServePart,
 } from "./command.ts";
-export type { Banner, CheckContext, Finding, HealthCheck, Notice, PluginTemplate } from "./offers.ts";
+export type {
+  Banner,
+  CheckContext,
+  Finding,
+  HealthCheck,
+  Notice,
+  PluginTemplate,
+} from "./offers.ts";
 
 declare module "portico" {
   interface PluginDefinition<C extends ConfigSchemas> {

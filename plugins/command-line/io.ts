@@ -34,7 +34,8 @@ export function createIo({ program, parsed, gateway, terminal }: IoOptions): Com
       if (!json) terminal.progress(text);
     },
     home: () => program.home(placeOf(parsed)),
-    serve: async (part) => (await import("./start/serve.ts")).serve(program, io, placeOf(parsed), part),
+    serve: async (part) =>
+      (await import("./start/serve.ts")).serve(program, io, placeOf(parsed), part),
   };
   return io;
 }
@@ -45,8 +46,13 @@ export function placeOf({ options }: Parsed): HomeOptions {
   return { home, config, workspace: typeof workspace === "string" ? workspace : undefined };
 }
 
-function table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[] {
-  const cells = [head, ...rows].map((row) => row.map((cell) => String(cell ?? "").replace(/\s+/g, " ")));
+function table(
+  head: readonly string[],
+  rows: readonly (readonly (string | number | undefined)[])[],
+): string[] {
+  const cells = [head, ...rows].map((row) =>
+    row.map((cell) => String(cell ?? "").replace(/\s+/g, " ")),
+  );
   const widths = head.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
   return cells.map((row) =>
     row

@@ -10,11 +10,27 @@ export class UsageError extends Error {
 
 /** Options that every command takes. */
 export const commonOptions: Record<string, OptionSpec> = {
-  url: { type: "string", value: "URL", description: "The gateway's address (default: the one running from this home)" },
-  token: { type: "string", value: "T", description: "Its token (default: the one in this home's configuration)" },
+  url: {
+    type: "string",
+    value: "URL",
+    description: "The gateway's address (default: the one running from this home)",
+  },
+  token: {
+    type: "string",
+    value: "T",
+    description: "Its token (default: the one in this home's configuration)",
+  },
   json: { type: "boolean", description: "Print JSON" },
-  home: { type: "string", value: "DIR", description: "Portico's home (default: $PORTICO_HOME or ~/.portico)" },
-  config: { type: "string", value: "FILE", description: "The configuration file (default: <home>/portico.json)" },
+  home: {
+    type: "string",
+    value: "DIR",
+    description: "Portico's home (default: $PORTICO_HOME or ~/.portico)",
+  },
+  config: {
+    type: "string",
+    value: "FILE",
+    description: "The configuration file (default: <home>/portico.json)",
+  },
   help: { type: "boolean", short: "h", description: "Show this help" },
 };
 
@@ -43,7 +59,10 @@ export function findCommand(
     if (!next) {
       if (word === undefined || command.run) break;
       if (word.startsWith("-"))
-        throw unknownOption(word, Object.keys({ ...commonOptions, ...command.options }), ["portico", ...path]);
+        throw unknownOption(word, Object.keys({ ...commonOptions, ...command.options }), [
+          "portico",
+          ...path,
+        ]);
       const names = command.commands.map((sub) => sub.name);
       throw unknownWord(word, names, path);
     }
@@ -56,7 +75,10 @@ export function findCommand(
 }
 
 /** Where the first word stands that is neither an option nor the value of one; an option that is not known counts as one. */
-export function firstWord(words: readonly string[], own: Readonly<Record<string, OptionSpec>> = {}): number {
+export function firstWord(
+  words: readonly string[],
+  own: Readonly<Record<string, OptionSpec>> = {},
+): number {
   const specs = new Map(Object.entries({ ...commonOptions, ...own }));
   for (const spec of [...specs.values()]) if (spec.short) specs.set(spec.short, spec);
   let at = 0;
@@ -68,13 +90,24 @@ export function firstWord(words: readonly string[], own: Readonly<Record<string,
   }
 }
 
-export function unknownWord(word: string, known: readonly string[], path: readonly string[]): UsageError {
+export function unknownWord(
+  word: string,
+  known: readonly string[],
+  path: readonly string[],
+): UsageError {
   const near = didYouMean(word, known);
   const hint = near ? ` Did you mean ${near}?` : "";
-  return new UsageError(`There is no command "${[...path, word].join(" ")}".${hint} See portico --help.`);
+  return new UsageError(
+    `There is no command "${[...path, word].join(" ")}".${hint} See portico --help.`,
+  );
 }
 
-export function parseWords(command: Command, path: readonly string[], words: readonly string[], before = 0): Parsed {
+export function parseWords(
+  command: Command,
+  path: readonly string[],
+  words: readonly string[],
+  before = 0,
+): Parsed {
   const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
   const { values, positionals, tokens } = parseArgs({
     args: words.map((word) => (NEGATIVE.test(word) ? NUMBER + word : word)),
@@ -98,7 +131,9 @@ export function parseWords(command: Command, path: readonly string[], words: rea
     const spec = specs[token.name] ?? specs[token.name.replace(/^no-/, "")];
     if (!spec) throw unknownOption(token.rawName, Object.keys(specs), path);
     if (spec.type !== "boolean" && token.value === undefined) {
-      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value ?? "VALUE"}.`);
+      throw new UsageError(
+        `${token.rawName} needs a value: ${token.rawName} ${spec.value ?? "VALUE"}.`,
+      );
     }
   }
   const options: Record<string, OptionValue> = {};
@@ -109,11 +144,17 @@ export function parseWords(command: Command, path: readonly string[], words: rea
   let gatewayUrl = options["url"] as string | undefined;
   if (command.options?.["url"] !== undefined) {
     // It has one of its own (a page to watch): the gateway's is the one before its name.
-    const urls = tokens.flatMap((token) => (token.kind === "option" && token.name === "url" ? [token] : []));
+    const urls = tokens.flatMap((token) =>
+      token.kind === "option" && token.name === "url" ? [token] : [],
+    );
     gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
     options["url"] = urls.findLast(({ index }) => index >= before)?.value;
   }
-  return { options, gatewayUrl, args: options["help"] ? {} : nameArgs(command.args ?? [], plain(positionals), path) };
+  return {
+    options,
+    gatewayUrl,
+    args: options["help"] ? {} : nameArgs(command.args ?? [], plain(positionals), path),
+  };
 }
 
 /** A latitude, a priority: a value, and no option that begins with a digit. */
@@ -122,21 +163,33 @@ const NEGATIVE = /^-(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const NUMBER = "\0";
 
 function plain<T extends string | boolean | readonly string[]>(value: T): T {
-  const one = (word: string): string => (word.startsWith(NUMBER) ? word.slice(NUMBER.length) : word);
+  const one = (word: string): string =>
+    word.startsWith(NUMBER) ? word.slice(NUMBER.length) : word;
   if (typeof value === "string") return one(value) as T;
   return (Array.isArray(value) ? value.map(one) : value) as T;
 }
 
-function unknownOption(given: string, known: readonly string[], path: readonly string[]): UsageError {
+function unknownOption(
+  given: string,
+  known: readonly string[],
+  path: readonly string[],
+): UsageError {
   const near = didYouMean(given.replace(/^-+/, ""), known);
   const hint = near ? ` Did you mean --${near}?` : "";
-  return new UsageError(`${path.join(" ")} has no option ${given}.${hint} See ${path.join(" ")} --help.`);
+  return new UsageError(
+    `${path.join(" ")} has no option ${given}.${hint} See ${path.join(" ")} --help.`,
+  );
 }
 
-function typedValue(name: string, spec: OptionSpec, value: string | boolean | string[]): OptionValue {
+function typedValue(
+  name: string,
+  spec: OptionSpec,
+  value: string | boolean | string[],
+): OptionValue {
   if (spec.type === "number") {
     const number = Number(value);
-    if (value === "" || !Number.isFinite(number)) throw new UsageError(`--${name} takes a number, not "${value}".`);
+    if (value === "" || !Number.isFinite(number))
+      throw new UsageError(`--${name} takes a number, not "${value}".`);
     return number;
   }
   if (spec.choices && !spec.choices.includes(String(value))) {
@@ -145,14 +198,22 @@ function typedValue(name: string, spec: OptionSpec, value: string | boolean | st
   return value;
 }
 
-function nameArgs(specs: readonly ArgSpec[], words: readonly string[], path: readonly string[]): Parsed["args"] {
+function nameArgs(
+  specs: readonly ArgSpec[],
+  words: readonly string[],
+  path: readonly string[],
+): Parsed["args"] {
   const args: Record<string, string | undefined> = {};
   const missing = specs.find((spec, at) => !spec.optional && words[at] === undefined);
   if (missing)
-    throw new UsageError(`${path.join(" ")} needs ${missing.name.toUpperCase()}. See ${path.join(" ")} --help.`);
+    throw new UsageError(
+      `${path.join(" ")} needs ${missing.name.toUpperCase()}. See ${path.join(" ")} --help.`,
+    );
   const restAt = specs.findIndex((spec) => spec.rest);
   if (restAt < 0 && words.length > specs.length) {
-    throw new UsageError(`${path.join(" ")} takes no argument "${words[specs.length]}". See ${path.join(" ")} --help.`);
+    throw new UsageError(
+      `${path.join(" ")} takes no argument "${words[specs.length]}". See ${path.join(" ")} --help.`,
+    );
   }
   for (const [at, spec] of specs.entries())
     args[spec.name] = spec.rest ? words.slice(at).join(" ") || undefined : words[at];

@@ -66,11 +66,15 @@ async function runCommand(
   const { token } = parsed.options;
   // an unset variable of a script, which must not mean the user's own home
   for (const name of ["token", "home", "config", "workspace"])
-    if (String(parsed.options[name] ?? name).trim() === "") throw new UsageError(`--${name} must not be empty.`);
+    if (String(parsed.options[name] ?? name).trim() === "")
+      throw new UsageError(`--${name} must not be empty.`);
   const { signal, env } = program;
   const gateway = lazyClient(async () => {
     const home = program.home(placeOf(parsed));
-    return createClient({ ...(await addressOf(home, { url: parsed.gatewayUrl, token }, env)), signal });
+    return createClient({
+      ...(await addressOf(home, { url: parsed.gatewayUrl, token }, env)),
+      signal,
+    });
   });
   await command.run(createIo({ program, parsed, gateway, terminal }));
   return 0;
@@ -90,7 +94,9 @@ async function findTopCommand(word: string, program: Program): Promise<Command> 
 
 async function overviewOf(program: Program): Promise<string> {
   const definitions = await program.home(optionsIn(program.argv)).definitions();
-  const all = [start, ...commandsOf(definitions).values()].map(async (lazy) => (await lazy()).default);
+  const all = [start, ...commandsOf(definitions).values()].map(
+    async (lazy) => (await lazy()).default,
+  );
   const steps = definitions.flatMap(({ firstSteps }) => firstSteps ?? []);
   return overview(program.version, await Promise.all(all), steps);
 }

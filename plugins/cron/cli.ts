@@ -61,8 +61,10 @@ export default defineCommand({
       options,
       run: async (io) => {
         const body = bodyOf(io, io.args["name"]);
-        if (!isWhole(body["schedule"])) throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
-        if (!isWhole(body["payload"])) throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
+        if (!isWhole(body["schedule"]))
+          throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
+        if (!isWhole(body["payload"]))
+          throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
         io.show(await io.gateway.request<JobView>("POST", "/cron/jobs", body), details);
       },
     },

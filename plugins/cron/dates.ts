@@ -36,7 +36,12 @@ function pattern(expr: string, tz: string): Cron {
   const key = `${tz} ${expr}`;
   return (
     patterns.get(key) ??
-    remember(patterns, KEPT_PATTERNS, key, new Cron(expr, { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }))
+    remember(
+      patterns,
+      KEPT_PATTERNS,
+      key,
+      new Cron(expr, { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }),
+    )
   );
 }
 
@@ -103,7 +108,12 @@ function isFixed(expr: string): boolean {
 function nextCron({ expr, tz = "UTC" }: CronSpec, after: number): number | undefined {
   const key = `${after} ${tz} ${expr}`;
   if (dates.has(key)) return dates.get(key);
-  return remember(dates, KEPT_DATES, key, isFixed(expr) ? nextFixed(expr, tz, after) : nextRun(expr, tz, after));
+  return remember(
+    dates,
+    KEPT_DATES,
+    key,
+    isFixed(expr) ? nextFixed(expr, tz, after) : nextRun(expr, tz, after),
+  );
 }
 
 const nextRun = (expr: string, tz: string, after: number): number | undefined =>
@@ -130,7 +140,12 @@ export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): num
 }
 
 /** The next `count` dates. */
-export function previewDates(schedule: ScheduleSpec, after: number, count: number, anchor?: number): number[] {
+export function previewDates(
+  schedule: ScheduleSpec,
+  after: number,
+  count: number,
+  anchor?: number,
+): number[] {
   const found: number[] = [];
   for (let at = nextDate(schedule, after, anchor); at !== undefined && found.length < count; ) {
     found.push(at);
@@ -141,7 +156,9 @@ export function previewDates(schedule: ScheduleSpec, after: number, count: numbe
 
 export function describeSchedule(schedule: ScheduleSpec): string {
   if (schedule.kind === "cron") return `${schedule.expr} (${schedule.tz ?? "UTC"})`;
-  return schedule.kind === "every" ? `every ${formatDuration(schedule.everyMs)}` : `at ${schedule.at}`;
+  return schedule.kind === "every"
+    ? `every ${formatDuration(schedule.everyMs)}`
+    : `at ${schedule.at}`;
 }
 
 function fail(message: string, param: string, cause?: unknown): never {
@@ -150,7 +167,10 @@ function fail(message: string, param: string, cause?: unknown): never {
 
 function checkZone(tz: string, param: string): string {
   if (isZone(tz)) return tz;
-  return fail(`${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`, param);
+  return fail(
+    `${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`,
+    param,
+  );
 }
 
 function fromText(text: string, param: string): Exclude<GivenSchedule, string> {
@@ -163,7 +183,8 @@ const LAST_DATE = Date.parse("9999-12-31T23:59:59.999Z");
 
 function isoOf(ms: number, param: string): string {
   // what comes after is written with a sign, and by jitter may be no date at all
-  if (Number.isNaN(new Date(ms).getTime()) || Math.abs(ms) > LAST_DATE) fail(`${ms} is not a date.`, param);
+  if (Number.isNaN(new Date(ms).getTime()) || Math.abs(ms) > LAST_DATE)
+    fail(`${ms} is not a date.`, param);
   return new Date(ms).toISOString();
 }
 
@@ -172,11 +193,15 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
   const relative = /^in\s+(.+)$/i.exec(at.trim());
   if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
   if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
-    fail(`${JSON.stringify(at)} is not a date: write ISO 8601, such as 2027-01-31T09:00:00+01:00, or "in 20m".`, param);
+    fail(
+      `${JSON.stringify(at)} is not a date: write ISO 8601, such as 2027-01-31T09:00:00+01:00, or "in 20m".`,
+      param,
+    );
   }
   const iso = at.trim().replace(" ", "T");
   const [time] = iso.split(/\s*(?:Z|[+-]\d\d:?\d\d)$/i, 1) as [string];
-  const local = time.length === 10 ? `${time}T00:00:00` : time.length === 16 ? `${time}:00` : time.slice(0, 19);
+  const local =
+    time.length === 10 ? `${time}T00:00:00` : time.length === 16 ? `${time}:00` : time.slice(0, 19);
   const wall = Date.parse(`${local}Z`);
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
     fail(`${JSON.stringify(at)} is not a date that exists.`, param);
@@ -197,7 +222,10 @@ function fieldsOf(given: string, param: string): string {
   if (expr.startsWith("@")) {
     const name = expr.toLowerCase();
     if (NICKNAMES.includes(name)) return name;
-    fail(`${shorten(expr, 60)} is not known: write ${NICKNAMES.join(", ")}, or an interval as "every 5m".`, param);
+    fail(
+      `${shorten(expr, 60)} is not known: write ${NICKNAMES.join(", ")}, or an interval as "every 5m".`,
+      param,
+    );
   }
   const fields = expr.split(" ").length;
   if (fields === 5 || fields === 6) return expr;
@@ -208,16 +236,28 @@ function fieldsOf(given: string, param: string): string {
 function reasonOf({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, "")
-    .replace(/(value for (?:day|month): )(-?\d+)$/, (_, words, index) => words + (Number(index) + 1));
+    .replace(
+      /(value for (?:day|month): )(-?\d+)$/,
+      (_, words, index) => words + (Number(index) + 1),
+    );
 }
 
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
-export function parseSchedule(given: GivenSchedule, now: number, zone: string, param = "schedule"): ScheduleSpec {
-  const schedule: Exclude<GivenSchedule, string> = typeof given === "string" ? fromText(given, param) : given;
+export function parseSchedule(
+  given: GivenSchedule,
+  now: number,
+  zone: string,
+  param = "schedule",
+): ScheduleSpec {
+  const schedule: Exclude<GivenSchedule, string> =
+    typeof given === "string" ? fromText(given, param) : given;
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
     if (!Number.isSafeInteger(everyMs) || everyMs < 100 || everyMs > LONGEST_MS) {
-      fail("everyMs must be a whole number of milliseconds, from 100 to a hundred years.", `${param}.everyMs`);
+      fail(
+        "everyMs must be a whole number of milliseconds, from 100 to a hundred years.",
+        `${param}.everyMs`,
+      );
     }
     return { kind: "every", everyMs };
   }
@@ -230,8 +270,13 @@ export function parseSchedule(given: GivenSchedule, now: number, zone: string, p
   try {
     next = nextDate({ kind: "cron", expr, tz }, now);
   } catch (cause) {
-    fail(`The cron expression is not understood: ${reasonOf(cause as Error)}`, `${param}.expr`, cause);
+    fail(
+      `The cron expression is not understood: ${reasonOf(cause as Error)}`,
+      `${param}.expr`,
+      cause,
+    );
   }
-  if (next === undefined) fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
+  if (next === undefined)
+    fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
   return { kind: "cron", expr, tz };
 }

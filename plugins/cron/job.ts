@@ -39,7 +39,15 @@ export interface JobState {
 }
 
 /** `missed`: the slot came while nothing ran; `skipped`: the run before it was still going. */
-export type RunStatus = "running" | "ok" | "error" | "timeout" | "cancelled" | "interrupted" | "missed" | "skipped";
+export type RunStatus =
+  | "running"
+  | "ok"
+  | "error"
+  | "timeout"
+  | "cancelled"
+  | "interrupted"
+  | "missed"
+  | "skipped";
 
 export interface Job {
   row: Schedule;
@@ -60,7 +68,11 @@ function share(id: string, slotAt: number): number {
 }
 
 /** The first slot after `after`, and when it is due with its jitter. */
-export function nextSlot(id: string, body: JobBody, after: number): { slotAt: number; nextAt: number } | undefined {
+export function nextSlot(
+  id: string,
+  body: JobBody,
+  after: number,
+): { slotAt: number; nextAt: number } | undefined {
   const slotAt = nextDate(body.schedule, after, body.anchorMs);
   if (slotAt === undefined) return undefined;
   return { slotAt, nextAt: slotAt + Math.floor(share(id, slotAt) * (body.jitterMs ?? 0)) };

@@ -32,7 +32,12 @@ const ZONE_CHANGE_MS = 3 * 3_600_000;
 export function createJobs({ ctx, zone, changed }: JobsOptions) {
   const store = () => ctx.use("store");
 
-  function bodyOf(given: ConfiguredJob, source: JobBody["source"], now: number, before?: JobBody): JobBody {
+  function bodyOf(
+    given: ConfiguredJob,
+    source: JobBody["source"],
+    now: number,
+    before?: JobBody,
+  ): JobBody {
     const body: JobBody = {
       schedule: parseSchedule(given.schedule, now, zone()),
       payload: unmaskedPayload(given.payload, before?.payload),
@@ -41,7 +46,8 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       source,
       anchorMs: now,
     };
-    for (const key of SETTINGS) if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
+    for (const key of SETTINGS)
+      if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
     checkPayload(ctx, body.payload);
     if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
     return body;
@@ -58,11 +64,18 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
     bodyOf: (given, anchorMs) => bodyOf(given, "config", anchorMs),
     place({ entry: job, id, body, enabled, now }) {
       const sameDates =
-        job && JSON.stringify(job.body.schedule) === JSON.stringify(body.schedule) && job.row.enabled === enabled;
+        job &&
+        JSON.stringify(job.body.schedule) === JSON.stringify(body.schedule) &&
+        job.row.enabled === enabled;
       // A date of the configuration that has passed is no error: the job stays there, disabled.
       const slot = sameDates ? undefined : nextSlot(id, body, now);
       const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
-      if (slot) Object.assign(state, { slotAt: slot.slotAt, consecutiveErrors: 0, disabledReason: undefined });
+      if (slot)
+        Object.assign(state, {
+          slotAt: slot.slotAt,
+          consecutiveErrors: 0,
+          disabledReason: undefined,
+        });
       const nextAt = sameDates ? job.row.nextAt : enabled ? (slot?.nextAt ?? null) : null;
       return { enabled: enabled && nextAt !== null, nextAt, state };
     },
@@ -70,12 +83,21 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
   });
 
   /** Refuses what would never run again. */
-  function slotFor(id: string, body: JobBody, now: number, param: string): { slotAt: number; nextAt: number } {
+  function slotFor(
+    id: string,
+    body: JobBody,
+    now: number,
+    param: string,
+  ): { slotAt: number; nextAt: number } {
     const slot = nextSlot(id, body, now);
     if (slot) return slot;
-    throw new PorticoError("invalid_request_error", "The date lies in the past: give one that is still to come.", {
-      param,
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      "The date lies in the past: give one that is still to come.",
+      {
+        param,
+      },
+    );
   }
 
   const add = (given: NewJob, source: "api" | "agent"): Promise<Job> =>
@@ -108,7 +130,10 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
     });
 
   /** Sets a job to another slot, unless the one it waits for was taken meanwhile. */
-  async function move({ row, state }: Job, { slotAt, nextAt }: { slotAt: number; nextAt: number }): Promise<void> {
+  async function move(
+    { row, state }: Job,
+    { slotAt, nextAt }: { slotAt: number; nextAt: number },
+  ): Promise<void> {
     await store().tick({
       kind: KIND,
       id: row.id,

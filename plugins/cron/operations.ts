@@ -25,7 +25,11 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     add: async (given: unknown, source: "api" | "agent") =>
       viewJob(await jobs.add(newJob.parse(given), source), now(), DATES_SHOWN),
     change: async (id: string, given: unknown) =>
-      viewJob(await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)), now(), DATES_SHOWN),
+      viewJob(
+        await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)),
+        now(),
+        DATES_SHOWN,
+      ),
     async switch(id: string, status: "enabled" | "disabled") {
       // What disabled itself may be enabled again, wherever it is written down.
       const { state } = await jobs.find(id);

@@ -55,15 +55,22 @@ export default definePlugin({
 
     let tools: Promise<ScheduleTools> | undefined;
     ctx.provide("schedule", {
-      load: () => (tools ??= import("./tools.ts").then(({ createScheduleTools }) => createScheduleTools(ctx, zone))),
+      load: () =>
+        (tools ??= import("./tools.ts").then(({ createScheduleTools }) =>
+          createScheduleTools(ctx, zone),
+        )),
     });
     mountScheduleRoutes(ctx, "/cron/jobs", operations);
     addTool(ctx, operations);
-    ctx.add("notice", { name: "cron", list: async () => failureNotices(await (await operations()).failing()) });
+    ctx.add("notice", {
+      name: "cron",
+      list: async () => failureNotices(await (await operations()).failing()),
+    });
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {
       const { startHousekeeping } = await import("./firing/housekeeping.ts");
-      if (!ctx.signal.aborted) stopHousekeeping = startHousekeeping(ctx, () => late.settings().keepRuns);
+      if (!ctx.signal.aborted)
+        stopHousekeeping = startHousekeeping(ctx, () => late.settings().keepRuns);
     }, 60_000).unref();
     ctx.defer(async () => {
       clearTimeout(later);
@@ -73,7 +80,8 @@ export default definePlugin({
       section: "cron",
       settings: config.cron,
       afterMs: START_AFTER_MS,
-      start: async (settings): Promise<Cron> => (await import("./start.ts")).startCron(ctx, settings, zone),
+      start: async (settings): Promise<Cron> =>
+        (await import("./start.ts")).startCron(ctx, settings, zone),
     });
   },
 });

@@ -51,14 +51,18 @@ export const Payload = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("hook"),
-      event: Type.String({ pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$", expected: "a name like report:daily" }),
+      event: Type.String({
+        pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$",
+        expected: "a name like report:daily",
+      }),
       context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     },
     closed,
   ),
 ]);
 
-const span = (description: string) => Type.Integer({ minimum: 0, maximum: 31_536_000_000, description });
+const span = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: 31_536_000_000, description });
 
 /** What a job is made of, beside its name; the same over HTTP and in the configuration. */
 const definition = {
@@ -88,11 +92,28 @@ export type ConfiguredJob = Static<typeof ConfiguredJob>;
 
 export const CronConfig = Type.Object(
   {
-    enabled: Type.Boolean({ default: true, description: "false: no job runs; all can still be seen and edited" }),
-    timezone: Type.Optional(zoneSchema("IANA zone of schedules without one; default this machine's")),
-    maxErrors: Type.Integer({ default: 10, minimum: 0, description: "Failures in a row that disable a job; 0 never" }),
-    keepRuns: Type.Integer({ default: 100, minimum: 1, maximum: 10_000, description: "History kept per job" }),
-    jobs: Type.Record(Type.String(), ConfiguredJob, { default: {}, description: "Jobs by name; read-only over HTTP" }),
+    enabled: Type.Boolean({
+      default: true,
+      description: "false: no job runs; all can still be seen and edited",
+    }),
+    timezone: Type.Optional(
+      zoneSchema("IANA zone of schedules without one; default this machine's"),
+    ),
+    maxErrors: Type.Integer({
+      default: 10,
+      minimum: 0,
+      description: "Failures in a row that disable a job; 0 never",
+    }),
+    keepRuns: Type.Integer({
+      default: 100,
+      minimum: 1,
+      maximum: 10_000,
+      description: "History kept per job",
+    }),
+    jobs: Type.Record(Type.String(), ConfiguredJob, {
+      default: {},
+      description: "Jobs by name; read-only over HTTP",
+    }),
   },
   { ...closed, default: {} },
 );

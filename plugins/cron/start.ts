@@ -16,7 +16,11 @@ export interface Cron extends LateStarted<CronConfig> {
   operations: Operations;
 }
 
-export async function startCron(ctx: PluginContext, settings: () => CronConfig, zone: () => string): Promise<Cron> {
+export async function startCron(
+  ctx: PluginContext,
+  settings: () => CronConfig,
+  zone: () => string,
+): Promise<Cron> {
   const store = () => ctx.use("store");
   const loop = createLoopSwitch({
     ctx,
@@ -41,7 +45,8 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
     settings: settings(),
     definitions: ({ jobs }) => jobs,
     async prepare(all) {
-      for (const { body } of all) if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
+      for (const { body } of all)
+        if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
       await jobs.rewindIntervals(store().now(), all);
       const zoneData = process.versions["tz"] ?? "unknown";
       if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
@@ -51,7 +56,9 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
   });
 
   const guarded = (work: () => Promise<void>) => () =>
-    work().catch((error: unknown) => ctx.log.warn({ err: error }, "cron runs could not be looked through"));
+    work().catch((error: unknown) =>
+      ctx.log.warn({ err: error }, "cron runs could not be looked through"),
+    );
   const sweep = guarded(settler.sweep);
   const sweeper = setInterval(sweep, SWEEP_MS).unref();
   const undoEvents = (["agent:completed", "agent:failed"] as const).map((name) =>

@@ -8,10 +8,16 @@ const parameters = Type.Object({
   action: Type.Union(actions.map((action) => Type.Literal(action))),
   id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
   name: Type.Optional(Type.String()),
-  schedule: Type.Optional(Type.String({ description: '"0 9 * * 1-5", "every 30m", "in 20m", or an ISO date' })),
-  tz: Type.Optional(Type.String({ description: "IANA time zone of a cron expression or a local date" })),
+  schedule: Type.Optional(
+    Type.String({ description: '"0 9 * * 1-5", "every 30m", "in 20m", or an ISO date' }),
+  ),
+  tz: Type.Optional(
+    Type.String({ description: "IANA time zone of a cron expression or a local date" }),
+  ),
   message: Type.Optional(Type.String({ description: "Starts an agent turn with this task" })),
-  text: Type.Optional(Type.String({ description: "Or: queues this as an event for the next heartbeat" })),
+  text: Type.Optional(
+    Type.String({ description: "Or: queues this as an event for the next heartbeat" }),
+  ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
 });
 
@@ -19,7 +25,8 @@ const parameters = Type.Object({
 export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
   ctx.tool({
     name: "cron",
-    description: "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
+    description:
+      "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
     ownerOnly: true,
     async handler(args) {
@@ -28,9 +35,12 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (args.action === "add") return jobs.add(changeOf(args), "agent");
       const { id } = args;
       if (id === undefined)
-        throw new PorticoError("invalid_request_error", `${args.action} needs id.`, { param: "id" });
+        throw new PorticoError("invalid_request_error", `${args.action} needs id.`, {
+          param: "id",
+        });
       if (args.action === "show") return jobs.show(id);
-      if (args.action === "edit") return jobs.change(id, completed(changeOf(args), await jobs.show(id)));
+      if (args.action === "edit")
+        return jobs.change(id, completed(changeOf(args), await jobs.show(id)));
       if (args.action === "enable") return jobs.switch(id, "enabled");
       if (args.action === "disable") return jobs.switch(id, "disabled");
       if (args.action === "run") return jobs.run(id);
@@ -49,7 +59,14 @@ interface Change {
   deleteAfterRun?: boolean;
 }
 
-function changeOf({ name, schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
+function changeOf({
+  name,
+  schedule,
+  tz,
+  message,
+  text,
+  deleteAfterRun,
+}: Change): Record<string, unknown> {
   const zone = tz === undefined ? undefined : { tz };
   const event = text === undefined ? undefined : { kind: "systemEvent", text };
   return asBody({

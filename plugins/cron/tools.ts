@@ -1,5 +1,12 @@
 /** What other plugins get through the service `schedule`. */
-import { compile, type PluginContext, PorticoError, type Static, type TSchema, Type } from "portico";
+import {
+  compile,
+  type PluginContext,
+  PorticoError,
+  type Static,
+  type TSchema,
+  Type,
+} from "portico";
 import { formatDuration, parseDuration, type ScheduleTools } from "portico/cron";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
 import { startLoop } from "./firing/loop.ts";
@@ -15,15 +22,21 @@ function reader<S extends TSchema>(schema: S) {
     } catch (error) {
       const { message, param: at = "value" } = error as PorticoError;
       const told = message.replace(/\bvalue\b/, param);
-      throw new PorticoError("invalid_request_error", told, { param: at.replace(/^value/, param), cause: error });
+      throw new PorticoError("invalid_request_error", told, {
+        param: at.replace(/^value/, param),
+        cause: error,
+      });
     }
   };
 }
 
 export function createScheduleTools(ctx: PluginContext, zone: () => string): ScheduleTools {
-  const readSchedule = reader(Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]));
+  const readSchedule = reader(
+    Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]),
+  );
   return {
-    readSchedule: (value, now, param) => parseSchedule(readSchedule(value, param), now, zone(), param),
+    readSchedule: (value, now, param) =>
+      parseSchedule(readSchedule(value, param), now, zone(), param),
     readPayload: reader(Payload),
     parse: (schedule, now, param) => parseSchedule(schedule, now, zone(), param),
     next: nextDate,

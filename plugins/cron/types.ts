@@ -55,7 +55,10 @@ export type ScheduleSpec =
   | { kind: "at"; at: string; tz?: string };
 
 /** As it may be given: also as a text, and `at` as epoch milliseconds. */
-export type GivenSchedule = ScheduleSpec | { kind: "at"; at: string | number; tz?: string } | string;
+export type GivenSchedule =
+  | ScheduleSpec
+  | { kind: "at"; at: string | number; tz?: string }
+  | string;
 
 /** What a job or a poll does. Texts of polls are templates. */
 export type PayloadSpec =

@@ -62,7 +62,10 @@ export function openFiles(dir: string): Files {
     if (!file) {
       const body = readFileSync(join(root, name));
       const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-      file = { body, headers: { ...HEADERS, etag, "content-type": TYPES[extname(name)] as string } };
+      file = {
+        body,
+        headers: { ...HEADERS, etag, "content-type": TYPES[extname(name)] as string },
+      };
       files.set(name, file);
     }
     return file;
@@ -71,7 +74,9 @@ export function openFiles(dir: string): Files {
   return {
     answer(name, ifNoneMatch) {
       const { body, headers } = fileOf(name);
-      const known = ifNoneMatch?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
+      const known = ifNoneMatch
+        ?.split(",")
+        .some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
       return known ? reply(304, undefined, headers) : reply(200, body, headers);
     },
   };

@@ -34,12 +34,16 @@ export function merged(own: Read, others: readonly Read[]): Read {
     const each = all.flatMap(({ channels }) => channels[name] ?? []);
     const steps = Math.max(...each.map(({ failed }) => failed.length));
     // All end with the step that is under way; one that was replaced begins later.
-    const at = <T>(values: readonly T[], step: number): T | undefined => values[values.length - steps + step];
-    const over = <T>(value: (step: number) => T): T[] => Array.from({ length: steps }, (_, step) => value(step));
+    const at = <T>(values: readonly T[], step: number): T | undefined =>
+      values[values.length - steps + step];
+    const over = <T>(value: (step: number) => T): T[] =>
+      Array.from({ length: steps }, (_, step) => value(step));
     return [
       name,
       {
-        latency: over((step) => each.map(({ latency }) => at(latency, step)).find((one) => one != null) ?? null),
+        latency: over(
+          (step) => each.map(({ latency }) => at(latency, step)).find((one) => one != null) ?? null,
+        ),
         failed: over((step) => each.reduce((sum, { failed }) => sum + (at(failed, step) ?? 0), 0)),
       },
     ];
@@ -76,7 +80,10 @@ export function createHistory(stepMs: number, list: () => readonly ChannelStatus
         const { latency = [], failed = [] } = known.get(channel.name) ?? {};
         return [
           channel.name,
-          { latency: [...latency, channel.latencyMs ?? null], failed: [...failed, failedSince(channel)] },
+          {
+            latency: [...latency, channel.latencyMs ?? null],
+            failed: [...failed, failedSince(channel)],
+          },
         ];
       });
       return { stepMs, channels: Object.fromEntries(channels) };

@@ -27,8 +27,11 @@ export default definePlugin({
     ctx.route("GET", "/", { access: "public", summary: "The dashboard" }, ({ req }) =>
       serve("index.html", req.headers["if-none-match"]),
     );
-    ctx.route("GET", "/dashboard/page/*", { access: "public", summary: "A file of the dashboard" }, ({ path, req }) =>
-      serve(path.slice("/dashboard/page/".length), req.headers["if-none-match"]),
+    ctx.route(
+      "GET",
+      "/dashboard/page/*",
+      { access: "public", summary: "A file of the dashboard" },
+      ({ path, req }) => serve(path.slice("/dashboard/page/".length), req.headers["if-none-match"]),
     );
 
     let history: Promise<History> | undefined;
@@ -40,10 +43,15 @@ export default definePlugin({
     const read = async (): Promise<Read> => (await channels()).read();
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));
-    ctx.route("GET", "/dashboard/channels", { access: "gateway", summary: "The channels' last hour" }, async () => {
-      const { merged } = await import("./history.ts");
-      return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
-    });
+    ctx.route(
+      "GET",
+      "/dashboard/channels",
+      { access: "gateway", summary: "The channels' last hour" },
+      async () => {
+        const { merged } = await import("./history.ts");
+        return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
+      },
+    );
 
     // The control server refuses every page by design, so the gateway asks it for ours.
     for (const [method, path, summary] of [
@@ -53,10 +61,15 @@ export default definePlugin({
       ["POST", "start", "Start the browser"],
       ["POST", "stop", "Stop the browser"],
     ] as const) {
-      ctx.route(method, `/dashboard/browser/${path}`, { access: "gateway", summary }, async (call) => {
-        const { askBrowser } = await import("./browser.ts");
-        return askBrowser(ctx.use("browser"), path, call.query);
-      });
+      ctx.route(
+        method,
+        `/dashboard/browser/${path}`,
+        { access: "gateway", summary },
+        async (call) => {
+          const { askBrowser } = await import("./browser.ts");
+          return askBrowser(ctx.use("browser"), path, call.query);
+        },
+      );
     }
   },
 });

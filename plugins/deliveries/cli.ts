@@ -21,7 +21,8 @@ interface DeliveryView {
 
 const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
-const at = (io: CommandIO, tail = ""): string => `/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
+const at = (io: CommandIO, tail = ""): string =>
+  `/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
 
 function details(one: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
@@ -31,11 +32,16 @@ function details(one: DeliveryView): string[] {
     ["next try", one.nextAttemptAt],
     ["attempts", `${one.attempts} of ${one.maxAttempts}`],
     ["error", one.error && `${one.error.code}: ${one.error.message}`],
-    ...Object.entries(one.headers ?? {}).map(([name, value]): [string, string] => ["header", `${name}: ${value}`]),
+    ...Object.entries(one.headers ?? {}).map(([name, value]): [string, string] => [
+      "header",
+      `${name}: ${value}`,
+    ]),
   ];
   return [
     `${one.id}  ${one.state}${one.status === undefined ? "" : ` (${one.status})`}`,
-    ...rows.filter(([, text]) => text !== undefined).map(([label, text]) => `${label.padEnd(11)} ${text}`),
+    ...rows
+      .filter(([, text]) => text !== undefined)
+      .map(([label, text]) => `${label.padEnd(11)} ${text}`),
     "",
     JSON.stringify(one.message, null, 2),
   ];
@@ -95,7 +101,10 @@ export default defineCommand({
       args: [delivery],
       run: async (io) =>
         io.show(
-          await io.gateway.request<{ deliveryId: string; replayOf: string }>("POST", at(io, "/replay")),
+          await io.gateway.request<{ deliveryId: string; replayOf: string }>(
+            "POST",
+            at(io, "/replay"),
+          ),
           (one) => `${one.replayOf}: goes out again as ${one.deliveryId}`,
         ),
     },

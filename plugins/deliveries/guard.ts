@@ -9,7 +9,11 @@ import type { DeliveriesConfig } from "./schema.ts";
  * public name that leads to a private address stays refused; so do, always, metadata and link-local addresses and the
  * gateway's own ports.
  */
-export function guardOf(ctx: PluginContext, settings: DeliveriesConfig, { url, publicOnly }: DeliveryTarget): Guard {
+export function guardOf(
+  ctx: PluginContext,
+  settings: DeliveriesConfig,
+  { url, publicOnly }: DeliveryTarget,
+): Guard {
   const allowedOrigins = publicOnly === true ? [] : writtenOrigins(url);
   return createGuard({
     policy: () => ({

@@ -28,7 +28,11 @@ export const DELIVERY = "delivery";
 const MOST_ATTEMPTS = 8;
 
 /** The durable work item of one delivery. `of` names what it is about: the same again is no second delivery. */
-export function deliveryItem(of: string, target: DeliveryTarget, message: DeliveryMessage): NewItem {
+export function deliveryItem(
+  of: string,
+  target: DeliveryTarget,
+  message: DeliveryMessage,
+): NewItem {
   const id = `dlv_${of}`;
   const body: DeliveryBody = { target, message };
   return { id, lane: id, kind: DELIVERY, body, maxAttempts: MOST_ATTEMPTS };

@@ -34,7 +34,9 @@ export default definePlugin({
       name: "deliveries",
       async list() {
         const dead = await ctx.use("store").items.count(DELIVERY, "dead");
-        return dead > 0 ? [`${dead} could not be delivered: see portico deliveries list --state dead.`] : [];
+        return dead > 0
+          ? [`${dead} could not be delivered: see portico deliveries list --state dead.`]
+          : [];
       },
     });
     startDeliveries(ctx, () => settings);

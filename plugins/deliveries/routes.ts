@@ -12,36 +12,64 @@ const MOST_LOOKED_AT = 1000;
 export function mountRoutes(ctx: PluginContext): void {
   const { items, enqueue } = lazyStore(ctx);
 
-  ctx.route("GET", "/deliveries", { ...owner, summary: "Results that are posted to URLs" }, async ({ query }) => {
-    const found = await items().list({
-      kind: DELIVERY,
-      state: choiceIn(query, "state", STATES),
-      before: numberIn(query, "before"),
-      limit: limitIn(query, 50),
-    });
-    return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
-  });
+  ctx.route(
+    "GET",
+    "/deliveries",
+    { ...owner, summary: "Results that are posted to URLs" },
+    async ({ query }) => {
+      const found = await items().list({
+        kind: DELIVERY,
+        state: choiceIn(query, "state", STATES),
+        before: numberIn(query, "before"),
+        limit: limitIn(query, 50),
+      });
+      return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
+    },
+  );
 
-  ctx.route("GET", "/deliveries/:id", { ...owner, summary: "One of them, with its message" }, async ({ params }) => {
-    const item = await find(params["id"] ?? "");
-    const { target, message } = item.body;
-    const headers = Object.entries(target.headers ?? {}).map(([name, value]) => [
-      name,
-      isSecretHeader(name) ? MASK : value,
-    ]);
-    return { ...shown(item), signed: target.secret !== undefined, headers: Object.fromEntries(headers), message };
-  });
+  ctx.route(
+    "GET",
+    "/deliveries/:id",
+    { ...owner, summary: "One of them, with its message" },
+    async ({ params }) => {
+      const item = await find(params["id"] ?? "");
+      const { target, message } = item.body;
+      const headers = Object.entries(target.headers ?? {}).map(([name, value]) => [
+        name,
+        isSecretHeader(name) ? MASK : value,
+      ]);
+      return {
+        ...shown(item),
+        signed: target.secret !== undefined,
+        headers: Object.fromEntries(headers),
+        message,
+      };
+    },
+  );
 
-  ctx.route("POST", "/deliveries/:id/replay", { ...owner, summary: "Post it once more" }, async ({ params }) => {
-    const item = await find(params["id"] ?? "");
-    if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
-    if (item.state !== "done")
-      throw new PorticoError("conflict", `The delivery ${item.id} has not ended yet: it is tried again by itself.`);
-    const { target, message } = item.body;
-    const again = deliveryItem(`${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`, target, message);
-    await enqueue({ items: [again] });
-    return { ok: true, deliveryId: again.id, replayOf: item.id };
-  });
+  ctx.route(
+    "POST",
+    "/deliveries/:id/replay",
+    { ...owner, summary: "Post it once more" },
+    async ({ params }) => {
+      const item = await find(params["id"] ?? "");
+      if (await items().replay(item.id))
+        return { ok: true, deliveryId: item.id, replayOf: item.id };
+      if (item.state !== "done")
+        throw new PorticoError(
+          "conflict",
+          `The delivery ${item.id} has not ended yet: it is tried again by itself.`,
+        );
+      const { target, message } = item.body;
+      const again = deliveryItem(
+        `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`,
+        target,
+        message,
+      );
+      await enqueue({ items: [again] });
+      return { ok: true, deliveryId: again.id, replayOf: item.id };
+    },
+  );
 
   /** By its id, in short too. */
   async function find(id: string): Promise<WorkItem<DeliveryBody>> {
@@ -57,7 +85,8 @@ export function mountRoutes(ctx: PluginContext): void {
 function lazyStore(ctx: PluginContext) {
   return {
     items: () => ctx.use("store").items,
-    enqueue: (batch: Parameters<ReturnType<typeof ctx.use<"store">>["enqueue"]>[0]) => ctx.use("store").enqueue(batch),
+    enqueue: (batch: Parameters<ReturnType<typeof ctx.use<"store">>["enqueue"]>[0]) =>
+      ctx.use("store").enqueue(batch),
   };
 }
 
@@ -74,7 +103,8 @@ function shown({
   result,
   error,
 }: WorkItem<DeliveryBody>) {
-  const iso = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString());
+  const iso = (at: number | undefined) =>
+    at === undefined ? undefined : new Date(at).toISOString();
   return {
     id,
     seq,

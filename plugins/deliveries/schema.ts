@@ -9,9 +9,13 @@ export const deliveriesSchema = Type.Object(
     retryMs: Type.Array(timerMs({}), {
       minItems: 1,
       default: [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000],
-      description: "The pauses before the second attempt and those after it; the last one stands for all further.",
+      description:
+        "The pauses before the second attempt and those after it; the last one stands for all further.",
     }),
-    allowPrivateNetwork: Type.Boolean({ default: false, description: "Private addresses may be delivered to." }),
+    allowPrivateNetwork: Type.Boolean({
+      default: false,
+      description: "Private addresses may be delivered to.",
+    }),
     allowedHostnames: names("Names that may be private."),
     hostnameAllowlist: names("Where it is not empty, only these hosts are delivered to."),
   },

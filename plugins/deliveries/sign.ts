@@ -14,7 +14,9 @@ export function signedHeaders(
   const time = String(Math.floor(now / 1000));
   const headers = { "webhook-id": id, "webhook-timestamp": time };
   if (secret === undefined) return headers;
-  const signature = createHmac("sha256", keyOf(secret)).update(`${id}.${time}.${body}`).digest("base64");
+  const signature = createHmac("sha256", keyOf(secret))
+    .update(`${id}.${time}.${body}`)
+    .digest("base64");
   return { ...headers, "webhook-signature": `v1,${signature}` };
 }
 

@@ -30,27 +30,48 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
     const { item } = claim;
     const attempt = await post(item.id, item.body, signal);
     if (signal.aborted) {
-      await store().finish(claim, { state: "retry", at: store().now(), error: STOPPED, interrupted: true });
+      await store().finish(claim, {
+        state: "retry",
+        at: store().now(),
+        error: STOPPED,
+        interrupted: true,
+      });
       return;
     }
     const outcome = outcomeOf(claim, attempt);
     if (!(await store().finish(claim, outcome)) || outcome.state !== "dead") return;
     const { target, message } = item.body;
-    const context = { deliveryId: item.id, url: maskAddress(target.url), type: message.type, attempts: item.attempts };
+    const context = {
+      deliveryId: item.id,
+      url: maskAddress(target.url),
+      type: message.type,
+      attempts: item.attempts,
+    };
     ctx.log.warn({ ...context, error: outcome.error }, "a delivery is given up");
     void ctx.emit("delivery:failed", { ...context, error: outcome.error });
   }
 
-  function outcomeOf({ item }: Claim, { status, error, final, retryAfterMs = 0 }: Attempt): ClaimOutcome {
+  function outcomeOf(
+    { item }: Claim,
+    { status, error, final, retryAfterMs = 0 }: Attempt,
+  ): ClaimOutcome {
     if (error === undefined) return { state: "done", result: { status } };
     if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
     const { retryMs } = settings();
     const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
     const jittered = pause * (1 + Math.random() * 0.1);
-    return { state: "retry", at: store().now() + Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS)), error };
+    return {
+      state: "retry",
+      at: store().now() + Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS)),
+      error,
+    };
   }
 
-  async function post(id: string, { target, message }: DeliveryBody, signal: AbortSignal): Promise<Attempt> {
+  async function post(
+    id: string,
+    { target, message }: DeliveryBody,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
     const body = JSON.stringify(message);
     try {
       const { status, headers } = await guardedFetch(guardOf(ctx, settings(), target), target.url, {
@@ -69,7 +90,12 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
       });
       if (status >= 200 && status <= 299) return { status };
       const error = { code: `http_${status}`, message: `The receiver answered ${status}.`, status };
-      return { status, error, final: status === 410, retryAfterMs: retryAfterMs(headers["retry-after"]) };
+      return {
+        status,
+        error,
+        final: status === 410,
+        retryAfterMs: retryAfterMs(headers["retry-after"]),
+      };
     } catch (failure) {
       if (!isPorticoError(failure))
         return { error: { code: "unreachable", message: String((failure as Error).message) } };

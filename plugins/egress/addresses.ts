@@ -10,9 +10,16 @@ import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 /** From harmless to never: of several judgements the later one holds. */
 export type AddressKind = "public" | "private" | "loopback" | "link_local" | "metadata";
 
-const RANK: Record<AddressKind, number> = { public: 0, private: 1, loopback: 2, link_local: 3, metadata: 4 };
+const RANK: Record<AddressKind, number> = {
+  public: 0,
+  private: 1,
+  loopback: 2,
+  link_local: 3,
+  metadata: 4,
+};
 
-const ranges = (...list: string[]): [IPv4 | IPv6, number][] => list.map((range) => ipaddr.parseCIDR(range));
+const ranges = (...list: string[]): [IPv4 | IPv6, number][] =>
+  list.map((range) => ipaddr.parseCIDR(range));
 
 /** In the order in which they are tried; what is in none of them is private. Made when first needed: a start needs none. */
 const makeRanges = (): Record<AddressKind, [IPv4 | IPv6, number][]> => ({
@@ -62,7 +69,8 @@ const rangeOf = (address: IPv4 | IPv6): AddressKind =>
   ipaddr.subnetMatch(address, (made ??= makeRanges()), "private") as AddressKind;
 
 /** The IPv4 address in two groups of an IPv6 one. */
-const carried = (high = 0, low = 0): IPv4 => new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
+const carried = (high = 0, low = 0): IPv4 =>
+  new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 
 /** What a NAT64 prefix of 48, 56 or 64 bits carries (RFC 6052): the address is split by an octet of zeros. */
 function translated([, , , g3 = 0, g4 = 0, g5 = 0, g6 = 0]: readonly number[]): IPv4[] {
@@ -78,7 +86,8 @@ function translated([, , , g3 = 0, g4 = 0, g5 = 0, g6 = 0]: readonly number[]): 
 
 function kindOfV6(address: IPv6): AddressKind {
   const g = address.parts;
-  const zeros = (from: number, to: number): boolean => g.slice(from, to).every((group) => group === 0);
+  const zeros = (from: number, to: number): boolean =>
+    g.slice(from, to).every((group) => group === 0);
   const last = carried(g[6], g[7]);
   // Mapped: the connection is made over IPv4.
   if (address.isIPv4MappedAddress()) return rangeOf(last);
@@ -91,7 +100,8 @@ function kindOfV6(address: IPv6): AddressKind {
   if (zeros(0, 4) && g[4] === 0xffff && g[5] === 0) inner.push(last); // SIIT
   if (g[0] === 0x64 && g[1] === 0xff9b) inner.push(...translated(g), last); // NAT64 with a local prefix
   if (g[0] === 0x2002) inner.push(carried(g[1], g[2])); // 6to4
-  if (g[0] === 0x2001 && g[1] === 0) inner.push(carried(g[2], g[3]), carried(~g[6]! & 0xffff, ~g[7]! & 0xffff)); // Teredo
+  if (g[0] === 0x2001 && g[1] === 0)
+    inner.push(carried(g[2], g[3]), carried(~g[6]! & 0xffff, ~g[7]! & 0xffff)); // Teredo
   if ((g[4]! & 0xfdff) === 0 && g[5] === 0x5efe) inner.push(last); // ISATAP
   return inner.map(rangeOf).reduce(worst, own);
 }
@@ -103,7 +113,9 @@ function parse(address: string): IPv4 | IPv6 | undefined {
   if (version === 0) return undefined;
   if (version === 4) return ipaddr.IPv4.parse(bare);
   // The library takes `::8.8.8.8` for `::ffff:8.8.8.8`: a dotted tail is put into groups first.
-  return ipaddr.IPv6.parse(bare.includes(".") ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare);
+  return ipaddr.IPv6.parse(
+    bare.includes(".") ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare,
+  );
 }
 
 // A page has hundreds of sub-resources, mostly of the same few hosts.
@@ -124,6 +136,8 @@ export function plainAddress(address: string): string {
   const parsed = parse(address);
   if (parsed === undefined) return address.toLowerCase();
   const plain =
-    parsed.kind() === "ipv6" && (parsed as IPv6).isIPv4MappedAddress() ? (parsed as IPv6).toIPv4Address() : parsed;
+    parsed.kind() === "ipv6" && (parsed as IPv6).isIPv4MappedAddress()
+      ? (parsed as IPv6).toIPv4Address()
+      : parsed;
   return plain.toNormalizedString();
 }

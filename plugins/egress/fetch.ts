@@ -8,7 +8,13 @@ import { parseUrl } from "portico/strings";
 import { egressError } from "./errors.ts";
 import { plainHost } from "./names.ts";
 import { readBody } from "./response-body.ts";
-import type { CheckedUrl, Guard, GuardedFetchOptions, GuardedResponse, ResolvedAddress } from "./types.ts";
+import type {
+  CheckedUrl,
+  Guard,
+  GuardedFetchOptions,
+  GuardedResponse,
+  ResolvedAddress,
+} from "./types.ts";
 
 /** These may follow a redirect to another origin; everything else of the caller's could be a secret. */
 const HARMLESS = new Set([
@@ -28,7 +34,10 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
     const fitting = family === undefined ? addresses : addresses.filter((a) => a.family === family);
     const first = fitting[0];
     if (first === undefined)
-      done(Object.assign(new Error("no checked address of this family"), { code: "ENOTFOUND" }), "");
+      done(
+        Object.assign(new Error("no checked address of this family"), { code: "ENOTFOUND" }),
+        "",
+      );
     else if (options.all) done(null, [...fitting]);
     else done(null, first.address, first.family);
   };
@@ -41,7 +50,11 @@ interface Hop {
   body: string | Uint8Array | undefined;
 }
 
-function send({ url, addresses }: CheckedUrl, hop: Hop, signal: AbortSignal): Promise<IncomingMessage> {
+function send(
+  { url, addresses }: CheckedUrl,
+  hop: Hop,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   const host = plainHost(url.hostname);
   const options: RequestOptions & { servername?: string } = {
     method: hop.method,
@@ -71,10 +84,15 @@ function flatHeaders(message: IncomingMessage): Record<string, string> {
 }
 
 /** Where a redirect leads; `undefined` for any other response. */
-function nextHop(hop: Hop, from: URL, { statusCode: status = 0, headers: { location } }: IncomingMessage) {
+function nextHop(
+  hop: Hop,
+  from: URL,
+  { statusCode: status = 0, headers: { location } }: IncomingMessage,
+) {
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
   const to = parseUrl(location, from);
-  if (!to) throw egressError("upstream_error", "The response redirects to something that is not a URL.");
+  if (!to)
+    throw egressError("upstream_error", "The response redirects to something that is not a URL.");
   to.hash = "";
   const crossed = from.origin !== to.origin;
   const rewritten = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";
@@ -84,7 +102,9 @@ function nextHop(hop: Hop, from: URL, { statusCode: status = 0, headers: { locat
       return (!crossed || HARMLESS.has(lower)) && !(rewritten && lower.startsWith("content-"));
     }),
   );
-  return rewritten ? { url: to.href, method: "GET", headers, body: undefined } : { ...hop, url: to.href, headers };
+  return rewritten
+    ? { url: to.href, method: "GET", headers, body: undefined }
+    : { ...hop, url: to.href, headers };
 }
 
 async function follow(
@@ -97,7 +117,9 @@ async function follow(
   for (let redirected = 0; ; redirected++) {
     const checked = await guard.checkUrl(hop.url);
     if (checked.url.protocol === "about:")
-      throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", { param: "url" });
+      throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", {
+        param: "url",
+      });
     const message = await send(checked, hop, signal);
     try {
       const next = redirects > 0 ? nextHop(hop, checked.url, message) : undefined;

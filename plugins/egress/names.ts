@@ -50,11 +50,13 @@ const PRIVATE_SUFFIXES = [
   ".corp",
 ];
 
-export const isLoopbackName = (host: string): boolean => host === "localhost" || host.endsWith(".localhost");
+export const isLoopbackName = (host: string): boolean =>
+  host === "localhost" || host.endsWith(".localhost");
 
 /** What a name is by its form alone; `undefined` where only the resolver can tell. */
 export function nameKind(host: string): "metadata" | "private" | undefined {
   if (METADATA_NAMES.has(host) || host.endsWith(".metadata.google.internal")) return "metadata";
-  if (!host.includes(".") || PRIVATE_SUFFIXES.some((suffix) => host.endsWith(suffix))) return "private";
+  if (!host.includes(".") || PRIVATE_SUFFIXES.some((suffix) => host.endsWith(suffix)))
+    return "private";
   return undefined;
 }

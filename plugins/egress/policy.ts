@@ -5,7 +5,14 @@ import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "./addresses.ts";
 import { isLoopbackName, matchesHost, nameKind, plainHost } from "./names.ts";
-import type { BlockReason, CheckedUrl, Guard, GuardOptions, LookupAll, ResolvedAddress } from "./types.ts";
+import type {
+  BlockReason,
+  CheckedUrl,
+  Guard,
+  GuardOptions,
+  LookupAll,
+  ResolvedAddress,
+} from "./types.ts";
 
 /** Debugging ports of managed browser profiles, first and last. */
 const DEBUG_PORTS = [18800, 18899] as const;
@@ -37,9 +44,13 @@ export function createGuard(options: GuardOptions): Guard {
   }
 
   function isOwnMachine(address: string): boolean {
-    if (own === undefined || Date.now() - own.at > 5_000) own = { at: Date.now(), addresses: ownAddresses() };
+    if (own === undefined || Date.now() - own.at > 5_000)
+      own = { at: Date.now(), addresses: ownAddresses() };
     const plain = plainAddress(address);
-    return own.addresses.has(plain) || (options.ownAddresses?.().some((one) => plainAddress(one) === plain) ?? false);
+    return (
+      own.addresses.has(plain) ||
+      (options.ownAddresses?.().some((one) => plainAddress(one) === plain) ?? false)
+    );
   }
 
   const isOwnPort = (port: number): boolean =>
@@ -55,18 +66,39 @@ export function createGuard(options: GuardOptions): Guard {
     );
   }
 
-  function judgeAddress(address: string, host: string, port: number, origin: string | undefined): void {
+  function judgeAddress(
+    address: string,
+    host: string,
+    port: number,
+    origin: string | undefined,
+  ): void {
     const kind = addressKind(address) ?? "metadata";
     const shown = host === address ? host : `${host} (${address})`;
     if (kind === "metadata")
-      refuse("metadata", host, `${shown} is a cloud metadata service, which is never reachable from here.`);
+      refuse(
+        "metadata",
+        host,
+        `${shown} is a cloud metadata service, which is never reachable from here.`,
+      );
     if (kind === "link_local")
-      refuse("link_local", host, `${shown} is a link-local address, which is never reachable from here.`);
+      refuse(
+        "link_local",
+        host,
+        `${shown} is a link-local address, which is never reachable from here.`,
+      );
     if (isOwnPort(port) && (kind === "loopback" || isOwnMachine(address))) {
-      refuse("own_port", host, `Port ${port} of this machine belongs to the gateway or to a browser it controls.`);
+      refuse(
+        "own_port",
+        host,
+        `Port ${port} of this machine belongs to the gateway or to a browser it controls.`,
+      );
     }
     if (kind !== "public" && !mayBePrivate(host, origin)) {
-      refuse("private_address", host, `${shown} is not a public address, and the policy allows public addresses only.`);
+      refuse(
+        "private_address",
+        host,
+        `${shown} is not a public address, and the policy allows public addresses only.`,
+      );
     }
   }
 
@@ -76,7 +108,11 @@ export function createGuard(options: GuardOptions): Guard {
     const literal = isIP(host.replace(/%.*$/s, "")) !== 0;
     const kind = literal ? undefined : nameKind(host);
     if (kind === "metadata")
-      refuse("metadata", host, `${host} is a cloud metadata service, which is never reachable from here.`);
+      refuse(
+        "metadata",
+        host,
+        `${host} is a cloud metadata service, which is never reachable from here.`,
+      );
     if (hostnameAllowlist.length > 0 && !matchesHost(host, hostnameAllowlist)) {
       refuse("not_allowlisted", host, `${host} is not on the list of allowed host names.`);
     }
@@ -94,14 +130,19 @@ export function createGuard(options: GuardOptions): Guard {
   function precheck(input: string | URL): URL {
     const text = String(input);
     const url = parseUrl(text);
-    if (!url) throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
+    if (!url)
+      throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
     if (url.href === "about:blank") return url;
     if (url.protocol !== "http:" && url.protocol !== "https:") {
       refuse("scheme", "", `Only http:, https: and about:blank can be opened, not ${url.protocol}`);
     }
     const host = plainHost(url.hostname);
     if (url.username !== "" || url.password !== "") {
-      refuse("userinfo", host, "A URL with a user name or password in it is refused: remove what stands before the @.");
+      refuse(
+        "userinfo",
+        host,
+        "A URL with a user name or password in it is refused: remove what stands before the @.",
+      );
     }
     judgeName(host, portOf(url), url.origin);
     return url;
@@ -133,7 +174,11 @@ export function createGuard(options: GuardOptions): Guard {
     return found;
   }
 
-  async function resolved(host: string, port: number, origin: string | undefined): Promise<ResolvedAddress[]> {
+  async function resolved(
+    host: string,
+    port: number,
+    origin: string | undefined,
+  ): Promise<ResolvedAddress[]> {
     const addresses = await addressesOf(host);
     for (const { address } of addresses) judgeAddress(address, host, port, origin);
     return [...addresses];
@@ -158,7 +203,9 @@ export function createGuard(options: GuardOptions): Guard {
         url.username !== "" ||
         !(port > 0 && port < 65536)
       ) {
-        throw new PorticoError("invalid_request_error", "This is not a host and port.", { param: "host" });
+        throw new PorticoError("invalid_request_error", "This is not a host and port.", {
+          param: "host",
+        });
       }
       const name = plainHost(url.hostname);
       judgeName(name, port, origin);

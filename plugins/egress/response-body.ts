@@ -6,7 +6,9 @@ import { createDecompressor } from "./decompressor.ts";
 import { egressError } from "./errors.ts";
 
 const tooLarge = (maxBytes: number) =>
-  egressError("response_too_large", `The response is larger than ${maxBytes} bytes.`, { details: { maxBytes } });
+  egressError("response_too_large", `The response is larger than ${maxBytes} bytes.`, {
+    details: { maxBytes },
+  });
 
 /** The whole body, decoded. One that ends before its length, its last chunk or its compression does is an error. */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -14,7 +16,8 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
   let size = 0;
   try {
     const source = await decoded(message);
-    if (source === message && Number(message.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
+    if (source === message && Number(message.headers["content-length"]) > maxBytes)
+      throw tooLarge(maxBytes);
     for await (const chunk of source as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBytes) throw tooLarge(maxBytes);
@@ -24,7 +27,9 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
     const { code } = error as NodeJS.ErrnoException;
     // Z_BUF_ERROR: the compressed data ends in the middle.
     if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") throw error;
-    throw egressError("upstream_error", "The response was cut off before its end.", { cause: error });
+    throw egressError("upstream_error", "The response was cut off before its end.", {
+      cause: error,
+    });
   }
   return Buffer.concat(chunks, size);
 }

@@ -102,7 +102,10 @@ export interface Denial {
 export interface EgressProxyOptions {
   guard: Guard;
   log?:
-    | { debug(fields: object | string, message?: string): void; warn(fields: object | string, message?: string): void }
+    | {
+        debug(fields: object | string, message?: string): void;
+        warn(fields: object | string, message?: string): void;
+      }
     | undefined;
   /** To connect to an upstream, ms; default 15000. */
   connectTimeoutMs?: number | undefined;

@@ -32,7 +32,12 @@ const GATHERED_CHARS = 16_384;
 
 /** Begins an event stream as the response to a call. The handler then returns nothing. */
 export function openSse(call: Call, options: SseOptions = {}): Sse {
-  const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true, headers } = options;
+  const {
+    keepAliveMs = 15_000,
+    maxBufferedBytes = 1024 * 1024,
+    endOnClose = true,
+    headers,
+  } = options;
   const { res } = call;
   const stopping = endOnClose ? call.closing : undefined;
   const done: (() => void)[] = [];
@@ -46,7 +51,8 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
   });
   res.flushHeaders();
 
-  const timer = keepAliveMs > 0 ? setInterval(() => write(": keep-alive\n\n"), keepAliveMs).unref() : undefined;
+  const timer =
+    keepAliveMs > 0 ? setInterval(() => write(": keep-alive\n\n"), keepAliveMs).unref() : undefined;
 
   // Events of one turn of the loop leave together: a write for each costs more than the event does.
   let gathered = "";
@@ -122,7 +128,8 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
 export function feedsOf(ctx: Pick<PluginContext, "on">): (call: Call) => Sse {
   const open = new Set<Sse>();
   ctx.on("config:changed", ({ context }) => {
-    if (context.keys.some((key) => /^gateway(\.auth\b|$)/.test(key))) for (const each of open) each.close();
+    if (context.keys.some((key) => /^gateway(\.auth\b|$)/.test(key)))
+      for (const each of open) each.close();
   });
   return (call) => {
     const sse = openSse(call);

@@ -26,11 +26,23 @@ export default defineCommand({
         },
         rpm: limit("requests per minute"),
         tpm: limit("tokens per minute"),
-        budget: { type: "string", value: "USD/PERIOD", description: "what it may cost: 5/day, 100/month" },
-        expires: { type: "string", value: "DATE", description: "its last day, a time, or how long from now: 30d, 12h" },
+        budget: {
+          type: "string",
+          value: "USD/PERIOD",
+          description: "what it may cost: 5/day, 100/month",
+        },
+        expires: {
+          type: "string",
+          value: "DATE",
+          description: "its last day, a time, or how long from now: 30d, 12h",
+        },
       },
       async run(io) {
-        const made = await io.gateway.request<KeyView & { key: string }>("POST", "/keys", bodyOf(io));
+        const made = await io.gateway.request<KeyView & { key: string }>(
+          "POST",
+          "/keys",
+          bodyOf(io),
+        );
         io.show(made, ({ key, warnings = [] }) => [
           key,
           "",
@@ -57,7 +69,9 @@ export default defineCommand({
               key.expires ?? "",
             ]),
           ),
-          ...keys.flatMap(({ name, warnings = [] }) => warnings.map((warning) => `warning: ${name}: ${warning}`)),
+          ...keys.flatMap(({ name, warnings = [] }) =>
+            warnings.map((warning) => `warning: ${name}: ${warning}`),
+          ),
         ]);
       },
     },
@@ -67,7 +81,10 @@ export default defineCommand({
       args: [{ name: "name", description: "the key's name" }],
       async run(io) {
         const name = io.args["name"] ?? "";
-        const result = await io.gateway.request<object>("DELETE", `/keys/${encodeURIComponent(name)}`);
+        const result = await io.gateway.request<object>(
+          "DELETE",
+          `/keys/${encodeURIComponent(name)}`,
+        );
         io.show(result, () => `${name} is revoked.`);
       },
     },
@@ -88,7 +105,10 @@ function bodyOf({ args, options }: CommandIO): Record<string, unknown> {
 
 function readBudget(text: string): { usd: number; per: string } {
   const found = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
-  if (!found) throw new Error(`--budget takes an amount in US dollars and a period, as 5/day or 100/month: ${text}`);
+  if (!found)
+    throw new Error(
+      `--budget takes an amount in US dollars and a period, as 5/day or 100/month: ${text}`,
+    );
   return { usd: Number(found[1]), per: found[2]! };
 }
 
@@ -101,8 +121,12 @@ function readExpiry(text: string): string {
   if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
   const unit = /^\d+([a-z]+)$/i.exec(text)?.[1];
   const reason =
-    unit && !/^[hdw]$/.test(unit) ? `${unit} is no unit of time here: take h, d or w` : `"${text}" is no time`;
-  throw new Error(`${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`);
+    unit && !/^[hdw]$/.test(unit)
+      ? `${unit} is no unit of time here: take h, d or w`
+      : `"${text}" is no time`;
+  throw new Error(
+    `${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`,
+  );
 }
 
 function budgetOf({ budget, spentUsd }: KeyView): string {

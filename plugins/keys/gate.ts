@@ -28,7 +28,10 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     if (budget === undefined) return;
     const service = usage();
     if (service === undefined)
-      throw new PorticoError("service_unavailable", "This key has a budget, and the plugin that counts costs is off.");
+      throw new PorticoError(
+        "service_unavailable",
+        "This key has a budget, and the plugin that counts costs is off.",
+      );
     const now = store().now();
     const period = periodOf(budget.per, now);
     if ((await service.spent(name, period.start)) < budget.usd) return;
@@ -43,7 +46,10 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     );
   }
 
-  async function checkTokens({ name, tokensPerMinute: max }: Grant, headers: Headers): Promise<void> {
+  async function checkTokens(
+    { name, tokensPerMinute: max }: Grant,
+    headers: Headers,
+  ): Promise<void> {
     if (max === undefined) return;
     await charging.get(name);
     const take = await store().take(`key:${name}:tokens`, 0, max, MINUTE);
@@ -51,7 +57,10 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     if (take.remaining === 0) throw tooMany(take, `its limit of ${max} tokens per minute`, headers);
   }
 
-  async function takeRequest({ name, requestsPerMinute: max }: Grant, headers: Headers): Promise<void> {
+  async function takeRequest(
+    { name, requestsPerMinute: max }: Grant,
+    headers: Headers,
+  ): Promise<void> {
     if (max === undefined) return;
     const take = await store().take(`key:${name}:requests`, 1, max, MINUTE);
     describe(headers, "requests", take);
@@ -63,7 +72,8 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
       .take(`key:${name}:tokens`, tokens, UNLIMITED, MINUTE)
       .then(
         () => {},
-        (error: unknown) => log.error({ err: error, key: name }, "the tokens of a key could not be counted"),
+        (error: unknown) =>
+          log.error({ err: error, key: name }, "the tokens of a key could not be counted"),
       )
       .finally(() => {
         if (charging.get(name) === work) charging.delete(name);
@@ -111,10 +121,14 @@ function notAllowed(model: string): PorticoError {
 
 function tooMany(take: Take, what: string, headers: Headers): PorticoError {
   const wait = seconds(take.retryAfterMs > 0 ? take.retryAfterMs : take.resetMs);
-  return new PorticoError("rate_limit_exceeded", `This key has reached ${what}. Try again in ${wait} s.`, {
-    type: "rate_limit_error",
-    headers: { ...headers, "retry-after": wait },
-  });
+  return new PorticoError(
+    "rate_limit_exceeded",
+    `This key has reached ${what}. Try again in ${wait} s.`,
+    {
+      type: "rate_limit_error",
+      headers: { ...headers, "retry-after": wait },
+    },
+  );
 }
 
 /** Under the names that OpenAI uses. */

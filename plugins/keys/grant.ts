@@ -15,10 +15,15 @@ const ours = new WeakSet<object>();
 
 export function grantOf(client: Client): Grant | undefined {
   const { grant } = client;
-  return typeof grant === "object" && grant !== null && ours.has(grant) ? (grant as Grant) : undefined;
+  return typeof grant === "object" && grant !== null && ours.has(grant)
+    ? (grant as Grant)
+    : undefined;
 }
 
-export function stateOf({ enabled, expires }: Pick<Grant, "enabled" | "expires">, now: number): State {
+export function stateOf(
+  { enabled, expires }: Pick<Grant, "enabled" | "expires">,
+  now: number,
+): State {
   if (!enabled) return "disabled";
   return expires !== undefined && now >= endOf(expires) ? "expired" : "active";
 }
@@ -66,7 +71,9 @@ export function createAuthenticator(keys: KeysConfig, now: () => number): Authen
       if (state === "active") return client;
       throw new PorticoError(
         "unauthorized",
-        state === "expired" ? "This key has expired. Ask for a new one." : "This key is switched off.",
+        state === "expired"
+          ? "This key has expired. Ask for a new one."
+          : "This key is switched off.",
         { type: "authentication_error", headers: { "www-authenticate": 'Bearer realm="portico"' } },
       );
     },

@@ -36,10 +36,15 @@ export function createHolders(ctx: PluginContext): Holders {
       for (const { id } of left) {
         await sessions.delete(id);
         gone++;
-        if (ctx.declared("session:deleted")) void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
+        if (ctx.declared("session:deleted"))
+          void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
       }
     }
-    if (gone > 0) ctx.log.info({ key: name, sessions: gone }, "the sessions of a key's last holder were forgotten");
+    if (gone > 0)
+      ctx.log.info(
+        { key: name, sessions: gone },
+        "the sessions of a key's last holder were forgotten",
+      );
   }
 
   return {

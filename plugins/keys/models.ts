@@ -7,7 +7,10 @@ import type { WantedModel } from "portico/chat";
  * tools of their own (the agent's) must be named besides, by whatever name the client comes to them: neither leaving
  * `models` out, nor a `*` in place of the name, nor an alias or channel that leads to one gives it away.
  */
-export function mayUse(patterns: readonly string[] | undefined, { model, acting }: WantedModel): boolean {
+export function mayUse(
+  patterns: readonly string[] | undefined,
+  { model, acting }: WantedModel,
+): boolean {
   if (patterns === undefined) return acting.length === 0;
   const direct = acting.includes(model);
   return (

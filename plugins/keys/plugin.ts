@@ -33,11 +33,18 @@ export default definePlugin({
       authenticate(token, req) {
         const client = known.authenticate(token, req);
         if (client !== undefined || !stored.isShared || !isKey(token)) return client;
-        return stored.find(hashOf(token)).then((isThere) => (isThere ? known.authenticate(token, req) : undefined));
+        return stored
+          .find(hashOf(token))
+          .then((isThere) => (isThere ? known.authenticate(token, req) : undefined));
       },
     });
     const holders = createHolders(ctx);
-    const gate = createGate({ store: () => ctx.use("store"), usage: () => ctx.find("usage"), holders, log: ctx.log });
+    const gate = createGate({
+      store: () => ctx.use("store"),
+      usage: () => ctx.find("usage"),
+      holders,
+      log: ctx.log,
+    });
     ctx.add("gate", gate);
     ctx.add("meter", gate);
     mountKeys(ctx, () => keys, stored, holders);

@@ -23,9 +23,15 @@ export interface KeyView extends Omit<KeyConfig, "hash"> {
   warnings?: string[];
 }
 
-export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: StoredKeys, holders: Holders): void {
+export function mountKeys(
+  ctx: PluginContext,
+  keys: () => KeysConfig,
+  stored: StoredKeys,
+  holders: Holders,
+): void {
   const now = () => ctx.use("store").now();
-  const configure = (name: string, key: object | undefined) => ctx.setConfig(["gateway", "keys", name], key);
+  const configure = (name: string, key: object | undefined) =>
+    ctx.setConfig(["gateway", "keys", name], key);
 
   async function view(name: string, { hash: _, ...rest }: KeyConfig): Promise<KeyView> {
     const shown: KeyView = { name, state: stateOf(rest, now()), ...rest };
@@ -41,7 +47,9 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
   async function make(call: Call) {
     const { name, ...limits } = await call.json(create);
     if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
-      throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
+      throw new PorticoError("invalid_request_error", "`expires` is not a date.", {
+        param: "expires",
+      });
     const { kv } = ctx.use("store");
     if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw taken(name);
     try {
@@ -60,7 +68,8 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
     if (stored.isShared) await stored.put(name, { hash, enabled: true, ...limits });
     else await configure(name, { hash, ...limits });
     const made = keys()[name];
-    if (made === undefined) throw new PorticoError("internal_error", "The key was written, but is not in force.");
+    if (made === undefined)
+      throw new PorticoError("internal_error", "The key was written, but is not in force.");
     const shown = await view(name, made);
     if (shown.state !== "expired") return reply(201, { ...shown, key });
     const over = `it has expired already (${limits.expires}), and opens nothing`;
@@ -71,7 +80,10 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
     const name = params["name"] ?? "";
     await stored.refresh();
     if (!Object.hasOwn(keys(), name))
-      throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
+      throw new PorticoError(
+        "not_found",
+        `There is no key \`${name}\`: see \`portico keys list\`.`,
+      );
     await stored.remove(name);
     if (Object.hasOwn(keys(), name)) await configure(name, undefined);
     return { name, revoked: true };
@@ -80,12 +92,17 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, stored: St
   const options = (summary: string) => ({ access: "gateway" as const, summary });
   ctx.route("GET", "/keys", options("Client keys"), async () => {
     await stored.refresh().catch(() => {}); // without the store: those that are known
-    return { keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))) };
+    return {
+      keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
+    };
   });
   ctx.route("POST", "/keys", options("Makes a client key"), make);
   ctx.route("DELETE", "/keys/:name", options("Revokes a client key"), revoke);
 }
 
 function taken(name: string): PorticoError {
-  return new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
+  return new PorticoError(
+    "conflict",
+    `There is a key \`${name}\` already. Revoke it first, or take another name.`,
+  );
 }

@@ -1,7 +1,8 @@
 /** `gateway.keys` of the configuration, and the body of `POST /keys`. */
 import { type Static, Type } from "portico";
 
-const count = (description: string) => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
+const count = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
 
 const limits = {
   models: Type.Optional(
@@ -16,7 +17,9 @@ const limits = {
     Type.Object(
       {
         usd: Type.Number({ minimum: 0, description: "US dollars." }),
-        per: Type.Union([Type.Literal("day"), Type.Literal("month")], { description: "Of the calendar, in UTC." }),
+        per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
+          description: "Of the calendar, in UTC.",
+        }),
       },
       { description: "What it may cost." },
     ),
@@ -25,7 +28,8 @@ const limits = {
     Type.String({
       pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
       expected: "a date like 2026-12-31, or a time like 2026-12-31T12:00Z",
-      refuse: (text: unknown) => (Number.isNaN(Date.parse(String(text))) ? "is not a date" : undefined),
+      refuse: (text: unknown) =>
+        Number.isNaN(Date.parse(String(text))) ? "is not a date" : undefined,
       description: "A date (the key works until it is over, in UTC) or a time in ISO form.",
     }),
   ),
@@ -42,7 +46,10 @@ const Key = Type.Object({
   enabled: Type.Boolean({ default: true }),
 });
 
-export const keysSchema = Type.Record(Type.String(), Key, { default: {}, description: "Keys of clients, by name." });
+export const keysSchema = Type.Record(Type.String(), Key, {
+  default: {},
+  description: "Keys of clients, by name.",
+});
 
 export const createRequest = Type.Object(
   {

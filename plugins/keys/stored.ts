@@ -64,7 +64,8 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
     isShared,
     /** What the others made and revoked until now is in `all` then. */
     refresh: async () => void (isShared && (await look())),
-    all: (): KeysConfig => Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
+    all: (): KeysConfig =>
+      Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
     /** Whether another gateway has made it since the last look; it is in `all` then. Rejects where the store fails. */
     async find(hash: string): Promise<boolean> {
       if ((await kv().get(NAMESPACE, hash)) === undefined) return false;
@@ -75,7 +76,8 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
       change(() => kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey)),
     async remove(name: string): Promise<void> {
       const hashes = [...known].filter(([, stored]) => stored.name === name).map(([hash]) => hash);
-      if (hashes.length > 0) await change(() => Promise.all(hashes.map((hash) => kv().delete(NAMESPACE, hash))));
+      if (hashes.length > 0)
+        await change(() => Promise.all(hashes.map((hash) => kv().delete(NAMESPACE, hash))));
     },
   };
 }

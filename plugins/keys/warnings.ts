@@ -28,13 +28,21 @@ export async function budgetWarnings(
   if (unpriced.length === 0) return [];
   const named = unpriced.slice(0, SHOWN).join(", ");
   const more = unpriced.length > SHOWN ? ` and ${unpriced.length - SHOWN} more` : "";
-  const what = priced === 0 ? "its budget cannot bite" : "its budget does not count all of its models";
-  return [`${what}: the price of ${named}${more} is not known. Set usage.prices, or keep them out of its models.`];
+  const what =
+    priced === 0 ? "its budget cannot bite" : "its budget does not count all of its models";
+  return [
+    `${what}: the price of ${named}${more} is not known. Set usage.prices, or keep them out of its models.`,
+  ];
 }
 
 /** Those that it may use, listed or named by it. */
-async function modelsOf(ctx: PluginContext, patterns: readonly string[] | undefined): Promise<Set<string>> {
+async function modelsOf(
+  ctx: PluginContext,
+  patterns: readonly string[] | undefined,
+): Promise<Set<string>> {
   const listed = (await ctx.find("chat")?.models()) ?? [];
-  const allowed = listed.flatMap(({ id }) => (mayUse(patterns, { model: id, acting: [] }) ? [id] : []));
+  const allowed = listed.flatMap(({ id }) =>
+    mayUse(patterns, { model: id, acting: [] }) ? [id] : [],
+  );
   return new Set([...allowed, ...(patterns ?? []).filter((pattern) => !pattern.includes("*"))]);
 }

@@ -1,5 +1,11 @@
 /** What is shown and steered counts for all workers: here it is asked of this process, and of the others where there are any. */
-import { type Dispose, type GatewayState, type Management, PorticoError, type Workers } from "portico";
+import {
+  type Dispose,
+  type GatewayState,
+  type Management,
+  PorticoError,
+  type Workers,
+} from "portico";
 import { describeHook, type HookRecord } from "./hooks/record.ts";
 import { disableHook, enableHook } from "./hooks/switch.ts";
 
@@ -40,11 +46,16 @@ type Action =
   | "plugins.reload"
   | "plugins.rescan";
 
-export function createEverywhere(own: Management, state: () => GatewayState, workers: Workers | undefined) {
+export function createEverywhere(
+  own: Management,
+  state: () => GatewayState,
+  workers: Workers | undefined,
+) {
   const { hooks, plugins } = own;
   const number = (workers?.index ?? 0) + 1;
   const calls: Record<string, (...args: never[]) => unknown> = {
-    "hooks.list": () => hooks.list().map((info) => ({ worker: number, record: describeHook(info, own.events()) })),
+    "hooks.list": () =>
+      hooks.list().map((info) => ({ worker: number, record: describeHook(info, own.events()) })),
     "hooks.logs": (name: string, count: number) => hooks.logs(name, count),
     "log.recent": () => own.log.recent(),
     status: () => statusOf(own, state(), number),
@@ -73,20 +84,24 @@ export function createEverywhere(own: Management, state: () => GatewayState, wor
 
   return {
     /** Answers the other workers. */
-    answer: (): Dispose => workers?.on(TOPIC, ({ call, args }: Asked) => here(call, args)) ?? (() => {}),
+    answer: (): Dispose =>
+      workers?.on(TOPIC, ({ call, args }: Asked) => here(call, args)) ?? (() => {}),
     /** Here first, then in the others; rejects with what one of them says. */
     async act(call: Action, ...args: unknown[]): Promise<void> {
       await here(call, args);
       for (const to of workers?.ready() ?? []) {
         if (to === workers?.index) continue;
-        await workers?.ask(to, TOPIC, { call, args } satisfies Asked, ACTION_MS).catch((error: PorticoError) => {
-          const { code, message, status } = error;
-          throw new PorticoError(code, `worker ${to + 1}: ${message}`, { status });
-        });
+        await workers
+          ?.ask(to, TOPIC, { call, args } satisfies Asked, ACTION_MS)
+          .catch((error: PorticoError) => {
+            const { code, message, status } = error;
+            throw new PorticoError(code, `worker ${to + 1}: ${message}`, { status });
+          });
       }
     },
     async hooks(): Promise<HookRecord[]> {
-      const [first = [], ...others] = await all<{ worker: number; record: HookRecord }[]>("hooks.list");
+      const [first = [], ...others] =
+        await all<{ worker: number; record: HookRecord }[]>("hooks.list");
       const elsewhere = others.flat();
       const sameAs = (one: HookRecord) =>
         elsewhere.filter(({ record }) => record.name === one.name && record.dir === one.dir);
@@ -94,7 +109,10 @@ export function createEverywhere(own: Management, state: () => GatewayState, wor
     },
     async hook(name: string): Promise<HookRecord> {
       const one = describeHook(hooks.info(name), own.events());
-      return (await this.hooks()).find((record) => record.name === one.name && record.dir === one.dir) ?? one;
+      return (
+        (await this.hooks()).find((record) => record.name === one.name && record.dir === one.dir) ??
+        one
+      );
     },
     async hookLines(name: string, count: number) {
       const lines = await all<ReturnType<typeof hooks.logs>>("hooks.logs", name, count);
@@ -131,7 +149,9 @@ function statusOf(own: Management, state: GatewayState, worker: number): WorkerS
     servers: own.servers(),
     notReady: own.notReady(),
     problem: own.config.problem(),
-    hooks: own.hooks.standings().map(({ name, dir, state, error }) => ({ name, dir, state, error })),
+    hooks: own.hooks
+      .standings()
+      .map(({ name, dir, state, error }) => ({ name, dir, state, error })),
   };
 }
 
@@ -146,14 +166,22 @@ export function hooksOf([first, ...others]: readonly WorkerStatus[]): HookStandi
   });
 }
 
-function whatIsWorse(one: HookStanding, { worker, record }: { worker: number; record: HookStanding }) {
-  const isWorse = record.state !== one.state && record.error !== undefined && one.error === undefined;
+function whatIsWorse(
+  one: HookStanding,
+  { worker, record }: { worker: number; record: HookStanding },
+) {
+  const isWorse =
+    record.state !== one.state && record.error !== undefined && one.error === undefined;
   return isWorse ? { state: record.state, error: `worker ${worker}: ${record.error}` } : undefined;
 }
 
 /** Counts are sums; where one worker does worse than the others, that is what shows. */
-function together(one: HookRecord, { worker, record }: { worker: number; record: HookRecord }): HookRecord {
-  const latest = <T extends { at: string }>(a: T | undefined, b: T | undefined) => (!a || (b && b.at > a.at) ? b : a);
+function together(
+  one: HookRecord,
+  { worker, record }: { worker: number; record: HookRecord },
+): HookRecord {
+  const latest = <T extends { at: string }>(a: T | undefined, b: T | undefined) =>
+    !a || (b && b.at > a.at) ? b : a;
   return {
     ...one,
     ...whatIsWorse(one, { worker, record }),

@@ -9,11 +9,13 @@ export default defineCommand({
       name: "list",
       summary: "The servers of the configuration, their state and tools",
       run: async (io) => {
-        io.show(await io.gateway.request<{ servers: ServerState[] }>("GET", "/mcp/servers"), ({ servers }) =>
-          io.table(
-            ["NAME", "STATE", "TOOLS", ""],
-            servers.map(({ name, state, tools, error }) => [name, state, tools.join(" "), error]),
-          ),
+        io.show(
+          await io.gateway.request<{ servers: ServerState[] }>("GET", "/mcp/servers"),
+          ({ servers }) =>
+            io.table(
+              ["NAME", "STATE", "TOOLS", ""],
+              servers.map(({ name, state, tools, error }) => [name, state, tools.join(" "), error]),
+            ),
         );
       },
     },

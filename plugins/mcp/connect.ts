@@ -1,7 +1,10 @@
 /** One connection to an MCP server: from the handshake until it ends, its tools are contributed. */
 import { createHash } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import {
+  getDefaultEnvironment,
+  StdioClientTransport,
+} from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Dispose, Logger, Tool } from "portico";
@@ -47,9 +50,14 @@ export async function connect(options: ConnectOptions): Promise<void> {
     attempt.signal.addEventListener("abort", () => resolve());
   });
   try {
-    await client.connect(openTransport(server), { timeout: server.timeoutMs, signal: attempt.signal });
+    await client.connect(openTransport(server), {
+      timeout: server.timeoutMs,
+      signal: attempt.signal,
+    });
     client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
-      takeTools().catch((error) => options.log.warn({ err: error }, "the changed list of tools could not be read")),
+      takeTools().catch((error) =>
+        options.log.warn({ err: error }, "the changed list of tools could not be read"),
+      ),
     );
     await takeTools();
     await ended;
@@ -86,7 +94,9 @@ async function listTools(client: Client, { name, server, log }: ConnectOptions):
   let pages = 0;
   do {
     if (++pages > MOST_PAGES || found.length > MOST_TOOLS)
-      throw new Error(`its list of tools does not end: more than ${MOST_TOOLS} tools, or ${MOST_PAGES} pages of them`);
+      throw new Error(
+        `its list of tools does not end: more than ${MOST_TOOLS} tools, or ${MOST_PAGES} pages of them`,
+      );
     const page = await client.listTools(cursor === undefined ? {} : { cursor });
     for (const tool of page.tools) {
       if (server.tools && !server.tools.includes(tool.name)) continue;

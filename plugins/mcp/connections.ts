@@ -35,7 +35,8 @@ export function createConnections(options: ConnectionsOptions) {
     for (const [name, { config }] of connections) {
       if (JSON.stringify(servers[name]) !== config) void drop(name);
     }
-    for (const [name, server] of Object.entries(servers)) if (!connections.has(name)) open(name, server);
+    for (const [name, server] of Object.entries(servers))
+      if (!connections.has(name)) open(name, server);
   }
 
   function open(name: string, server: ServerConfig): void {
@@ -49,7 +50,9 @@ export function createConnections(options: ConnectionsOptions) {
       tools: [],
     };
     const ended =
-      state.state === "connecting" ? keepConnected(name, server, state, controller.signal) : Promise.resolve();
+      state.state === "connecting"
+        ? keepConnected(name, server, state, controller.signal)
+        : Promise.resolve();
     connections.set(name, { config: JSON.stringify(server), state, controller, ended });
   }
 
@@ -86,7 +89,8 @@ export function createConnections(options: ConnectionsOptions) {
         state.error = "the connection ended";
       } catch (error) {
         if (signal.aborted) break;
-        if (state.error !== (error as Error).message) log.warn({ err: error }, `MCP server ${name} cannot be used`);
+        if (state.error !== (error as Error).message)
+          log.warn({ err: error }, `MCP server ${name} cannot be used`);
         state.error = (error as Error).message;
       }
       state.tools = [];
@@ -109,5 +113,7 @@ export function createConnections(options: ConnectionsOptions) {
 export function problemOf(name: string, server: ServerConfig): PorticoError | undefined {
   if ((server.command === undefined) !== (server.url === undefined)) return undefined;
   const param = `mcp.servers.${name}`;
-  return new PorticoError("invalid_request_error", `${param} needs either command or url`, { param });
+  return new PorticoError("invalid_request_error", `${param} needs either command or url`, {
+    param,
+  });
 }

@@ -12,10 +12,15 @@ export default definePlugin({
   async setup(ctx, config) {
     const { createConnections, problemOf } = await import("./connections.ts");
     if (config.mcp.enabled) {
-      ctx.route("POST", "/mcp", { access: "gateway", summary: "The gateway's tools over MCP" }, async (call) => {
-        const { serveMcp } = await import("./serve.ts");
-        return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool") });
-      });
+      ctx.route(
+        "POST",
+        "/mcp",
+        { access: "gateway", summary: "The gateway's tools over MCP" },
+        async (call) => {
+          const { serveMcp } = await import("./serve.ts");
+          return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool") });
+        },
+      );
     }
     const connections = createConnections({
       log: ctx.log,
@@ -25,17 +30,26 @@ export default definePlugin({
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
     ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
-    const isKnown = wrongAtStart(config.mcp.servers, (name, server) => problemOf(name, server) !== undefined);
+    const isKnown = wrongAtStart(
+      config.mcp.servers,
+      (name, server) => problemOf(name, server) !== undefined,
+    );
     ctx.onConfig((next: typeof config, previous: typeof config) => {
-      if (next.mcp.enabled !== previous.mcp.enabled) throw new Error("mcp.enabled takes effect at the next start");
+      if (next.mcp.enabled !== previous.mcp.enabled)
+        throw new Error("mcp.enabled takes effect at the next start");
       for (const [name, server] of Object.entries(next.mcp.servers)) {
         const refused = problemOf(name, server);
         if (refused && !isKnown(name, server)) throw refused;
       }
       connections.configure(next.mcp.servers);
     });
-    ctx.route("GET", "/mcp/servers", { access: "gateway", summary: "MCP servers and their tools" }, () => ({
-      servers: connections.list(),
-    }));
+    ctx.route(
+      "GET",
+      "/mcp/servers",
+      { access: "gateway", summary: "MCP servers and their tools" },
+      () => ({
+        servers: connections.list(),
+      }),
+    );
   },
 });

@@ -4,7 +4,10 @@ import { refuseNames, WEB_ADDRESS } from "portico/strings";
 const Server = Type.Object(
   {
     command: Type.Optional(
-      Type.String({ minLength: 1, description: "Program that speaks MCP over its standard streams." }),
+      Type.String({
+        minLength: 1,
+        description: "Program that speaks MCP over its standard streams.",
+      }),
     ),
     args: Type.Array(Type.String(), { default: [], description: "Its arguments." }),
     env: Type.Record(Type.String(), Type.String(), {
@@ -22,7 +25,9 @@ const Server = Type.Object(
       default: {},
       description: "Headers for it, such as Authorization.",
     }),
-    tools: Type.Optional(Type.Array(Type.String(), { description: "Only these tools of it; default all." })),
+    tools: Type.Optional(
+      Type.Array(Type.String(), { description: "Only these tools of it; default all." }),
+    ),
     timeoutMs: timerMs({ default: 60_000, description: "Deadline of one call, in milliseconds." }),
     enabled: Type.Boolean({ default: true }),
   },
@@ -31,10 +36,16 @@ const Server = Type.Object(
 
 export const McpConfig = Type.Object(
   {
-    enabled: Type.Boolean({ default: true, description: "Whether POST /mcp offers the gateway's tools." }),
+    enabled: Type.Boolean({
+      default: true,
+      description: "Whether POST /mcp offers the gateway's tools.",
+    }),
     servers: Type.Record(Type.String(), Server, {
       default: {},
-      refuse: refuseNames(/^[A-Za-z][A-Za-z0-9_-]*$/, "letters, digits, '-' and '_', beginning with a letter"),
+      refuse: refuseNames(
+        /^[A-Za-z][A-Za-z0-9_-]*$/,
+        "letters, digits, '-' and '_', beginning with a letter",
+      ),
       description: "MCP servers whose tools the agent gets, by name.",
     }),
   },

@@ -4,7 +4,11 @@
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { type CallToolResult, CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  type CallToolResult,
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import type { Call, Tool } from "portico";
 import { runTool, toolParts } from "portico/agent";
 
@@ -16,7 +20,10 @@ export interface McpServices {
 export async function serveMcp(call: Call, services: McpServices): Promise<void> {
   const message = await call.json();
   const server = createServer(call, services);
-  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: undefined,
+    enableJsonResponse: true,
+  });
   call.res.on("close", () => void server.close());
   await server.connect(transport as Parameters<Server["connect"]>[0]);
   await transport.handleRequest(call.req, call.res, message);
@@ -36,7 +43,11 @@ function createServer(call: Call, { version, tools }: McpServices): Server {
     if (!tool) return failure(`There is no tool ${JSON.stringify(params.name)}.`);
     try {
       const either = AbortSignal.any([signal, call.signal]);
-      const value = await runTool(tool, params.arguments ?? {}, { signal: either, log: call.log, sessionKey: "mcp" });
+      const value = await runTool(tool, params.arguments ?? {}, {
+        signal: either,
+        log: call.log,
+        sessionKey: "mcp",
+      });
       return { content: contentOf(value) };
     } catch (error) {
       call.log.warn({ err: error, tool: tool.name }, "tool failed");

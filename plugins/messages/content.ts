@@ -36,7 +36,8 @@ export function textOfSystem(value: unknown, path: string): string | undefined {
   if (value == null || typeof value === "string") return value || undefined;
   const texts = listAt(value, path).map((block, i) => {
     const { type, text } = objectAt(block, `${path}[${i}]`);
-    if (type !== "text") throw refused(`${path}[${i}].type`, "A system prompt holds blocks of type text only");
+    if (type !== "text")
+      throw refused(`${path}[${i}].type`, "A system prompt holds blocks of type text only");
     return stringAt(text, `${path}[${i}].text`);
   });
   return texts.join("\n\n") || undefined;
@@ -62,7 +63,8 @@ function readUser(content: unknown, path: string): ChatMessage[] {
   }
   const all = [...shown, ...parts];
   const only = all.length === 1 ? all[0] : undefined;
-  if (all.length > 0) results.push({ role: "user", content: only?.type === "text" ? (only.text as string) : all });
+  if (all.length > 0)
+    results.push({ role: "user", content: only?.type === "text" ? (only.text as string) : all });
   if (results.length === 0) throw refused(path, `\`${path}\` is empty: give at least one block`);
   return results;
 }
@@ -79,7 +81,8 @@ function readResult(block: JsonObject, path: string, shown: ContentPart[]): Chat
           blocksOf(content, `${path}.content`).map(([part, at]) => readPart(part, at)),
           shown,
         );
-  const failed = optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
+  const failed =
+    optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
   return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text };
 }
 
@@ -132,7 +135,12 @@ function readDocument(block: JsonObject, path: string): ContentPart {
 
 function readAssistant(content: unknown, path: string): ChatMessage {
   if (typeof content === "string") return { role: "assistant", content };
-  const said: Said<ContentPart, ToolCallPart> = { content: [], calls: [], thoughts: [], extras: [] };
+  const said: Said<ContentPart, ToolCallPart> = {
+    content: [],
+    calls: [],
+    thoughts: [],
+    extras: [],
+  };
   for (const [block, at] of blocksOf(content, path)) {
     if (block.type === "thinking") said.thoughts.push(readThought(block, at));
     else if (block.type === "redacted_thinking") said.extras.push(openExtras(block.data) ?? {});

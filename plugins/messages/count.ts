@@ -20,5 +20,8 @@ function weigh(value: unknown): number {
   if (fields.type === "image") return IMAGE;
   // A page of a PDF is some 50 kB of base64 and some 2,000 tokens.
   if (source?.type === "base64" && typeof source.data === "string") return source.data.length / 25;
-  return Object.entries(fields).reduce((sum, [key, item]) => sum + (key.length + 2) / CHARACTERS / 2 + weigh(item), 0);
+  return Object.entries(fields).reduce(
+    (sum, [key, item]) => sum + (key.length + 2) / CHARACTERS / 2 + weigh(item),
+    0,
+  );
 }

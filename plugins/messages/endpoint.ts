@@ -28,7 +28,9 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
     void opened.pipe(createTranslator(request.model, call.id));
     return undefined;
   }
-  return reply(200, opened.native ?? messageOf(opened.completion), { "content-type": "application/json" });
+  return reply(200, opened.native ?? messageOf(opened.completion), {
+    "content-type": "application/json",
+  });
 }
 
 export async function countTokens(call: Call): Promise<{ input_tokens: number }> {

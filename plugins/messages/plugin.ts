@@ -9,8 +9,11 @@ export default definePlugin({
     const { anthropicForm } = await import("./errors.ts");
     const { countTokens, createMessage } = await import("./endpoint.ts");
     ctx.errors("/v1/messages", anthropicForm);
-    ctx.route("POST", "/v1/messages", { access: "client", summary: "A message in Anthropic's format" }, (call) =>
-      createMessage(ctx.use("chat"), call),
+    ctx.route(
+      "POST",
+      "/v1/messages",
+      { access: "client", summary: "A message in Anthropic's format" },
+      (call) => createMessage(ctx.use("chat"), call),
     );
     ctx.route(
       "POST",

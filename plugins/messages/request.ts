@@ -27,8 +27,27 @@ export interface ReadRequest {
 
 /** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
 const READ = new Set([
-  ...["model", "models", "max_tokens", "messages", "system", "stop_sequences", "metadata", "tools", "tool_choice"],
-  ...["stream", "temperature", "top_p", "top_k", "thinking", "output_config", "output_format", "service_tier"],
+  ...[
+    "model",
+    "models",
+    "max_tokens",
+    "messages",
+    "system",
+    "stop_sequences",
+    "metadata",
+    "tools",
+    "tool_choice",
+  ],
+  ...[
+    "stream",
+    "temperature",
+    "top_p",
+    "top_k",
+    "thinking",
+    "output_config",
+    "output_format",
+    "service_tier",
+  ],
   "cache_control",
 ]);
 
@@ -36,16 +55,21 @@ const READ = new Set([
 export function readMessages(body: JsonObject): ReadRequest {
   const model = modelAt(body);
   const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 0, Number.MAX_SAFE_INTEGER);
-  if (maxTokens === undefined) throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
+  if (maxTokens === undefined)
+    throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
   if (!Number.isInteger(maxTokens)) throw refused("max_tokens", "`max_tokens` must be an integer");
   const list = listAt(body.messages, "messages");
-  if (list.length === 0) throw refused("messages", "`messages` is empty: give at least one message");
+  if (list.length === 0)
+    throw refused("messages", "`messages` is empty: give at least one message");
 
   const messages = list.flatMap((message, i) => readTurn(message, `messages[${i}]`));
   const system = textOfSystem(body.system, "system");
   if (system !== undefined) messages.unshift({ role: "system", content: system });
   const stops = body.stop_sequences == null ? [] : listAt(body.stop_sequences, "stop_sequences");
-  const user = optionalString(optionalObject(body.metadata, "metadata")?.user_id, "metadata.user_id");
+  const user = optionalString(
+    optionalObject(body.metadata, "metadata")?.user_id,
+    "metadata.user_id",
+  );
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
 
   return {
@@ -58,7 +82,10 @@ export function readMessages(body: JsonObject): ReadRequest {
       temperature: optionalNumber(body.temperature, "temperature", 0, 1),
       top_p: optionalNumber(body.top_p, "top_p", 0, 1),
       top_k: optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER),
-      stop: stops.length > 0 ? stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`)) : undefined,
+      stop:
+        stops.length > 0
+          ? stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`))
+          : undefined,
       ...(tools.length > 0 ? { tools, ...readToolChoice(body.tool_choice) } : {}),
       reasoning_effort: readThinking(body),
       response_format: readFormat(body),
@@ -75,14 +102,23 @@ function readTool(value: unknown, i: number): ChatTool {
   // Tools that Anthropic runs itself: a channel of its own gets the whole request as it is, others refuse them.
   if (typeof tool.type === "string" && tool.type !== "custom") return { ...tool, type: tool.type };
   const named = functionAt(tool, path);
-  return { type: "function", function: { ...named, parameters: objectAt(tool.input_schema, `${path}.input_schema`) } };
+  return {
+    type: "function",
+    function: { ...named, parameters: objectAt(tool.input_schema, `${path}.input_schema`) },
+  };
 }
 
 function readToolChoice(value: unknown): JsonObject {
   const choice = optionalObject(value, "tool_choice");
   if (choice === undefined) return {};
-  const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
-  return { tool_choice: choiceOf(choice), parallel_tool_calls: single === true ? false : undefined };
+  const single = optionalBoolean(
+    choice.disable_parallel_tool_use,
+    "tool_choice.disable_parallel_tool_use",
+  );
+  return {
+    tool_choice: choiceOf(choice),
+    parallel_tool_calls: single === true ? false : undefined,
+  };
 }
 
 function choiceOf(choice: JsonObject): unknown {
@@ -102,13 +138,23 @@ function choiceOf(choice: JsonObject): unknown {
 /** `thinking` and `output_config.effort` as `reasoning_effort`. */
 function readThinking(body: JsonObject): string | undefined {
   const thinking = optionalObject(body.thinking, "thinking");
-  const effort = optionalString(optionalObject(body.output_config, "output_config")?.effort, "output_config.effort");
+  const effort = optionalString(
+    optionalObject(body.output_config, "output_config")?.effort,
+    "output_config.effort",
+  );
   if (thinking?.type === "enabled") {
-    const budget = optionalNumber(thinking.budget_tokens, "thinking.budget_tokens", 1024, Number.MAX_SAFE_INTEGER);
-    if (budget === undefined) throw refused("thinking.budget_tokens", "`thinking.budget_tokens` is missing");
+    const budget = optionalNumber(
+      thinking.budget_tokens,
+      "thinking.budget_tokens",
+      1024,
+      Number.MAX_SAFE_INTEGER,
+    );
+    if (budget === undefined)
+      throw refused("thinking.budget_tokens", "`thinking.budget_tokens` is missing");
     return effortOfBudget(budget);
   }
-  if (thinking !== undefined && stringAt(thinking.type, "thinking.type") === "disabled") return undefined;
+  if (thinking !== undefined && stringAt(thinking.type, "thinking.type") === "disabled")
+    return undefined;
   return effort;
 }
 
@@ -126,5 +172,7 @@ function readFormat(body: JsonObject): JsonObject | undefined {
 const MAX_USER = 64;
 
 function shortUser(user: string): string {
-  return user.length <= MAX_USER ? user : `user_${createHash("sha256").update(user).digest("hex").slice(0, 40)}`;
+  return user.length <= MAX_USER
+    ? user
+    : `user_${createHash("sha256").update(user).digest("hex").slice(0, 40)}`;
 }

@@ -15,8 +15,12 @@ export function messageOf(completion: ChatCompletion): Record<string, unknown> {
   const content: Record<string, unknown>[] = [];
   const sealed = sealExtras(message["extra_content"], calls);
   if (sealed !== undefined) content.push({ type: "redacted_thinking", data: sealed });
-  if (message.reasoning_content) content.push({ type: "thinking", thinking: message.reasoning_content, signature: "" });
-  const text = typeof message.content === "string" && message.content !== "" ? message.content : message["refusal"];
+  if (message.reasoning_content)
+    content.push({ type: "thinking", thinking: message.reasoning_content, signature: "" });
+  const text =
+    typeof message.content === "string" && message.content !== ""
+      ? message.content
+      : message["refusal"];
   if (typeof text === "string" && text !== "") content.push({ type: "text", text });
   for (const call of calls) {
     content.push({
@@ -47,7 +51,8 @@ function inputOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
     if (value === null) return {};
   } catch {}
   return { arguments: text };

@@ -1,6 +1,13 @@
 /** A stream of chunks as the Messages API's events. */
 import type { PorticoError } from "portico";
-import { type ChatChunk, isJson, sealExtras, type StreamTranslator, type ToolCallPart, type Usage } from "portico/chat";
+import {
+  type ChatChunk,
+  isJson,
+  sealExtras,
+  type StreamTranslator,
+  type ToolCallPart,
+  type Usage,
+} from "portico/chat";
 import { messageId, stopReason, usageOf } from "./response.ts";
 import { errorType } from "./errors.ts";
 
@@ -109,7 +116,11 @@ export function createTranslator(model: string, requestId: string): StreamTransl
   }
 
   function error({ status, message }: PorticoError): string {
-    const data = { type: "error", error: { type: errorType(status), message }, request_id: requestId };
+    const data = {
+      type: "error",
+      error: { type: errorType(status), message },
+      request_id: requestId,
+    };
     return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
   }
 
@@ -128,7 +139,8 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       const { delta } = choice;
       if (delta.reasoning_content) write("thinking", delta.reasoning_content);
       if (typeof delta.content === "string" && delta.content !== "") write("text", delta.content);
-      if (typeof delta["refusal"] === "string" && delta["refusal"] !== "") write("text", delta["refusal"]);
+      if (typeof delta["refusal"] === "string" && delta["refusal"] !== "")
+        write("text", delta["refusal"]);
       for (const part of delta.tool_calls ?? []) callPart(part);
       if (delta["extra_content"] != null) extra = delta["extra_content"];
       finish = choice.finish_reason ?? finish;
@@ -146,7 +158,9 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       closeCalls();
       const sealed = sealExtras(extra, [...calls.values()]);
       if (sealed !== undefined)
-        event("content_block_stop", { index: openBlock({ type: "redacted_thinking", data: sealed }) });
+        event("content_block_stop", {
+          index: openBlock({ type: "redacted_thinking", data: sealed }),
+        });
       const delta = { stop_reason: stopReason(finish, calls.size > 0), stop_sequence: null };
       event("message_delta", { delta, usage: usageOf(usage) });
       event("message_stop", {});

@@ -66,11 +66,13 @@ export function createChatCounts(): ChatCounts {
         counter(
           "portico_chat_tokens_total",
           "Tokens as the upstreams told them. Cached ones are part of the prompt's.",
-          ...all.flatMap(([channel, { prompt, cached, completion }]): [number, Record<string, string>][] => [
-            [prompt, { channel, type: "prompt" }],
-            [cached, { channel, type: "cached" }],
-            [completion, { channel, type: "completion" }],
-          ]),
+          ...all.flatMap(
+            ([channel, { prompt, cached, completion }]): [number, Record<string, string>][] => [
+              [prompt, { channel, type: "prompt" }],
+              [cached, { channel, type: "cached" }],
+              [completion, { channel, type: "completion" }],
+            ],
+          ),
         ),
         {
           name: "portico_chat_duration_seconds",

@@ -21,11 +21,13 @@ export function render(families: readonly MetricFamily[]): string {
     }
     for (const sample of samples) {
       const series = name + (sample.suffix ?? "") + labelsOf(sample);
-      if (!family.lines.has(series)) family.lines.set(series, `${series} ${numberOf(sample.value)}\n`);
+      if (!family.lines.has(series))
+        family.lines.set(series, `${series} ${numberOf(sample.value)}\n`);
     }
   }
   let text = "";
-  for (const { head, lines } of byName.values()) if (lines.size > 0) text += head + [...lines.values()].join("");
+  for (const { head, lines } of byName.values())
+    if (lines.size > 0) text += head + [...lines.values()].join("");
   return text;
 }
 

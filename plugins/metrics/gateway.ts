@@ -4,7 +4,15 @@ import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter, gauge } from "./families.ts";
 
 const CHANNEL_STATES = ["ok", "failing", "resting", "disabled"] as const;
-const PLUGIN_STATES = ["active", "waiting", "failed", "stale", "disabled", "shadowed", "refused"] as const;
+const PLUGIN_STATES = [
+  "active",
+  "waiting",
+  "failed",
+  "stale",
+  "disabled",
+  "shadowed",
+  "refused",
+] as const;
 
 type Sample = [number, Record<string, string>];
 type Parts = Pick<PluginContext, "use" | "find" | "version">;
@@ -22,21 +30,35 @@ function gateway(ctx: Parts): MetricFamily[] {
   const hooks = state.hooks();
   const states = state.plugins().map((plugin) => plugin.state);
   return [
-    gauge("portico_build_info", "The version that runs.", [1, { version: ctx.version, node: process.version }]),
-    gauge("portico_uptime_seconds", "Time since the gateway started.", [(Date.now() - state.startedAt) / 1000]),
-    gauge("portico_ready", "1 where GET /ready answers 200.", [state.notReady().length === 0 ? 1 : 0]),
+    gauge("portico_build_info", "The version that runs.", [
+      1,
+      { version: ctx.version, node: process.version },
+    ]),
+    gauge("portico_uptime_seconds", "Time since the gateway started.", [
+      (Date.now() - state.startedAt) / 1000,
+    ]),
+    gauge("portico_ready", "1 where GET /ready answers 200.", [
+      state.notReady().length === 0 ? 1 : 0,
+    ]),
     counter(
       "portico_http_requests_total",
       "Answered requests by method, route (a pattern; empty: none matched) and status (499: the client left).",
       ...state
         .requests()
-        .map(({ method, route, status, count }): Sample => [count, { method, route, status: String(status) }]),
+        .map(
+          ({ method, route, status, count }): Sample => [
+            count,
+            { method, route, status: String(status) },
+          ],
+        ),
     ),
     gauge("portico_http_requests_in_flight", "Requests that are being answered.", [state.active()]),
     gauge(
       "portico_plugins",
       "Plugins by state.",
-      ...PLUGIN_STATES.map((name): Sample => [states.filter((each) => each === name).length, { state: name }]),
+      ...PLUGIN_STATES.map(
+        (name): Sample => [states.filter((each) => each === name).length, { state: name }],
+      ),
     ),
     gauge(
       "portico_hook_state",
@@ -61,34 +83,56 @@ function channels(ctx: Parts): MetricFamily[] {
   const each = (value: (channel: (typeof all)[number]) => number | undefined): Sample[] =>
     all.flatMap((channel) => {
       const n = value(channel);
-      return n === undefined ? [] : [[n, { channel: channel.name, provider: channel.provider }] satisfies Sample];
+      return n === undefined
+        ? []
+        : [[n, { channel: channel.name, provider: channel.provider }] satisfies Sample];
     });
   return [
     gauge(
       "portico_channel_state",
       "1 for the state that a channel is in, 0 for the others.",
       ...all.flatMap(({ name, provider, state }) =>
-        CHANNEL_STATES.map((known): Sample => [known === state ? 1 : 0, { channel: name, provider, state: known }]),
+        CHANNEL_STATES.map(
+          (known): Sample => [known === state ? 1 : 0, { channel: name, provider, state: known }],
+        ),
       ),
     ),
     gauge("portico_channel_failures", "Failures in a row.", ...each(({ failures }) => failures)),
     gauge("portico_channel_in_flight", "Attempts under way.", ...each(({ inFlight }) => inFlight)),
-    gauge("portico_channel_queued", "Requests that wait for a place.", ...each(({ queued }) => queued)),
+    gauge(
+      "portico_channel_queued",
+      "Requests that wait for a place.",
+      ...each(({ queued }) => queued),
+    ),
     gauge(
       "portico_channel_latency_seconds",
       "Moving average of the time to the first byte.",
       ...each(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
     ),
-    counter("portico_channel_attempts_total", "Attempts on a channel.", ...each(({ requests }) => requests)),
-    counter("portico_channel_errors_total", "Attempts that failed.", ...each(({ errors }) => errors)),
+    counter(
+      "portico_channel_attempts_total",
+      "Attempts on a channel.",
+      ...each(({ requests }) => requests),
+    ),
+    counter(
+      "portico_channel_errors_total",
+      "Attempts that failed.",
+      ...each(({ errors }) => errors),
+    ),
   ];
 }
 
 async function store(ctx: Parts): Promise<MetricFamily[]> {
   const engine = ctx.use("store");
   const health = await engine.health();
-  const up = gauge("portico_store_up", "1 where the store works.", [health.ok ? 1 : 0, { engine: health.engine }]);
-  const size = health.bytes === undefined ? [] : [gauge("portico_store_bytes", "Size of the store.", [health.bytes])];
+  const up = gauge("portico_store_up", "1 where the store works.", [
+    health.ok ? 1 : 0,
+    { engine: health.engine },
+  ]);
+  const size =
+    health.bytes === undefined
+      ? []
+      : [gauge("portico_store_bytes", "Size of the store.", [health.bytes])];
   if (!health.ok) return [up, ...size];
   const { kinds, oldestAt } = await engine.items.stats();
   return [
@@ -101,8 +145,10 @@ async function store(ctx: Parts): Promise<MetricFamily[]> {
         Object.entries(states).map(([state, n]): Sample => [n, { kind, state }]),
       ),
     ),
-    gauge("portico_queue_oldest_seconds", "Age of the oldest work that has not ended; 0 where there is none.", [
-      oldestAt === undefined ? 0 : Math.max(0, engine.now() - oldestAt) / 1000,
-    ]),
+    gauge(
+      "portico_queue_oldest_seconds",
+      "Age of the oldest work that has not ended; 0 where there is none.",
+      [oldestAt === undefined ? 0 : Math.max(0, engine.now() - oldestAt) / 1000],
+    ),
   ];
 }

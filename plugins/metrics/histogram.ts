@@ -22,12 +22,19 @@ export function observe(histogram: Histogram, seconds: number): void {
   histogram.sum += seconds;
 }
 
-export function samplesOf({ counts, sum }: Histogram, labels: Record<string, string>): MetricSample[] {
+export function samplesOf(
+  { counts, sum }: Histogram,
+  labels: Record<string, string>,
+): MetricSample[] {
   let count = 0;
   const buckets = [...counts].map((n, at): MetricSample => {
     count += n;
     const le = at < BOUNDS.length ? String(BOUNDS[at]) : "+Inf";
     return { suffix: "_bucket", labels: { ...labels, le }, value: count };
   });
-  return [...buckets, { suffix: "_sum", labels, value: sum }, { suffix: "_count", labels, value: count }];
+  return [
+    ...buckets,
+    { suffix: "_sum", labels, value: sum },
+    { suffix: "_count", labels, value: count },
+  ];
 }

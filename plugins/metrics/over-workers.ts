@@ -14,7 +14,10 @@ export function offerFamilies(workers: Workers, collect: () => Promise<readonly 
   return workers.on(TOPIC, collect);
 }
 
-export async function familiesOfAll(workers: Workers, own: readonly MetricFamily[]): Promise<MetricFamily[]> {
+export async function familiesOfAll(
+  workers: Workers,
+  own: readonly MetricFamily[],
+): Promise<MetricFamily[]> {
   const others = await workers.askAll<readonly MetricFamily[]>(TOPIC);
   return mergeFamilies([own, ...others]);
 }
@@ -22,16 +25,27 @@ export async function familiesOfAll(workers: Workers, own: readonly MetricFamily
 function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[] {
   const families = new Map<string, { family: MetricFamily; samples: Map<string, MetricSample> }>();
   for (const family of all.flat()) {
-    const merged = families.get(family.name) ?? { family, samples: new Map<string, MetricSample>() };
+    const merged = families.get(family.name) ?? {
+      family,
+      samples: new Map<string, MetricSample>(),
+    };
     families.set(family.name, merged);
-    const isSummed = family.type !== "gauge" || (SUMMED.test(family.name) && !COMMON.test(family.name));
+    const isSummed =
+      family.type !== "gauge" || (SUMMED.test(family.name) && !COMMON.test(family.name));
     for (const sample of family.samples) {
       const key = JSON.stringify([sample.suffix, Object.entries(sample.labels ?? {}).sort()]);
       const before = merged.samples.get(key)?.value;
       const value =
-        before === undefined ? sample.value : isSummed ? before + sample.value : Math.max(before, sample.value);
+        before === undefined
+          ? sample.value
+          : isSummed
+            ? before + sample.value
+            : Math.max(before, sample.value);
       merged.samples.set(key, { ...sample, value });
     }
   }
-  return [...families.values()].map(({ family, samples }) => ({ ...family, samples: [...samples.values()] }));
+  return [...families.values()].map(({ family, samples }) => ({
+    ...family,
+    samples: [...samples.values()],
+  }));
 }

@@ -34,13 +34,18 @@ export default definePlugin({
     const { familiesOfAll, offerFamilies } = await import("./over-workers.ts");
     if (workers) ctx.defer(offerFamilies(workers, families));
 
-    ctx.route("GET", "/metrics", { access: "gateway", summary: "Metrics for Prometheus" }, async () => {
-      const { CONTENT_TYPE, render } = await import("./exposition.ts");
-      const own = await families();
-      return reply(200, render(workers ? await familiesOfAll(workers, own) : own), {
-        "content-type": CONTENT_TYPE,
-        "cache-control": "no-store",
-      });
-    });
+    ctx.route(
+      "GET",
+      "/metrics",
+      { access: "gateway", summary: "Metrics for Prometheus" },
+      async () => {
+        const { CONTENT_TYPE, render } = await import("./exposition.ts");
+        const own = await families();
+        return reply(200, render(workers ? await familiesOfAll(workers, own) : own), {
+          "content-type": CONTENT_TYPE,
+          "cache-control": "no-store",
+        });
+      },
+    );
   },
 });

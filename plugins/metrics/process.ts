@@ -19,7 +19,8 @@ export function processSource(): ProcessSource {
     const { utilization } = performance.eventLoopUtilization(now, loop);
     loop = now;
     // The timer's own interval is in what it measures.
-    const seconds = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000 : 0);
+    const seconds = (ns: number) =>
+      Number.isFinite(ns) ? Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000 : 0;
     const read = lag && lag.count > 0 ? lag : undefined;
     const families = [
       gauge(
@@ -27,13 +28,19 @@ export function processSource(): ProcessSource {
         "Share of the time since the last scrape that the event loop was busy.",
         [utilization],
       ),
-      gauge("nodejs_eventloop_lag_mean_seconds", "Mean lag of the event loop since the last scrape.", [
-        read ? seconds(read.mean) : 0,
+      gauge(
+        "nodejs_eventloop_lag_mean_seconds",
+        "Mean lag of the event loop since the last scrape.",
+        [read ? seconds(read.mean) : 0],
+      ),
+      gauge(
+        "nodejs_eventloop_lag_p99_seconds",
+        "99th percentile of the lag since the last scrape.",
+        [read ? seconds(read.percentile(99)) : 0],
+      ),
+      gauge("nodejs_eventloop_lag_max_seconds", "Largest lag since the last scrape.", [
+        read ? seconds(read.max) : 0,
       ]),
-      gauge("nodejs_eventloop_lag_p99_seconds", "99th percentile of the lag since the last scrape.", [
-        read ? seconds(read.percentile(99)) : 0,
-      ]),
-      gauge("nodejs_eventloop_lag_max_seconds", "Largest lag since the last scrape.", [read ? seconds(read.max) : 0]),
     ];
     if (lag) lag.reset();
     else {
@@ -52,7 +59,11 @@ export function processSource(): ProcessSource {
         gauge("process_resident_memory_bytes", "Resident memory.", [rss]),
         gauge("nodejs_heap_size_used_bytes", "Used heap.", [heapUsed]),
         gauge("nodejs_heap_size_total_bytes", "Size of the heap.", [heapTotal]),
-        gauge("nodejs_external_memory_bytes", "Memory of buffers and other objects outside the heap.", [external]),
+        gauge(
+          "nodejs_external_memory_bytes",
+          "Memory of buffers and other objects outside the heap.",
+          [external],
+        ),
         counter("process_cpu_seconds_total", "User and system time.", [(user + system) / 1e6]),
         gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", [
           performance.timeOrigin / 1000,

@@ -6,11 +6,20 @@ import { gauge } from "./families.ts";
 
 const DEADLINE_MS = 5_000;
 
-export async function collectAll(sources: readonly MetricSource[], log: Logger): Promise<MetricFamily[]> {
+export async function collectAll(
+  sources: readonly MetricSource[],
+  log: Logger,
+): Promise<MetricFamily[]> {
   const parts = await Promise.all(sources.map((source) => collect(source, log)));
-  const ups = parts.map(({ name, isWhole }): [number, Record<string, string>] => [isWhole ? 1 : 0, { source: name }]);
+  const ups = parts.map(({ name, isWhole }): [number, Record<string, string>] => [
+    isWhole ? 1 : 0,
+    { source: name },
+  ]);
   const families = parts.flatMap((part) => part.families);
-  return [...families, gauge("portico_metrics_source_up", "0 where a source of metrics failed.", ...ups)];
+  return [
+    ...families,
+    gauge("portico_metrics_source_up", "0 where a source of metrics failed.", ...ups),
+  ];
 }
 
 interface Part {

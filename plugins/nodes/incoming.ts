@@ -71,7 +71,10 @@ export class Incoming {
       this.#lastPart = Date.now();
       const isLast = part.length === 0;
       if (this.#received > this.#size || (isLast && this.#received !== this.#size))
-        throw new PorticoError("node_unavailable", "A file came over with another size than was announced.");
+        throw new PorticoError(
+          "node_unavailable",
+          "A file came over with another size than was announced.",
+        );
       if (!isLast) return await (await this.#sink).write(part);
       this.#ended = true;
       this.#resolve(await (await this.#sink).end());

@@ -18,7 +18,11 @@ export interface NodesService {
    * Without a name the node that is longest connected is meant. Rejects with 503 `node_unavailable`, or with the
    * node's own error.
    */
-  request(node: string | undefined, request: BrowserRequest, options: NodeRequestOptions): Promise<BrowserResponse>;
+  request(
+    node: string | undefined,
+    request: BrowserRequest,
+    options: NodeRequestOptions,
+  ): Promise<BrowserResponse>;
   list(): NodeStatus[];
 }
 

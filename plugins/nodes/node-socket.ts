@@ -115,7 +115,12 @@ export class NodeSocket<M = unknown> {
   }
 
   /** Sends a file in parts, each when the one before has left. False where the connection ended, or nobody wants it. */
-  async stream(id: number, stream: number, parts: AsyncIterable<Buffer>, follow: Following): Promise<boolean> {
+  async stream(
+    id: number,
+    stream: number,
+    parts: AsyncIterable<Buffer>,
+    follow: Following,
+  ): Promise<boolean> {
     for await (const part of parts) {
       for (let at = 0; at < part.length; at += CHUNK) {
         if (!this.open || !follow.goesOn()) return false;
@@ -153,7 +158,11 @@ export async function dial<T>(
   signal: AbortSignal,
   opened: (socket: WebSocket) => T,
 ): Promise<T> {
-  const socket = await dialSocket(url, { headers, handshakeMs: HANDSHAKE_MS, maxMessageBytes: MAX_FRAME });
+  const socket = await dialSocket(url, {
+    headers,
+    handshakeMs: HANDSHAKE_MS,
+    maxMessageBytes: MAX_FRAME,
+  });
   return new Promise((resolve, reject) => {
     const abort = (): void => socket.terminate();
     signal.addEventListener("abort", abort, { once: true });
@@ -170,7 +179,9 @@ export async function dial<T>(
       res.once("close", () => {
         done();
         socket.terminate();
-        reject(refused({ status: res.statusCode ?? 0, ...said(Buffer.concat(chunks).toString("utf8")) }));
+        reject(
+          refused({ status: res.statusCode ?? 0, ...said(Buffer.concat(chunks).toString("utf8")) }),
+        );
       });
     });
     socket.once("error", (error) => {
@@ -182,10 +193,14 @@ export async function dial<T>(
 }
 
 const refused = (refusal: Refusal): PorticoError =>
-  new PorticoError(refusal.code ?? "refused", refusal.message ?? `The gateway answered ${refusal.status}.`, {
-    status: refusal.status,
-    details: { refusal },
-  });
+  new PorticoError(
+    refusal.code ?? "refused",
+    refusal.message ?? `The gateway answered ${refusal.status}.`,
+    {
+      status: refusal.status,
+      details: { refusal },
+    },
+  );
 
 function said(text: string): { code?: string; message?: string } {
   try {

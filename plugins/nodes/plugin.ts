@@ -34,7 +34,12 @@ export default definePlugin({
       mode: registry.mode,
       nodes: isFirst ? registry.list() : await workers.ask<NodeStatus[]>(0, "nodes:list"),
     });
-    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, status);
+    ctx.route(
+      "GET",
+      "/nodes",
+      { access: "gateway", summary: "The nodes, connected or gone" },
+      status,
+    );
     ctx.add("notice", { name: "nodes", list: async () => nodeNotices(profiles, await status()) });
 
     const changed = new Set<() => void>();

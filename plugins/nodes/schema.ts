@@ -9,7 +9,8 @@ export const NodesConfig = Type.Object(
       {
         mode: Type.Union([Type.Literal("auto"), Type.Literal("off")], {
           default: "auto",
-          description: "auto: a profile that names a node, or a gateway without a browser, uses a node; off: never.",
+          description:
+            "auto: a profile that names a node, or a gateway without a browser, uses a node; off: never.",
         }),
       },
       { default: {} },
@@ -38,10 +39,19 @@ export const NodeHostConfig = Type.Object(
         description: "The gateway's address, for `portico node`.",
       }),
     ),
-    token: Type.Optional(Type.String({ minLength: 1, secret: true, description: "The gateway's token." })),
-    name: Type.Optional(Type.String({ description: "What the gateway calls this node; default: the host name." })),
+    token: Type.Optional(
+      Type.String({ minLength: 1, secret: true, description: "The gateway's token." }),
+    ),
+    name: Type.Optional(
+      Type.String({ description: "What the gateway calls this node; default: the host name." }),
+    ),
     browserProxy: Type.Object(
-      { enabled: Type.Boolean({ default: true, description: "False: the gateway gets no browser from this node." }) },
+      {
+        enabled: Type.Boolean({
+          default: true,
+          description: "False: the gateway gets no browser from this node.",
+        }),
+      },
       { default: {} },
     ),
   },

@@ -67,7 +67,9 @@ const ToNode = Type.Union([
   Type.Object({
     t: Type.Literal("request"),
     id: Id,
-    request: Type.Unsafe<BrowserRequest>(Type.Object({ method: Text, route: Text, body: Type.Optional(Json) })),
+    request: Type.Unsafe<BrowserRequest>(
+      Type.Object({ method: Text, route: Text, body: Type.Optional(Json) }),
+    ),
     orDefaultProfile: Type.Boolean(),
     files: Type.Array(FileHead),
   }),
@@ -79,7 +81,12 @@ export type ToNode = Static<typeof ToNode>;
 
 const FromNode = Type.Union([
   Hello,
-  Type.Object({ t: Type.Literal("answer"), id: Id, body: Json, files: Type.Array(FileHead, { maxItems: 16 }) }),
+  Type.Object({
+    t: Type.Literal("answer"),
+    id: Id,
+    body: Json,
+    files: Type.Array(FileHead, { maxItems: 16 }),
+  }),
   /** Bytes instead of JSON: they follow as stream 0. */
   Type.Object({ t: Type.Literal("bytes"), id: Id, type: Text, size: Size }),
   Type.Object({ t: Type.Literal("error"), id: Id, error: WireError }),
@@ -114,7 +121,8 @@ export function unpackChunk(frame: Buffer): Chunk {
 export function valueAt(root: unknown, at: JsonPath): unknown {
   let value = root;
   for (const step of at) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step))
+      return undefined;
     value = (value as Record<string | number, unknown>)[step];
   }
   return value;
@@ -124,7 +132,13 @@ export function valueAt(root: unknown, at: JsonPath): unknown {
 export function setAt(root: unknown, at: JsonPath, value: unknown): void {
   const holder = valueAt(root, at.slice(0, -1));
   const last = at.at(-1);
-  if (last === undefined || typeof holder !== "object" || holder === null || !Object.hasOwn(holder, last)) return;
+  if (
+    last === undefined ||
+    typeof holder !== "object" ||
+    holder === null ||
+    !Object.hasOwn(holder, last)
+  )
+    return;
   (holder as Record<string | number, unknown>)[last] = value;
 }
 
@@ -155,11 +169,15 @@ export function uploadPaths({ route, body }: BrowserRequest): JsonPath[] {
   if (route === "/hooks/file-chooser") return listPaths(body, ["paths"]);
   if (route !== "/act") return [];
   const actions = valueAt(body, ["actions"]);
-  const nested = Array.isArray(actions) ? actions.flatMap((_, at) => listPaths(body, ["actions", at, "paths"])) : [];
+  const nested = Array.isArray(actions)
+    ? actions.flatMap((_, at) => listPaths(body, ["actions", at, "paths"]))
+    : [];
   return [...listPaths(body, ["paths"]), ...nested];
 }
 
 function listPaths(body: unknown, at: JsonPath): JsonPath[] {
   const paths = valueAt(body, at);
-  return Array.isArray(paths) ? paths.flatMap((path, i) => (typeof path === "string" ? [[...at, i]] : [])) : [];
+  return Array.isArray(paths)
+    ? paths.flatMap((path, i) => (typeof path === "string" ? [[...at, i]] : []))
+    : [];
 }

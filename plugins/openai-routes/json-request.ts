@@ -41,7 +41,8 @@ export async function forwardJson(chat: ChatService, call: Call, route: ApiRoute
   const fallbacks = fallbacksOf(models);
   const model = modelOf(route, { ...body, model: body.model ?? fallbacks.shift() });
   const stream = optionalBoolean(body.stream, "stream") === true || body.stream_format === "sse";
-  const fields = (text: string | undefined): JsonObject => (text === undefined ? rest : { ...rest, [name]: text });
+  const fields = (text: string | undefined): JsonObject =>
+    text === undefined ? rest : { ...rest, [name]: text };
   await chat.forward(call, {
     route,
     model,
@@ -51,7 +52,8 @@ export async function forwardJson(chat: ChatService, call: Call, route: ApiRoute
     contentType: "application/json",
     body: (own, text) => JSON.stringify({ ...fields(text), model: own }),
     fields,
-    reply: route === "completions" ? (text) => completionReply(call.id, model, text, stream) : undefined,
+    reply:
+      route === "completions" ? (text) => completionReply(call.id, model, text, stream) : undefined,
   });
 }
 

@@ -30,10 +30,12 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 
 /** Undefined for another type, or one without a boundary, or with two. */
 export function boundaryOf(contentType: string): string | undefined {
-  if (contentType.length > 1000 || !/^\s{0,9}multipart\/form-data\s{0,9};/i.test(contentType)) return undefined;
-  const found = /;\s{0,9}boundary=(?:"([\w'()+,./:=? -]{1,200})"|([\w'()+,./:=?-]{1,200}))\s{0,9}(;|$)/i.exec(
-    contentType,
-  );
+  if (contentType.length > 1000 || !/^\s{0,9}multipart\/form-data\s{0,9};/i.test(contentType))
+    return undefined;
+  const found =
+    /;\s{0,9}boundary=(?:"([\w'()+,./:=? -]{1,200})"|([\w'()+,./:=?-]{1,200}))\s{0,9}(;|$)/i.exec(
+      contentType,
+    );
   const twice = contentType.split(/boundary\*?(?:\d+\*?)?\s{0,9}=/i).length > 2;
   return twice ? undefined : (found?.[1] ?? found?.[2]);
 }
@@ -130,7 +132,8 @@ export function createMultipartReader(boundary: string): MultipartReader {
       state = "over";
       return true;
     }
-    if (held[0] !== 13 || held[1] !== 10) throw malformed("something stands behind a boundary in its line");
+    if (held[0] !== 13 || held[1] !== 10)
+      throw malformed("something stands behind a boundary in its line");
     if (++parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
     // The line break stays: a part may have no head at all.
     state = "head";
@@ -139,9 +142,12 @@ export function createMultipartReader(boundary: string): MultipartReader {
 
   function partBegins(): boolean {
     const found = held.indexOf(HEAD_END);
-    if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD) throw malformed("the head of a part is too large");
+    if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD)
+      throw malformed("the head of a part is too large");
     if (found === -1) return false;
-    const { name, file } = readHead(held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)));
+    const { name, file } = readHead(
+      held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)),
+    );
     drop(found + HEAD_END.length);
     part = { name, start: at, value: file ? undefined : [], size: 0 };
     // An empty value is followed by its delimiter at once.

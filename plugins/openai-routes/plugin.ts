@@ -18,7 +18,8 @@ const UPLOAD_ROUTES: [ApiRoute, string][] = [
 
 export default definePlugin({
   name: "openai-routes",
-  description: "/v1/completions, images, audio, moderations and rerank over all channels that have them",
+  description:
+    "/v1/completions, images, audio, moderations and rerank over all channels that have them",
   config: { routes: RoutesConfig },
   needs: ["chat"],
   setup(ctx, config) {

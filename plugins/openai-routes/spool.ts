@@ -25,7 +25,11 @@ export interface Spool {
 }
 
 /** Reads the body to its end. Throws 413 beyond the limit, 408 for a client that falls silent. */
-export async function receive(call: Call, maxBytes: number, onBytes: (bytes: Buffer) => void): Promise<Spool> {
+export async function receive(
+  call: Call,
+  maxBytes: number,
+  onBytes: (bytes: Buffer) => void,
+): Promise<Spool> {
   const { req, res } = call;
   if (Number(req.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
   if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
@@ -127,7 +131,10 @@ function sourceOf(
   read: (start: number, end: number) => AsyncIterable<Buffer>,
 ): BodySource {
   const ordered = [...replacements].sort((a, b) => a.start - b.start);
-  const length = ordered.reduce((sum, { start, end, value }) => sum - (end - start) + Buffer.byteLength(value), size);
+  const length = ordered.reduce(
+    (sum, { start, end, value }) => sum - (end - start) + Buffer.byteLength(value),
+    size,
+  );
   return {
     length,
     async *open() {
@@ -150,7 +157,9 @@ function tooLarge(maxBytes: number): PorticoError {
 }
 
 function gone(): PorticoError {
-  return new PorticoError("client_closed", "The client left before its request was whole.", { status: 499 });
+  return new PorticoError("client_closed", "The client left before its request was whole.", {
+    status: 499,
+  });
 }
 
 function noRoom(cause: unknown): PorticoError {

@@ -6,18 +6,30 @@ import { boundaryOf, createMultipartReader, type Field } from "./multipart.ts";
 import { receive } from "./spool.ts";
 
 /** Writes the response by itself. */
-export async function forwardUpload(chat: ChatService, call: Call, route: ApiRoute, maxBytes: number): Promise<void> {
+export async function forwardUpload(
+  chat: ChatService,
+  call: Call,
+  route: ApiRoute,
+  maxBytes: number,
+): Promise<void> {
   const contentType = call.req.headers["content-type"] ?? "";
   const boundary = boundaryOf(contentType);
   if (boundary === undefined) {
-    if (route === "images/edits" && /^application\/json/i.test(contentType)) return forwardJson(chat, call, route);
-    throw new PorticoError("unsupported_media_type", "Send the body as `multipart/form-data` with its boundary.");
+    if (route === "images/edits" && /^application\/json/i.test(contentType))
+      return forwardJson(chat, call, route);
+    throw new PorticoError(
+      "unsupported_media_type",
+      "Send the body as `multipart/form-data` with its boundary.",
+    );
   }
   const reader = createMultipartReader(boundary);
   const spool = await receive(call, maxBytes, (bytes) => reader.push(bytes));
   try {
     const fields = byName(reader.end());
-    const model = modelOf(route, Object.fromEntries([...fields].map(([name, field]) => [name, field.value])));
+    const model = modelOf(
+      route,
+      Object.fromEntries([...fields].map(([name, field]) => [name, field.value])),
+    );
     const stream = fields.get("stream")?.value === "true";
     await chat.forward(call, {
       route,
@@ -28,7 +40,9 @@ export async function forwardUpload(chat: ChatService, call: Call, route: ApiRou
       contentType: `multipart/form-data; boundary="${boundary}"`,
       body: (own, text) =>
         spool.source(
-          [replacing(fields.get("model"), own), replacing(fields.get("prompt"), text)].flatMap((one) => one ?? []),
+          [replacing(fields.get("model"), own), replacing(fields.get("prompt"), text)].flatMap(
+            (one) => one ?? [],
+          ),
         ),
     });
   } finally {
@@ -47,17 +61,22 @@ function byName(fields: readonly Field[]): Map<string, Field> {
     if (NAMES_A_MODEL.test(decoded(name)) && (name !== "model" || file))
       throw refused(name, `\`${name}\` is not a field of this request: write \`model\``);
     if (file) continue;
-    if (known.has(name) && (name === "model" || name === "prompt")) throw refused(name, `\`${name}\` comes twice`);
+    if (known.has(name) && (name === "model" || name === "prompt"))
+      throw refused(name, `\`${name}\` comes twice`);
     known.set(name, field);
   }
   return known;
 }
 
 function decoded(name: string): string {
-  const text = name.replace(/%([0-7][\da-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  const text = name.replace(/%([0-7][\da-f])/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
   return text.normalize("NFKC");
 }
 
 function replacing(field: Field | undefined, value: string | undefined) {
-  return field === undefined || value === undefined || value === field.value ? undefined : { ...field, value };
+  return field === undefined || value === undefined || value === field.value
+    ? undefined
+    : { ...field, value };
 }

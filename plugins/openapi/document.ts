@@ -13,7 +13,10 @@ const security: Record<RouteInfo["access"], readonly object[]> = {
 };
 
 /** The document. Paths that several servers have are described once each, with the server's address. */
-export async function describeRoutes(servers: readonly ServerRoutes[], version: string): Promise<object> {
+export async function describeRoutes(
+  servers: readonly ServerRoutes[],
+  version: string,
+): Promise<object> {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const { server, url, routes } of servers) {
     for (const route of routes) {
@@ -23,12 +26,19 @@ export async function describeRoutes(servers: readonly ServerRoutes[], version: 
       const item = (paths[path] ??= {});
       const method = route.method.toLowerCase();
       // The gateway's own come first, and keep the place.
-      item[method] ??= { ...(await operationOf(route, server)), servers: server === "gateway" ? undefined : [{ url }] };
+      item[method] ??= {
+        ...(await operationOf(route, server)),
+        servers: server === "gateway" ? undefined : [{ url }],
+      };
     }
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Portico", version, description: "A gateway in front of AI models and an agent." },
+    info: {
+      title: "Portico",
+      version,
+      description: "A gateway in front of AI models and an agent.",
+    },
     servers: servers.filter(({ server }) => server === "gateway").map(({ url }) => ({ url })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
     components: { securitySchemes, responses: { error: errorResponse } },
@@ -49,7 +59,10 @@ async function operationOf(
     requestBody: takesBody
       ? { content: { "application/json": { schema: (await loaded(body)) ?? { type: "object" } } } }
       : undefined,
-    responses: { "200": { description: "The response." }, default: { $ref: "#/components/responses/error" } },
+    responses: {
+      "200": { description: "The response." },
+      default: { $ref: "#/components/responses/error" },
+    },
   };
 }
 
@@ -61,7 +74,12 @@ function parametersOf(path: string, query: TSchema | undefined): object[] {
   const fields: Record<string, TSchema> = query?.["properties"] ?? {};
   const needed: readonly string[] = query?.["required"] ?? [];
   return [
-    ...names.map((name) => ({ name, in: "path", required: true, schema: fields[name] ?? { type: "string" } })),
+    ...names.map((name) => ({
+      name,
+      in: "path",
+      required: true,
+      schema: fields[name] ?? { type: "string" },
+    })),
     ...Object.entries(fields)
       .filter(([name]) => !names.includes(name))
       .map(([name, schema]) => ({ name, in: "query", required: needed.includes(name), schema })),
@@ -71,7 +89,9 @@ function parametersOf(path: string, query: TSchema | undefined): object[] {
 /** `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`; with the server's name where it is not the gateway's own. */
 function idOf(method: string, path: string, server: string): string {
   const named = path.replace(/:(\w+)\??/g, "By-$1").replace(/\*/g, "rest");
-  const words = named.split(/[^A-Za-z0-9]+/).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  const words = named
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${method.toLowerCase()}${words.join("")}${server === "gateway" ? "" : `_${server}`}`;
 }
 
@@ -81,10 +101,18 @@ function templateOf(path: string): string {
 }
 
 const securitySchemes = {
-  bearer: { type: "http", scheme: "bearer", description: "The gateway's token, or a client key where one may call." },
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description: "The gateway's token, or a client key where one may call.",
+  },
   apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
   password: { type: "apiKey", in: "header", name: "x-service-password" },
-  basic: { type: "http", scheme: "basic", description: "Any user name and the gateway's password." },
+  basic: {
+    type: "http",
+    scheme: "basic",
+    description: "Any user name and the gateway's password.",
+  },
 };
 
 const errorResponse = {

@@ -11,8 +11,11 @@ export default definePlugin({
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst) ctx.defer(workers.on("openapi", describe));
-    ctx.route("GET", "/openapi.json", { access: "gateway", summary: "Every HTTP route, as OpenAPI 3.1" }, () =>
-      isFirst ? describe() : workers.ask<object>(0, "openapi"),
+    ctx.route(
+      "GET",
+      "/openapi.json",
+      { access: "gateway", summary: "Every HTTP route, as OpenAPI 3.1" },
+      () => (isFirst ? describe() : workers.ask<object>(0, "openapi")),
     );
   },
 });

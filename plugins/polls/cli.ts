@@ -2,7 +2,15 @@ import { type CommandIO, defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
 import { scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
-import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
+import {
+  type CheckView,
+  details,
+  type DryRun,
+  found,
+  place,
+  type PollView,
+  when,
+} from "./cli/views.ts";
 
 const polls = { noun: "poll", root: "/polls" };
 const poll = { name: "poll", description: "Its id, or its name" };
@@ -36,9 +44,14 @@ async function changeOf(io: CommandIO): Promise<Record<string, unknown>> {
   const { source } = body as { source?: Record<string, unknown> };
   if (source === undefined) return body;
   const before = await io.gateway.request<PollView>("GET", schedulePath(io, polls));
-  const given = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(
+    Object.entries(source).filter(([, value]) => value !== undefined),
+  );
   const kept = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
-  return { ...body, source: kept ? { ...before.source, ...given, kind: before.source.kind } : given };
+  return {
+    ...body,
+    source: kept ? { ...before.source, ...given, kind: before.source.kind } : given,
+  };
 }
 
 export default defineCommand({
@@ -77,7 +90,8 @@ export default defineCommand({
       options,
       run: async (io) => {
         const body = bodyOf(io, io.args["name"]);
-        if (body["source"] === undefined) throw new Error("Say what to watch: --url URL or --path PATH.");
+        if (body["source"] === undefined)
+          throw new Error("Say what to watch: --url URL or --path PATH.");
         io.show(await io.gateway.request<PollView>("POST", "/polls", body), details);
       },
     },
@@ -90,10 +104,12 @@ export default defineCommand({
       summary: "Check now; its next check stays",
       args: [poll],
       run: async (io) => {
-        const result = await io.gateway.request<{ ok: boolean; status: string; count: number; error?: string }>(
-          "POST",
-          schedulePath(io, polls, "/run"),
-        );
+        const result = await io.gateway.request<{
+          ok: boolean;
+          status: string;
+          count: number;
+          error?: string;
+        }>("POST", schedulePath(io, polls, "/run"));
         io.show(result, ({ status, count }) => (status === "changed" ? `${count} new` : status));
         if (!result.ok) throw new Error(result.error ?? "the check failed");
       },

@@ -1,9 +1,24 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError } from "portico";
-import { createScheduleEntries, type ScheduleTools, unmasked, unmaskedPayload, wantsEnabled } from "portico/cron";
+import {
+  createScheduleEntries,
+  type ScheduleTools,
+  unmasked,
+  unmaskedPayload,
+  wantsEnabled,
+} from "portico/cron";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
-import { identityOf, KIND, masked, placeOf, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
+import {
+  identityOf,
+  KIND,
+  masked,
+  placeOf,
+  type Poll,
+  type PollBody,
+  type PollState,
+  toPoll,
+} from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";
 import { confined, fileRoots } from "./sources/confined.ts";
 import { compileIgnored } from "./sources/pages/ignore.ts";
@@ -19,7 +34,13 @@ export interface PollEntriesOptions {
 export type PollEntries = ReturnType<typeof createPollEntries>;
 
 /** What a poll may have or not. */
-export const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
+export const SETTINGS = [
+  "description",
+  "maxItems",
+  "timeoutMs",
+  "maxBytes",
+  "allowPrivateNetwork",
+] as const;
 const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
 const SHORTEST_MS = 100;
 /** `Retry-After` is followed up to an hour, a lease lasts some minutes: nothing is ever further away but by its interval. */
@@ -42,16 +63,23 @@ function checkSource(source: Source): void {
   const given = Object.entries(source).filter(([, value]) => value !== undefined);
   const stray = given.map(([key]) => key).find((key) => key !== "kind" && !known.includes(key));
   if (stray !== undefined)
-    throw invalid(`A source of kind ${source.kind} has no ${stray}: it knows ${known.join(", ")}.`, `source.${stray}`);
+    throw invalid(
+      `A source of kind ${source.kind} has no ${stray}: it knows ${known.join(", ")}.`,
+      `source.${stray}`,
+    );
   if (source.kind === "file" && source.path === undefined) throw needs("path", "file");
   if (source.kind !== "file" && source.url === undefined) throw needs("url", source.kind);
-  const unusable = ["headers", "method", "body"].find((key) => source.browser && source[key as "body"] !== undefined);
-  if (unusable !== undefined) throw invalid(`A page in the browser takes no ${unusable}.`, `source.${unusable}`);
+  const unusable = ["headers", "method", "body"].find(
+    (key) => source.browser && source[key as "body"] !== undefined,
+  );
+  if (unusable !== undefined)
+    throw invalid(`A page in the browser takes no ${unusable}.`, `source.${unusable}`);
   for (const [name, value] of Object.entries(source.headers ?? {})) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw invalid("This is no header that can be sent.", `source.headers.${name}`);
   }
-  if (source.method === "GET" && source.body !== undefined) throw invalid("A GET has no body.", "source.body");
+  if (source.method === "GET" && source.body !== undefined)
+    throw invalid("A GET has no body.", "source.body");
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);
   compileIgnored(source.ignore);
@@ -65,16 +93,28 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     now: number,
   ): Pick<PollBody, "every" | "schedule"> {
     if (given.schedule !== undefined) {
-      if (given.every !== undefined) throw invalid("Give either every or schedule, not both.", "every");
+      if (given.every !== undefined)
+        throw invalid("Give either every or schedule, not both.", "every");
       return { schedule: tools.readSchedule(given.schedule, now, "schedule") };
     }
     const everyMs = tools.parseDuration(given.every ?? "5m", "every");
-    if (everyMs < SHORTEST_MS) throw invalid("A poll may look at most ten times a second.", "every");
+    if (everyMs < SHORTEST_MS)
+      throw invalid("A poll may look at most ten times a second.", "every");
     return { every: tools.formatDuration(everyMs), schedule: { kind: "every", everyMs } };
   }
 
-  function bodyOf(given: ConfiguredPoll, origin: PollBody["origin"], now: number, before?: PollBody): PollBody {
-    const source = unmasked(given.source, before && masked(before.source), before?.source, "source");
+  function bodyOf(
+    given: ConfiguredPoll,
+    origin: PollBody["origin"],
+    now: number,
+    before?: PollBody,
+  ): PollBody {
+    const source = unmasked(
+      given.source,
+      before && masked(before.source),
+      before?.source,
+      "source",
+    );
     checkSource(source);
     const payload =
       given.payload === undefined
@@ -90,9 +130,14 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       origin,
       anchorMs: now,
     };
-    for (const key of SETTINGS) if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
+    for (const key of SETTINGS)
+      if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
     // What has become forbidden since can still be renamed, and switched off.
-    if (before === undefined || origin !== before.origin || placeOf(source) !== placeOf(before.source))
+    if (
+      before === undefined ||
+      origin !== before.origin ||
+      placeOf(source) !== placeOf(before.source)
+    )
       checkPlace(body);
     if (payload.kind === "hook") tools.declareHookEvent(payload.event);
     return body;
@@ -118,9 +163,15 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     isConfigured: (body) => body.origin === "config",
     bodyOf: (given, anchorMs) => bodyOf(given, "config", anchorMs),
     place({ entry: poll, body, enabled, now }) {
-      const rebaselined = poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
+      const rebaselined =
+        poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
       const { leased: _, ...state } = poll?.state ?? NEW_STATE;
-      return { enabled, nextAt: enabled ? firstAt(body, now) : null, state, cursor: rebaselined ? null : undefined };
+      return {
+        enabled,
+        nextAt: enabled ? firstAt(body, now) : null,
+        state,
+        cursor: rebaselined ? null : undefined,
+      };
     },
     changed,
   });
@@ -145,7 +196,12 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       const origin = by === "agent" && given.source !== undefined ? "agent" : made;
       const moved = given.every !== undefined || given.schedule !== undefined;
       const timing = moved ? {} : every === undefined ? { schedule } : { every };
-      const body = bodyOf({ ...before, ...timing, ...given } as ConfiguredPoll, origin, now, poll.body);
+      const body = bodyOf(
+        { ...before, ...timing, ...given } as ConfiguredPoll,
+        origin,
+        now,
+        poll.body,
+      );
       if (!moved) Object.assign(body, { anchorMs });
       rebaselined = identityOf(body.source) !== identityOf(before.source);
       const enabled = wantsEnabled(given, poll.row.enabled);
@@ -154,9 +210,21 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       const revived = enabled && !poll.row.enabled;
       if (revived || rebaselined) state.consecutiveErrors = 0;
       // A check that is going on loses its lease by this change: it is made again at once.
-      const fresh = revived || moved || rebaselined || poll.row.nextAt === null || leased?.until === poll.row.nextAt;
+      const fresh =
+        revived ||
+        moved ||
+        rebaselined ||
+        poll.row.nextAt === null ||
+        leased?.until === poll.row.nextAt;
       const nextAt = enabled ? (fresh ? firstAt(body, now) : poll.row.nextAt) : null;
-      return { name: given.name, enabled, nextAt, body, state, cursor: rebaselined ? null : undefined };
+      return {
+        name: given.name,
+        enabled,
+        nextAt,
+        body,
+        state,
+        cursor: rebaselined ? null : undefined,
+      };
     });
     return { poll, rebaselined };
   }
@@ -170,7 +238,13 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     for (const { row, state } of all) {
       const { leased, ...rest } = state;
       if (leased === undefined || leased.until !== row.nextAt) continue;
-      await store().tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: leased.dueAt, state: rest });
+      await store().tick({
+        kind: KIND,
+        id: row.id,
+        expectedNext: row.nextAt,
+        next: leased.dueAt,
+        state: rest,
+      });
       freed++;
     }
     changed();
@@ -183,7 +257,8 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       const { schedule } = body;
       if (row.nextAt === null || schedule.kind !== "every") continue;
       const furthest = now + Math.max(schedule.everyMs * 1.1, LONGEST_WAIT_MS);
-      if (row.nextAt > furthest) await store().tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: now });
+      if (row.nextAt > furthest)
+        await store().tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: now });
     }
   }
 

@@ -11,14 +11,16 @@ export interface Item {
   link?: string;
 }
 
-const short = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 16);
+const short = (text: string): string =>
+  createHash("sha256").update(text).digest("base64url").slice(0, 16);
 
 /** As deep as JSON that is written for anybody to read; what is deeper was made to exhaust us. */
 const MAX_DEPTH = 500;
 
 /** JSON with sorted keys: the same content always reads the same. Throws `upstream_error` where it is too deep. */
 function canonical(value: unknown, depth = 0): string {
-  if (depth > MAX_DEPTH) throw new PorticoError("upstream_error", "An item of the source is nested too deeply.");
+  if (depth > MAX_DEPTH)
+    throw new PorticoError("upstream_error", "An item of the source is nested too deeply.");
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -45,7 +47,10 @@ const keysOf = (item: Item): Known => ({
  * that several items of one list share tells nothing, and the next one counts. All keys of every item are remembered,
  * so a source that changes which of them are unique brings nothing twice.
  */
-export function newItems(items: readonly Item[], seen: readonly string[]): { fresh: Item[]; seen: string[] } {
+export function newItems(
+  items: readonly Item[],
+  seen: readonly string[],
+): { fresh: Item[]; seen: string[] } {
   const known = items.map(keysOf);
   const times = new Map<string, number>();
   for (const { keys } of known) for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);

@@ -32,10 +32,21 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
       news[0] ??
       sample.at(-1) ??
       (text === undefined ? undefined : { text: text.slice(0, 2_000), url: placeOf(body.source) });
-    const values = { item: example, url: placeOf(body.source), count: news.length, name, id: "", diff: diff ?? "" };
+    const values = {
+      item: example,
+      url: placeOf(body.source),
+      count: news.length,
+      name,
+      id: "",
+      diff: diff ?? "",
+    };
     const { payload } = body;
     const template =
-      payload.kind === "systemEvent" ? payload.text : payload.kind === "agentTurn" ? payload.message : payload.event;
+      payload.kind === "systemEvent"
+        ? payload.text
+        : payload.kind === "agentTurn"
+          ? payload.message
+          : payload.event;
     return {
       status: checked.status,
       count: news.length,
@@ -54,16 +65,24 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
     list: async () => ({ polls: (await entries.list()).map(viewPoll) }),
     failing: entries.failing,
     show: async (id: string) => viewPoll(await entries.find(id)),
-    add: async (given: unknown, origin: "api" | "agent") => viewPoll(await entries.add(newPoll.parse(given), origin)),
+    add: async (given: unknown, origin: "api" | "agent") =>
+      viewPoll(await entries.add(newPoll.parse(given), origin)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {
-      const { poll, rebaselined } = await entries.change(id, mergePatch(pollChange.parse, given, REMOVABLE), by);
+      const { poll, rebaselined } = await entries.change(
+        id,
+        mergePatch(pollChange.parse, given, REMOVABLE),
+        by,
+      );
       return {
         ...viewPoll(poll),
         rebaselined: rebaselined || undefined,
-        note: rebaselined ? "The source is another now: the next check sets a new baseline." : undefined,
+        note: rebaselined
+          ? "The source is another now: the next check sets a new baseline."
+          : undefined,
       };
     },
-    switch: async (id: string, status: "enabled" | "disabled") => viewPoll((await entries.change(id, { status })).poll),
+    switch: async (id: string, status: "enabled" | "disabled") =>
+      viewPoll((await entries.change(id, { status })).poll),
     async remove(id: string) {
       const { row } = await entries.remove(id);
       return { ok: true, id: row.id, name: row.name };
@@ -71,12 +90,19 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
     async run(id: string) {
       const result = await runner.runNow(() => entries.find(id));
       if (result === undefined)
-        throw new PorticoError("conflict", "This poll has been in a check for a minute: try again.");
+        throw new PorticoError(
+          "conflict",
+          "This poll has been in a check for a minute: try again.",
+        );
       return { ok: result.status !== "error", ...result };
     },
     async test(given: unknown) {
       const poll = newPoll.parse(given);
-      return dryRun(poll.name ?? "test", entries.bodyOf(poll, "api", ctx.use("store").now()), undefined);
+      return dryRun(
+        poll.name ?? "test",
+        entries.bodyOf(poll, "api", ctx.use("store").now()),
+        undefined,
+      );
     },
     async testExisting(id: string) {
       const { row, body } = await entries.find(id);

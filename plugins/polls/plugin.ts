@@ -50,12 +50,16 @@ export default definePlugin({
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
-    ctx.add("notice", { name: "polls", list: async () => failureNotices(await (await operations()).failing()) });
+    ctx.add("notice", {
+      name: "polls",
+      list: async () => failureNotices(await (await operations()).failing()),
+    });
     const late = startLate(ctx, {
       section: "polls",
       settings: config.polls,
       afterMs: START_AFTER_MS,
-      start: async (settings): Promise<Polls> => (await import("./start.ts")).startPolls(ctx, settings),
+      start: async (settings): Promise<Polls> =>
+        (await import("./start.ts")).startPolls(ctx, settings),
     });
   },
 });

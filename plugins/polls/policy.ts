@@ -13,7 +13,11 @@ import type { PollsConfig } from "./schema.ts";
 export function guardOf(
   ctx: PluginContext,
   settings: PollsConfig,
-  { source, origin, allowPrivateNetwork }: Pick<PollBody, "source" | "origin" | "allowPrivateNetwork">,
+  {
+    source,
+    origin,
+    allowPrivateNetwork,
+  }: Pick<PollBody, "source" | "origin" | "allowPrivateNetwork">,
 ): Guard {
   const trusted = origin !== "agent";
   const allowedOrigins = trusted && source.url !== undefined ? writtenOrigins(source.url) : [];

@@ -2,7 +2,13 @@
 import { createHash } from "node:crypto";
 import { maskAddress } from "portico";
 import { maskNamed } from "portico/strings";
-import { isoDate, maskedPayload, maskedRequest, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import {
+  isoDate,
+  maskedPayload,
+  maskedRequest,
+  type PayloadSpec,
+  type ScheduleSpec,
+} from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
 import type { Form, Validators } from "./sources/source.ts";
@@ -67,14 +73,20 @@ export interface Poll {
 
 export function toPoll(row: Schedule): Poll {
   const state = (row.state ?? {}) as Partial<PollState>;
-  return { row, body: row.body as PollBody, state: { consecutiveErrors: 0, checks: 0, changes: 0, ...state } };
+  return {
+    row,
+    body: row.body as PollBody,
+    state: { consecutiveErrors: 0, checks: 0, changes: 0, ...state },
+  };
 }
 
-export const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 20);
+export const digest = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 20);
 
 /** What the cursor belongs to: where this changes, the poll begins anew with a baseline. */
 export function identityOf(source: Source): string {
-  const { kind, url, path, items, key, selector, ignore, remove, match, method, body, browser } = source;
+  const { kind, url, path, items, key, selector, ignore, remove, match, method, body, browser } =
+    source;
   return JSON.stringify([
     kind,
     url,
@@ -92,13 +104,16 @@ export function identityOf(source: Source): string {
 }
 
 /** Where a source lies, as it may be shown. */
-export const placeOf = ({ url, path }: Source): string => (url === undefined ? (path ?? "") : maskAddress(url));
+export const placeOf = ({ url, path }: Source): string =>
+  url === undefined ? (path ?? "") : maskAddress(url);
 
 /** Text that is JSON is masked as what it means. */
 function maskedBody(body: Source["body"]): Source["body"] {
   if (typeof body !== "string") return maskNamed(body) as Source["body"];
   try {
-    const [plain, shown] = [JSON.parse(body), maskNamed(JSON.parse(body))].map((value) => JSON.stringify(value));
+    const [plain, shown] = [JSON.parse(body), maskNamed(JSON.parse(body))].map((value) =>
+      JSON.stringify(value),
+    );
     return plain === shown ? body : shown;
   } catch {
     return body;
@@ -106,12 +121,18 @@ function maskedBody(body: Source["body"]): Source["body"] {
 }
 
 /** A source as it may be shown. */
-export const masked = (source: Source): Source => ({ ...maskedRequest(source), body: maskedBody(source.body) });
+export const masked = (source: Source): Source => ({
+  ...maskedRequest(source),
+  body: maskedBody(source.body),
+});
 
 /** A poll as its routes send it, secrets masked. */
 export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
   const { anchorMs: _, every, schedule, source, ...definition } = body;
-  const nextAt = state.leased !== undefined && state.leased.until === row.nextAt ? state.leased.dueAt : row.nextAt;
+  const nextAt =
+    state.leased !== undefined && state.leased.until === row.nextAt
+      ? state.leased.dueAt
+      : row.nextAt;
   return {
     id: row.id,
     name: row.name ?? row.id,

@@ -9,7 +9,9 @@ export function mountRoutes(ctx: PluginContext, operations: () => Promise<Operat
   const access = { access: "gateway" } as const;
   for (const root of ROOTS) {
     mountScheduleRoutes(ctx, root, operations);
-    ctx.route("POST", `${root}/test`, access, async (call) => (await operations()).test(await call.json()));
+    ctx.route("POST", `${root}/test`, access, async (call) =>
+      (await operations()).test(await call.json()),
+    );
     ctx.route("POST", `${root}/:id/test`, access, async ({ params }) =>
       (await operations()).testExisting(params["id"]!),
     );

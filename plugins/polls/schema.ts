@@ -11,7 +11,9 @@ export const Source = Type.Object(
       Type.Literal("file"),
     ]),
     url: Type.Optional(Type.String({ minLength: 1, maxLength: 4_000 })),
-    path: Type.Optional(Type.String({ minLength: 1, description: "file: below the workspace or one of polls.roots" })),
+    path: Type.Optional(
+      Type.String({ minLength: 1, description: "file: below the workspace or one of polls.roots" }),
+    ),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     method: Type.Optional(
       Type.Union(
@@ -21,18 +23,28 @@ export const Source = Type.Object(
     ),
     body: Type.Optional(
       Type.Union(
-        [Type.String({ maxLength: 1_000_000 }), Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())],
+        [
+          Type.String({ maxLength: 1_000_000 }),
+          Type.Record(Type.String(), Type.Unknown()),
+          Type.Array(Type.Unknown()),
+        ],
         {
           description: "What is sent, such as a GraphQL query; an object is sent as JSON",
         },
       ),
     ),
-    browser: Type.Optional(Type.Boolean({ description: "html, http: the page as the browser renders it" })),
+    browser: Type.Optional(
+      Type.Boolean({ description: "html, http: the page as the browser renders it" }),
+    ),
     items: Type.Optional(
-      Type.String({ description: "json: where the list is, such as data.items or results[0].rows" }),
+      Type.String({
+        description: "json: where the list is, such as data.items or results[0].rows",
+      }),
     ),
     key: Type.Optional(Type.String({ description: "json: what tells items apart, such as id" })),
-    selector: Type.Optional(Type.String({ description: "html: a CSS selector; default the whole page" })),
+    selector: Type.Optional(
+      Type.String({ description: "html: a CSS selector; default the whole page" }),
+    ),
     ignore: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
@@ -40,9 +52,14 @@ export const Source = Type.Object(
       }),
     ),
     remove: Type.Optional(
-      Type.Array(Type.String(), { maxItems: 50, description: "html: selectors of parts that do not count" }),
+      Type.Array(Type.String(), {
+        maxItems: 50,
+        description: "html: selectors of parts that do not count",
+      }),
     ),
-    match: Type.Optional(Type.String({ description: "file, a directory: only names that match, such as *.csv" })),
+    match: Type.Optional(
+      Type.String({ description: "file, a directory: only names that match, such as *.csv" }),
+    ),
   },
   closed,
 );
@@ -51,16 +68,28 @@ export type Source = Static<typeof Source>;
 const definition = {
   ...entryFields,
   every: Type.Optional(
-    Type.Union([Type.String(), Type.Integer()], { description: "5m, 1h, or milliseconds; default 5m" }),
+    Type.Union([Type.String(), Type.Integer()], {
+      description: "5m, 1h, or milliseconds; default 5m",
+    }),
   ),
-  schedule: Type.Optional(Type.Unknown({ description: "Instead of every: a schedule as of a cron job" })),
+  schedule: Type.Optional(
+    Type.Unknown({ description: "Instead of every: a schedule as of a cron job" }),
+  ),
   source: Source,
   payload: Type.Optional(
-    Type.Unknown({ description: "As of a cron job, with {item.title}, {diff}, {url}, {count}, {name}" }),
+    Type.Unknown({
+      description: "As of a cron job, with {item.title}, {diff}, {url}, {count}, {name}",
+    }),
   ),
-  fireOnFirst: Type.Optional(Type.Boolean({ description: "The first check fires for all that it finds" })),
+  fireOnFirst: Type.Optional(
+    Type.Boolean({ description: "The first check fires for all that it finds" }),
+  ),
   maxItems: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000, description: "Deliveries per check; more become one summary" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000,
+      description: "Deliveries per check; more become one summary",
+    }),
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
   maxBytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 104_857_600 })),
@@ -83,9 +112,18 @@ export const PollsConfig = Type.Object(
       default: true,
       description: "false: nothing is checked; all can still be seen and edited",
     }),
-    allowPrivateNetwork: Type.Boolean({ default: false, description: "Polls may reach private addresses" }),
-    allowedHostnames: Type.Array(Type.String(), { default: [], description: "Hosts that may have private addresses" }),
-    hostnameAllowlist: Type.Array(Type.String(), { default: [], description: "If not empty, only these hosts" }),
+    allowPrivateNetwork: Type.Boolean({
+      default: false,
+      description: "Polls may reach private addresses",
+    }),
+    allowedHostnames: Type.Array(Type.String(), {
+      default: [],
+      description: "Hosts that may have private addresses",
+    }),
+    hostnameAllowlist: Type.Array(Type.String(), {
+      default: [],
+      description: "If not empty, only these hosts",
+    }),
     roots: Type.Array(Type.String(), {
       default: [],
       description: "Directories that file polls may read, beside the workspace",
@@ -100,7 +138,12 @@ export const PollsConfig = Type.Object(
       maximum: 60_000,
       description: "A file that was written to within this time is waited for",
     }),
-    keepRuns: Type.Integer({ default: 100, minimum: 1, maximum: 10_000, description: "History kept per poll" }),
+    keepRuns: Type.Integer({
+      default: 100,
+      minimum: 1,
+      maximum: 10_000,
+      description: "History kept per poll",
+    }),
     entries: Type.Record(Type.String(), ConfiguredPoll, {
       default: {},
       description: "Polls by name; read-only over HTTP",

@@ -31,7 +31,8 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     settings: settings(),
     definitions: ({ entries }) => entries,
     async prepare(all) {
-      for (const { body } of all) if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
+      for (const { body } of all)
+        if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
       const freed = await entries.freeLeases(all);
       await entries.rewindIntervals(ctx.use("store").now(), freed === 0 ? all : undefined);
     },

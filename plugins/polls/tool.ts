@@ -2,7 +2,18 @@ import { type PluginContext, PorticoError, Type } from "portico";
 import { asBody, completed } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
-const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "test", "runs", "rm"] as const;
+const actions = [
+  "list",
+  "add",
+  "show",
+  "edit",
+  "enable",
+  "disable",
+  "run",
+  "test",
+  "runs",
+  "rm",
+] as const;
 
 const parameters = Type.Object({
   action: Type.Union(actions.map((action) => Type.Literal(action))),
@@ -20,9 +31,13 @@ const parameters = Type.Object({
   selector: Type.Optional(Type.String({ description: "html: which part" })),
   every: Type.Optional(Type.String({ description: "such as 15m" })),
   message: Type.Optional(
-    Type.String({ description: "Starts an agent turn with this task; {item.title}, {diff}, {url}" }),
+    Type.String({
+      description: "Starts an agent turn with this task; {item.title}, {diff}, {url}",
+    }),
   ),
-  text: Type.Optional(Type.String({ description: "Or: queues this as an event for the next heartbeat" })),
+  text: Type.Optional(
+    Type.String({ description: "Or: queues this as an event for the next heartbeat" }),
+  ),
 });
 
 /** The agent's way to watch something. */
@@ -43,7 +58,8 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       const isSource = Object.values(source).some((value) => value !== undefined);
       const given = asBody({ name, every, payload, source: isSource ? source : undefined });
       if (action === "add") return polls.add(given, "agent");
-      if (id === undefined) throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
+      if (id === undefined)
+        throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
       if (action === "show") return polls.show(id);
       if (action === "edit") {
         const before = await polls.show(id);

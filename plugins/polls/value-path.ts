@@ -6,7 +6,10 @@ function parsePath(path: string): (string | number | "*")[] {
   for (const [, name, index] of bare.matchAll(/([^.[\]]+)|\[([^[\]]*)\]/g)) {
     if (name !== undefined) parts.push(name);
     else if (index === "*") parts.push("*");
-    else parts.push(/^\d+$/.test(index ?? "") ? Number(index) : (index ?? "").replace(/^["']|["']$/g, ""));
+    else
+      parts.push(
+        /^\d+$/.test(index ?? "") ? Number(index) : (index ?? "").replace(/^["']|["']$/g, ""),
+      );
   }
   return parts;
 }

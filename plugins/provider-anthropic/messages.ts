@@ -123,7 +123,8 @@ async function imageSource(part: ImagePart, target: Target): Promise<Block> {
 }
 
 function fileBlock(part: FilePart): Block {
-  if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+  if (part.data === undefined)
+    throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = part.data.startsWith("data:") ? parseDataUrl(part.data) : pdfOf(part.data);
   const type = file?.mediaType;
   if (file !== undefined && type === "application/pdf") {
@@ -141,12 +142,20 @@ function fileBlock(part: FilePart): Block {
     };
   }
   if (file !== undefined && type !== undefined && IMAGES.includes(type)) {
-    return { type: "image", source: { type: "base64", media_type: type, data: file.data.toString("base64") } };
+    return {
+      type: "image",
+      source: { type: "base64", media_type: type, data: file.data.toString("base64") },
+    };
   }
-  throw refused(`${part.path}.file_data`, "Claude takes files of type application/pdf, text and images");
+  throw refused(
+    `${part.path}.file_data`,
+    "Claude takes files of type application/pdf, text and images",
+  );
 }
 
 function pdfOf(base64: string): { mediaType: string; data: Buffer } | undefined {
   const data = Buffer.from(base64, "base64");
-  return data.subarray(0, 5).toString("latin1") === "%PDF-" ? { mediaType: "application/pdf", data } : undefined;
+  return data.subarray(0, 5).toString("latin1") === "%PDF-"
+    ? { mediaType: "application/pdf", data }
+    : undefined;
 }

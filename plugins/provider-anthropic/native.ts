@@ -33,7 +33,11 @@ export const nativeMessages: NativeForm = { encode, decode: decodeMessage, decod
 function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
   const origin = originOf({ model: target.model });
   const state: Sent = { includeUsage: false, origin, names: UNCHANGED_NAMES };
-  const sent = { ...body, model: target.model, messages: (body.messages as Block[]).map(withoutForeign) };
+  const sent = {
+    ...body,
+    model: target.model,
+    messages: (body.messages as Block[]).map(withoutForeign),
+  };
   const ours = withHeaders({ ...headersFor(target), ...headers }, target.headers);
   return postJson(`${target.baseUrl}/v1/messages`, ours, sent, { state });
 }
@@ -41,13 +45,19 @@ function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
 /** Reasoning that another provider answered has no signature that Anthropic would take. */
 function withoutForeign(message: Block): Block {
   const content = message.content;
-  if (message.role !== "assistant" || !Array.isArray(content) || !content.some(isForeign)) return message;
+  if (message.role !== "assistant" || !Array.isArray(content) || !content.some(isForeign))
+    return message;
   return { ...message, content: content.filter((block: Block) => !isForeign(block)) };
 }
 
 function isForeign(block: Block): boolean {
-  if (block.type === "thinking") return typeof block.signature !== "string" || block.signature === "";
-  return block.type === "redacted_thinking" && typeof block.data === "string" && block.data.startsWith("portico.");
+  if (block.type === "thinking")
+    return typeof block.signature !== "string" || block.signature === "";
+  return (
+    block.type === "redacted_thinking" &&
+    typeof block.data === "string" &&
+    block.data.startsWith("portico.")
+  );
 }
 
 interface Event {
@@ -84,7 +94,9 @@ function decoder(): StreamDecoder {
       return;
     }
     // JSON may stand over several lines of data; between its tokens a line end is but a space.
-    const written = Buffer.from(`event: ${type}\ndata: ${data.toString("utf8").replace(/[\r\n]/g, " ")}\n\n`);
+    const written = Buffer.from(
+      `event: ${type}\ndata: ${data.toString("utf8").replace(/[\r\n]/g, " ")}\n\n`,
+    );
     out.push(written);
     if (type === "message_start") usage = event.message?.usage;
     else if (type === "content_block_start") {

@@ -41,7 +41,12 @@ export async function encodeMessages(asked: ChatRequest, target: Target): Promis
 
   const use = readTools(request);
   const choice = encodeToolChoice(use, fields, model);
-  const { system, messages, brokenLoop } = await encodeTurns(request.messages, target, origin, fields);
+  const { system, messages, brokenLoop } = await encodeTurns(
+    request.messages,
+    target,
+    origin,
+    fields,
+  );
   const maxTokens = fields.maxTokens() ?? model.maxOutput;
   const forced = choice?.type === "any" || choice?.type === "tool";
   const { thinking, effort } = claudeThinking(fields, model, maxTokens, {
@@ -84,11 +89,16 @@ export function headersFor(target: Target): Record<string, string> {
 
 /** One string, as most clients send it; blocks only where a cache mark must stay on its part. */
 function joinSystem(system: readonly SystemText[]): unknown {
-  if (!system.some((part) => part.cache !== undefined)) return system.map((part) => part.text).join("\n");
+  if (!system.some((part) => part.cache !== undefined))
+    return system.map((part) => part.text).join("\n");
   return system.map(({ text, cache }) => ({ type: "text", text, cache_control: cache }));
 }
 
-type Choice = { type: "auto" | "any" | "none" | "tool"; name?: string; disable_parallel_tool_use?: true };
+type Choice = {
+  type: "auto" | "any" | "none" | "tool";
+  name?: string;
+  disable_parallel_tool_use?: true;
+};
 
 function encodeToolChoice(use: ToolUse, fields: Fields, model: ClaudeModel): Choice | undefined {
   const parallel = fields.boolean("parallel_tool_calls");
@@ -106,7 +116,9 @@ function encodeToolChoice(use: ToolUse, fields: Fields, model: ClaudeModel): Cho
         fields.drop("tool_choice");
         return { type: "auto", ...single };
       }
-      return choice.kind === "named" ? { type: "tool", name: choice.name, ...single } : { type: "any", ...single };
+      return choice.kind === "named"
+        ? { type: "tool", name: choice.name, ...single }
+        : { type: "any", ...single };
   }
 }
 
@@ -130,7 +142,8 @@ function encodeTools(use: ToolUse, model: ClaudeModel, fields: Fields): unknown[
 function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[]): unknown {
   const format = readResponseFormat(fields);
   if (format === undefined) return undefined;
-  if (format.kind === "schema" && model.schemas) return { type: "json_schema", schema: strictSchema(format.schema) };
+  if (format.kind === "schema" && model.schemas)
+    return { type: "json_schema", schema: strictSchema(format.schema) };
   system.push({ text: jsonInstruction(format) });
   if (format.kind === "schema") fields.drop("response_format.json_schema");
   return undefined;

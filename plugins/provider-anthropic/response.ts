@@ -46,7 +46,12 @@ export interface MessageUsage {
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const message = parseResponse(body) as Message | undefined;
-  if (message === undefined || message.type === "error" || message.error || !Array.isArray(message.content)) {
+  if (
+    message === undefined ||
+    message.type === "error" ||
+    message.error ||
+    !Array.isArray(message.content)
+  ) {
     throw errorInResponse(readProblem(200, body));
   }
   const blocks = collectBlocks(sent.state as Sent);
@@ -84,5 +89,11 @@ export function readUsage(usage: MessageUsage): Usage {
   const written = toldCount(usage.cache_creation_input_tokens);
   const prompt = toldCount(usage.input_tokens) + read + written;
   const reasoning = usage.output_tokens_details?.thinking_tokens;
-  return tokenUsage({ prompt, completion: toldCount(usage.output_tokens), cached: read, written, reasoning });
+  return tokenUsage({
+    prompt,
+    completion: toldCount(usage.output_tokens),
+    cached: read,
+    written,
+    reasoning,
+  });
 }

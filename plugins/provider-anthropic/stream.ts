@@ -48,7 +48,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   let failure: PorticoError | undefined;
 
   function out(): ChunkWriter {
-    writer ??= createChunkWriter({ id: target.id, created: target.created, model: target.model, includeUsage });
+    writer ??= createChunkWriter({
+      id: target.id,
+      created: target.created,
+      model: target.model,
+      includeUsage,
+    });
     return writer;
   }
 
@@ -163,5 +168,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
 /** Without the fields that say nothing. */
 export function present(usage: MessageUsage): MessageUsage {
-  return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null && value !== undefined));
+  return Object.fromEntries(
+    Object.entries(usage).filter(([, value]) => value !== null && value !== undefined),
+  );
 }

@@ -22,11 +22,15 @@ export interface Surroundings {
 }
 
 /** For channels without a key; what stands in front of Azure under another name may want none. */
-export function createEntraCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
+export function createEntraCredential({
+  env,
+  now,
+}: Surroundings): NonNullable<WireProvider["credential"]> {
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
-    if (!wantsEntra(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
+    if (!wantsEntra(target) || Object.keys(target.headers).some((name) => OWN.test(name)))
+      return undefined;
     let token = tokens.get(target.channel);
     if (token === undefined) {
       token = createRenewed(async (by) => {
@@ -75,7 +79,10 @@ interface AzureIdentity {
 /** Managed identities, `az login` and the like. */
 async function fromPackage(target: Target): Promise<Expiring<string>> {
   const missing = `The channel ${target.channel} has no credentials: set its apiKey, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. Managed identities and az login need a package`;
-  const { DefaultAzureCredential } = await optionalPackage<AzureIdentity>("@azure/identity", missing);
+  const { DefaultAzureCredential } = await optionalPackage<AzureIdentity>(
+    "@azure/identity",
+    missing,
+  );
   try {
     const got = await new DefaultAzureCredential().getToken(SCOPE);
     if (got !== null) return { value: got.token, expiresAt: got.expiresOnTimestamp };

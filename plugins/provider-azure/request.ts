@@ -20,6 +20,8 @@ export function fitted(request: ChatRequest, deployment: string): ChatRequest {
     ...rest,
     model: deployment,
     ...(max_tokens != null && { [renamed]: rest[renamed] ?? max_tokens }),
-    messages: request.messages.map((message) => (hasForeignFields(message) ? withoutForeignFields(message) : message)),
+    messages: request.messages.map((message) =>
+      hasForeignFields(message) ? withoutForeignFields(message) : message,
+    ),
   };
 }

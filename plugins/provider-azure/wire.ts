@@ -25,7 +25,12 @@ export const azure: WireProvider = {
   encode: (request, target) => post("chat/completions", fitted(request, target.model), target),
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
-    encode: (target) => ({ method: "GET", url: modelsAddress(target), headers: headersFor(target), dropped: [] }),
+    encode: (target) => ({
+      method: "GET",
+      url: modelsAddress(target),
+      headers: headersFor(target),
+      dropped: [],
+    }),
     decode: readModelList,
   },
   routes: forwardRoutes(
@@ -40,7 +45,13 @@ export const azure: WireProvider = {
 
 function post(method: string, request: object, target: Target): WireRequest {
   const body = JSON.stringify(request);
-  return { method: "POST", url: addressOf(method, target), headers: jsonHeaders(target), body, dropped: [] };
+  return {
+    method: "POST",
+    url: addressOf(method, target),
+    headers: jsonHeaders(target),
+    body,
+    dropped: [],
+  };
 }
 
 function addressOf(method: string, target: Target): string {

@@ -15,7 +15,9 @@ export interface Surroundings {
 /** What of the environment must be shown to nobody. */
 export function secretsIn(env: Surroundings["env"]): string[] {
   const { AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK } = env;
-  return [AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK].filter((one) => one !== undefined);
+  return [AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK].filter(
+    (one) => one !== undefined,
+  );
 }
 
 function regionOf(target: Target, { env }: Surroundings): string {
@@ -63,6 +65,15 @@ export function authorize(
   const { accessKeyId = "", secretAccessKey = "", sessionToken } = credential;
   const region = regionOf(target, surroundings);
   const keys = { accessKeyId, secretAccessKey, sessionToken };
-  const signed = signRequest({ method, url, headers, body, service: "bedrock", region, ...keys, date: now() });
+  const signed = signRequest({
+    method,
+    url,
+    headers,
+    body,
+    service: "bedrock",
+    region,
+    ...keys,
+    date: now(),
+  });
   return withHeaders(signed, target.headers);
 }

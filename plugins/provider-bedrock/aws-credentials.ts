@@ -29,15 +29,18 @@ export interface ChainOptions {
 }
 
 /** For channels without a key, where the environment holds none either. The chain is the process's: one for all of them. */
-export function createAwsCredential({ env, now, chain }: ChainOptions): NonNullable<WireProvider["credential"]> {
+export function createAwsCredential({
+  env,
+  now,
+  chain,
+}: ChainOptions): NonNullable<WireProvider["credential"]> {
   const load = chain ?? ((missing: string) => optionalPackage<AwsChain>(PACKAGE, missing));
   const fetched = createRenewed<Credential, Target>(
     async ({ channel }) => {
       const missing = `The channel ${channel} has no credentials: set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS's default chain (profiles, SSO, roles of containers and machines) needs a package`;
       const { defaultProvider } = await load(missing);
-      const { accessKeyId, secretAccessKey, sessionToken, expiration } = await defaultProvider()().catch((error) =>
-        refuse(channel, error),
-      );
+      const { accessKeyId, secretAccessKey, sessionToken, expiration } =
+        await defaultProvider()().catch((error) => refuse(channel, error));
       const value = { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
       return { value, expiresAt: expiration?.getTime() };
     },
@@ -46,7 +49,8 @@ export function createAwsCredential({ env, now, chain }: ChainOptions): NonNulla
 
   return (target) => {
     // The channel brings its own: nobody is asked, and nothing of AWS's goes where that leads.
-    if (Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization")) return undefined;
+    if (Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization"))
+      return undefined;
     if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return environmentKeys(env);
     if (env.AWS_BEARER_TOKEN_BEDROCK) return undefined;
     return fetched(target);

@@ -51,7 +51,12 @@ export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
 
 function frameLength(bytes: Buffer): number {
   const total = bytes.readUInt32BE(0);
-  if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8) || total < OVERHEAD || total > MAX_FRAME) throw damaged();
+  if (
+    crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8) ||
+    total < OVERHEAD ||
+    total > MAX_FRAME
+  )
+    throw damaged();
   return total;
 }
 
@@ -60,7 +65,10 @@ function readFrame(frame: Buffer, headersOf: (bytes: Buffer) => Frame["headers"]
   if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw damaged();
   const headersEnd = PRELUDE + frame.readUInt32BE(4);
   if (headersEnd > end) throw damaged();
-  return { headers: headersOf(frame.subarray(PRELUDE, headersEnd)), payload: frame.subarray(headersEnd, end) };
+  return {
+    headers: headersOf(frame.subarray(PRELUDE, headersEnd)),
+    payload: frame.subarray(headersEnd, end),
+  };
 }
 
 /** Nearly all frames of a stream have the headers of the one before. */
@@ -100,5 +108,8 @@ function readHeaders(bytes: Buffer): Record<string, string> {
 }
 
 function damaged(): Error {
-  return upstreamError({ kind: "upstream", message: "The upstream's event stream is damaged (checksum)." }, 0);
+  return upstreamError(
+    { kind: "upstream", message: "The upstream's event stream is damaged (checksum)." },
+    0,
+  );
 }

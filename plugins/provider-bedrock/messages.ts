@@ -34,7 +34,11 @@ export async function encodeTurns(
     const calls = turn.calls.map((call) => ({
       toolUse: { toolUseId: upstreamCallId(call.id), name: call.name, input: call.args },
     }));
-    const content = [...reasoningBlocks(turn, origin), ...(await blocks(turn.parts, target)), ...calls];
+    const content = [
+      ...reasoningBlocks(turn, origin),
+      ...(await blocks(turn.parts, target)),
+      ...calls,
+    ];
     messages.push({ role: "assistant", content });
   }
   return messages;
@@ -44,7 +48,12 @@ async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
   const results: Block[] = [];
   for (const result of turn.results) {
     const parts = result.parts.filter(hasContent);
-    results.push({ toolResult: { toolUseId: upstreamCallId(result.callId), content: await blocks(parts, target) } });
+    results.push({
+      toolResult: {
+        toolUseId: upstreamCallId(result.callId),
+        content: await blocks(parts, target),
+      },
+    });
   }
   return [...results, ...(await blocks(turn.parts, target))];
 }
@@ -81,7 +90,8 @@ const IMAGES: Record<string, string> = {
 async function image(part: ImagePart, target: Target): Promise<Block> {
   const { mediaType, base64 } = await readImage(part, target);
   const format = IMAGES[mediaType];
-  if (format === undefined) throw refused(`${part.path}.url`, "Bedrock takes images of type png, jpeg, gif and webp");
+  if (format === undefined)
+    throw refused(`${part.path}.url`, "Bedrock takes images of type png, jpeg, gif and webp");
   return { image: { format, source: { bytes: base64 } } };
 }
 
@@ -101,11 +111,15 @@ const DOCUMENTS: Record<string, string> = {
 const LONGEST_NAME = 190;
 
 function document(part: FilePart, place: number): Block {
-  if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+  if (part.data === undefined)
+    throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = parseDataUrl(part.data);
   const format = DOCUMENTS[file?.mediaType ?? ""];
   if (file === undefined || format === undefined) {
-    throw refused(`${part.path}.file_data`, `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`);
+    throw refused(
+      `${part.path}.file_data`,
+      `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`,
+    );
   }
   // Names may hold few characters and no two spaces in a row, and no two documents of a message the same one.
   const name = (part.filename ?? "")

@@ -11,7 +11,8 @@ export default definePlugin({
   setup(ctx) {
     ctx.add("provider", {
       name: "bedrock",
-      description: "Amazon Bedrock's Converse, with a bearer key or AWS credentials of the environment",
+      description:
+        "Amazon Bedrock's Converse, with a bearer key or AWS credentials of the environment",
       defaultBaseUrl: DEFAULT_BASE_URL,
       wire: createBedrock({ env: process.env, now: () => new Date() }),
       secrets: () => secretsIn(process.env),

@@ -24,7 +24,11 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
 };
 
 /** An error response: `{"message"}` and the exception's name in a header. */
-export function readProblem(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem {
+export function readProblem(
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): UpstreamProblem {
   const type = headers["x-amzn-errortype"];
   return named(typeof type === "string" ? type : textIn(body, "__type"), status, body);
 }
@@ -37,7 +41,8 @@ export function readException(type: string | undefined, payload: Buffer): Upstre
 function named(type: string | undefined, status: number, body: Buffer): UpstreamProblem {
   // `ThrottlingException:http://internal…`, `com.amazon#ThrottlingException`
   const name = type?.replace(/^.*#/, "").split(":")[0];
-  const message = textIn(body, "message") ?? textIn(body, "Message") ?? readOpenAiProblem(status, body).message;
+  const message =
+    textIn(body, "message") ?? textIn(body, "Message") ?? readOpenAiProblem(status, body).message;
   const key = name?.replace(/Exception$/, "").toLowerCase() ?? "";
   const kind = namedKind(KINDS[key], status);
   return { message, kind, code: name || undefined };

@@ -64,7 +64,10 @@ export async function encodeConverse(
   const { inference, effort } =
     claude === undefined
       ? { inference: encodePlain(fields, target.model, extra), effort: undefined }
-      : encodeClaude(fields, claude, extra, { forced: tools.forced, brokenLoop: isBrokenLoop(turns, origin) });
+      : encodeClaude(fields, claude, extra, {
+          forced: tools.forced,
+          brokenLoop: isBrokenLoop(turns, origin),
+        });
   const guardrail = fields.object("guardrailConfig") ?? fields.object("guardrail_config");
   const tier = encodeTier(fields);
   const metadata = encodeMetadata(fields);
@@ -80,14 +83,20 @@ export async function encodeConverse(
     requestMetadata: metadata,
     additionalModelRequestFields: filledObject(extra),
   };
-  const url = methodUrl(target, request.stream === true ? "converse-stream" : "converse", surroundings);
+  const url = methodUrl(
+    target,
+    request.stream === true ? "converse-stream" : "converse",
+    surroundings,
+  );
   const state: Sent = { includeUsage: wantsUsage(request), origin, names };
   const sent = postJson(url, {}, body, { fields, state });
   return { ...sent, headers: authorize("POST", url, String(sent.body), target, surroundings) };
 }
 
 function calledIn(turns: readonly Turn[]): string[] {
-  return turns.flatMap((turn) => (turn.role === "assistant" ? turn.calls.map((call) => call.name) : []));
+  return turns.flatMap((turn) =>
+    turn.role === "assistant" ? turn.calls.map((call) => call.name) : [],
+  );
 }
 
 function encodeClaude(
@@ -103,7 +112,10 @@ function encodeClaude(
   if (topK !== undefined) extra.top_k = topK;
   // A budget must lie below the limit, which is low where none is named.
   const maxTokens = asked ?? (thinking?.budget_tokens === undefined ? undefined : model.maxOutput);
-  return { inference: { maxTokens, temperature, topP, stopSequences: filled(claudeStops(fields)) }, effort };
+  return {
+    inference: { maxTokens, temperature, topP, stopSequences: filled(claudeStops(fields)) },
+    effort,
+  };
 }
 
 function encodePlain(fields: Fields, model: string, extra: Extra): Record<string, unknown> {
@@ -114,7 +126,8 @@ function encodePlain(fields: Fields, model: string, extra: Extra): Record<string
   }
   const effort = readEffort(fields);
   if (effort !== undefined) {
-    if (/gpt-oss/.test(model) && ["low", "medium", "high"].includes(effort)) extra.reasoning_effort = effort;
+    if (/gpt-oss/.test(model) && ["low", "medium", "high"].includes(effort))
+      extra.reasoning_effort = effort;
     else if (effort !== "none") fields.drop("reasoning_effort");
   }
   return {
@@ -126,7 +139,12 @@ function encodePlain(fields: Fields, model: string, extra: Extra): Record<string
 }
 
 /** Models that take no schema get an instruction. */
-function encodeFormat(fields: Fields, claude: ClaudeModel | undefined, model: string, system: string[]): unknown {
+function encodeFormat(
+  fields: Fields,
+  claude: ClaudeModel | undefined,
+  model: string,
+  system: string[],
+): unknown {
   const format = readResponseFormat(fields);
   if (format === undefined) return undefined;
   const able = claude?.schemas ?? !/(amazon|meta|cohere|ai21)\./.test(model);
@@ -158,7 +176,8 @@ function encodeMetadata(fields: Fields): Record<string, string> | undefined {
   const allowed = /^[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}$/;
   const kept: [string, string][] = [];
   for (const [name, value] of given) {
-    if (typeof value === "string" && allowed.test(value) && allowed.test(name)) kept.push([name, value]);
+    if (typeof value === "string" && allowed.test(value) && allowed.test(name))
+      kept.push([name, value]);
     else fields.drop(name === "user" ? "user" : `metadata.${name}`);
   }
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;

@@ -25,7 +25,10 @@ interface ContentBlock {
   toolUse?: { toolUseId?: string; name?: string; input?: unknown };
   /** A text with what it is taken from. */
   citationsContent?: { content?: { text?: string }[] };
-  reasoningContent?: { reasoningText?: { text?: string; signature?: string }; redactedContent?: string };
+  reasoningContent?: {
+    reasoningText?: { text?: string; signature?: string };
+    redactedContent?: string;
+  };
 }
 
 export interface TokenUsage {
@@ -39,7 +42,8 @@ export interface TokenUsage {
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as Converse | undefined;
   const content = response?.output?.message?.content;
-  if (response === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
+  if (response === undefined || !Array.isArray(content))
+    throw errorInResponse(readException(undefined, body));
   const blocks = collectBlocks(sent.state as Sent);
   for (const { text, citationsContent, reasoningContent, toolUse } of content) {
     if (text !== undefined) blocks.text(text);

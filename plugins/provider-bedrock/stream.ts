@@ -34,7 +34,12 @@ interface Payload {
 /** Translates one stream of Converse's binary events. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const { includeUsage, origin, names } = sent.state as Sent;
-  const writer = createChunkWriter({ id: target.id, created: target.created, model: target.model, includeUsage });
+  const writer = createChunkWriter({
+    id: target.id,
+    created: target.created,
+    model: target.model,
+    includeUsage,
+  });
   const blocks = createBlockStream(() => writer, { origin, names });
   let usage: Usage | undefined;
   let finish: string | undefined;
@@ -47,7 +52,10 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (kind === "exception" || kind === "error") {
       const type = frame.headers[":exception-type"] ?? frame.headers[":error-code"];
       const problem = readException(type, frame.payload);
-      failure = errorInResponse({ ...problem, message: frame.headers[":error-message"] ?? problem.message });
+      failure = errorInResponse({
+        ...problem,
+        message: frame.headers[":error-message"] ?? problem.message,
+      });
       return;
     }
     const payload = parseResponse(frame.payload) as Payload | undefined;
@@ -90,7 +98,10 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (use !== undefined) blocks.toolCall(index, use.toolUseId, use.name);
   }
 
-  function onDelta(index: number, { text, toolUse, reasoningContent: reasoning }: NonNullable<Payload["delta"]>): void {
+  function onDelta(
+    index: number,
+    { text, toolUse, reasoningContent: reasoning }: NonNullable<Payload["delta"]>,
+  ): void {
     if (text) writer.text(text);
     if (toolUse?.input) blocks.toolArguments(index, toolUse.input);
     if (reasoning?.text) blocks.reasoning(index, reasoning.text);

@@ -23,7 +23,8 @@ export function encodeTools(
   if (tools.length === 0 || use.choice?.kind === "none") {
     if (called.length === 0) return { config: undefined, forced: false };
     if (tools.length > 0) fields.drop("tool_choice");
-    const declared = tools.length > 0 ? tools : [...new Set(called)].map((name) => toolSpec(name, NOTHING));
+    const declared =
+      tools.length > 0 ? tools : [...new Set(called)].map((name) => toolSpec(name, NOTHING));
     return { config: { tools: declared }, forced: false };
   }
   let choice = use.choice;
@@ -46,7 +47,19 @@ export function encodeTools(
   return { config: { tools, toolChoice }, forced };
 }
 
-function toolSpec(name: string, schema: Record<string, unknown>, description?: string, strict = false): unknown {
+function toolSpec(
+  name: string,
+  schema: Record<string, unknown>,
+  description?: string,
+  strict = false,
+): unknown {
   const shown = description === "" ? undefined : description;
-  return { toolSpec: { name, description: shown, inputSchema: { json: schema }, strict: strict || undefined } };
+  return {
+    toolSpec: {
+      name,
+      description: shown,
+      inputSchema: { json: schema },
+      strict: strict || undefined,
+    },
+  };
 }

@@ -18,7 +18,12 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
     listModels: {
       encode(target) {
         const url = listUrl(target, surroundings);
-        return { method: "GET", url, headers: authorize("GET", url, "", target, surroundings), dropped: [] };
+        return {
+          method: "GET",
+          url,
+          headers: authorize("GET", url, "", target, surroundings),
+          dropped: [],
+        };
       },
       decode: decodeModelList,
     },
@@ -26,7 +31,9 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
 }
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = parseResponse(body) as { modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[] };
+  const parsed = parseResponse(body) as {
+    modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[];
+  };
   return (parsed?.modelSummaries ?? []).flatMap((one) => {
     const writes = !Array.isArray(one.outputModalities) || one.outputModalities.includes("TEXT");
     return typeof one.modelId === "string" && writes ? [one.modelId] : [];

@@ -14,7 +14,10 @@ function checkMessages({ messages }: ChatRequest): void {
   for (const [i, { role, content, tool_call_id: callId }] of messages.entries()) {
     const path = `messages[${i}]`;
     if (role === "tool" && (typeof callId !== "string" || callId === ""))
-      throw refused(`${path}.tool_call_id`, "A tool message needs the `tool_call_id` of the call that it answers");
+      throw refused(
+        `${path}.tool_call_id`,
+        "A tool message needs the `tool_call_id` of the call that it answers",
+      );
     if (!Array.isArray(content)) continue;
     for (const [k, part] of content.entries()) {
       if (!PARTS.has(part?.type)) {

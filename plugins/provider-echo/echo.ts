@@ -53,7 +53,10 @@ export const echo: ChatProvider = {
       model: target.model,
     };
     for (let index = 0; index < choiceCount(request); index++) {
-      const chunk = (delta: Partial<ChatMessage>, finish_reason: string | null = null): ChatChunk => ({
+      const chunk = (
+        delta: Partial<ChatMessage>,
+        finish_reason: string | null = null,
+      ): ChatChunk => ({
         ...head,
         choices: [{ index, delta, finish_reason }],
       });
@@ -77,7 +80,10 @@ async function valueMaker({ tools, response_format: format }: ChatRequest): Prom
   return (await import("./smallest-value.ts")).smallest;
 }
 
-function* streamCall(call: ToolCallPart, chunk: (delta: Partial<ChatMessage>) => ChatChunk): Generator<ChatChunk> {
+function* streamCall(
+  call: ToolCallPart,
+  chunk: (delta: Partial<ChatMessage>) => ChatChunk,
+): Generator<ChatChunk> {
   const args = call.function?.arguments ?? "{}";
   const half = Math.ceil(args.length / 2);
   yield chunk({ tool_calls: [{ ...call, function: { ...call.function, arguments: "" } }] });
@@ -96,7 +102,11 @@ function usageOf(request: ChatRequest, said: Said): Usage {
   const tokens = (length: number) => Math.ceil(length / 4);
   const prompt = request.messages.reduce((sum, message) => sum + tokens(textOf(message).length), 0);
   const completion = tokens((said.text ?? JSON.stringify(said.call)).length) * choiceCount(request);
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
 }
 
 function delayOf({ options }: Target): number {

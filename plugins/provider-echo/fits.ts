@@ -10,10 +10,12 @@ export function fits(schema: unknown, value: unknown, walk: Walk): boolean {
   if (schema === false) return false;
   if (!isSchema(schema) || walk.depth > MAX_DEPTH || isSpent(walk)) return true;
   walk.spent.checks += 1 + sizeOf(schema) + sizeOf(value) + sizeWithin(schema, value);
-  const again = (sub: unknown, one: unknown = value) => fits(sub, one, { ...walk, depth: walk.depth + 1 });
+  const again = (sub: unknown, one: unknown = value) =>
+    fits(sub, one, { ...walk, depth: walk.depth + 1 });
   return (
     (!("const" in schema) || isDeepStrictEqual(schema["const"], value)) &&
-    (!Array.isArray(schema["enum"]) || schema["enum"].some((one) => isDeepStrictEqual(one, value))) &&
+    (!Array.isArray(schema["enum"]) ||
+      schema["enum"].some((one) => isDeepStrictEqual(one, value))) &&
     (schema["type"] === undefined || [schema["type"]].flat().some((type) => isOf(type, value))) &&
     fitsTogether(schema, again, walk) &&
     (typeof value !== "number" || fitsNumber(schema, value)) &&
@@ -41,7 +43,10 @@ export function membersOf(value: unknown): number {
 /** Of a value that is compared with others as a whole, down to its last member. */
 function sizeWithin(schema: Schema, value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
-  const times = ("const" in schema ? 1 : 0) + listOf(schema["enum"]).length + (schema["uniqueItems"] === true ? 1 : 0);
+  const times =
+    ("const" in schema ? 1 : 0) +
+    listOf(schema["enum"]).length +
+    (schema["uniqueItems"] === true ? 1 : 0);
   return times === 0 ? 0 : times * JSON.stringify(value).length;
 }
 
@@ -65,7 +70,13 @@ function fitsTogether(schema: Schema, again: Again, walk: Walk): boolean {
 }
 
 function fitsNumber(schema: Schema, value: number): boolean {
-  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf: step } = schema;
+  const {
+    minimum,
+    maximum,
+    exclusiveMinimum: above,
+    exclusiveMaximum: below,
+    multipleOf: step,
+  } = schema;
   return (
     value >= (numberOf(minimum) ?? value) &&
     value <= (numberOf(maximum) ?? value) &&
@@ -75,7 +86,11 @@ function fitsNumber(schema: Schema, value: number): boolean {
   );
 }
 
-function fitsString({ minLength, maxLength, pattern }: Schema, value: string, { texts }: Walk): boolean {
+function fitsString(
+  { minLength, maxLength, pattern }: Schema,
+  value: string,
+  { texts }: Walk,
+): boolean {
   const { length } = [...value];
   if (length < (numberOf(minLength) ?? 0) || length > (numberOf(maxLength) ?? length)) return false;
   return typeof pattern !== "string" || texts.fits(pattern, value) !== false;
@@ -83,30 +98,47 @@ function fitsString({ minLength, maxLength, pattern }: Schema, value: string, { 
 
 function fitsArray(schema: Schema, value: unknown[], again: Again): boolean {
   const { length } = value;
-  if (length < (numberOf(schema["minItems"]) ?? 0) || length > (numberOf(schema["maxItems"]) ?? length)) return false;
+  if (
+    length < (numberOf(schema["minItems"]) ?? 0) ||
+    length > (numberOf(schema["maxItems"]) ?? length)
+  )
+    return false;
   const tuple = listOf(schema["prefixItems"] ?? schema["items"]);
   const rest = Array.isArray(schema["items"]) ? schema["additionalItems"] : schema["items"];
   if (!value.every((item, i) => again(i < tuple.length ? tuple[i] : rest, item))) return false;
-  if (schema["uniqueItems"] === true && new Set(value.map((item) => JSON.stringify(item))).size < length) return false;
+  if (
+    schema["uniqueItems"] === true &&
+    new Set(value.map((item) => JSON.stringify(item))).size < length
+  )
+    return false;
   if (schema["contains"] === undefined) return true;
   const found = value.filter((item) => again(schema["contains"], item)).length;
-  return found >= (numberOf(schema["minContains"]) ?? 1) && found <= (numberOf(schema["maxContains"]) ?? found);
+  return (
+    found >= (numberOf(schema["minContains"]) ?? 1) &&
+    found <= (numberOf(schema["maxContains"]) ?? found)
+  );
 }
 
 function fitsObject(schema: Schema, value: Schema, again: Again, walk: Walk): boolean {
   const names = Object.keys(value);
   const { length } = names;
-  if (length < (numberOf(schema["minProperties"]) ?? 0) || length > (numberOf(schema["maxProperties"]) ?? length))
+  if (
+    length < (numberOf(schema["minProperties"]) ?? 0) ||
+    length > (numberOf(schema["maxProperties"]) ?? length)
+  )
     return false;
   const has = (name: unknown) => typeof name !== "string" || Object.hasOwn(value, name);
   if (!listOf(schema["required"]).every(has)) return false;
-  for (const [name, others] of Object.entries(isSchema(schema["dependentRequired"]) ? schema["dependentRequired"] : {}))
+  for (const [name, others] of Object.entries(
+    isSchema(schema["dependentRequired"]) ? schema["dependentRequired"] : {},
+  ))
     if (has(name) && !listOf(others).every(has)) return false;
   const patterns = membersOf(schema["patternProperties"]);
   return names.every((name) => {
     walk.spent.checks += patterns;
     if (isSpent(walk)) return true;
-    if (schema["propertyNames"] !== undefined && !again(schema["propertyNames"], name)) return false;
+    if (schema["propertyNames"] !== undefined && !again(schema["propertyNames"], name))
+      return false;
     return schemasOf(schema, name, walk).every((one) => again(one, value[name]));
   });
 }

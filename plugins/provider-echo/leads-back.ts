@@ -20,19 +20,30 @@ function refsOf({ $ref, allOf }: Schema): string[] {
 }
 
 /** Every value of the schema holds one of what `seen` refers to. What is known to end is looked at once. */
-function leadsBack(schema: unknown, walk: Walk, seen: ReadonlySet<string>, ends: Set<string>): boolean {
+function leadsBack(
+  schema: unknown,
+  walk: Walk,
+  seen: ReadonlySet<string>,
+  ends: Set<string>,
+): boolean {
   if (!isSchema(schema)) return false;
   walk.work.take(1 + Object.keys(schema).length);
   const { $ref, allOf, anyOf, oneOf, properties, required, items, prefixItems, minItems } = schema;
   const again = (part: unknown) => leadsBack(part, walk, seen, ends);
   if (typeof $ref === "string" && !ends.has($ref)) {
-    if (seen.has($ref) || leadsBack(follow(walk, $ref), walk, new Set([...seen, $ref]), ends)) return true;
+    if (seen.has($ref) || leadsBack(follow(walk, $ref), walk, new Set([...seen, $ref]), ends))
+      return true;
     ends.add($ref);
   }
   if (listOf(allOf).some(again)) return true;
-  for (const options of [listOf(anyOf), listOf(oneOf)]) if (options.length > 0 && options.every(again)) return true;
+  for (const options of [listOf(anyOf), listOf(oneOf)])
+    if (options.length > 0 && options.every(again)) return true;
   const own = isSchema(properties) ? properties : {};
-  if (listOf(required).some((name) => typeof name === "string" && Object.hasOwn(own, name) && again(own[name])))
+  if (
+    listOf(required).some(
+      (name) => typeof name === "string" && Object.hasOwn(own, name) && again(own[name]),
+    )
+  )
     return true;
   const least = numberOf(minItems) ?? 0;
   return least > 0 && (again(items) || listOf(prefixItems).slice(0, least).some(again));

@@ -27,7 +27,11 @@ const MOST_NESTED = 50;
 const MOST_NAMED = 100;
 
 /** `take` throws a `SyntaxError` after too many steps. Undefined then, and for what is no pattern or nested too deeply. */
-export function patternText(pattern: string, wish: Wish, take: (amount: number) => void): string | undefined {
+export function patternText(
+  pattern: string,
+  wish: Wish,
+  take: (amount: number) => void,
+): string | undefined {
   try {
     take(pattern.length);
     const tree = parse(pattern);
@@ -51,7 +55,8 @@ interface Writing {
 function written(node: Node, wish: Wish, state: Writing): string {
   const write = (part: Node) => written(part, wish, state);
   /** To see what comes of it. */
-  const tried = (part: Node) => written(part, wish, { ...state, missing: 0, groups: new Map(state.groups) });
+  const tried = (part: Node) =>
+    written(part, wish, { ...state, missing: 0, groups: new Map(state.groups) });
   state.take(1);
   switch (node.kind) {
     case "text":
@@ -72,7 +77,8 @@ function written(node: Node, wish: Wish, state: Writing): string {
       let times = node.least;
       if (state.missing > 0 && node.most > times) {
         const { length } = tried(node.part);
-        const more = length === 0 ? 0 : Math.min(node.most - times, Math.ceil(state.missing / length));
+        const more =
+          length === 0 ? 0 : Math.min(node.most - times, Math.ceil(state.missing / length));
         times += more;
         state.missing -= more * length;
       }
@@ -127,7 +133,8 @@ function parse(pattern: string): Node {
 
   function sequence(): Node {
     const parts: Node[] = [];
-    while (at < pattern.length && pattern[at] !== "|" && pattern[at] !== ")") parts.push(repeated(atom()));
+    while (at < pattern.length && pattern[at] !== "|" && pattern[at] !== ")")
+      parts.push(repeated(atom()));
     return { kind: "all", parts };
   }
 
@@ -136,7 +143,12 @@ function parse(pattern: string): Node {
     if (!found) return part;
     const [, sign, least, comma, most] = found;
     if (sign !== undefined)
-      return { kind: "repeat", part, least: sign === "+" ? 1 : 0, most: sign === "?" ? 1 : Number.POSITIVE_INFINITY };
+      return {
+        kind: "repeat",
+        part,
+        least: sign === "+" ? 1 : 0,
+        most: sign === "?" ? 1 : Number.POSITIVE_INFINITY,
+      };
     return {
       kind: "repeat",
       part,
@@ -182,7 +194,9 @@ function parse(pattern: string): Node {
     if (/[1-9]/.test(char)) return { kind: "back", key: char };
     if (char === "k") return { kind: "back", key: match(/<(\w+)>/y)?.[1] ?? "" };
     const one = charOf(char);
-    return typeof one === "string" ? { kind: "text", text: one } : { kind: "set", has: one, named: [], size: 1 };
+    return typeof one === "string"
+      ? { kind: "text", text: one }
+      : { kind: "set", has: one, named: [], size: 1 };
   }
 
   /** What stands behind a backslash: a character, or a class of them. */
@@ -216,7 +230,11 @@ function parse(pattern: string): Node {
       const high = isRange ? member() : low;
       if (typeof low === "string" && typeof high === "string") {
         if (named.length < MOST_NAMED) named.push(low);
-        tests.push((one) => one.codePointAt(0)! >= low.codePointAt(0)! && one.codePointAt(0)! <= high.codePointAt(0)!);
+        tests.push(
+          (one) =>
+            one.codePointAt(0)! >= low.codePointAt(0)! &&
+            one.codePointAt(0)! <= high.codePointAt(0)!,
+        );
       } else for (const test of [low, high]) if (typeof test !== "string") tests.push(test);
     }
     const has = (one: string) => tests.some((test) => test(one)) !== isNegated;

@@ -6,7 +6,9 @@ export default definePlugin({
   description: "The echo model: answers with the last user message",
   config: {
     "channels.*": Type.Object({
-      delayMs: Type.Optional(timerMs({ minimum: 0, description: "echo: pause before each word; default 0" })),
+      delayMs: Type.Optional(
+        timerMs({ minimum: 0, description: "echo: pause before each word; default 0" }),
+      ),
     }),
   },
   async setup(ctx) {

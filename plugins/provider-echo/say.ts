@@ -1,5 +1,11 @@
 /** What echo says to a request. */
-import { type ChatMessage, type ChatRequest, refused, type Target, type ToolCallPart } from "portico/chat";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  refused,
+  type Target,
+  type ToolCallPart,
+} from "portico/chat";
 import { checkRequest } from "./check.ts";
 
 /** The smallest value that a schema accepts; `param` is where the schema stands. */
@@ -14,21 +20,33 @@ export interface Said {
 export function say(request: ChatRequest, target: Target, makeValue: MakeValue): Said {
   checkRequest(request);
   const last = request.messages[request.messages.length - 1];
-  if (last?.role === "tool" || last?.role === "function") return { text: repeatable(textOf(last), request) };
+  if (last?.role === "tool" || last?.role === "function")
+    return { text: repeatable(textOf(last), request) };
   const text = textOf(request.messages.findLast((message) => message.role === "user") ?? last);
   const tool = toolToCall(request, text);
   if (tool !== undefined) {
     const path = `tools[${request.tools?.indexOf(tool)}].function.parameters`;
     const args = JSON.stringify(makeValue(tool.function?.parameters ?? {}, path));
     const id = `call_${target.id.replace(/^chatcmpl-/, "")}`;
-    return { call: { index: 0, id, type: "function", function: { name: tool.function?.name ?? "", arguments: args } } };
+    return {
+      call: {
+        index: 0,
+        id,
+        type: "function",
+        function: { name: tool.function?.name ?? "", arguments: args },
+      },
+    };
   }
   const format = request["response_format"] as
     | { type?: string; json_schema?: { schema?: Record<string, unknown> } }
     | null
     | undefined;
   if (format?.type === "json_schema")
-    return { text: JSON.stringify(makeValue(format.json_schema?.schema ?? {}, "response_format.json_schema.schema")) };
+    return {
+      text: JSON.stringify(
+        makeValue(format.json_schema?.schema ?? {}, "response_format.json_schema.schema"),
+      ),
+    };
   if (format?.type === "json_object") return { text: "{}" };
   return { text: repeatable(text, request) };
 }
@@ -38,7 +56,8 @@ const MAX_LENGTH = 16 * 1024 * 1024;
 
 function repeatable(text: string, request: ChatRequest): string {
   const n = choiceCount(request);
-  if (n > 1 && n * text.length > MAX_LENGTH) throw refused("n", "The message is too long to be said that often");
+  if (n > 1 && n * text.length > MAX_LENGTH)
+    throw refused("n", "The message is too long to be said that often");
   return text;
 }
 
@@ -59,7 +78,8 @@ function toolToCall(request: ChatRequest, text: string): Tool | undefined {
   let tools = (request.tools ?? []).filter((tool) => tool.type === "function");
   let forced = choice === "required" || choice === "any";
   if (typeof choice === "object" && choice !== null) {
-    if (choice.type === "function") return tools.find((tool) => tool.function?.name === choice.function?.name);
+    if (choice.type === "function")
+      return tools.find((tool) => tool.function?.name === choice.function?.name);
     const allowed = choice.allowed_tools;
     if (allowed?.tools !== undefined) {
       const names = new Set(allowed.tools.map((tool) => tool.function?.name));
@@ -88,7 +108,9 @@ function names(text: string, name: string): boolean {
 export function textOf(message: ChatMessage | undefined): string {
   const content = message?.content;
   if (typeof content === "string") return content;
-  return (content ?? []).flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
+  return (content ?? [])
+    .flatMap((part) => (typeof part.text === "string" ? [part.text] : []))
+    .join("\n");
 }
 
 export function choiceCount(request: ChatRequest): number {

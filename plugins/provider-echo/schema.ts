@@ -66,8 +66,22 @@ function decoded(step: string): string {
 }
 
 const MOST_NESTED = 64;
-const HIGHER = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"];
-const LOWER = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"];
+const HIGHER = [
+  "minimum",
+  "exclusiveMinimum",
+  "minLength",
+  "minItems",
+  "minProperties",
+  "minContains",
+];
+const LOWER = [
+  "maximum",
+  "exclusiveMaximum",
+  "maxLength",
+  "maxItems",
+  "maxProperties",
+  "maxContains",
+];
 
 /** The schema without `$ref` and `allOf`: what they say stands beside the rest. */
 export function flat(schema: Schema, walk: Walk): Schema {
@@ -136,7 +150,12 @@ function createMerger(work: Work) {
     for (const [name, schema] of Object.entries(more)) {
       const one = Object.hasOwn(all, name) ? all[name] : undefined;
       if (!isSchema(one) || !isSchema(schema)) {
-        Object.defineProperty(all, name, { value: schema, enumerable: true, configurable: true, writable: true });
+        Object.defineProperty(all, name, {
+          value: schema,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
       } else if (made.has(one)) listOf(one["allOf"]).push(schema);
       else {
         const several = { allOf: [one, schema] };
@@ -153,7 +172,10 @@ function createMerger(work: Work) {
 function commonTypes(one: unknown, other: unknown, work: Work): unknown[] {
   const [a, b] = [[one].flat(), [other].flat()];
   work.take(a.length * b.length);
-  const common = b.filter((type) => a.includes(type) || (type === "integer" && a.includes("number")));
-  if (b.includes("number") && a.includes("integer") && !common.includes("integer")) common.push("integer");
+  const common = b.filter(
+    (type) => a.includes(type) || (type === "integer" && a.includes("number")),
+  );
+  if (b.includes("number") && a.includes("integer") && !common.includes("integer"))
+    common.push("integer");
   return common;
 }

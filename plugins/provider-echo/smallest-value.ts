@@ -3,7 +3,17 @@ import { refused } from "portico/chat";
 import { fits, membersOf, schemasOf } from "./fits.ts";
 import { endingFirst, within } from "./leads-back.ts";
 import { createFittingTexts } from "./fitting-text.ts";
-import { both, flat, isSchema, listOf, numberOf, type Schema, type Walk, type Work, without } from "./schema.ts";
+import {
+  both,
+  flat,
+  isSchema,
+  listOf,
+  numberOf,
+  type Schema,
+  type Walk,
+  type Work,
+  without,
+} from "./schema.ts";
 
 const MAX_DEPTH = 32;
 /** How much may be looked at and made, in members and characters: schemas come from callers. */
@@ -21,7 +31,14 @@ const MAX_WASTED = 500;
 export function smallest(schema: unknown, param = "schema"): unknown {
   const work = workFor(param);
   const spent = { checks: 0, wasted: 0 };
-  return found(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, refs: ["#"], work, spent });
+  return found(schema, "object", {
+    root: schema,
+    texts: createFittingTexts(),
+    depth: 0,
+    refs: ["#"],
+    work,
+    spent,
+  });
 }
 
 function workFor(param: string): Work {
@@ -29,7 +46,8 @@ function workFor(param: string): Work {
   return {
     take(amount) {
       left -= amount;
-      if (!(left >= 0)) throw refused(param, "echo makes small values only: this schema asks for a large one");
+      if (!(left >= 0))
+        throw refused(param, "echo makes small values only: this schema asks for a large one");
     },
   };
 }
@@ -49,7 +67,8 @@ function distinct(schema: unknown, fallback: string, count: number, search: Walk
     if (tried++ === 0) first = value;
     if (fits(schema, value, { ...search, depth: 0 })) fitting.set(JSON.stringify(value), value);
     else search.spent.wasted++;
-    if (fitting.size >= count || tried >= MAX_TRIED + count || search.spent.wasted > MAX_WASTED) break;
+    if (fitting.size >= count || tried >= MAX_TRIED + count || search.spent.wasted > MAX_WASTED)
+      break;
   }
   if (fitting.size === 0) return [first ?? null];
   return [...fitting.values()];
@@ -81,12 +100,15 @@ function* values(schema: unknown, fallback: string, search: Walk): Generator<unk
   const { if: condition, then, else: otherwise, ...rest } = schema;
   if (condition !== undefined) {
     for (const parts of [[], [condition, then], [otherwise]]) {
-      const chosen = parts.filter(isSchema).reduce((all, part) => both(all, flat(part, search), work), rest);
+      const chosen = parts
+        .filter(isSchema)
+        .reduce((all, part) => both(all, flat(part, search), work), rest);
       yield* take(8, values(chosen, fallback, deeper));
     }
     return;
   }
-  for (const type of typesOf(schema) ?? [fallback]) yield* take(MAX_TRIED, valuesOf(type, schema, deeper));
+  for (const type of typesOf(schema) ?? [fallback])
+    yield* take(MAX_TRIED, valuesOf(type, schema, deeper));
 }
 
 /** Some lists of values have no end, and the next alternative is to have its turn. */
@@ -110,7 +132,8 @@ function typesOf(schema: Schema): unknown[] | undefined {
   if (has("properties", "required")) return ["object"];
   if (has("items", "prefixItems")) return ["array"];
   if (has("minLength", "pattern", "format")) return ["string"];
-  if (has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")) return ["number"];
+  if (has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+    return ["number"];
   return undefined;
 }
 
@@ -142,7 +165,8 @@ function* objects(schema: Schema, search: Walk): Generator<unknown> {
   const smallest = Object.fromEntries(names.map((name) => [name, some(name, 1)[0]]));
   yield smallest;
   // others of the same shape, for lists of different items and for what must not be
-  for (const name of names) for (const other of some(name, 8).slice(1)) yield { ...smallest, [name]: other };
+  for (const name of names)
+    for (const other of some(name, 8).slice(1)) yield { ...smallest, [name]: other };
   for (const name of Object.keys(properties))
     if (!Object.hasOwn(smallest, name)) yield { ...smallest, [name]: some(name, 1)[0] };
 }
@@ -171,7 +195,9 @@ function namesFor(schema: Schema, properties: Schema, search: Walk): string[] {
   for (const name of declared) if (wanted.size < least) want([name]);
   if (isSchema(schema["propertyNames"]) && wanted.size < least)
     want(distinct(schema["propertyNames"], "string", least, search).slice(0, least - wanted.size));
-  for (const pattern of Object.keys(isSchema(schema["patternProperties"]) ? schema["patternProperties"]! : {}))
+  for (const pattern of Object.keys(
+    isSchema(schema["patternProperties"]) ? schema["patternProperties"]! : {},
+  ))
     for (let i = 0; i < 8 && wanted.size < least; i++) want([search.texts.made(pattern, i, i)]);
   for (let i = 0; wanted.size < least; i++) wanted.add(`property${i}`);
   return [...wanted];
@@ -185,7 +211,9 @@ function smallestArray(schema: Schema, search: Walk): unknown[] {
   search.work.take(least);
   const items = Array.from({ length: least }, (_, i) => {
     const own = i < tuple.length ? tuple[i] : rest;
-    return i < contained ? allOf([schema["contains"], own].filter((one) => one !== undefined)) : own;
+    return i < contained
+      ? allOf([schema["contains"], own].filter((one) => one !== undefined))
+      : own;
   });
   if (schema["uniqueItems"] !== true) return items.map((item) => found(item, "null", search));
   const others = distinct(rest, "null", least, search).values();
@@ -224,19 +252,23 @@ function* strings(schema: Schema, { texts, work }: Walk): Generator<string> {
   const least = numberOf(schema["minLength"]) ?? 0;
   work.take(least);
   const { format, pattern } = schema;
-  const formatted = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format]! : undefined;
+  const formatted =
+    typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format]! : undefined;
   if (formatted !== undefined) yield longer(formatted, least, String(format));
   if (typeof pattern === "string") {
     const made = texts.made(pattern, least, 0);
     // what looks like a date is better one
-    yield* Object.values(FORMATS).filter((one) => one.length === made.length && texts.fits(pattern, one));
+    yield* Object.values(FORMATS).filter(
+      (one) => one.length === made.length && texts.fits(pattern, one),
+    );
     for (let pick = 0; pick < 10; pick++) yield texts.made(pattern, least, pick);
     for (let more = 1; more <= 10; more++) yield texts.made(pattern, least + more, 0);
     yield* Object.values(FORMATS);
   }
   const text = longer(formatted ?? "", least, String(format));
   yield text;
-  for (const char of "abcdefghijklmnopqrstuvwxyz") yield text === "" ? char : text.slice(0, -1) + char;
+  for (const char of "abcdefghijklmnopqrstuvwxyz")
+    yield text === "" ? char : text.slice(0, -1) + char;
   for (let i = 0; i < least + MAX_TRIED; i++) yield `${text}${i}`;
 }
 
@@ -250,7 +282,8 @@ function longer(text: string, least: number, format: string): string {
 }
 
 function* numbers(schema: Schema, isInteger: boolean): Generator<number> {
-  const bound = (...keys: string[]) => keys.map((key) => numberOf(schema[key])).filter((one) => one !== undefined);
+  const bound = (...keys: string[]) =>
+    keys.map((key) => numberOf(schema[key])).filter((one) => one !== undefined);
   const low = Math.max(Number.NEGATIVE_INFINITY, ...bound("minimum", "exclusiveMinimum"));
   const high = Math.min(Number.POSITIVE_INFINITY, ...bound("maximum", "exclusiveMaximum"));
   const nearest = Math.max(low, Math.min(high, 0)) + 0;
@@ -260,7 +293,11 @@ function* numbers(schema: Schema, isInteger: boolean): Generator<number> {
     yield Number.isFinite(low) && Number.isFinite(high) ? (low + high) / 2 : nearest + 0.5;
   }
   const size = step > 0 ? step : 1;
-  const start = step > 0 ? (nearest > 0 ? Math.ceil(nearest / size) : Math.floor(nearest / size)) * size : nearest;
+  const start =
+    step > 0
+      ? (nearest > 0 ? Math.ceil(nearest / size) : Math.floor(nearest / size)) * size
+      : nearest;
   // to both sides: where one is closed, nothing of it fits
-  for (let i = 0; ; i++) for (const value of i === 0 ? [start] : [start + i * size, start - i * size]) yield value + 0;
+  for (let i = 0; ; i++)
+    for (const value of i === 0 ? [start] : [start + i * size, start - i * size]) yield value + 0;
 }

@@ -35,7 +35,9 @@ function hostOf(target: Target): string {
 }
 
 function vertexHost(region: string): string {
-  return region === "global" ? "https://aiplatform.googleapis.com" : `https://${region}-aiplatform.googleapis.com`;
+  return region === "global"
+    ? "https://aiplatform.googleapis.com"
+    : `https://${region}-aiplatform.googleapis.com`;
 }
 
 /** API keys go in a header of their own; what is not one is an OAuth access token. */

@@ -32,7 +32,10 @@ export async function encodeTurns(
   const { system, turns } = alternate(list);
   const contents: Content[] = [];
   for (const turn of turns) {
-    const parts = turn.role === "user" ? await userParts(turn, target) : await modelParts(turn, target, model, origin);
+    const parts =
+      turn.role === "user"
+        ? await userParts(turn, target)
+        : await modelParts(turn, target, model, origin);
     contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   return { system: system.map((part) => part.text), contents };
@@ -48,7 +51,8 @@ async function userParts(turn: UserTurn, target: Target): Promise<Record<string,
         response: { output: outputOf(result) },
       },
     });
-    for (const part of result.parts) if (part.kind !== "text") parts.push(await encodePart(part, target));
+    for (const part of result.parts)
+      if (part.kind !== "text") parts.push(await encodePart(part, target));
   }
   for (const part of turn.parts) parts.push(await encodePart(part, target));
   return parts;
@@ -98,14 +102,18 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
       return image(part, target);
     case "audio":
       return {
-        inlineData: { mimeType: part.format === "mp3" ? "audio/mp3" : `audio/${part.format}`, data: part.data },
+        inlineData: {
+          mimeType: part.format === "mp3" ? "audio/mp3" : `audio/${part.format}`,
+          data: part.data,
+        },
       };
     default: {
       if (part.data === undefined) {
         throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
       }
       const file = parseDataUrl(part.data);
-      if (file === undefined) throw refused(`${part.path}.file_data`, "file_data must be a data URL");
+      if (file === undefined)
+        throw refused(`${part.path}.file_data`, "file_data must be a data URL");
       return { inlineData: { mimeType: file.mediaType, data: file.data.toString("base64") } };
     }
   }

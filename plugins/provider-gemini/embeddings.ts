@@ -15,16 +15,27 @@ import { readProblem } from "./problem.ts";
 export const embeddings: NonNullable<WireProvider["embeddings"]> = { encode, decode };
 
 function encode(request: Record<string, unknown>, target: Target): WireRequest {
-  if (isVertex(target)) throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
+  if (isVertex(target))
+    throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (input.length === 0 || !input.every((one) => typeof one === "string")) {
     throw refused("input", "input must be a text or a list of texts");
   }
   const model = `models/${target.model.replace(/^models\//, "")}`;
-  const outputDimensionality = typeof request.dimensions === "number" ? request.dimensions : undefined;
-  const requests = input.map((text) => ({ model, content: { parts: [{ text }] }, outputDimensionality }));
+  const outputDimensionality =
+    typeof request.dimensions === "number" ? request.dimensions : undefined;
+  const requests = input.map((text) => ({
+    model,
+    content: { parts: [{ text }] },
+    outputDimensionality,
+  }));
   const dropped = besideEmbeddings(request);
-  return postJson(methodUrl(target, "batchEmbedContents"), headersFor(target), { requests }, { dropped });
+  return postJson(
+    methodUrl(target, "batchEmbedContents"),
+    headersFor(target),
+    { requests },
+    { dropped },
+  );
 }
 
 function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {

@@ -32,16 +32,25 @@ export interface Surroundings {
 type File = Record<string, unknown>;
 
 /** For channels with a `project` and without a key. One token for each channel and file. */
-export function createGoogleCredential({ env, now, library }: Surroundings): NonNullable<WireProvider["credential"]> {
-  const load = library ?? ((missing: string) => optionalPackage<GoogleLibrary>("google-auth-library", missing));
+export function createGoogleCredential({
+  env,
+  now,
+  library,
+}: Surroundings): NonNullable<WireProvider["credential"]> {
+  const load =
+    library ??
+    ((missing: string) => optionalPackage<GoogleLibrary>("google-auth-library", missing));
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
-    if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
+    if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name)))
+      return undefined;
     const named = target.options.keyFile;
-    const path = typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
+    const path =
+      typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
     // What stands in front of Google under another name may want none.
-    const google = target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
+    const google =
+      target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
     if (path === undefined && env.GCE_METADATA_HOST === undefined && !google) return undefined;
     const id = JSON.stringify([target.channel, path]);
     let token = tokens.get(id);
@@ -68,7 +77,11 @@ export function createGoogleCredential({ env, now, library }: Surroundings): Non
     }
     if (file.type === "authorized_user") {
       const { client_id, client_secret, refresh_token } = file;
-      const form = { client_id: `${client_id}`, client_secret: `${client_secret}`, refresh_token: `${refresh_token}` };
+      const form = {
+        client_id: `${client_id}`,
+        client_secret: `${client_secret}`,
+        refresh_token: `${refresh_token}`,
+      };
       return fetchAccessToken(target, url, { grant_type: "refresh_token", ...form }, now);
     }
     return fromLibrary(target, file);
@@ -81,11 +94,17 @@ export function createGoogleCredential({ env, now, library }: Surroundings): Non
     return readFile(path, "utf8").then(parsed, () => undefined);
   }
 
-  function assertion({ client_email, private_key, private_key_id }: File, url: string, target: Target): string {
+  function assertion(
+    { client_email, private_key, private_key_id }: File,
+    url: string,
+    target: Target,
+  ): string {
     const seconds = Math.floor(now() / 1000);
     const head = { alg: "RS256", typ: "JWT", kid: private_key_id };
     const claims = { iss: client_email, scope: SCOPE, aud: url, iat: seconds, exp: seconds + 3600 };
-    const text = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+    const text = [head, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+      .join(".");
     try {
       return `${text}.${createSign("RSA-SHA256").update(text).sign(String(private_key), "base64url")}`;
     } catch (error) {
@@ -105,7 +124,8 @@ export function createGoogleCredential({ env, now, library }: Surroundings): Non
       });
       body = Buffer.from(await response.arrayBuffer());
     } catch (error) {
-      const others = "an apiKey, keyFile (a service account's file) or GOOGLE_APPLICATION_CREDENTIALS";
+      const others =
+        "an apiKey, keyFile (a service account's file) or GOOGLE_APPLICATION_CREDENTIALS";
       throw misconfigured(target, `there is no metadata server at ${host}: set ${others}`, error);
     }
     return readAccessToken(target, { status: response.status, headers: {}, body }, now);

@@ -29,7 +29,8 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const error = googleError(body);
   if (error === undefined) return plain;
-  const message = typeof error.message === "string" && error.message !== "" ? error.message : plain.message;
+  const message =
+    typeof error.message === "string" && error.message !== "" ? error.message : plain.message;
   const retryAfter = seconds(detail(error, "retryDelay"));
   return {
     message,
@@ -50,7 +51,9 @@ function kindOf(error: GoogleError, status: number, message: string): UpstreamPr
 /** The first of the details that says this. */
 function detail({ details }: GoogleError, name: string): string | undefined {
   if (!Array.isArray(details)) return undefined;
-  return details.map((one: Record<string, unknown> | null) => one?.[name]).find((one) => typeof one === "string");
+  return details
+    .map((one: Record<string, unknown> | null) => one?.[name])
+    .find((one) => typeof one === "string");
 }
 
 function googleError(body: Buffer): GoogleError | undefined {

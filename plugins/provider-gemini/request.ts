@@ -45,7 +45,8 @@ export async function encodeGenerate(asked: ChatRequest, target: Target): Promis
   for (const path of conversation.dropped) fields.drop(path);
   const { system, contents } = await encodeTurns(conversation.turns, target, model, origin);
   const use = readTools(request);
-  if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0) fields.drop("parallel_tool_calls");
+  if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0)
+    fields.drop("parallel_tool_calls");
   const format = readResponseFormat(fields);
   const json = encodeFormat(format, use, model, fields, system);
   const body = {
@@ -114,7 +115,8 @@ function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown> {
 function hasProperties(schema: Record<string, unknown> | undefined): boolean {
   if (schema === undefined) return false;
   const { type, properties, ...rest } = schema;
-  const empty = typeof properties !== "object" || properties === null || Object.keys(properties).length === 0;
+  const empty =
+    typeof properties !== "object" || properties === null || Object.keys(properties).length === 0;
   const open = ["$ref", "anyOf", "allOf", "oneOf", "patternProperties"].some((key) => key in rest);
   const map = typeof rest.additionalProperties === "object";
   return type !== "object" || !empty || open || map;

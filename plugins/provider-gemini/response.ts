@@ -59,7 +59,9 @@ export interface UsageMetadata {
 /** Errors come in a list too, and so does a stream whose `alt=sse` was lost on the way. */
 export function readGenerated(body: Buffer): Generated | undefined {
   const value: unknown = parseResponse(body);
-  return Array.isArray(value) ? joined(value as (Generated | null)[]) : (value as Generated | undefined);
+  return Array.isArray(value)
+    ? joined(value as (Generated | null)[])
+    : (value as Generated | undefined);
 }
 
 /** What the events of a stream say together. */
@@ -83,18 +85,31 @@ function joined(events: (Generated | null)[]): Generated {
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = readGenerated(body);
   if (response === undefined || response.error !== undefined) {
-    throw errorInResponse(readProblem(200, response === undefined ? body : Buffer.from(JSON.stringify(response))));
+    throw errorInResponse(
+      readProblem(200, response === undefined ? body : Buffer.from(JSON.stringify(response))),
+    );
   }
   const options = sent.state as Sent;
   const choices = (response.candidates ?? []).map((candidate) => readCandidate(candidate, options));
   if (choices.length === 0) {
     if (response.promptFeedback === undefined) {
-      throw upstreamError({ kind: "upstream", message: "The upstream's response holds no candidates." }, 200);
+      throw upstreamError(
+        { kind: "upstream", message: "The upstream's response holds no candidates." },
+        200,
+      );
     }
-    choices.push({ message: { role: "assistant", content: "", refusal: null }, finish: "content_filter" });
+    choices.push({
+      message: { role: "assistant", content: "", refusal: null },
+      finish: "content_filter",
+    });
   }
   const { responseId: id, modelVersion: model, usageMetadata } = response;
-  return completionFrom(target, { id, model, choices, usage: usageMetadata && readUsage(usageMetadata) });
+  return completionFrom(target, {
+    id,
+    model,
+    choices,
+    usage: usageMetadata && readUsage(usageMetadata),
+  });
 }
 
 interface Choice {
@@ -125,7 +140,9 @@ export function readCall(part: GeneratedPart, { origin, names }: BlockOptions): 
     id: clientCallId(call.id),
     type: "function",
     function: { name: names.original(call.name ?? ""), arguments: toldArguments(call.args) },
-    extra_content: part.thoughtSignature ? carrySignature(origin, part.thoughtSignature) : undefined,
+    extra_content: part.thoughtSignature
+      ? carrySignature(origin, part.thoughtSignature)
+      : undefined,
   };
 }
 
@@ -171,5 +188,11 @@ export function readUsage(usage: UsageMetadata): Usage {
   const reasoning = toldCount(usage.thoughtsTokenCount);
   const completion = toldCount(usage.candidatesTokenCount) + reasoning;
   const cached = toldCount(usage.cachedContentTokenCount);
-  return tokenUsage({ prompt, completion, total: toldCount(usage.totalTokenCount) || undefined, cached, reasoning });
+  return tokenUsage({
+    prompt,
+    completion,
+    total: toldCount(usage.totalTokenCount) || undefined,
+    cached,
+    reasoning,
+  });
 }

@@ -38,7 +38,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     const event = readGenerated(data);
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
-      if (finishReasonSoFar() === undefined && data.toString("latin1").trim() !== "[DONE]") failure = notJson();
+      if (finishReasonSoFar() === undefined && data.toString("latin1").trim() !== "[DONE]")
+        failure = notJson();
       return;
     }
     if (event.error !== undefined) {
@@ -137,7 +138,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 function isPlainText(event: Generated): boolean {
   const candidate = event.candidates?.[0];
   const parts = candidate?.content?.parts;
-  if (event.candidates?.length !== 1 || parts?.length !== 1 || event.promptFeedback !== undefined) return false;
+  if (event.candidates?.length !== 1 || parts?.length !== 1 || event.promptFeedback !== undefined)
+    return false;
   const part = parts[0];
   return (
     part !== undefined &&

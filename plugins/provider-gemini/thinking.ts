@@ -14,7 +14,10 @@ const BUDGET: Record<Effort, number> = {
 const PRO_LEAST = 128;
 
 /** `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request goes out as it is. */
-export function encodeThinking(fields: Fields, model: GeminiModel): Record<string, unknown> | undefined {
+export function encodeThinking(
+  fields: Fields,
+  model: GeminiModel,
+): Record<string, unknown> | undefined {
   const own = fields.object("thinking_config");
   const effort = readEffort(fields);
   if (own !== undefined) return own;
@@ -27,7 +30,8 @@ export function encodeThinking(fields: Fields, model: GeminiModel): Record<strin
   const cannotStop = off && (model.pro || model.thinking === "level");
   if (cannotStop) fields.drop("reasoning_effort");
   const thoughts = off ? {} : { includeThoughts: true };
-  if (model.thinking === "level") return { ...thoughts, thinkingLevel: level(effort, model.levels) };
+  if (model.thinking === "level")
+    return { ...thoughts, thinkingLevel: level(effort, model.levels) };
   return { ...thoughts, thinkingBudget: cannotStop ? PRO_LEAST : BUDGET[effort] };
 }
 

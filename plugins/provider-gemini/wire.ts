@@ -1,4 +1,10 @@
-import { bearerHeaders, forwardRoutes, type Target, type WireProvider, type WireRequest } from "portico/chat";
+import {
+  bearerHeaders,
+  forwardRoutes,
+  type Target,
+  type WireProvider,
+  type WireRequest,
+} from "portico/chat";
 import { headersFor, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { embeddings } from "./embeddings.ts";
@@ -34,7 +40,8 @@ function decodeModelList(body: Buffer): string[] {
   };
   const chat = (parsed.models ?? []).filter(
     (one) =>
-      !Array.isArray(one.supportedGenerationMethods) || one.supportedGenerationMethods.includes("generateContent"),
+      !Array.isArray(one.supportedGenerationMethods) ||
+      one.supportedGenerationMethods.includes("generateContent"),
   );
   return [...chat, ...(parsed.publisherModels ?? [])].flatMap((one) =>
     typeof one.name === "string" ? [one.name.replace(/^.*models\//, "")] : [],

@@ -25,11 +25,27 @@ type Response = ChatResponse & Required<Pick<ChatResponse, "choices">>;
 
 export const completions: RouteForm = {
   encode(
-    { model, prompt, suffix, max_tokens, temperature, top_p, stop, seed, stream, stream_options, n, echo, ...rest },
+    {
+      model,
+      prompt,
+      suffix,
+      max_tokens,
+      temperature,
+      top_p,
+      stop,
+      seed,
+      stream,
+      stream_options,
+      n,
+      echo,
+      ...rest
+    },
     target,
   ) {
-    if (n != null && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");
-    if (echo === true) throw refused("echo", "This channel does not say the prompt again: leave echo out");
+    if (n != null && n !== 1)
+      throw refused("n", "This channel gives one answer per request: n must be 1");
+    if (echo === true)
+      throw refused("echo", "This channel does not say the prompt again: leave echo out");
     const body = {
       model,
       prompt: onePrompt(prompt),
@@ -43,13 +59,18 @@ export const completions: RouteForm = {
     };
     const dropped = Object.keys(rest).filter((name) => rest[name] != null);
     const state = wantsUsage({ stream_options });
-    return postJson(`${target.baseUrl}/v1/fim/completions`, bearerHeaders(target), body, { dropped, state });
+    return postJson(`${target.baseUrl}/v1/fim/completions`, bearerHeaders(target), body, {
+      dropped,
+      state,
+    });
   },
   decode(body, _sent, target) {
     const response = readResponse(body, 200);
     return {
       ...headOf(response, target),
-      choices: choicesOf(response).map(({ index, text, finish = "stop" }) => choiceOf(index, text, finish)),
+      choices: choicesOf(response).map(({ index, text, finish = "stop" }) =>
+        choiceOf(index, text, finish),
+      ),
       usage: response.usage,
     };
   },
@@ -96,12 +117,14 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
       else open.delete(index);
       finish ??= reason;
     }
-    if (choices.length > 0) write({ choices: choices.map((one) => choiceOf(one.index, one.text, one.finish)) });
+    if (choices.length > 0)
+      write({ choices: choices.map((one) => choiceOf(one.index, one.text, one.finish)) });
   }
 
   /** A choice that was never finished ends with what fits; there is no response where nothing came. */
   function close(): void {
-    if (head === undefined) throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+    if (head === undefined)
+      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
     for (const index of open) write({ choices: [choiceOf(index, "", "stop")] });
     finish ??= "stop";
     if (includeUsage && usage !== undefined) write({ choices: [], usage });
@@ -136,7 +159,12 @@ function readResponse(body: Buffer, status: number): Response {
 }
 
 function headOf({ model }: Response, { id, created, model: asked }: Target) {
-  return { id: id.replace(/^chatcmpl-/, "cmpl-"), object: "text_completion", created, model: toldText(model, asked) };
+  return {
+    id: id.replace(/^chatcmpl-/, "cmpl-"),
+    object: "text_completion",
+    created,
+    model: toldText(model, asked),
+  };
 }
 
 function choicesOf({ choices }: Response) {

@@ -21,7 +21,10 @@ function firstDetail(body: Buffer): { msg: string; loc?: (string | number)[] } |
     const list = parsed?.message?.detail ?? parsed?.detail;
     const first = Array.isArray(list) ? (list[0] as { msg?: unknown; loc?: unknown }) : undefined;
     if (typeof first?.msg !== "string") return undefined;
-    return { msg: first.msg, loc: Array.isArray(first.loc) ? (first.loc as (string | number)[]) : undefined };
+    return {
+      msg: first.msg,
+      loc: Array.isArray(first.loc) ? (first.loc as (string | number)[]) : undefined,
+    };
   } catch {
     return undefined;
   }

@@ -41,7 +41,8 @@ export async function encodeChat(asked: ChatRequest, target: Target): Promise<Wi
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const messages: object[] = [];
-  for (const turn of conversation.turns) for (const message of await encodeTurn(turn, target)) messages.push(message);
+  for (const turn of conversation.turns)
+    for (const message of await encodeTurn(turn, target)) messages.push(message);
   const body = {
     model: target.model,
     messages,
@@ -51,7 +52,10 @@ export async function encodeChat(asked: ChatRequest, target: Target): Promise<Wi
     ...encodeTools(readTools(request), fields),
   };
   const state: Sent = { includeUsage: wantsUsage(request), names };
-  return postJson(`${target.baseUrl}/v1/chat/completions`, bearerHeaders(target), body, { fields, state });
+  return postJson(`${target.baseUrl}/v1/chat/completions`, bearerHeaders(target), body, {
+    fields,
+    state,
+  });
 }
 
 function encodeSettings(fields: Fields): Record<string, unknown> {
@@ -114,7 +118,8 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
     }));
     return [{ role: "assistant", content: text, tool_calls: filled(calls) }];
   }
-  if (turn.results.length === 0) return [{ role: "user", content: await encodeParts(turn.parts, target) }];
+  if (turn.results.length === 0)
+    return [{ role: "user", content: await encodeParts(turn.parts, target) }];
   const results = [];
   for (const result of turn.results) {
     results.push({

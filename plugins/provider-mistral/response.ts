@@ -64,7 +64,8 @@ interface MistralUsage {
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
-  if (!Array.isArray(response?.choices) || response.choices.length === 0) throw errorInResponse(readProblem(200, body));
+  if (!Array.isArray(response?.choices) || response.choices.length === 0)
+    throw errorInResponse(readProblem(200, body));
   const failure = failureIn(response);
   if (failure !== undefined) throw failure;
   const { names } = sent.state as Sent;
@@ -87,7 +88,8 @@ export function readContent(content: Message["content"]): { text: string; reason
   const text: string[] = [];
   const reasoning: string[] = [];
   for (const chunk of content ?? []) {
-    if (chunk.type === "thinking") reasoning.push((chunk.thinking ?? []).map((one) => one.text ?? "").join(""));
+    if (chunk.type === "thinking")
+      reasoning.push((chunk.thinking ?? []).map((one) => one.text ?? "").join(""));
     else if (typeof chunk.text === "string") text.push(chunk.text);
   }
   return { text: text.join(""), reasoning: reasoning.join("") };
@@ -98,7 +100,11 @@ function readCall(call: MistralCall, names: ToolNames): ToolCallPart {
     name: names.original(call.function?.name ?? ""),
     arguments: toldArguments(call.function?.arguments),
   };
-  return { id: clientCallId(call.id === "null" ? undefined : call.id), type: "function", function: fn };
+  return {
+    id: clientCallId(call.id === "null" ? undefined : call.id),
+    type: "function",
+    function: fn,
+  };
 }
 
 /** Arguments come as text or as an object. */
@@ -110,7 +116,9 @@ export function readArguments(value: unknown): string {
 /** Of a response or event that has choices: the error that it tells all the same. */
 export function failureIn(response: ChatResponse): UpstreamError | undefined {
   const error = errorTold(response);
-  return error === undefined ? undefined : errorInResponse(readProblem(200, Buffer.from(JSON.stringify({ error }))));
+  return error === undefined
+    ? undefined
+    : errorInResponse(readProblem(200, Buffer.from(JSON.stringify({ error }))));
 }
 
 export function finishReason(reason: string | null | undefined, called: boolean): string {

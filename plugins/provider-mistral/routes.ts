@@ -19,7 +19,10 @@ const moderations: RouteForm = {
     const response = parseResponse(body);
     const results = response?.results as { categories?: Record<string, unknown> }[] | undefined;
     if (!Array.isArray(results)) throw errorInResponse(readProblem(200, body));
-    const flagged = results.map((one) => ({ flagged: Object.values(one.categories ?? {}).includes(true), ...one }));
+    const flagged = results.map((one) => ({
+      flagged: Object.values(one.categories ?? {}).includes(true),
+      ...one,
+    }));
     return { ...response, results: flagged };
   },
 };

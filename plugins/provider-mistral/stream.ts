@@ -48,7 +48,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     const event = parseResponse(data) as ChatResponse | undefined;
     if (!Array.isArray(event?.choices)) {
-      if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
+      if (
+        event === undefined ||
+        event.error !== undefined ||
+        event.object === "error" ||
+        "message" in event
+      ) {
         failure = errorInResponse(readProblem(0, data));
       }
       return;
@@ -67,7 +72,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (choice.finish_reason) onFinish(choice.finish_reason, toldIndex(choice.index, i), writer);
     }
     const only = event.choices.length === 1 ? event.choices[0] : undefined;
-    const plain = typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
+    const plain =
+      typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
     if (plain && (only.index ?? 0) === 0) fastPath.learn();
   }
 
@@ -120,10 +126,14 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   /** A choice that was never finished ends with what fits; there is no response where nothing came. */
   function close(): void {
     if (writer === undefined) {
-      failure = upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+      failure = upstreamError(
+        { kind: "upstream", message: "The upstream's response is empty." },
+        0,
+      );
       return;
     }
-    for (const choice of choices.keys()) if (!finished.has(choice)) onFinish("stop", choice, writer);
+    for (const choice of choices.keys())
+      if (!finished.has(choice)) onFinish("stop", choice, writer);
     if (usage !== undefined) writer.usage(usage);
     writer.done();
     done = true;

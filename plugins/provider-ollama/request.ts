@@ -36,7 +36,8 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const messages: object[] = [];
-  for (const turn of conversation.turns) for (const message of await encodeTurn(turn, target)) messages.push(message);
+  for (const turn of conversation.turns)
+    for (const message of await encodeTurn(turn, target)) messages.push(message);
   const format = readResponseFormat(fields);
 
   const body = {
@@ -57,7 +58,9 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
 async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {
   if (turn.role === "system") return [{ role: "system", content: textOf(turn.parts) }];
   if (turn.role === "assistant") {
-    const calls = turn.calls.map((call) => ({ function: { name: call.name, arguments: call.args } }));
+    const calls = turn.calls.map((call) => ({
+      function: { name: call.name, arguments: call.args },
+    }));
     const content = textOf(turn.parts);
     return [{ role: "assistant", content, thinking: turn.reasoning, tool_calls: filled(calls) }];
   }
@@ -69,15 +72,23 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
     }
     return results;
   }
-  return [{ role: "user", content: textOf(turn.parts), images: await imagesOf(turn.parts, target) }];
+  return [
+    { role: "user", content: textOf(turn.parts), images: await imagesOf(turn.parts, target) },
+  ];
 }
 
-async function imagesOf(parts: readonly Part[], target: Target): Promise<readonly string[] | undefined> {
+async function imagesOf(
+  parts: readonly Part[],
+  target: Target,
+): Promise<readonly string[] | undefined> {
   const images: string[] = [];
   for (const part of parts) {
     if (part.kind === "text") continue;
     if (part.kind !== "image") {
-      throw refused(part.path, `Ollama takes text and images only, not ${part.kind === "file" ? "files" : "audio"}`);
+      throw refused(
+        part.path,
+        `Ollama takes text and images only, not ${part.kind === "file" ? "files" : "audio"}`,
+      );
     }
     images.push((await readImage(part, target)).base64);
   }
@@ -86,11 +97,13 @@ async function imagesOf(parts: readonly Part[], target: Target): Promise<readonl
 
 /** There is no `tool_choice`: without tools none can be called; a forced call cannot be asked for. */
 function encodeTools(use: ToolUse, fields: Fields): unknown[] {
-  if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0) fields.drop("parallel_tool_calls");
+  if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0)
+    fields.drop("parallel_tool_calls");
   const choice = use.choice;
   if (choice?.kind === "none") return [];
   if (choice?.kind === "required" || choice?.kind === "named") fields.drop("tool_choice");
-  const offered = choice?.kind === "named" ? use.tools.filter((tool) => tool.name === choice.name) : use.tools;
+  const offered =
+    choice?.kind === "named" ? use.tools.filter((tool) => tool.name === choice.name) : use.tools;
   return offered.map((tool) => {
     if (tool.strict) fields.drop(`${tool.path}.function.strict`);
     return functionTool(tool);
@@ -107,7 +120,9 @@ function encodeThink(effort: Effort | undefined, fields: Fields, model: string):
     fields.drop("reasoning_effort");
     return "low";
   }
-  return { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" }[effort];
+  return { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" }[
+    effort
+  ];
 }
 
 function encodeOptions(fields: Fields, target: Target): Record<string, unknown> {

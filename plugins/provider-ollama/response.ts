@@ -45,7 +45,9 @@ export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target)
 }
 
 /** The upstream gives calls no ids, and arguments as an object. */
-export function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
+export function readCall(call: {
+  function?: { name?: string; arguments?: unknown };
+}): ToolCallPart {
   const { name = "", arguments: args } = call.function ?? {};
   return { id: mintCallId(), type: "function", function: { name, arguments: toldArguments(args) } };
 }
@@ -57,7 +59,10 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 }
 
 export function readUsage(response: ChatResponse): Usage {
-  return tokenUsage({ prompt: toldCount(response.prompt_eval_count), completion: toldCount(response.eval_count) });
+  return tokenUsage({
+    prompt: toldCount(response.prompt_eval_count),
+    completion: toldCount(response.eval_count),
+  });
 }
 
 /** The error for a response (status 200) or a line of a stream (status 0) that is one. */

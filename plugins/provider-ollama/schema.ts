@@ -3,10 +3,13 @@ import { Type } from "portico";
 export const channelSchema = Type.Object({
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: "ollama: options of every request, such as {num_ctx: 8192}; the request's own come first",
+      description:
+        "ollama: options of every request, such as {num_ctx: 8192}; the request's own come first",
     }),
   ),
   keepAlive: Type.Optional(
-    Type.Union([Type.String(), Type.Number()], { description: "ollama: how long the model stays loaded, such as 30m" }),
+    Type.Union([Type.String(), Type.Number()], {
+      description: "ollama: how long the model stays loaded, such as 30m",
+    }),
   ),
 });

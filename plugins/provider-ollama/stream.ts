@@ -87,5 +87,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 /** One text and nothing that ends the response. */
 function isPlainText(response: ChatResponse): boolean {
   const { content, thinking, tool_calls } = response.message ?? {};
-  return typeof content === "string" && !thinking && tool_calls === undefined && response.done !== true;
+  return (
+    typeof content === "string" && !thinking && tool_calls === undefined && response.done !== true
+  );
 }

@@ -58,7 +58,9 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
 }
 
 function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
-  const response = parseResponse(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
+  const response = parseResponse(body) as
+    | { embeddings?: number[][]; prompt_eval_count?: number }
+    | undefined;
   if (!Array.isArray(response?.embeddings)) {
     throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
   }

@@ -62,7 +62,12 @@ export const presets: readonly Preset[] = [
     description: "xAI",
     baseUrl: "https://api.x.ai/v1",
     quirks: {
-      dropFor: [{ models: /^grok-(?:3-mini|4|code)/, fields: ["presence_penalty", "frequency_penalty", "stop"] }],
+      dropFor: [
+        {
+          models: /^grok-(?:3-mini|4|code)/,
+          fields: ["presence_penalty", "frequency_penalty", "stop"],
+        },
+      ],
     },
   },
   {
@@ -106,7 +111,12 @@ export const presets: readonly Preset[] = [
     baseUrl: "https://router.huggingface.co/v1",
     quirks: { noDeveloper: true, noMaxCompletionTokens: true },
   },
-  { name: "vllm", description: "vLLM on this machine", baseUrl: "http://127.0.0.1:8000/v1", quirks: LOCAL },
+  {
+    name: "vllm",
+    description: "vLLM on this machine",
+    baseUrl: "http://127.0.0.1:8000/v1",
+    quirks: LOCAL,
+  },
   {
     name: "lmstudio",
     description: "LM Studio on this machine",

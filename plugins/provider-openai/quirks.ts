@@ -1,5 +1,10 @@
 /** Fits a request to what a server takes. */
-import { type ChatMessage, type ChatRequest, hasForeignFields, withoutForeignFields } from "portico/chat";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  hasForeignFields,
+  withoutForeignFields,
+} from "portico/chat";
 import type { Quirks } from "./presets.ts";
 
 /** True where the request may be sent as it is. */
@@ -7,18 +12,24 @@ export function fits(quirks: Quirks | undefined, request: ChatRequest, model: st
   if (quirks === undefined) return true;
   if (quirks.drop?.some((field) => request[field] != null)) return false;
   if (
-    quirks.dropFor?.some(({ models, fields }) => fields.some((field) => request[field] != null) && models.test(model))
+    quirks.dropFor?.some(
+      ({ models, fields }) => fields.some((field) => request[field] != null) && models.test(model),
+    )
   )
     return false;
   if (quirks.noMaxCompletionTokens && request["max_completion_tokens"] != null) return false;
   if (request["max_tokens"] != null && quirks.noMaxTokensFor?.test(model)) return false;
-  if (quirks.noDeveloper && request.messages.some((message) => message.role === "developer")) return false;
+  if (quirks.noDeveloper && request.messages.some((message) => message.role === "developer"))
+    return false;
   if (quirks.strictMessages && request.messages.some(hasForeignFields)) return false;
   return !(quirks.noReasoningBack && request.messages.some(bringsReasoningBack));
 }
 
 /** A changed copy, and the paths of the parameters that were left out. */
-export function adapt(quirks: Quirks | undefined, request: ChatRequest): { request: ChatRequest; dropped: string[] } {
+export function adapt(
+  quirks: Quirks | undefined,
+  request: ChatRequest,
+): { request: ChatRequest; dropped: string[] } {
   if (fits(quirks, request, request.model) || quirks === undefined) return { request, dropped: [] };
   const changed: ChatRequest = { ...request };
   const dropped: string[] = [];
@@ -27,7 +38,8 @@ export function adapt(quirks: Quirks | undefined, request: ChatRequest): { reque
     delete changed[field];
   };
   for (const field of quirks.drop ?? []) drop(field);
-  for (const { models, fields } of quirks.dropFor ?? []) if (models.test(request.model)) fields.forEach(drop);
+  for (const { models, fields } of quirks.dropFor ?? [])
+    if (models.test(request.model)) fields.forEach(drop);
   if (quirks.noMaxCompletionTokens && changed["max_completion_tokens"] != null) {
     changed["max_tokens"] = changed["max_completion_tokens"];
     delete changed["max_completion_tokens"];
@@ -43,11 +55,17 @@ export function adapt(quirks: Quirks | undefined, request: ChatRequest): { reque
       const { reasoning_content: _, ...rest } = fitted;
       fitted = rest;
     }
-    return quirks.strictMessages && hasForeignFields(fitted) ? withoutForeignFields(fitted) : fitted;
+    return quirks.strictMessages && hasForeignFields(fitted)
+      ? withoutForeignFields(fitted)
+      : fitted;
   });
   return { request: changed, dropped };
 }
 
 function bringsReasoningBack(message: ChatMessage): boolean {
-  return message.role === "assistant" && message.reasoning_content != null && (message.tool_calls ?? []).length === 0;
+  return (
+    message.role === "assistant" &&
+    message.reasoning_content != null &&
+    (message.tool_calls ?? []).length === 0
+  );
 }

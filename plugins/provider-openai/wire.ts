@@ -12,9 +12,16 @@ import {
 import type { Preset } from "./presets.ts";
 import { adapt, fits } from "./quirks.ts";
 
-export function openaiProvider({ name, description, baseUrl, quirks: own, lists }: Preset): ChatProvider {
+export function openaiProvider({
+  name,
+  description,
+  baseUrl,
+  quirks: own,
+  lists,
+}: Preset): ChatProvider {
   // A server of one's own under `openai` is asked nothing that only OpenAI's models need.
-  const quirksOf = (target: Target) => (target.baseUrl === baseUrl || name !== "openai" ? own : undefined);
+  const quirksOf = (target: Target) =>
+    target.baseUrl === baseUrl || name !== "openai" ? own : undefined;
   return {
     name,
     description,
@@ -47,7 +54,8 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
         headers: { ...headersOf(target), accept: "*/*" },
       })),
       embeddings: {
-        encode: (request, target) => post(target, "/embeddings", { ...request, model: target.model }, []),
+        encode: (request, target) =>
+          post(target, "/embeddings", { ...request, model: target.model }, []),
         decode: (body) => parseObject(body) ?? {},
       },
     },

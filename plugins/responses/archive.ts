@@ -48,9 +48,13 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
     async get(client, id) {
       const kept = await find(client, id);
       if (kept !== undefined) return kept;
-      throw new PorticoError("not_found", `There is no response \`${id}\`: it was not stored, or it is too old.`, {
-        type: "invalid_request_error",
-      });
+      throw new PorticoError(
+        "not_found",
+        `There is no response \`${id}\`: it was not stored, or it is too old.`,
+        {
+          type: "invalid_request_error",
+        },
+      );
     },
     accepts: (client, input) => client.kind !== "key" || quota.fits(sizeOf(input)),
     async put(client, kept) {
@@ -61,7 +65,9 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       const bytes = limited ? sizeOf(kept) : 0;
       if (!quota.fits(bytes)) return false;
       await kv().set(namespace, id, kept, { ttlMs });
-      if (limited) for (const old of await quota.add(namespace, id, bytes, ttlMs)) await kv().delete(namespace, old);
+      if (limited)
+        for (const old of await quota.add(namespace, id, bytes, ttlMs))
+          await kv().delete(namespace, old);
       return true;
     },
     async delete(client, id) {

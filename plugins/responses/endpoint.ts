@@ -31,13 +31,22 @@ export async function createResponse(
   const input = await withReferences(archive, call, settings.input);
   const messages = await readConversation(archive, call, settings, input);
   const stored = settings.store && archive.on && archive.accepts(call.client, input);
-  const dropped = stored || !settings.store || !archive.on ? settings.dropped : [...settings.dropped, "store"];
+  const dropped =
+    stored || !settings.store || !archive.on ? settings.dropped : [...settings.dropped, "store"];
   const response = newResponse(`resp_${randomBytes(16).toString("hex")}`, body, stored);
 
   async function keep(ended: JsonObject): Promise<void> {
     try {
-      const kept = await archive.put(call.client, { response: ended, input, previous: settings.previous });
-      if (!kept) log.warn({ id: call.id }, "a response was not stored: it is larger than all that its key may keep");
+      const kept = await archive.put(call.client, {
+        response: ended,
+        input,
+        previous: settings.previous,
+      });
+      if (!kept)
+        log.warn(
+          { id: call.id },
+          "a response was not stored: it is larger than all that its key may keep",
+        );
     } catch (error) {
       // The response is there; only going on from it by its id will not be possible.
       log.warn({ id: call.id, err: error }, "a response could not be stored");
@@ -50,7 +59,9 @@ export async function createResponse(
     { body, stream: settings.stream, dropped },
   );
   if (opened.kind === "stream") {
-    void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom));
+    void opened.pipe(
+      createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom),
+    );
     return undefined;
   }
   const ended = responseOf(response, opened.completion, settings.custom);
@@ -78,7 +89,11 @@ async function readConversation(
 const MAX_REFERENCED_BYTES = 32 * 1024 * 1024;
 
 /** Items that are only named are taken from the archive. */
-async function withReferences(archive: Archive, call: Call, items: readonly JsonObject[]): Promise<JsonObject[]> {
+async function withReferences(
+  archive: Archive,
+  call: Call,
+  items: readonly JsonObject[],
+): Promise<JsonObject[]> {
   const found = new Map<string, { item: JsonObject; bytes: number }>();
   let total = 0;
   const out: JsonObject[] = [];
@@ -108,7 +123,8 @@ function sized(item: JsonObject | undefined): { item: JsonObject; bytes: number 
 
 export async function getResponse(archive: Archive, call: Call): Promise<JsonObject> {
   // A client that waits for events would take a whole response for a stream without any.
-  if (call.query.get("stream") === "true") throw refused("stream", "A stored response comes whole: leave `stream` out");
+  if (call.query.get("stream") === "true")
+    throw refused("stream", "A stored response comes whole: leave `stream` out");
   return (await archive.get(call.client, idOf(call))).response;
 }
 
@@ -123,13 +139,20 @@ export async function listInputItems(archive: Archive, call: Call): Promise<Json
   const { input } = await archive.get(call.client, idOf(call));
   const data = input.map((item, i) => listed(item, `${call.params["id"]}_in_${i}`));
   if (call.query.get("order") !== "asc") data.reverse();
-  return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false };
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: false,
+  };
 }
 
 /** With the fields that a listed item always has. */
 function listed(item: JsonObject, id: string): JsonObject {
   const type = item.type ?? "message";
-  const content = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
+  const content =
+    typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
   return { id, ...item, type, content };
 }
 

@@ -19,7 +19,10 @@ import {
 type Said = SaidOf<ContentPart, ToolCallPart>;
 
 /** `pathOf` tells where an item stood in the request, for errors. */
-export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ChatMessage[] {
+export function readItems(
+  items: readonly JsonObject[],
+  pathOf: (index: number) => string,
+): ChatMessage[] {
   const messages: ChatMessage[] = [];
   let said: Said | undefined;
   /** What results of tools show: it follows them in a message of the user, since theirs hold text only. */
@@ -66,7 +69,10 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
         messages.push(readResult(item, path, shown));
         break;
       default:
-        throw refused(`${path}.type`, `Items of type ${JSON.stringify(item.type ?? null)} are not supported here`);
+        throw refused(
+          `${path}.type`,
+          `Items of type ${JSON.stringify(item.type ?? null)} are not supported here`,
+        );
     }
   }
   endSaid();
@@ -98,7 +104,9 @@ function addAssistant(said: Said, item: JsonObject, path: string): void {
   else {
     for (const part of parts) {
       if (part.type === "refusal")
-        said.refusal = said.refusal ? `${said.refusal}\n${part["refusal"]}` : String(part["refusal"]);
+        said.refusal = said.refusal
+          ? `${said.refusal}\n${part["refusal"]}`
+          : String(part["refusal"]);
       else said.content.push(part);
     }
   }
@@ -106,7 +114,9 @@ function addAssistant(said: Said, item: JsonObject, path: string): void {
 
 function readParts(content: unknown, path: string): string | ContentPart[] {
   if (typeof content === "string") return content;
-  return listAt(content, path).map((value, i) => readPart(objectAt(value, `${path}[${i}]`), `${path}[${i}]`));
+  return listAt(content, path).map((value, i) =>
+    readPart(objectAt(value, `${path}[${i}]`), `${path}[${i}]`),
+  );
 }
 
 function readPart(part: JsonObject, path: string): ContentPart {
@@ -118,20 +128,31 @@ function readPart(part: JsonObject, path: string): ContentPart {
     case "refusal":
       return { type: "refusal", refusal: stringAt(part.refusal, `${path}.refusal`) };
     case "input_image": {
-      if (part.image_url == null) throw refused(`${path}.image_url`, "Send the image itself in image_url");
+      if (part.image_url == null)
+        throw refused(`${path}.image_url`, "Send the image itself in image_url");
       const detail = optionalString(part.detail, `${path}.detail`);
       const url = stringAt(part.image_url, `${path}.image_url`);
       return { type: "image_url", image_url: { url, detail } };
     }
     case "input_file": {
-      if (part.file_data == null) throw refused(`${path}.file_data`, "Send the file itself in file_data as a data URL");
+      if (part.file_data == null)
+        throw refused(`${path}.file_data`, "Send the file itself in file_data as a data URL");
       const filename = optionalString(part.filename, `${path}.filename`) ?? "file.pdf";
-      return { type: "file", file: { filename, file_data: stringAt(part.file_data, `${path}.file_data`) } };
+      return {
+        type: "file",
+        file: { filename, file_data: stringAt(part.file_data, `${path}.file_data`) },
+      };
     }
     case "input_audio":
-      return { type: "input_audio", input_audio: objectAt(part.input_audio, `${path}.input_audio`) };
+      return {
+        type: "input_audio",
+        input_audio: objectAt(part.input_audio, `${path}.input_audio`),
+      };
     default:
-      throw refused(`${path}.type`, `Content of type ${JSON.stringify(part.type ?? null)} is not supported here`);
+      throw refused(
+        `${path}.type`,
+        `Content of type ${JSON.stringify(part.type ?? null)} is not supported here`,
+      );
   }
 }
 

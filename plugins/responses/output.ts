@@ -40,7 +40,11 @@ type Open = { item: JsonObject; index: number; text: string; place: JsonObject; 
 );
 
 /** Calls of the `custom` tools become `custom_tool_call` items. */
-export function createOutput(responseId: string, events: OutputEvents, custom: ReadonlySet<string>): Output {
+export function createOutput(
+  responseId: string,
+  events: OutputEvents,
+  custom: ReadonlySet<string>,
+): Output {
   const items: JsonObject[] = [];
   const calls = new Map<number, Call>();
   const openCalls = new Set<Call>();
@@ -80,14 +84,19 @@ export function createOutput(responseId: string, events: OutputEvents, custom: R
     const { item, index } = same
       ? last
       : add("msg", { type: "message", status: "in_progress", role: "assistant", content: [] });
-    const place = { item_id: item.id, output_index: index, content_index: (item.content as unknown[]).length };
+    const place = {
+      item_id: item.id,
+      output_index: index,
+      content_index: (item.content as unknown[]).length,
+    };
     events.tell("response.content_part.added", { ...place, part: emptyPart(kind) });
     return { kind, item, index, text: "", logprobs: [], place, at: membersOf(place) };
   }
 
   function closePart(part: Exclude<Open, { kind: "reasoning" }>): void {
     const { kind, item, text, logprobs, place } = part;
-    const whole = kind === "text" ? { ...emptyPart(kind), text, logprobs } : { type: "refusal", refusal: text };
+    const whole =
+      kind === "text" ? { ...emptyPart(kind), text, logprobs } : { type: "refusal", refusal: text };
     if (kind === "text") events.tell("response.output_text.done", { ...place, text, logprobs });
     else events.tell("response.refusal.done", { ...place, refusal: text });
     events.tell("response.content_part.done", { ...place, part: whole });
@@ -146,7 +155,13 @@ export function createOutput(responseId: string, events: OutputEvents, custom: R
     part.text += delta;
     for (const one of logprobs) part.logprobs.push(one);
     if (kind === "refusal") events.delta("response.refusal.delta", part.at, delta);
-    else events.delta("response.output_text.delta", part.at, delta, `,"logprobs":${JSON.stringify(logprobs)}`);
+    else
+      events.delta(
+        "response.output_text.delta",
+        part.at,
+        delta,
+        `,"logprobs":${JSON.stringify(logprobs)}`,
+      );
   }
 
   return {
@@ -171,7 +186,12 @@ export function createOutput(responseId: string, events: OutputEvents, custom: R
         const added = custom.has(name)
           ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
           : add("fc", { type: "function_call", ...fields, arguments: "" });
-        call = { ...part, ...added, args: "", at: membersOf({ item_id: added.item.id, output_index: added.index }) };
+        call = {
+          ...part,
+          ...added,
+          args: "",
+          at: membersOf({ item_id: added.item.id, output_index: added.index }),
+        };
         calls.set(key, call);
         openCalls.add(call);
         latest = call;
@@ -190,7 +210,11 @@ export function createOutput(responseId: string, events: OutputEvents, custom: R
       closeCalls(cut ? "incomplete" : "completed");
       const sealed = sealExtras(extra, [...calls.values()]);
       if (sealed === undefined) return;
-      const { item, index } = add("rs", { type: "reasoning", summary: [], encrypted_content: sealed });
+      const { item, index } = add("rs", {
+        type: "reasoning",
+        summary: [],
+        encrypted_content: sealed,
+      });
       done(index, item);
     },
   };

@@ -8,7 +8,9 @@ export default definePlugin({
   config: { responses: ResponsesConfig },
   needs: ["chat"],
   async setup(ctx, config) {
-    const { createResponse, deleteResponse, getResponse, listInputItems } = await import("./endpoint.ts");
+    const { createResponse, deleteResponse, getResponse, listInputItems } = await import(
+      "./endpoint.ts"
+    );
     const { createArchive } = await import("./archive.ts");
     const { createQuota } = await import("./quota.ts");
     let settings = config.responses;
@@ -23,14 +25,23 @@ export default definePlugin({
     );
     const archive = createArchive({ kv, days: () => settings.storeDays, quota });
     const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
-    ctx.route("POST", "/v1/responses", { access: "client", summary: "A response, whole or streamed" }, (call) =>
-      createResponse(services(), call),
+    ctx.route(
+      "POST",
+      "/v1/responses",
+      { access: "client", summary: "A response, whole or streamed" },
+      (call) => createResponse(services(), call),
     );
-    ctx.route("GET", "/v1/responses/:id", { access: "client", summary: "A stored response" }, (call) =>
-      getResponse(archive, call),
+    ctx.route(
+      "GET",
+      "/v1/responses/:id",
+      { access: "client", summary: "A stored response" },
+      (call) => getResponse(archive, call),
     );
-    ctx.route("DELETE", "/v1/responses/:id", { access: "client", summary: "Forgets a stored response" }, (call) =>
-      deleteResponse(archive, call),
+    ctx.route(
+      "DELETE",
+      "/v1/responses/:id",
+      { access: "client", summary: "Forgets a stored response" },
+      (call) => deleteResponse(archive, call),
     );
     ctx.route(
       "GET",

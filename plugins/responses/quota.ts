@@ -16,7 +16,11 @@ export interface Quota {
   remove(owner: string, id: string): Promise<void>;
 }
 
-export function createQuota(kv: () => Store["kv"], now: () => number, maxBytes: () => number): Quota {
+export function createQuota(
+  kv: () => Store["kv"],
+  now: () => number,
+  maxBytes: () => number,
+): Quota {
   /** By owner; a gateway beside this one may have added more, which is seen when ours are too many. */
   const totals = new Map<string, number>();
   const listOf = (owner: string) => `${owner}.sizes`;

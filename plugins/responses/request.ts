@@ -40,8 +40,26 @@ const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"]
 
 /** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
 const READ = new Set<string>([
-  ...["model", "models", "input", "instructions", "previous_response_id", "stream", "stream_options", "store"],
-  ...["tools", "tool_choice", "parallel_tool_calls", "reasoning", "text", "include", "metadata", "background"],
+  ...[
+    "model",
+    "models",
+    "input",
+    "instructions",
+    "previous_response_id",
+    "stream",
+    "stream_options",
+    "store",
+  ],
+  ...[
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "text",
+    "include",
+    "metadata",
+    "background",
+  ],
   ...["max_output_tokens", "temperature", "top_p", "top_logprobs", "truncation"],
   ...PASSED,
 ]);
@@ -49,7 +67,8 @@ const READ = new Set<string>([
 /** Throws 400 with `param`. */
 export function readSettings(body: JsonObject): ReadSettings {
   const model = modelAt(body);
-  for (const [name, why] of Object.entries(REFUSED)) if (body[name] != null) throw refused(name, why);
+  for (const [name, why] of Object.entries(REFUSED))
+    if (body[name] != null) throw refused(name, why);
   if (optionalBoolean(body.background, "background") === true)
     throw refused("background", "Background responses are not supported: use stream");
   const input = readInput(body.input);
@@ -57,20 +76,30 @@ export function readSettings(body: JsonObject): ReadSettings {
   if (input.length === 0 && previous === undefined) {
     throw refused(
       "input",
-      body.input == null ? "`input` is missing: give a text or a list of items" : "`input` is empty",
+      body.input == null
+        ? "`input` is missing: give a text or a list of items"
+        : "`input` is empty",
     );
   }
   checkMetadata(body.metadata);
   const stream = optionalBoolean(body.stream, "stream") === true;
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
-  const effort = optionalString(optionalObject(body.reasoning, "reasoning")?.effort, "reasoning.effort");
+  const effort = optionalString(
+    optionalObject(body.reasoning, "reasoning")?.effort,
+    "reasoning.effort",
+  );
   const passed = PASSED.map((name) => [name, optionalString(body[name], name)]);
   return {
     request: {
       model,
       ...streamFields(stream),
-      max_completion_tokens: optionalNumber(body.max_output_tokens, "max_output_tokens", 1, Number.MAX_SAFE_INTEGER),
+      max_completion_tokens: optionalNumber(
+        body.max_output_tokens,
+        "max_output_tokens",
+        1,
+        Number.MAX_SAFE_INTEGER,
+      ),
       temperature: optionalNumber(body.temperature, "temperature", 0, 2),
       top_p: optionalNumber(body.top_p, "top_p", 0, 1),
       ...(tools.length > 0
@@ -96,7 +125,8 @@ export function readSettings(body: JsonObject): ReadSettings {
 
 /** It comes back in the response as it is. */
 function checkMetadata(value: unknown): void {
-  for (const [name, one] of Object.entries(optionalObject(value, "metadata") ?? {})) stringAt(one, `metadata.${name}`);
+  for (const [name, one] of Object.entries(optionalObject(value, "metadata") ?? {}))
+    stringAt(one, `metadata.${name}`);
 }
 
 function readInput(value: unknown): JsonObject[] {
@@ -111,7 +141,10 @@ function readTool(value: unknown, i: number): ChatTool {
   const tool = objectAt(value, path);
   if (tool.type === "custom") return readCustom(tool, path);
   if (tool.type !== "function") {
-    throw refused(`${path}.type`, `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`);
+    throw refused(
+      `${path}.type`,
+      `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`,
+    );
   }
   const named = functionAt(tool, path);
   return {
@@ -131,7 +164,9 @@ function readCustom(tool: JsonObject, path: string): ChatTool {
     format?.type === "grammar"
       ? `The input must follow this grammar (${String(format.syntax)}):\n${String(format.definition)}`
       : undefined;
-  const description = [optionalString(tool.description, `${path}.description`), grammar].filter(Boolean).join("\n\n");
+  const description = [optionalString(tool.description, `${path}.description`), grammar]
+    .filter(Boolean)
+    .join("\n\n");
   return {
     type: "function",
     function: {
@@ -139,7 +174,9 @@ function readCustom(tool: JsonObject, path: string): ChatTool {
       description: description || undefined,
       parameters: {
         type: "object",
-        properties: { input: { type: "string", description: "The input of the tool, as plain text" } },
+        properties: {
+          input: { type: "string", description: "The input of the tool, as plain text" },
+        },
         required: ["input"],
         additionalProperties: false,
       },
@@ -151,7 +188,8 @@ function readToolChoice(value: unknown): unknown {
   if (value == null) return undefined;
   if (value === "none" || value === "auto" || value === "required") return value;
   const choice = objectAt(value, "tool_choice");
-  if (choice.type === "function" || choice.type === "custom") return functionNamed(choice, "tool_choice");
+  if (choice.type === "function" || choice.type === "custom")
+    return functionNamed(choice, "tool_choice");
   if (choice.type === "allowed_tools") {
     const tools = listAt(choice.tools, "tool_choice.tools").map((tool, i) => {
       const path = `tool_choice.tools[${i}]`;
@@ -159,7 +197,10 @@ function readToolChoice(value: unknown): unknown {
     });
     return { type: "allowed_tools", allowed_tools: { mode: choice.mode ?? "auto", tools } };
   }
-  throw refused("tool_choice", "`tool_choice` must be none, auto, required, a function, or allowed_tools");
+  throw refused(
+    "tool_choice",
+    "`tool_choice` must be none, auto, required, a function, or allowed_tools",
+  );
 }
 
 function functionNamed(value: JsonObject, path: string): JsonObject {
@@ -173,7 +214,10 @@ function readText(value: unknown): JsonObject {
   if (format === undefined || format.type === "text") return { verbosity };
   if (format.type === "json_object") return { verbosity, response_format: { type: "json_object" } };
   if (format.type !== "json_schema") {
-    throw refused("text.format.type", "`text.format.type` must be text, json_object or json_schema");
+    throw refused(
+      "text.format.type",
+      "`text.format.type` must be text, json_object or json_schema",
+    );
   }
   const description = optionalString(format.description, "text.format.description");
   const strict = optionalBoolean(format.strict, "text.format.strict");

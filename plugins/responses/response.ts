@@ -47,7 +47,10 @@ export interface Ending {
 }
 
 /** The response with its end. */
-export function endResponse(response: JsonObject, { model, items, finish, usage }: Ending): JsonObject {
+export function endResponse(
+  response: JsonObject,
+  { model, items, finish, usage }: Ending,
+): JsonObject {
   const reason = cutReason(finish);
   return {
     ...response,
@@ -79,7 +82,12 @@ export function responseOf(
     writeMessage(output, choice.message, choice.logprobs);
     output.end(cutReason(finish) !== undefined);
   }
-  return endResponse(response, { model: completion.model, items: output.items, finish, usage: completion.usage });
+  return endResponse(response, {
+    model: completion.model,
+    items: output.items,
+    finish,
+    usage: completion.usage,
+  });
 }
 
 type Message = ChatCompletion["choices"][number]["message"];
@@ -87,7 +95,8 @@ type Message = ChatCompletion["choices"][number]["message"];
 /** A message, or the delta of one. */
 export function writeMessage(output: Output, message: Partial<Message>, logprobs: unknown): void {
   if (message.reasoning_content) output.reasoning(message.reasoning_content);
-  if (typeof message.content === "string" && message.content !== "") output.text(message.content, tokensOf(logprobs));
+  if (typeof message.content === "string" && message.content !== "")
+    output.text(message.content, tokensOf(logprobs));
   const refusal = message["refusal"];
   if (typeof refusal === "string" && refusal !== "") output.refusal(refusal);
   for (const [index, call] of (message.tool_calls ?? []).entries()) output.call({ index, ...call });
@@ -105,7 +114,9 @@ function usageOf(usage: Usage | null | undefined): JsonObject | null {
     input_tokens: usage.prompt_tokens,
     input_tokens_details: { cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? 0 },
     output_tokens: usage.completion_tokens,
-    output_tokens_details: { reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? 0 },
+    output_tokens_details: {
+      reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? 0,
+    },
     total_tokens: usage.total_tokens,
   };
 }

@@ -67,12 +67,19 @@ export function createTranslator(
     fail({ code, message, param }: PorticoError) {
       start();
       emit("error", { code, message, param: param ?? null });
-      const failed = { ...response, model, status: "failed", error: { code, message }, output: output.items };
+      const failed = {
+        ...response,
+        model,
+        status: "failed",
+        error: { code, message },
+        output: output.items,
+      };
       emit("response.failed", { response: failed });
       return take();
     },
 
-    error: ({ code, message, param }) => written("error", number, { code, message, param: param ?? null }),
+    error: ({ code, message, param }) =>
+      written("error", number, { code, message, param: param ?? null }),
   };
 }
 

@@ -8,10 +8,16 @@ import { fileOf, isPostgres, urlOf } from "./open.ts";
 const check: HealthCheck = async ({ config, gateway, paths }) => {
   if (gateway === undefined) return checkWithout(urlOf(config, paths.state));
   const { ok, problem } = await gateway.request<{ ok: boolean; problem?: string }>("GET", "/store");
-  if (!ok) return [{ level: "error", message: problem ?? "it is not well", mend: "portico store check" }];
-  const { problems } = await gateway.request<{ problems: string[] }>("POST", "/store/check", undefined, {
-    timeoutMs: 600_000,
-  });
+  if (!ok)
+    return [{ level: "error", message: problem ?? "it is not well", mend: "portico store check" }];
+  const { problems } = await gateway.request<{ problems: string[] }>(
+    "POST",
+    "/store/check",
+    undefined,
+    {
+      timeoutMs: 600_000,
+    },
+  );
   return findings(problems, RESTORE);
 };
 export default check;

@@ -40,18 +40,29 @@ export default defineCommand({
       summary: "Write a consistent copy into <home>/state/backups",
       async run(io) {
         io.progress("copying …");
-        const answer = await io.gateway.request<{ name: string; bytes: number }>("POST", "/store/backup", undefined, {
-          timeoutMs: 600_000,
-        });
+        const answer = await io.gateway.request<{ name: string; bytes: number }>(
+          "POST",
+          "/store/backup",
+          undefined,
+          {
+            timeoutMs: 600_000,
+          },
+        );
         io.show(answer, ({ name, bytes }) => `Wrote state/backups/${name} (${sizeText(bytes)}).`);
       },
     },
     {
       name: "migrate",
-      summary: "Copy one engine's state to another, checked row by row; called again, it goes on where it was",
-      description: "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
+      summary:
+        "Copy one engine's state to another, checked row by row; called again, it goes on where it was",
+      description:
+        "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
       options: {
-        from: { type: "string", value: "URL", description: "file:PATH or postgres://…; default: this home's store" },
+        from: {
+          type: "string",
+          value: "URL",
+          description: "file:PATH or postgres://…; default: this home's store",
+        },
         to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
       },
       examples: ["portico store migrate --to postgres://portico@db.example/portico"],
@@ -78,7 +89,9 @@ export default defineCommand({
 
 function describe(status: Status): string[] {
   const state = status.ok ? "sound" : (status.problem ?? "not well");
-  const lines = [`${status.engine}: ${state}${status.bytes === undefined ? "" : `, ${sizeText(status.bytes)}`}`];
+  const lines = [
+    `${status.engine}: ${state}${status.bytes === undefined ? "" : `, ${sizeText(status.bytes)}`}`,
+  ];
   for (const [kind, states] of Object.entries(status.queue?.kinds ?? {})) {
     lines.push(
       `${kind}: ${Object.entries(states)

@@ -34,14 +34,22 @@ export function openEngine({ url, log, clock, isPart, sharedBy = "nobody" }: Sto
   try {
     makePrivateDir(dirname(file));
   } catch (error) {
-    throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
+    throw wrongUrl(
+      `its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`,
+    );
   }
   const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isDirectory()) throw wrongUrl("it names a directory, not a file");
   // made private, a device would be lost to everybody else
   if (found && !found.isFile()) throw wrongUrl("it names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
-  return sqliteEngine({ file, log, clock: clock ?? Date.now, isPart, journal: { replay: addAgain, sharing } });
+  return sqliteEngine({
+    file,
+    log,
+    clock: clock ?? Date.now,
+    isPart,
+    journal: { replay: addAgain, sharing },
+  });
 }
 
 export function isPostgres(url: string): boolean {
@@ -76,5 +84,7 @@ function pathOf(url: string): string {
 }
 
 function wrongUrl(why: string): PorticoError {
-  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url" });
+  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
+    param: "store.url",
+  });
 }

@@ -11,7 +11,8 @@ const HOUR_MS = 3_600_000;
 
 export default definePlugin({
   name: "store",
-  description: "The durable store: queue, schedules, sessions and hook data, with checks, backup and clean-up",
+  description:
+    "The durable store: queue, schedules, sessions and hook data, with checks, backup and clean-up",
   config: { store: storeSchema },
   errors,
   hookContext: { kv: "get, set, delete, list: a small durable store of the hook's own" },
@@ -41,7 +42,8 @@ export default definePlugin({
     });
     const forgotten = (sessionId: string): void => {
       // Whoever declares it keeps sessions; without the agent nobody does.
-      if (ctx.declared("session:deleted")) void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
+      if (ctx.declared("session:deleted"))
+        void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
     };
     ctx.task("retention", { everyMs: HOUR_MS }, () => applyRetention(store, retention, forgotten));
   },

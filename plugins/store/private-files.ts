@@ -22,7 +22,8 @@ export function makePrivateFile(file: string): void {
   closeSync(openSync(file, "a", PRIVATE_FILE));
   for (const each of [file, `${file}-wal`, `${file}-shm`]) {
     const found = statSync(each, { throwIfNoEntry: false });
-    if (found && (found.mode & 0o077) !== 0 && found.uid === process.getuid?.()) chmodSync(each, PRIVATE_FILE);
+    if (found && (found.mode & 0o077) !== 0 && found.uid === process.getuid?.())
+      chmodSync(each, PRIVATE_FILE);
   }
 }
 

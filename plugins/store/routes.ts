@@ -7,12 +7,19 @@ import { makePrivateDir } from "./private-files.ts";
 const owner = { access: "gateway" } as const;
 
 export function mountRoutes(ctx: PluginContext): void {
-  ctx.route("GET", "/store", { ...owner, summary: "Health and size of the store, and of its queue" }, async () => {
-    const store = ctx.use("store");
-    const health = await store.health();
-    return health.ok ? { ...health, queue: await store.items.stats() } : health;
-  });
-  ctx.route("GET", "/store/lanes", owner, async () => ({ lanes: await ctx.use("store").items.lanes() }));
+  ctx.route(
+    "GET",
+    "/store",
+    { ...owner, summary: "Health and size of the store, and of its queue" },
+    async () => {
+      const store = ctx.use("store");
+      const health = await store.health();
+      return health.ok ? { ...health, queue: await store.items.stats() } : health;
+    },
+  );
+  ctx.route("GET", "/store/lanes", owner, async () => ({
+    lanes: await ctx.use("store").items.lanes(),
+  }));
   ctx.route("POST", "/store/check", owner, async () => {
     const problems = await ctx.use("store").check();
     return { ok: problems.length === 0, problems };
@@ -25,5 +32,8 @@ export function mountRoutes(ctx: PluginContext): void {
     const { bytes } = await ctx.use("store").backup(join(directory, name));
     return { ok: true, name, bytes };
   });
-  ctx.route("POST", "/store/compact", owner, async () => ({ ok: true, ...(await ctx.use("store").compact()) }));
+  ctx.route("POST", "/store/compact", owner, async () => ({
+    ok: true,
+    ...(await ctx.use("store").compact()),
+  }));
 }

@@ -18,7 +18,8 @@ export const storeSchema = Type.Object(
     url: Type.Optional(
       Type.String({
         pattern: "^((file:)?/|postgres(ql)?://)",
-        expected: "file:<absolute path>, an absolute path, or postgres://user:password@host:port/database",
+        expected:
+          "file:<absolute path>, an absolute path, or postgres://user:password@host:port/database",
         description: "file:PATH or an absolute path; by default a file under <home>/state.",
         atNextStart: true,
       }),

@@ -1,6 +1,13 @@
 /** The store's face, made of the operations and whichever engine runs them. */
 import { addBatch, againOf, enqueue } from "./operations/enqueue.ts";
-import { addValue, deleteValue, getValue, listKeys, setValue, sweep } from "./operations/key-value.ts";
+import {
+  addValue,
+  deleteValue,
+  getValue,
+  listKeys,
+  setValue,
+  sweep,
+} from "./operations/key-value.ts";
 import { drain, pending } from "./operations/drain.ts";
 import { knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
@@ -53,7 +60,11 @@ import {
 } from "./operations/work.ts";
 
 /** `write` for an operation whose `undefined` or `false` means that nothing was written, then the batch. */
-function* withBatch<T>(tx: Transaction, operation: Operation<T>, batch: Batch | undefined): Operation<T> {
+function* withBatch<T>(
+  tx: Transaction,
+  operation: Operation<T>,
+  batch: Batch | undefined,
+): Operation<T> {
   const result = yield* operation;
   if (result !== undefined && result !== false) yield* addBatch(tx, batch);
   return result;
@@ -73,8 +84,10 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       return write((tx) => claim(tx, worker, max, leaseMs, kinds), { soft: true });
     },
     extend: (held, leaseMs) => write((tx) => extend(tx, held, leaseMs), { soft: true }),
-    finish: (held, outcome, emits) => write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
-    drain: (lane, kind, max, by, maxChars) => write((tx) => drain(tx, lane, kind, max, by, maxChars)),
+    finish: (held, outcome, emits) =>
+      write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
+    drain: (lane, kind, max, by, maxChars) =>
+      write((tx) => drain(tx, lane, kind, max, by, maxChars)),
     abandon: (worker) => write((tx) => abandon(tx, worker)),
     workers: () => read(workers),
     pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
@@ -103,14 +116,19 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
     },
     tick: (slot, batch) => write((tx) => withBatch(tx, tick(tx, slot), batch)),
-    commitSchedule: (commit, batch) => write((tx) => withBatch(tx, commitSchedule(tx, commit), batch)),
+    commitSchedule: (commit, batch) =>
+      write((tx) => withBatch(tx, commitSchedule(tx, commit), batch)),
 
-    take: (key, cost, max, windowMs) => write((tx) => take(tx, key, cost, max, windowMs), { soft: true }),
+    take: (key, cost, max, windowMs) =>
+      write((tx) => take(tx, key, cost, max, windowMs), { soft: true }),
 
     kv: {
-      get: <T>(namespace: string, key: string) => read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
-      set: (namespace, key, value, options) => write((tx) => setValue(tx, { namespace, key, value, ...options })),
-      add: (namespace, key, value, options) => write((tx) => addValue(tx, { namespace, key, value, ...options })),
+      get: <T>(namespace: string, key: string) =>
+        read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
+      set: (namespace, key, value, options) =>
+        write((tx) => setValue(tx, { namespace, key, value, ...options })),
+      add: (namespace, key, value, options) =>
+        write((tx) => addValue(tx, { namespace, key, value, ...options })),
       delete: (namespace, key) => write((tx) => deleteValue(tx, namespace, key)),
       list: (namespace, prefix = "") => read((tx) => listKeys(tx, namespace, prefix)),
     },
@@ -137,7 +155,8 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       prune: (owner, keep) => write(() => pruneRuns(owner, keep)),
     },
     usage: {
-      append: (records, requests) => write((tx) => appendUsage(tx, records, requests), { soft: true }),
+      append: (records, requests) =>
+        write((tx) => appendUsage(tx, records, requests), { soft: true }),
       sum: (filter = {}) => read(() => sumUsage(filter)),
       requests: (range) => read(() => listRequests(range)),
       prune: (before) => write(() => pruneUsage(before)),

@@ -16,8 +16,22 @@ import type {
   LaneStatus,
 } from "./records/work.ts";
 import type { NewSchedule, Schedule, ScheduleSlot, ScheduleCommit } from "./records/schedules.ts";
-import type { Session, NewMessage, StoredMessage, NewDelivery, Delivery, Run } from "./records/logs.ts";
-import type { UsageRecord, UsageFilter, UsageSum, RequestBlock, NewRequests, RequestRange } from "./records/usage.ts";
+import type {
+  Session,
+  NewMessage,
+  StoredMessage,
+  NewDelivery,
+  Delivery,
+  Run,
+} from "./records/logs.ts";
+import type {
+  UsageRecord,
+  UsageFilter,
+  UsageSum,
+  RequestBlock,
+  NewRequests,
+  RequestRange,
+} from "./records/usage.ts";
 
 export type * from "./records/work.ts";
 export type * from "./records/schedules.ts";
@@ -71,7 +85,13 @@ export interface Store {
    * as done only when `by` has finished. Items of such a kind are simply never claimed. Their bodies together have at
    * most `maxChars` characters of JSON; one that alone has more is bound where nothing else is.
    */
-  drain(lane: string, kind: string, max: number, by: string, maxChars?: number): Promise<WorkItem[]>;
+  drain(
+    lane: string,
+    kind: string,
+    max: number,
+    by: string,
+    maxChars?: number,
+  ): Promise<WorkItem[]>;
   /** Who has leases, whether or not they have run out. */
   workers(): Promise<string[]>;
   /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; returns how many. */
@@ -138,9 +158,19 @@ export interface Store {
     get<T = unknown>(namespace: string, key: string): Promise<T | undefined>;
     /** `ttlMs`: forgotten after that. */
     /** Namespace and key have at most 2,000 bytes together: `invalid_request_error` for more. */
-    set(namespace: string, key: string, value: unknown, options?: { ttlMs?: number }): Promise<void>;
+    set(
+      namespace: string,
+      key: string,
+      value: unknown,
+      options?: { ttlMs?: number },
+    ): Promise<void>;
     /** As `set`, where the key has no value; `false`, and nothing written, where it has one. */
-    add(namespace: string, key: string, value: unknown, options?: { ttlMs?: number }): Promise<boolean>;
+    add(
+      namespace: string,
+      key: string,
+      value: unknown,
+      options?: { ttlMs?: number },
+    ): Promise<boolean>;
     delete(namespace: string, key: string): Promise<boolean>;
     /** Keys in order. */
     list(namespace: string, prefix?: string): Promise<string[]>;
@@ -156,7 +186,10 @@ export interface Store {
     /** Adds messages (and creates the session). A turn does this with `finish` instead, in one transaction. */
     append(id: string, messages: readonly NewMessage[]): Promise<void>;
     /** In order. `after` is a `seq`; `last` keeps the newest n of what would be answered. */
-    transcript(id: string, range?: { after?: number; limit?: number; last?: number }): Promise<StoredMessage[]>;
+    transcript(
+      id: string,
+      range?: { after?: number; limit?: number; last?: number },
+    ): Promise<StoredMessage[]>;
     /** Removes the messages and keeps the session and its `meta`; returns how many. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
@@ -168,9 +201,18 @@ export interface Store {
     append(delivery: NewDelivery): Promise<void>;
     get(id: string): Promise<(Delivery & { payload: string | undefined }) | undefined>;
     /** Newest first, without payloads. `before` is an `at`. */
-    list(filter?: { source?: string; outcome?: string; limit?: number; before?: number }): Promise<Delivery[]>;
+    list(filter?: {
+      source?: string;
+      outcome?: string;
+      limit?: number;
+      before?: number;
+    }): Promise<Delivery[]>;
     /** Of those with one of `outcomes` (or of all), keeps the newest `keep` and drops what is older than `before`; returns how many went. */
-    prune(options: { before?: number; keep?: number; outcomes?: readonly string[] }): Promise<number>;
+    prune(options: {
+      before?: number;
+      keep?: number;
+      outcomes?: readonly string[];
+    }): Promise<number>;
   };
   /** Histories of cron jobs, polls, hooks: `owner` is e.g. `cron:<id>`. */
   readonly runs: {
@@ -178,7 +220,12 @@ export interface Store {
     put(run: Run): Promise<void>;
     get(id: string): Promise<Run | undefined>;
     /** Newest first. `before` is an `at`. */
-    list(filter: { owner?: string; status?: string; limit?: number; before?: number }): Promise<Run[]>;
+    list(filter: {
+      owner?: string;
+      status?: string;
+      limit?: number;
+      before?: number;
+    }): Promise<Run[]>;
     /** Keeps the newest `keep` of an owner (0: removes all). */
     prune(owner: string, keep: number): Promise<number>;
   };

@@ -29,7 +29,12 @@ function declaredIn(bytes: Buffer): string | undefined {
 
 /** The encoding that bytes are said to be in: by themselves, by `contentType`, or by the document. */
 export function encodingOf(bytes: Buffer, contentType = ""): string {
-  return markOf(bytes) ?? /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredIn(bytes) ?? "utf-8";
+  return (
+    markOf(bytes) ??
+    /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ??
+    declaredIn(bytes) ??
+    "utf-8"
+  );
 }
 
 /** Text in whatever encoding it is said to be in; what is no valid UTF-8 though nothing else is said is read as Windows-1252. */

@@ -6,6 +6,9 @@ export function maskNamed(value: unknown, named = false): unknown {
   if (Array.isArray(value)) return value.map((item) => maskNamed(item, named));
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, maskNamed(item, named || isSecretName(name))]),
+    Object.entries(value).map(([name, item]) => [
+      name,
+      maskNamed(item, named || isSecretName(name)),
+    ]),
   );
 }

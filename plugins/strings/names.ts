@@ -5,7 +5,9 @@ import { shorten } from "./clip.ts";
 export function refuseNames(fits: RegExp, expected: string): (map: unknown) => string | undefined {
   return (map) => {
     const wrong = Object.keys(Object(map) as object).find((name) => !fits.test(name));
-    return wrong === undefined ? undefined : `has the name ${shorten(JSON.stringify(wrong), 60)}: write ${expected}`;
+    return wrong === undefined
+      ? undefined
+      : `has the name ${shorten(JSON.stringify(wrong), 60)}: write ${expected}`;
   };
 }
 

@@ -9,7 +9,8 @@ export function fitsPattern(pattern: string, name: string): boolean {
   const parts = pattern.split("*");
   const head = parts[0]!;
   const tail = parts[parts.length - 1]!;
-  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false;
+  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail))
+    return false;
   let at = head.length;
   const end = name.length - tail.length;
   for (const part of parts.slice(1, -1)) {

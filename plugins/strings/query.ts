@@ -14,7 +14,11 @@ export function limitIn(query: URLSearchParams, otherwise: number, name = "limit
 }
 
 /** One of a few words; undefined where none is given. */
-export function choiceIn<T extends string>(query: URLSearchParams, name: string, choices: readonly T[]): T | undefined {
+export function choiceIn<T extends string>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   return choices.find((one) => one === text) ?? refuse(name, `one of ${choices.join(", ")}`);
@@ -28,10 +32,17 @@ export function numberIn(query: URLSearchParams, name: string): number | undefin
 }
 
 /** Milliseconds of a number of seconds, above 0 and at most `most`: how long something is waited for. */
-export function secondsIn(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+export function secondsIn(
+  query: URLSearchParams,
+  name: string,
+  otherwise: number,
+  most: number,
+): number {
   const text = query.get(name) ?? String(otherwise);
   const ms = /^\d{1,9}(\.\d+)?$/.test(text) ? Number(text) * 1000 : 0;
-  return ms >= 1 && ms <= most * 1000 ? ms : refuse(name, `a number of seconds above 0, at most ${most}`);
+  return ms >= 1 && ms <= most * 1000
+    ? ms
+    : refuse(name, `a number of seconds above 0, at most ${most}`);
 }
 
 /** Milliseconds since 1970, or a date. */

@@ -1,5 +1,9 @@
 /** For a schema's text: an address with a host. A pattern alone takes `http://`, which asks a host called like the path. */
-export const WEB_ADDRESS = { pattern: "^https?://[^/]", format: "uri", expected: "an http or https address" };
+export const WEB_ADDRESS = {
+  pattern: "^https?://[^/]",
+  format: "uri",
+  expected: "an http or https address",
+};
 /** The same, or a WebSocket's. */
 export const SOCKET_ADDRESS = {
   pattern: "^(https?|wss?)://[^/]",

@@ -24,7 +24,8 @@ interface Problem {
 /** `http://host:4318` stands for its `/v1/traces`. */
 export function tracesUrl(otlp: string): string {
   const url = new URL(otlp);
-  if (!url.pathname.endsWith("/v1/traces")) url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
+  if (!url.pathname.endsWith("/v1/traces"))
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}/v1/traces`;
   return url.href;
 }
 
@@ -77,7 +78,9 @@ export class Exporter {
 
   async #send(spans: readonly Span[]): Promise<Problem | undefined> {
     const { headers, serviceName, version } = this.#options;
-    const resource = { attributes: attributesOf({ "service.name": serviceName, "service.version": version }) };
+    const resource = {
+      attributes: attributesOf({ "service.name": serviceName, "service.version": version }),
+    };
     const scopeSpans = [{ scope: { name: "portico", version }, spans }];
     try {
       const response = await fetch(this.#url, {
@@ -89,7 +92,10 @@ export class Exporter {
       });
       await response.body?.cancel();
       if (response.ok) return undefined;
-      return { why: `it answered ${response.status}`, again: response.status === 429 || response.status >= 500 };
+      return {
+        why: `it answered ${response.status}`,
+        again: response.status === 429 || response.status >= 500,
+      };
     } catch (error) {
       const { name, cause } = error as { name: string; cause?: { code?: string } };
       return { why: cause?.code ?? name, again: true };
@@ -101,8 +107,13 @@ export class Exporter {
     if (this.#isAway === (problem !== undefined)) return;
     this.#isAway = problem !== undefined;
     const { log } = this.#options;
-    if (problem === undefined) log.info({ lost: this.#lost }, "the collector of telemetry.otlp takes traces again");
-    else log.warn({ why: problem.why, kept: problem.again }, "the collector of telemetry.otlp takes no traces");
+    if (problem === undefined)
+      log.info({ lost: this.#lost }, "the collector of telemetry.otlp takes traces again");
+    else
+      log.warn(
+        { why: problem.why, kept: problem.again },
+        "the collector of telemetry.otlp takes no traces",
+      );
     this.#lost = 0;
   }
 }

@@ -17,7 +17,8 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 /** One request to a model. */
 export function chatSpan(record: ChatRecord, endedAt: number): Span {
   const { model, provider, status, usage, client } = record;
-  const operation = record.operation === "completions" ? "text_completion" : (record.operation ?? "chat");
+  const operation =
+    record.operation === "completions" ? "text_completion" : (record.operation ?? "chat");
   return spanOf({
     name: `${operation} ${model}`.trim(),
     kind: "client",
@@ -87,7 +88,10 @@ export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): S
 }
 
 /** A tool that was called in a turn. */
-export function toolSpan({ turnId, sessionId, tool, ok, ms }: Events["agent:tool"], endedAt: number): Span {
+export function toolSpan(
+  { turnId, sessionId, tool, ok, ms }: Events["agent:tool"],
+  endedAt: number,
+): Span {
   const { traceId, spanId } = idsOf(turnId);
   return spanOf({
     name: `execute_tool ${tool}`,

@@ -4,13 +4,23 @@ import { telemetrySchema } from "./schema.ts";
 
 export default definePlugin({
   name: "telemetry",
-  description: "Traces of requests, turns and tools for OpenTelemetry, sent to the collector that telemetry.otlp names",
+  description:
+    "Traces of requests, turns and tools for OpenTelemetry, sent to the collector that telemetry.otlp names",
   config: { telemetry: telemetrySchema },
   async setup(ctx, { telemetry }) {
     const { otlp, headers, serviceName, flushMs } = telemetry;
     if (otlp === undefined) return;
-    const [{ Exporter }, spans] = await Promise.all([import("./exporter.ts"), import("./gen-ai.ts")]);
-    const exporter = new Exporter({ otlp, headers, serviceName, version: ctx.version, log: ctx.log });
+    const [{ Exporter }, spans] = await Promise.all([
+      import("./exporter.ts"),
+      import("./gen-ai.ts"),
+    ]);
+    const exporter = new Exporter({
+      otlp,
+      headers,
+      serviceName,
+      version: ctx.version,
+      log: ctx.log,
+    });
     // Undone last: what ends while the plugin goes is sent too.
     ctx.defer(() => exporter.flush());
     ctx.add("meter", {
@@ -18,7 +28,9 @@ export default definePlugin({
       finished: (record) => exporter.add(spans.chatSpan(record, Date.now())),
     });
     ctx.on("agent:completed", ({ context }) => exporter.add(spans.turnSpan(context, Date.now())));
-    ctx.on("agent:failed", ({ context }) => exporter.add(spans.failedTurnSpan(context, Date.now())));
+    ctx.on("agent:failed", ({ context }) =>
+      exporter.add(spans.failedTurnSpan(context, Date.now())),
+    );
     ctx.on("agent:tool", ({ context }) => exporter.add(spans.toolSpan(context, Date.now())));
     ctx.task("send traces", { everyMs: flushMs }, () => exporter.flush());
   },

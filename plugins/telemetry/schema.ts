@@ -16,7 +16,11 @@ export const telemetrySchema = Type.Object(
       default: {},
       description: "What the collector asks for, such as its key.",
     }),
-    serviceName: Type.String({ default: "portico", minLength: 1, description: "What traces call this gateway." }),
+    serviceName: Type.String({
+      default: "portico",
+      minLength: 1,
+      description: "What traces call this gateway.",
+    }),
     flushMs: timerMs({ minimum: 10, default: 2000, description: "How often spans are sent." }),
   },
   { description: "Traces for OpenTelemetry." },

@@ -32,7 +32,8 @@ export function idsOf(name: string): { traceId: string; spanId: string } {
 }
 
 /** A W3C `traceparent`; the version, and what later ones may add, do not matter. */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
+const TRACEPARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
 
 /** The place of what a caller asked for in the caller's own trace; undefined where it named none that can be read. */
 export function placeBelow(traceparent: string | undefined): SpanFields["place"] {

@@ -5,7 +5,15 @@
 import type { Client, Logger } from "portico";
 import type { ChatRecord, Usage } from "portico/chat";
 import type { Store, UsageFilter, UsageRecord } from "portico/store";
-import { type CostOf, count, createPrices, loadList, needsList, type Priced, rounded } from "./prices.ts";
+import {
+  type CostOf,
+  count,
+  createPrices,
+  loadList,
+  needsList,
+  type Priced,
+  rounded,
+} from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
 
@@ -77,9 +85,12 @@ export class Ledger {
     if (record.channel === "") return undefined;
     const at = this.#services.store().now();
     // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
-    if (this.#listed || !this.#wantsList(record)) return this.#sum(record, at) ? this.#tell() : undefined;
+    if (this.#listed || !this.#wantsList(record))
+      return this.#sum(record, at) ? this.#tell() : undefined;
     if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
-    return this.#spendersOf(record.channel, keyOf(record.client)).length > 0 ? this.#tell() : undefined;
+    return this.#spendersOf(record.channel, keyOf(record.client)).length > 0
+      ? this.#tell()
+      : undefined;
   }
 
   /** Counts and writes what waits. What cannot be written waits on, and is told of once. */
@@ -113,7 +124,11 @@ export class Ledger {
     const known = this.#spent.get(spenderId(of));
     let settled = known?.since === since ? known.settled : undefined;
     if (settled?.until !== until || now - settled.readAt >= SETTLED_FRESH_MS)
-      settled = { until, usd: until > since ? await this.#sumIn({ ...of, since, until }) : 0, readAt: now };
+      settled = {
+        until,
+        usd: until > since ? await this.#sumIn({ ...of, since, until }) : 0,
+        readAt: now,
+      };
     let usd = settled.usd + (await this.#sumIn({ ...of, since: until }));
     // Nothing is being written now: what is not in the store is in the sums.
     for (const sum of this.#sums.values())
@@ -160,7 +175,10 @@ export class Ledger {
         this.#costOf = createPrices(this.#services.prices, library);
       },
       (error: unknown) =>
-        this.#services.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
+        this.#services.log.error(
+          { err: error },
+          "the list of prices cannot be read: costs are unknown",
+        ),
     );
     await this.#list;
     this.#listed = true;
@@ -178,7 +196,12 @@ export class Ledger {
     if (this.#services.keepRequests > 0 && this.#requests.add(record, { at, key, cost }))
       setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
-    const sum = this.#sumOf(minute, key, record.channel.slice(0, LONGEST_NAME), record.model.slice(0, LONGEST_NAME));
+    const sum = this.#sumOf(
+      minute,
+      key,
+      record.channel.slice(0, LONGEST_NAME),
+      record.model.slice(0, LONGEST_NAME),
+    );
     if (sum === undefined) return false;
     const answered = status < 400 || status === 499;
     sum.requests++;
@@ -218,15 +241,22 @@ export class Ledger {
   }
 
   /** Undefined where there is no room for another one. */
-  #sumOf(at: number, key: string, channel: string, model: string): Required<UsageRecord> | undefined {
+  #sumOf(
+    at: number,
+    key: string,
+    channel: string,
+    model: string,
+  ): Required<UsageRecord> | undefined {
     const last = this.#lastSum;
-    if (last?.at === at && last.key === key && last.channel === channel && last.model === model) return last;
+    if (last?.at === at && last.key === key && last.channel === channel && last.model === model)
+      return last;
     // the model comes last: of these names it alone may hold a line break
     const id = `${at}\n${key}\n${channel}\n${model}`;
     let sum = this.#sums.get(id);
     if (sum !== undefined) return (this.#lastSum = sum);
     if (this.#sums.size >= MOST_SUMS) {
-      if (this.#lost++ === 0) this.#services.log.error("usage is lost: the store has not taken any for too long");
+      if (this.#lost++ === 0)
+        this.#services.log.error("usage is lost: the store has not taken any for too long");
       return undefined;
     }
     sum = { at, key, channel, model, ...NOTHING };
@@ -241,9 +271,14 @@ export class Ledger {
     this.#sums = new Map();
     this.#lastSum = undefined;
     try {
-      await this.#services.store().usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
+      await this.#services
+        .store()
+        .usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
       if (this.#failing)
-        this.#services.log.info({ lost: this.#lost, lostRequests: this.#requests.lost }, "usage is written again");
+        this.#services.log.info(
+          { lost: this.#lost, lostRequests: this.#requests.lost },
+          "usage is written again",
+        );
       this.#failing = false;
       this.#lost = 0;
       this.#requests.lost = 0;
@@ -257,7 +292,10 @@ export class Ledger {
       }
       this.#requests.putBack(blocks);
       if (!this.#failing)
-        this.#services.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
+        this.#services.log.error(
+          { err: error },
+          "usage cannot be written: it is kept and tried again",
+        );
       this.#failing = true;
     }
   }

@@ -42,10 +42,15 @@ export default definePlugin({
       await ledger.flush();
       return report(store(), query);
     });
-    ctx.route("GET", "/usage/requests", { access: "gateway", summary: "Single requests" }, async (call) => {
-      const query = readRequestsQuery(call.query, store().now());
-      await ledger.flush();
-      return requestPage(store(), query);
-    });
+    ctx.route(
+      "GET",
+      "/usage/requests",
+      { access: "gateway", summary: "Single requests" },
+      async (call) => {
+        const query = readRequestsQuery(call.query, store().now());
+        await ledger.flush();
+        return requestPage(store(), query);
+      },
+    );
   },
 });

@@ -56,7 +56,12 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
   let last: Kept | undefined;
 
   function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
-    if (last === undefined || last.model !== to.model || last.provider !== to.provider || last.until <= at)
+    if (
+      last === undefined ||
+      last.model !== to.model ||
+      last.provider !== to.provider ||
+      last.until <= at
+    )
       last = lookAt(lib, to, at);
     return last.rates;
   }
@@ -67,7 +72,12 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
     if (known !== undefined && known.until > at) return known;
     if (kept.size >= MOST_RATES) kept.clear();
     const rates = readRates(lib, { provider, model }, at);
-    known = { provider, model, rates, until: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS };
+    known = {
+      provider,
+      model,
+      rates,
+      until: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS,
+    };
     kept.set(key, known);
     return known;
   }
@@ -148,13 +158,20 @@ function firstTier(lib: Library, to: Listed, at: number): number {
 
 function listPrice(lib: Library, to: Listed, counts: TokenCounts, at: number): number | undefined {
   const { input, read, written, output } = counts;
-  const usage = { input_tokens: input, cache_read_tokens: read, cache_write_tokens: written, output_tokens: output };
+  const usage = {
+    input_tokens: input,
+    cache_read_tokens: read,
+    cache_write_tokens: written,
+    output_tokens: output,
+  };
   return lookUp(lib, to, usage, at)?.total_price;
 }
 
 function lookUp(lib: Library, { provider, model }: Listed, usage: Counts, at: number) {
   try {
-    return lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined;
+    return (
+      lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined
+    );
   } catch {
     // A provider or a kind of usage that the list does not know.
     return undefined;
@@ -163,14 +180,19 @@ function lookUp(lib: Library, { provider, model }: Listed, usage: Counts, at: nu
 
 function ownPrice(own: OwnPrices, { channel, model }: Priced): Price | undefined {
   for (const pattern in own)
-    if (fitsPattern(pattern, model) || fitsPattern(pattern, `${channel}/${model}`)) return own[pattern];
+    if (fitsPattern(pattern, model) || fitsPattern(pattern, `${channel}/${model}`))
+      return own[pattern];
   return undefined;
 }
 
 function byOwnPrice(price: Price, { input, read, written, output }: TokenCounts): number {
   const { cachedInput = price.input, cacheWrite = price.input } = price;
   return (
-    ((input - read - written) * price.input + read * cachedInput + written * cacheWrite + output * price.output) / 1e6
+    ((input - read - written) * price.input +
+      read * cachedInput +
+      written * cacheWrite +
+      output * price.output) /
+    1e6
   );
 }
 

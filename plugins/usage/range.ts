@@ -28,7 +28,12 @@ export function readQuery(query: URLSearchParams, now: number): UsageQuery {
 export function readRange(query: URLSearchParams, now: number): Range {
   const since = query.get("since");
   if (since !== null && query.has("from")) refuse("Give `since` or `from`, not both.", "since");
-  const from = readTime(query.get("from") ?? since ?? DEFAULT_RANGE, now, query.has("from") ? "from" : "since", false);
+  const from = readTime(
+    query.get("from") ?? since ?? DEFAULT_RANGE,
+    now,
+    query.has("from") ? "from" : "since",
+    false,
+  );
   const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
   if (from > to) refuse("`from` is later than `to`.", "from");
   const filter: Range["filter"] = {};
@@ -45,7 +50,8 @@ function readGroups(text: string): Group[] {
     if (!(GROUPS as readonly string[]).includes(name))
       refuse(`\`by\` takes ${GROUPS.join(", ")}, not \`${name.slice(0, 40)}\`.`, "by");
   }
-  if (names.includes("day") && names.includes("hour")) refuse("Group by day or by hour, not both.", "by");
+  if (names.includes("day") && names.includes("hour"))
+    refuse("Group by day or by hour, not both.", "by");
   return [...new Set(names as Group[])];
 }
 
@@ -56,7 +62,10 @@ function readTime(text: string, now: number, param: string, isEnd: boolean): num
   if (/^\d{10,15}$/.test(text)) return Number(text);
   const time = Date.parse(text);
   if (Number.isNaN(time) || !/^\d{4}-\d{2}-\d{2}/.test(text))
-    refuse(`\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`, param);
+    refuse(
+      `\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`,
+      param,
+    );
   return isEnd && text.length === 10 ? time + DAY_MS - 1 : time;
 }
 

@@ -18,7 +18,13 @@ export interface Amounts {
   /** Answers whose price is not known. */
   unpriced: number;
 }
-export type Row = Amounts & { model?: string; channel?: string; key?: string | null; day?: string; hour?: string };
+export type Row = Amounts & {
+  model?: string;
+  channel?: string;
+  key?: string | null;
+  day?: string;
+  hour?: string;
+};
 
 export interface Report {
   /** ISO times. */

@@ -2,18 +2,30 @@
 import { type Static, timerMs, Type } from "portico";
 
 const perMillion = (description: string) =>
-  Type.Number({ minimum: 0, maximum: 1e9, description: `${description}, US dollars per million tokens.` });
+  Type.Number({
+    minimum: 0,
+    maximum: 1e9,
+    description: `${description}, US dollars per million tokens.`,
+  });
 
 const Price = Type.Object({
   input: perMillion("Prompt"),
   output: perMillion("Answer"),
-  cachedInput: Type.Optional(perMillion("Prompt read from the provider's cache; default as `input`")),
-  cacheWrite: Type.Optional(perMillion("Prompt written to the provider's cache; default as `input`")),
+  cachedInput: Type.Optional(
+    perMillion("Prompt read from the provider's cache; default as `input`"),
+  ),
+  cacheWrite: Type.Optional(
+    perMillion("Prompt written to the provider's cache; default as `input`"),
+  ),
 });
 
 export const usageSchema = Type.Object(
   {
-    flushMs: timerMs({ minimum: 10, default: 1000, description: "How often what was counted is written." }),
+    flushMs: timerMs({
+      minimum: 10,
+      default: 1000,
+      description: "How often what was counted is written.",
+    }),
     prices: Type.Record(Type.String(), Price, {
       default: {},
       description:
@@ -24,7 +36,8 @@ export const usageSchema = Type.Object(
         keep: Type.Integer({
           minimum: 0,
           default: 100_000,
-          description: "How many of the newest requests are kept one by one, beside the sums; 0 keeps none.",
+          description:
+            "How many of the newest requests are kept one by one, beside the sums; 0 keeps none.",
         }),
       },
       { default: {} },

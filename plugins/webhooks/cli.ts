@@ -12,7 +12,14 @@ interface Listing {
   credentials: string[];
   endpoints: string[];
   refused: Record<string, string>;
-  mappings: { name: string; path: string; action: string; credential: string; match: string[]; delivery: string }[];
+  mappings: {
+    name: string;
+    path: string;
+    action: string;
+    credential: string;
+    match: string[];
+    delivery: string;
+  }[];
 }
 interface DeliveryView {
   id: string;
@@ -68,7 +75,8 @@ function pairs(given: unknown, option: string): Record<string, string> {
 function bodyFrom(io: CommandIO): unknown {
   const { file, body } = io.options;
   if (file === undefined && body === undefined) return undefined;
-  if (file !== undefined && body !== undefined) throw new Error("Give one body: --body JSON or --file FILE.");
+  if (file !== undefined && body !== undefined)
+    throw new Error("Give one body: --body JSON or --file FILE.");
   const text = file === undefined ? String(body) : readFileSync(String(file), "utf8");
   try {
     return JSON.parse(text);
@@ -77,7 +85,16 @@ function bodyFrom(io: CommandIO): unknown {
   }
 }
 
-function passing({ at, id, source, outcome, status, itemId, replayOf, error }: DeliveryView): string {
+function passing({
+  at,
+  id,
+  source,
+  outcome,
+  status,
+  itemId,
+  replayOf,
+  error,
+}: DeliveryView): string {
   const replay = replayOf ? `replay of ${replayOf}` : "";
   const why = error ? ` (${error.message})` : "";
   return [at, id, source, outcome, status ?? "", itemId ?? "", replay, why].join("  ").trimEnd();
@@ -135,7 +152,11 @@ export default defineCommand({
       name: "deliveries",
       summary: "What has come in, newest first",
       options: {
-        source: { type: "string", value: "NAME", description: "Only of wake, agent, or this mapping" },
+        source: {
+          type: "string",
+          value: "NAME",
+          description: "Only of wake, agent, or this mapping",
+        },
         outcome: {
           type: "string",
           choices: OUTCOMES,
@@ -146,9 +167,14 @@ export default defineCommand({
       },
       run: async (io) =>
         io.show(
-          await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/webhooks/deliveries", undefined, {
-            query: io.options as Record<string, string | number | undefined>,
-          }),
+          await io.gateway.request<{ deliveries: DeliveryView[] }>(
+            "GET",
+            "/webhooks/deliveries",
+            undefined,
+            {
+              query: io.options as Record<string, string | number | undefined>,
+            },
+          ),
           ({ deliveries }) => {
             const ids = shortIds(deliveries.map(({ id }) => id));
             const items = shortIds(deliveries.map(({ itemId = "-" }) => itemId));
@@ -182,21 +208,39 @@ export default defineCommand({
     },
     {
       name: "catch",
-      summary: "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
+      summary:
+        "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
       args: [{ name: "mapping", description: "Its name" }],
       options: {
-        any: { type: "boolean", description: "Also one that its match does not take, such as a sender's ping" },
-        timeout: { type: "number", value: "SECONDS", description: "How long to wait, at most 3600; default 600" },
+        any: {
+          type: "boolean",
+          description: "Also one that its match does not take, such as a sender's ping",
+        },
+        timeout: {
+          type: "number",
+          value: "SECONDS",
+          description: "How long to wait, at most 3600; default 600",
+        },
       },
       run: async (io) => {
         const path = `/webhooks/samples/${encodeURIComponent(io.args["mapping"] ?? "")}`;
         const any = io.options["any"] === true;
-        const wanted = any ? "any request" : "a request that its match takes (--any: whatever comes)";
+        const wanted = any
+          ? "any request"
+          : "a request that its match takes (--any: whatever comes)";
         io.progress(`waiting at the mapping ${io.args["mapping"]} for ${wanted}`);
-        const query = { timeout: io.options["timeout"] as number | undefined, any: any ? "true" : undefined };
-        const caught = await io.gateway.request<{ mapping: string; paths: string[] }>("POST", path, undefined, {
-          query,
-        });
+        const query = {
+          timeout: io.options["timeout"] as number | undefined,
+          any: any ? "true" : undefined,
+        };
+        const caught = await io.gateway.request<{ mapping: string; paths: string[] }>(
+          "POST",
+          path,
+          undefined,
+          {
+            query,
+          },
+        );
         io.show(caught, ({ mapping, paths }) => [
           `kept as the sample of ${mapping}; a template may hold`,
           ...paths.map((one) => `  {${one}}`),
@@ -223,7 +267,8 @@ export default defineCommand({
     {
       name: "test",
       summary: "Show what a request would start, and start nothing",
-      description: "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
+      description:
+        "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
       args: [
         {
           name: "path",
@@ -235,7 +280,11 @@ export default defineCommand({
         body: { type: "string", value: "JSON", description: "The body" },
         file: { type: "string", value: "FILE", description: "Or a file that holds it" },
         header: { type: "list", value: "NAME: VALUE", description: "A header; may be repeated" },
-        query: { type: "list", value: "NAME=VALUE", description: "A query parameter; may be repeated" },
+        query: {
+          type: "list",
+          value: "NAME=VALUE",
+          description: "A query parameter; may be repeated",
+        },
       },
       run: async (io) => {
         const request = {
@@ -246,9 +295,12 @@ export default defineCommand({
         };
         io.show(await io.gateway.request<Tested>("POST", "/webhooks/test", request), (one) => [
           `${one.source} → ${one.action}${one.session ? ` in the session ${one.session}` : ""}`,
-          ...(one.outcome ? ["skipped: the request does not match, or its transform drops it"] : []),
+          ...(one.outcome
+            ? ["skipped: the request does not match, or its transform drops it"]
+            : []),
           ...one.missing.map(
-            (name) => `no value for ${name}${one.nearest[name] ? `: did you mean {${one.nearest[name]}}?` : ""}`,
+            (name) =>
+              `no value for ${name}${one.nearest[name] ? `: did you mean {${one.nearest[name]}}?` : ""}`,
           ),
           ...(one.task ? ["", one.task, "", "as data from outside:", one.text ?? ""] : []),
         ]);

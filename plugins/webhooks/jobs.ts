@@ -32,10 +32,15 @@ export function emptyJob(status: number, body?: unknown): Job {
   return { action: "none", items: [], status, body };
 }
 
-export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<typeof wakeRequest>): Job {
+export function wakeJob(
+  agent: AgentService,
+  { text, metadata, mode }: Static<typeof wakeRequest>,
+): Job {
   const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode });
   const message =
-    mode === "now" ? "The event is queued and the agent is woken." : "The event is queued for the next heartbeat.";
+    mode === "now"
+      ? "The event is queued and the agent is woken."
+      : "The event is queued for the next heartbeat.";
   return {
     action: "wake",
     items: [item],
@@ -54,9 +59,13 @@ export function agentJob(
   // the caller is no owner: no private address is delivered to on its word
   const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
   const turn = { ...request, delivery: guarded, source: SOURCE };
-  if (ownSessions === undefined || turn.session !== undefined) return { ...turnJob(agent, turn), wait };
+  if (ownSessions === undefined || turn.session !== undefined)
+    return { ...turnJob(agent, turn), wait };
   const turnId = newId("turn");
-  return { ...turnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }), wait };
+  return {
+    ...turnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }),
+    wait,
+  };
 }
 
 export function mappingJob(
@@ -70,8 +79,14 @@ export function mappingJob(
   return { ...job, respond: mapping.respond?.prepare(request, job) };
 }
 
-function started(agent: AgentService, mapping: Mapping, rendering: Rendering, burstKey: string | undefined): Job {
-  if (mapping.burst && burstKey !== undefined) return burstJob(mapping, mapping.burst, rendering, burstKey);
+function started(
+  agent: AgentService,
+  mapping: Mapping,
+  rendering: Rendering,
+  burstKey: string | undefined,
+): Job {
+  if (mapping.burst && burstKey !== undefined)
+    return burstJob(mapping, mapping.burst, rendering, burstKey);
   if (rendering.action === "wake") return wakeJob(agent, wakeOf([rendering]));
   return { ...turnJob(agent, turnOf([rendering])), wait: mapping.config.wait };
 }
@@ -102,8 +117,14 @@ function burstJob(
   };
   const message = "The delivery is collected with others of its kind.";
   const job = { action, items: [item], itemId: id, status: 200 };
-  if (action === "wake") return { ...job, eventId: id, body: { status: 200, message, eventId: id } };
-  return { ...job, turnId: id, sessionId: session, body: { status: 200, message, sessionId: session, turnId: id } };
+  if (action === "wake")
+    return { ...job, eventId: id, body: { status: 200, message, eventId: id } };
+  return {
+    ...job,
+    turnId: id,
+    sessionId: session,
+    body: { status: 200, message, sessionId: session, turnId: id },
+  };
 }
 
 const MOST_FENCES = 50;
@@ -114,7 +135,9 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
   const count = deliveries.length;
   const shown = deliveries.slice(-MOST_FENCES);
   const label = (i: number) =>
-    count === 1 ? `webhook ${last.mapping}` : `webhook ${last.mapping}, ${count - shown.length + i + 1} of ${count}`;
+    count === 1
+      ? `webhook ${last.mapping}`
+      : `webhook ${last.mapping}, ${count - shown.length + i + 1} of ${count}`;
   const more =
     count === 1
       ? ""
@@ -135,10 +158,15 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
 
 export function wakeOf(deliveries: readonly Rendering[]): Static<typeof wakeRequest> {
   const last = deliveries.at(-1) as Rendering;
-  const texts = deliveries.slice(-MOST_FENCES).map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
+  const texts = deliveries
+    .slice(-MOST_FENCES)
+    .map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
   return {
     text: texts.join("\n\n"),
-    metadata: { mapping: last.mapping, deliveries: deliveries.length > 1 ? deliveries.length : undefined },
+    metadata: {
+      mapping: last.mapping,
+      deliveries: deliveries.length > 1 ? deliveries.length : undefined,
+    },
     mode: last.mode,
   };
 }

@@ -36,58 +36,104 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
   const checkTest = compile(testRequest);
   const store = () => ctx.use("store");
 
-  ctx.route("GET", "/webhooks", { ...owner, summary: "Webhook endpoints and mappings" }, () => listing(settings()));
+  ctx.route("GET", "/webhooks", { ...owner, summary: "Webhook endpoints and mappings" }, () =>
+    listing(settings()),
+  );
 
-  ctx.route("GET", "/webhooks/deliveries", { ...owner, summary: "What has come in" }, async ({ query }) => {
-    await log.flush();
-    const outcome = choiceIn(query, "outcome", OUTCOMES);
-    const source = query.get("source") ?? undefined;
-    const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
-    const deliveries = await (outcome === undefined
-      ? newestDeliveries(store(), filter)
-      : store().deliveries.list({ ...filter, outcome }));
-    return { deliveries: deliveries.map(shown) };
-  });
+  ctx.route(
+    "GET",
+    "/webhooks/deliveries",
+    { ...owner, summary: "What has come in" },
+    async ({ query }) => {
+      await log.flush();
+      const outcome = choiceIn(query, "outcome", OUTCOMES);
+      const source = query.get("source") ?? undefined;
+      const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
+      const deliveries = await (outcome === undefined
+        ? newestDeliveries(store(), filter)
+        : store().deliveries.list({ ...filter, outcome }));
+      return { deliveries: deliveries.map(shown) };
+    },
+  );
 
   ctx.route("GET", "/webhooks/deliveries/:id", owner, async (call) => {
     const { payload, ...delivery } = await find(call);
-    return { ...shown(delivery), payload: payload === undefined ? null : maskPayload(payload, settings().secrets) };
+    return {
+      ...shown(delivery),
+      payload: payload === undefined ? null : maskPayload(payload, settings().secrets),
+    };
   });
 
-  ctx.route("POST", "/webhooks/deliveries/:id/replay", { ...owner, summary: "Start it again" }, async (call) => {
-    const delivery = await find(call);
-    if (delivery.payload === undefined || delivery.outcome === "unauthorized")
-      throw new PorticoError("conflict", "This delivery's body was not kept: it cannot be replayed.");
-    const {
-      target: path = "",
-      headers = {},
-      query = {},
-    } = delivery.meta as { target?: string; headers?: Record<string, string>; query?: Record<string, string> };
-    const target = readTarget(`${settings().prefix}/${path}`, settings());
-    if (target.kind === "unknown" || target.kind === "status")
-      throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
-    const request: Request = {
-      headers,
-      query,
-      body: await bodyOf(delivery.payload, delivery.meta["parsed"] ? undefined : headers["content-type"]),
-    };
-    const { job, source } = await planner.plan(target, request);
-    const id = newId("del");
-    const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
-    const row = {
-      id,
-      source,
-      outcome: job.action === "none" ? "skipped" : "accepted",
-      itemId: job.itemId,
-      meta: { ...meta, status: job.status, action: job.action, replayOf: delivery.id, requestId: call.id },
-      payload: delivery.payload,
-    };
-    await store().enqueue({ items: job.items, deliveries: [row] });
-    log.written(row);
-    announceDelivery(ctx, { id, job, source, request, address: call.address, secrets: settings().secrets });
-    const { eventId, turnId, sessionId } = job;
-    return { ok: true, deliveryId: id, replayOf: delivery.id, action: job.action, eventId, turnId, sessionId };
-  });
+  ctx.route(
+    "POST",
+    "/webhooks/deliveries/:id/replay",
+    { ...owner, summary: "Start it again" },
+    async (call) => {
+      const delivery = await find(call);
+      if (delivery.payload === undefined || delivery.outcome === "unauthorized")
+        throw new PorticoError(
+          "conflict",
+          "This delivery's body was not kept: it cannot be replayed.",
+        );
+      const {
+        target: path = "",
+        headers = {},
+        query = {},
+      } = delivery.meta as {
+        target?: string;
+        headers?: Record<string, string>;
+        query?: Record<string, string>;
+      };
+      const target = readTarget(`${settings().prefix}/${path}`, settings());
+      if (target.kind === "unknown" || target.kind === "status")
+        throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
+      const request: Request = {
+        headers,
+        query,
+        body: await bodyOf(
+          delivery.payload,
+          delivery.meta["parsed"] ? undefined : headers["content-type"],
+        ),
+      };
+      const { job, source } = await planner.plan(target, request);
+      const id = newId("del");
+      const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
+      const row = {
+        id,
+        source,
+        outcome: job.action === "none" ? "skipped" : "accepted",
+        itemId: job.itemId,
+        meta: {
+          ...meta,
+          status: job.status,
+          action: job.action,
+          replayOf: delivery.id,
+          requestId: call.id,
+        },
+        payload: delivery.payload,
+      };
+      await store().enqueue({ items: job.items, deliveries: [row] });
+      log.written(row);
+      announceDelivery(ctx, {
+        id,
+        job,
+        source,
+        request,
+        address: call.address,
+        secrets: settings().secrets,
+      });
+      const { eventId, turnId, sessionId } = job;
+      return {
+        ok: true,
+        deliveryId: id,
+        replayOf: delivery.id,
+        action: job.action,
+        eventId,
+        turnId,
+        sessionId,
+      };
+    },
+  );
 
   ctx.route(
     "POST",
@@ -97,9 +143,13 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
       const { path = "", headers = {}, query = {}, body, change } = await call.json(checkTest);
       const found = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
       if (found.kind === "unknown" || found.kind === "status")
-        throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
+        throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
+          param: "path",
+        });
       const target =
-        found.kind === "mapping" && change ? { ...found, mapping: await changed(found.mapping, change) } : found;
+        found.kind === "mapping" && change
+          ? { ...found, mapping: await changed(found.mapping, change) }
+          : found;
       const given = sampleOf({ body, headers, query });
       const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
       const request: Request = {
@@ -108,7 +158,9 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
         query: { ...kept?.query, ...given.query },
       };
       const { job, source, missing = [], rendering } = await planner.plan(target, request);
-      const nearest = missing.map((placeholder) => [placeholder, nearestPath(placeholder, request)] as const);
+      const nearest = missing.map(
+        (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
+      );
       return {
         ok: true,
         source,
@@ -131,12 +183,17 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
   const tail = (send: (delivery: unknown) => void) =>
     log.listen(({ payload: _, ...delivery }) => send(shown({ meta: {}, ...delivery })));
   ctx.add("feed", { name: "deliveries", begin: tail });
-  ctx.route("GET", "/webhooks/tail", { ...owner, summary: "Deliveries as they come, as a stream" }, (call) => {
-    const feed = open(call);
-    const send = (delivery: unknown) => void feed.send("delivery", delivery);
-    const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
-    feed.onClose(() => undo.forEach((each) => void each?.()));
-  });
+  ctx.route(
+    "GET",
+    "/webhooks/tail",
+    { ...owner, summary: "Deliveries as they come, as a stream" },
+    (call) => {
+      const feed = open(call);
+      const send = (delivery: unknown) => void feed.send("delivery", delivery);
+      const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
+      feed.onClose(() => undo.forEach((each) => void each?.()));
+    },
+  );
 
   ctx.route(
     "POST",
@@ -151,11 +208,16 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     },
   );
 
-  ctx.route("GET", "/webhooks/samples/:mapping", { ...owner, summary: "A mapping's sample" }, async (call) => {
-    const target = { kind: "mapping", mapping: mappingOf(call) } as const;
-    const sample = await sampleFor(target);
-    return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
-  });
+  ctx.route(
+    "GET",
+    "/webhooks/samples/:mapping",
+    { ...owner, summary: "A mapping's sample" },
+    async (call) => {
+      const target = { kind: "mapping", mapping: mappingOf(call) } as const;
+      const sample = await sampleFor(target);
+      return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+    },
+  );
 
   ctx.route("DELETE", "/webhooks/samples/:mapping", owner, async (call) => {
     await samples.forget(call.params["mapping"] ?? "");
@@ -163,7 +225,10 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
   });
 
   /** The mapping as it would be. What its placeholders lack is told, not refused. */
-  function changed({ name, config }: Mapping, { match, message, session }: Partial<MappingConfig>): Promise<Mapping> {
+  function changed(
+    { name, config }: Mapping,
+    { match, message, session }: Partial<MappingConfig>,
+  ): Promise<Mapping> {
     const wanted = {
       ...config,
       match: match ?? config.match,
@@ -180,15 +245,21 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
   }
 
   async function keptFor({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
-    return mapping?.config.sample ? sampleOf(mapping.config.sample) : mapping && (await samples.of(mapping.name));
+    return mapping?.config.sample
+      ? sampleOf(mapping.config.sample)
+      : mapping && (await samples.of(mapping.name));
   }
 
   async function sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
     const kept = await keptFor(target);
     if (kept) return kept;
     const { mapping } = target;
-    const way = mapping ? `catch one first: portico webhooks catch ${mapping.name}` : "name a mapping that has one";
-    throw new PorticoError("invalid_request_error", `There is no sample: send a body, or ${way}.`, { param: "body" });
+    const way = mapping
+      ? `catch one first: portico webhooks catch ${mapping.name}`
+      : "name a mapping that has one";
+    throw new PorticoError("invalid_request_error", `There is no sample: send a body, or ${way}.`, {
+      param: "body",
+    });
   }
 
   /** By its id, in short too. */
@@ -206,7 +277,8 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
 
 /** A match that does not hold, or a transform that drops it. */
 const isSkipped = ({ action, status, body }: Job): boolean =>
-  action === "none" && (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
+  action === "none" &&
+  (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
 
 const shownDelivery = (delivery: Mapping["config"]["delivery"] = "none"): string =>
   typeof delivery === "object" ? maskAddress(delivery.url) : delivery;
@@ -219,7 +291,9 @@ async function bodyOf(payload: string, type: string | undefined): Promise<unknow
   try {
     return await readBytes(Buffer.from(payload), type);
   } catch (cause) {
-    throw new PorticoError("conflict", `There is nothing to replay. ${(cause as Error).message}`, { cause });
+    throw new PorticoError("conflict", `There is nothing to replay. ${(cause as Error).message}`, {
+      cause,
+    });
   }
 }
 

@@ -1,5 +1,12 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
-import { type Call, checkJsonType, compile, parseJson, type PluginContext, PorticoError } from "portico";
+import {
+  type Call,
+  checkJsonType,
+  compile,
+  parseJson,
+  type PluginContext,
+  PorticoError,
+} from "portico";
 import type { AgentService } from "portico/agent";
 import { readContent } from "./bodies/read.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
@@ -55,7 +62,9 @@ export function readTarget(path: string, { prefix, mappings }: Settings): Target
   const begin = path.charAt(prefix.length) === "/" ? prefix.length + 1 : prefix.length;
   const below = path.slice(begin, path.length > begin && path.endsWith("/") ? -1 : undefined);
   // this is asked for each request, and most name one thing
-  const [first = "", second, ...rest] = below.includes("/") ? below.split("/").map(decoded) : [decoded(below)];
+  const [first = "", second, ...rest] = below.includes("/")
+    ? below.split("/").map(decoded)
+    : [decoded(below)];
   if (second !== undefined && rest.length === 0 && (first === "events" || first === "turns"))
     return { kind: "status", path: below, source: first, what: first, id: second };
   if (second !== undefined) return { kind: "unknown", path: below, source: "unknown" };
@@ -79,18 +88,31 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   const agent = (): AgentService => ctx.use("agent");
 
   /** `undefined` where the mapping that is called by its name does not match. */
-  function find(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Mapping | undefined {
+  function find(
+    target: Target,
+    request: Request,
+    allowed: (mapping: Mapping) => boolean,
+  ): Mapping | undefined {
     const candidates =
-      target.kind === "mapping" ? [target.mapping] : [...settings().mappings.values()].filter(({ match }) => match);
+      target.kind === "mapping"
+        ? [target.mapping]
+        : [...settings().mappings.values()].filter(({ match }) => match);
     const fitting = candidates.filter(({ match }) => !match || match(request));
     const mapping = fitting.find(allowed);
     if (mapping) return mapping;
     if (fitting[0]?.verifier)
-      throw new PorticoError("unauthorized", `The mapping ${fitting[0].name} takes signed requests only.`, {
-        headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
-      });
+      throw new PorticoError(
+        "unauthorized",
+        `The mapping ${fitting[0].name} takes signed requests only.`,
+        {
+          headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
+        },
+      );
     if (fitting.length > 0)
-      throw new PorticoError("forbidden", "This key may not call the mapping that this request is for.");
+      throw new PorticoError(
+        "forbidden",
+        "This key may not call the mapping that this request is for.",
+      );
     if (target.kind === "mapping") return undefined;
     throw new PorticoError("no_mapping", "No mapping matches this request: see webhooks.mappings.");
   }
@@ -100,23 +122,35 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     const change = await transformed(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
     const rendering = render(mapping, request, change);
-    const burstKey = mapping.burst?.key.render(change.body === undefined ? request : { ...request, body: change.body });
+    const burstKey = mapping.burst?.key.render(
+      change.body === undefined ? request : { ...request, body: change.body },
+    );
     const missing = [...rendering.missing, ...(burstKey?.missing ?? [])];
-    if (missing.length > 0) ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
+    if (missing.length > 0)
+      ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
     return {
       source,
       request,
       missing,
       rendering,
       // without any value it is nobody's burst
-      job: mappingJob(agent(), mapping, request, rendering, burstKey?.isBlank ? undefined : burstKey?.text),
+      job: mappingJob(
+        agent(),
+        mapping,
+        request,
+        rendering,
+        burstKey?.isBlank ? undefined : burstKey?.text,
+      ),
     };
   }
 
   async function transformed({ name, config }: Mapping, request: Request): Promise<Change> {
     if (config.transform === undefined) return { overrides: {} };
     const input = { ...request, mapping: name };
-    return readChange(await transforms.run(config.transform, input, settings().config.transformTimeoutMs), name);
+    return readChange(
+      await transforms.run(config.transform, input, settings().config.transformTimeoutMs),
+      name,
+    );
   }
 
   return {
@@ -142,7 +176,12 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       if (mapping) return planMapping(mapping, request);
       // a sender that is told 404 for what it only sends along switches the webhook off
       const message = "The request does not match what the mapping asks for: nothing was started.";
-      return { source, request, job: emptyJob(200, { status: 200, message, outcome: "skipped" }), unmatched: true };
+      return {
+        source,
+        request,
+        job: emptyJob(200, { status: 200, message, outcome: "skipped" }),
+        unmatched: true,
+      };
     },
   };
 }
@@ -150,5 +189,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
 /** Slack asks once, signed, whether the address is ours. */
 function isChallenge({ verifier }: Mapping, body: unknown): boolean {
   const { type, challenge } = (body ?? {}) as { type?: unknown; challenge?: unknown };
-  return verifier?.scheme === "slack" && type === "url_verification" && typeof challenge === "string";
+  return (
+    verifier?.scheme === "slack" && type === "url_verification" && typeof challenge === "string"
+  );
 }

@@ -5,10 +5,20 @@ import { weakSecretIn } from "./intake/weakness.ts";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 const secret = (description: string) =>
-  Type.String({ minLength: 1, pattern: "^\\S+$", expected: "free of white space", secret: true, description });
+  Type.String({
+    minLength: 1,
+    pattern: "^\\S+$",
+    expected: "free of white space",
+    secret: true,
+    description,
+  });
 
 const rateLimit = Type.Object({
-  maxRequests: Type.Integer({ minimum: 1, default: 1000, description: "Accepted requests in any window." }),
+  maxRequests: Type.Integer({
+    minimum: 1,
+    default: 1000,
+    description: "Accepted requests in any window.",
+  }),
   windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
 
@@ -22,9 +32,13 @@ const key = Type.Object({
     }),
   ),
   sessions: Type.Optional(
-    Type.Array(Type.String(), { description: "Sessions that it may name (`ci:*`); default `webhook:<name>:*`." }),
+    Type.Array(Type.String(), {
+      description: "Sessions that it may name (`ci:*`); default `webhook:<name>:*`.",
+    }),
   ),
-  models: Type.Optional(Type.Array(Type.String(), { description: "Models that it may name (`gpt-*`); default all." })),
+  models: Type.Optional(
+    Type.Array(Type.String(), { description: "Models that it may name (`gpt-*`); default all." }),
+  ),
 });
 
 const condition = Type.Union([
@@ -32,7 +46,9 @@ const condition = Type.Union([
   Type.Number(),
   Type.Boolean(),
   Type.Null(),
-  Type.Object({ in: Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])) }),
+  Type.Object({
+    in: Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
+  }),
   Type.Object({ prefix: Type.String() }),
   Type.Object({ regex: Type.String() }),
   Type.Object({ exists: Type.Boolean() }),
@@ -41,7 +57,8 @@ const condition = Type.Union([
 /** Not blank, and no key that says what it is (`whsec_`, `whpk_`) and then has fewer than 16 or 32 bytes. */
 const signingSecret = Type.String({
   pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
-  expected: "what the sender signs with: not empty, and with 16 bytes at least after whsec_, 32 after whpk_",
+  expected:
+    "what the sender signs with: not empty, and with 16 bytes at least after whsec_, 32 after whpk_",
   secret: true,
   description: "What the sender signs with: not empty; the key of a whsec_ has 16 bytes at least.",
 });
@@ -60,13 +77,19 @@ const hmac = Type.Object({
       description: "Default sha256.",
     }),
   ),
-  encoding: Type.Optional(Type.Union([Type.Literal("hex"), Type.Literal("base64")], { description: "Default hex." })),
-  prefix: Type.Optional(Type.String({ description: "What stands before the signature: `sha256=`." })),
+  encoding: Type.Optional(
+    Type.Union([Type.Literal("hex"), Type.Literal("base64")], { description: "Default hex." }),
+  ),
+  prefix: Type.Optional(
+    Type.String({ description: "What stands before the signature: `sha256=`." }),
+  ),
   secret: Type.Optional(secrets),
 });
 
 const scheme = Type.Union(
-  (["github", "gitlab", "stripe", "slack", "linear", "shopify", "standard"] as const).map((name) => Type.Literal(name)),
+  (["github", "gitlab", "stripe", "slack", "linear", "shopify", "standard"] as const).map((name) =>
+    Type.Literal(name),
+  ),
 );
 
 const verify = Type.Union(
@@ -101,9 +124,14 @@ const respond = Type.Object(
   {
     status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-    body: Type.Optional(Type.Unknown({ description: "A text, or JSON whose texts are templates." })),
+    body: Type.Optional(
+      Type.Unknown({ description: "A text, or JSON whose texts are templates." }),
+    ),
   },
-  { description: "What the sender gets: templates, with {turnId}, {sessionId}, {eventId}, and {result} beside wait." },
+  {
+    description:
+      "What the sender gets: templates, with {turnId}, {sessionId}, {eventId}, and {result} beside wait.",
+  },
 );
 
 const sample = Type.Object(
@@ -118,9 +146,13 @@ const sample = Type.Object(
 const mapping = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   match: Type.Optional(
-    Type.Record(Type.String(), condition, { description: "Path (body.a[0].b, headers.x, query.x) → what it must be." }),
+    Type.Record(Type.String(), condition, {
+      description: "Path (body.a[0].b, headers.x, query.x) → what it must be.",
+    }),
   ),
-  message: Type.Optional(text("Template of the task: {body.a}, {headers.x}, {query.x}, {json body.a}.")),
+  message: Type.Optional(
+    text("Template of the task: {body.a}, {headers.x}, {query.x}, {json body.a}."),
+  ),
   session: Type.Optional(text("Session of the turn, a template too; default one of its own.")),
   model: Type.Optional(text("Model of the turn.")),
   channel: Type.Optional(text("Only this channel.")),
@@ -130,7 +162,9 @@ const mapping = Type.Object({
   verify: Type.Optional(verify),
   transform: Type.Optional(text("A module below <home>/transforms.")),
   coalesce: Type.Optional(coalesce),
-  wait: Type.Optional(Type.Boolean({ description: "Answer when the turn has ended, with its result." })),
+  wait: Type.Optional(
+    Type.Boolean({ description: "Answer when the turn has ended, with its result." }),
+  ),
   respond: Type.Optional(respond),
   sample: Type.Optional(sample),
 });
@@ -139,7 +173,8 @@ export const webhooksSchema = Type.Object(
   {
     enabled: Type.Optional(
       Type.Boolean({
-        description: "Turns webhooks on. Default: on where there is a token, a key or a verified mapping.",
+        description:
+          "Turns webhooks on. Default: on where there is a token, a key or a verified mapping.",
       }),
     ),
     token: Type.Optional(secret("Shared secret of the callers.")),
@@ -158,10 +193,21 @@ export const webhooksSchema = Type.Object(
     }),
     transformTimeoutMs: timerMs({ default: 5000 }),
     log: Type.Object({
-      keep: Type.Integer({ minimum: 1, default: 10_000, description: "Accepted deliveries that the log keeps." }),
-      keepRefused: Type.Integer({ minimum: 1, default: 200, description: "Refused requests that it keeps." }),
+      keep: Type.Integer({
+        minimum: 1,
+        default: 10_000,
+        description: "Accepted deliveries that the log keeps.",
+      }),
+      keepRefused: Type.Integer({
+        minimum: 1,
+        default: 200,
+        description: "Refused requests that it keeps.",
+      }),
     }),
-    mappings: Type.Record(Type.String(), mapping, { default: {}, description: "Name → rule; the first that matches." }),
+    mappings: Type.Record(Type.String(), mapping, {
+      default: {},
+      description: "Name → rule; the first that matches.",
+    }),
   },
   { description: "Endpoints for events from outside systems." },
 );

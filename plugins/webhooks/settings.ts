@@ -68,22 +68,40 @@ interface Judges {
 }
 
 /** Throws `invalid_request_error` about the first thing that a schema cannot say. */
-export async function readSettings(config: WebhooksConfig, { isKnown, caught, before }: Judges): Promise<Settings> {
+export async function readSettings(
+  config: WebhooksConfig,
+  { isKnown, caught, before }: Judges,
+): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
   const addToken = (token: string, credential: Credential): void => {
     if (tokens.some(({ secret }) => secret.equals(token)))
-      throw wrong(`webhooks.keys.${credential.name.slice(4)}.token`, "is another one's token too: each needs its own.");
+      throw wrong(
+        `webhooks.keys.${credential.name.slice(4)}.token`,
+        "is another one's token too: each needs its own.",
+      );
     tokens.push({ secret: secretOf(token), credential });
   };
   const checkNames = (): void => {};
-  if (config.token) addToken(config.token, { name: "token", limit: config.rateLimit, allows: everything, checkNames });
+  if (config.token)
+    addToken(config.token, {
+      name: "token",
+      limit: config.rateLimit,
+      allows: everything,
+      checkNames,
+    });
   for (const [name, key] of Object.entries(config.keys)) {
     const limit = key.rateLimit ?? config.rateLimit;
     const allows = key.paths ? allowing(key.paths, prefix) : everything;
     const ownSessions = key.sessions === undefined ? `webhook:${name}:` : undefined;
-    addToken(key.token, { name: `key:${name}`, limit, allows, checkNames: namesOf(name, key), ownSessions });
+    addToken(key.token, {
+      name: `key:${name}`,
+      limit,
+      allows,
+      checkNames: namesOf(name, key),
+      ownSessions,
+    });
   }
   const mappings = new Map<string, Mapping>();
   const broken = new Map<string, string>();
@@ -132,9 +150,14 @@ export async function readMapping(
   { sample, before }: { sample?: Request | undefined; before?: MappingConfig | undefined } = {},
 ): Promise<Mapping> {
   const key = `webhooks.mappings.${name}`;
-  if (RESERVED.has(name)) throw wrong(key, `cannot be a mapping's name: ${[...RESERVED].join(", ")} are taken.`);
-  if (!/^[\w.~-]+$/.test(name)) throw wrong(key, "is part of an address: use letters, digits, . _ ~ and - only.");
-  if (config.transform !== undefined && /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/.test(config.transform))
+  if (RESERVED.has(name))
+    throw wrong(key, `cannot be a mapping's name: ${[...RESERVED].join(", ")} are taken.`);
+  if (!/^[\w.~-]+$/.test(name))
+    throw wrong(key, "is part of an address: use letters, digits, . _ ~ and - only.");
+  if (
+    config.transform !== undefined &&
+    /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/.test(config.transform)
+  )
     throw wrong(`${key}.transform`, "must be a path below <home>/transforms.");
   if (config.wait && (config.action === "wake" || config.coalesce))
     throw wrong(
@@ -142,11 +165,16 @@ export async function readMapping(
       "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
     );
   if (typeof config.delivery === "object") checkTarget(config.delivery, `${key}.delivery`);
-  const template = (text: string | undefined, at: string, known: string | undefined): Template | undefined => {
+  const template = (
+    text: string | undefined,
+    at: string,
+    known: string | undefined,
+  ): Template | undefined => {
     if (text === undefined) return undefined;
     const read = readTemplate(text, `${key}.${at}`);
     // what a transform makes of it is not known
-    if (sample && config.transform === undefined && text !== known) checkAgainst(read, sample, `${key}.${at}`);
+    if (sample && config.transform === undefined && text !== known)
+      checkAgainst(read, sample, `${key}.${at}`);
     return read;
   };
   const burstKey = template(config.coalesce?.key, "coalesce.key", before?.coalesce?.key);
@@ -169,13 +197,21 @@ export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Requ
 }
 
 /** What a key may name: by default sessions of its own, and any model. */
-function namesOf(name: string, { sessions = [`webhook:${name}:*`], models }: KeyConfig): Credential["checkNames"] {
+function namesOf(
+  name: string,
+  { sessions = [`webhook:${name}:*`], models }: KeyConfig,
+): Credential["checkNames"] {
   const refuse = (what: string, allowed: readonly string[]) =>
-    new PorticoError("forbidden", `This key may not name that ${what}. It may name ${allowed.join(", ") || "none"}.`, {
-      param: what,
-    });
+    new PorticoError(
+      "forbidden",
+      `This key may not name that ${what}. It may name ${allowed.join(", ") || "none"}.`,
+      {
+        param: what,
+      },
+    );
   return ({ session, model }) => {
-    const fits = (patterns: readonly string[], text: string) => patterns.some((one) => fitsPattern(one, text));
+    const fits = (patterns: readonly string[], text: string) =>
+      patterns.some((one) => fitsPattern(one, text));
     if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
     if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
   };
@@ -184,7 +220,8 @@ function namesOf(name: string, { sessions = [`webhook:${name}:*`], models }: Key
 /** `wake`, `/wake`, `<prefix>/wake`, `ci-*`, `/`. */
 function allowing(paths: readonly string[], prefix: string): (path: string) => boolean {
   const rules = paths.map((path) => {
-    const below = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
+    const below =
+      path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
     return below.replace(/^\/+/, "");
   });
   return (path) => rules.some((rule) => fitsPattern(rule, path));

@@ -24,7 +24,8 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   let current = await readSettings(config, { isKnown: () => true });
   const isKnown = wrongAtStart(config.mappings, (mapping) => current.broken.has(mapping));
   const tellBroken = () => {
-    for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
+    for (const [mapping, problem] of current.broken)
+      ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   };
   tellBroken();
   const settings = () => current;

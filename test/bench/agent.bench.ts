@@ -18,8 +18,17 @@ export default async function bench(): Promise<Bench> {
     return {
       name: "agent",
       figures: [
-        { what: "a whole turn over HTTP with echo, median", value: of("p50 ms"), unit: "ms", limit: 10 },
-        { what: "a whole turn over HTTP with echo, 95th percentile", value: of("p95 ms"), unit: "ms" },
+        {
+          what: "a whole turn over HTTP with echo, median",
+          value: of("p50 ms"),
+          unit: "ms",
+          limit: 10,
+        },
+        {
+          what: "a whole turn over HTTP with echo, 95th percentile",
+          value: of("p95 ms"),
+          unit: "ms",
+        },
         { what: "a whole turn over HTTP with echo, CPU", value: of("CPU µs/turn"), unit: "µs" },
       ],
     };

@@ -59,11 +59,16 @@ export default async function browserStart(): Promise<Bench> {
       which.map((one) => one[what]),
       0.1,
     );
-  const share = (what: keyof Start): number => typical(starts.whole, what) - typical(starts.without, what);
+  const share = (what: keyof Start): number =>
+    typical(starts.whole, what) - typical(starts.without, what);
   return {
     name: "browser plugin, never used",
     figures: [
-      { what: "a start without it, processor time", value: typical(starts.without, "cpuMs"), unit: "ms" },
+      {
+        what: "a start without it, processor time",
+        value: typical(starts.without, "cpuMs"),
+        unit: "ms",
+      },
       { what: "its share of a start, processor time", value: share("cpuMs"), unit: "ms", limit: 5 },
       { what: "its share of the resident memory", value: share("megabytes"), unit: "MB", limit: 2 },
     ],

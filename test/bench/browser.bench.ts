@@ -19,7 +19,8 @@ type Work = () => Promise<unknown>;
  * Begins anywhere within a frame of the screen. A click ends with a frame of its browser: begun back to back, two
  * browsers of 60 frames a second keep step, and one pays for what the other has to wait.
  */
-const outOfStep = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
+const outOfStep = (): Promise<unknown> =>
+  new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
 
 async function timed(work: Work): Promise<number> {
   await outOfStep();
@@ -29,7 +30,11 @@ async function timed(work: Work): Promise<number> {
 }
 
 /** Medians, ms, of two ways to do the same. They take turns, so that whatever else the machine does meets both. */
-async function inTurns(rounds: number, own: Work, direct: Work): Promise<{ own: number; direct: number }> {
+async function inTurns(
+  rounds: number,
+  own: Work,
+  direct: Work,
+): Promise<{ own: number; direct: number }> {
   const times: { own: number[]; direct: number[] } = { own: [], direct: [] };
   for (let round = -UNCOUNTED; round < rounds; round++) {
     const both = { direct: await timed(direct), own: await timed(own) };
@@ -40,7 +45,8 @@ async function inTurns(rounds: number, own: Work, direct: Work): Promise<{ own: 
   return { own: median(times.own), direct: median(times.direct) };
 }
 
-const launch = () => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
+const launch = () =>
+  chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
 
 export default async function bench(): Promise<Bench> {
   build();
@@ -50,12 +56,25 @@ export default async function bench(): Promise<Bench> {
   const headers = { authorization: `Bearer ${gateway.token}`, "content-type": "application/json" };
   const figures: Figure[] = [];
 
-  async function call(method: string, path: string, body?: object, accept = "application/json"): Promise<any> {
-    const init = { method, headers: { ...headers, accept }, ...(body && { body: JSON.stringify(body) }) };
+  async function call(
+    method: string,
+    path: string,
+    body?: object,
+    accept = "application/json",
+  ): Promise<any> {
+    const init = {
+      method,
+      headers: { ...headers, accept },
+      ...(body && { body: JSON.stringify(body) }),
+    };
     const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
     return accept === "application/json" ? response.json() : response.arrayBuffer();
   }
-  function compare(what: string, { own, direct }: { own: number; direct: number }, limit: number): void {
+  function compare(
+    what: string,
+    { own, direct }: { own: number; direct: number },
+    limit: number,
+  ): void {
     const baseline = `${what}, playwright-core directly`;
     figures.push({ what: baseline, value: direct, unit: "ms" });
     figures.push({ what, value: own, unit: "ms", limit, ratioTo: baseline });
@@ -79,10 +98,14 @@ export default async function bench(): Promise<Bench> {
     compare("start to the first tab", start, start.direct * 1.2);
 
     const browser = await launch();
-    const page: Page = await (await browser.newContext({ viewport: { width: 1280, height: 713 } })).newPage();
+    const page: Page = await (
+      await browser.newContext({ viewport: { width: 1280, height: 713 } })
+    ).newPage();
     await page.goto(site);
     await call("POST", "/navigate", { url: site });
-    const { refs } = (await call("GET", "/snapshot")) as { refs: Record<string, { name?: string }> };
+    const { refs } = (await call("GET", "/snapshot")) as {
+      refs: Record<string, { name?: string }>;
+    };
     const ref = Object.keys(refs).find((key) => refs[key]?.name === "Press");
     const button = page.getByRole("button", { name: "Press" });
     const pairs: [string, Work, Work][] = [

@@ -2,7 +2,16 @@
  * 10,000 jobs and 1,000 polls in one gateway: what they cost at start and at rest, and how late a thousand jobs are that
  * fall due at once.
  */
-import { CRON_CONFIG, JOBS, POLLS, TOGETHER, allAtOnce, atRest, fill, startWith } from "./compare/areas/cron.ts";
+import {
+  CRON_CONFIG,
+  JOBS,
+  POLLS,
+  TOGETHER,
+  allAtOnce,
+  atRest,
+  fill,
+  startWith,
+} from "./compare/areas/cron.ts";
 import { build, end, startBuilt } from "./harness/built.ts";
 import { median, percentile } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
@@ -11,7 +20,10 @@ const STARTS = 5;
 
 export default async function cron(): Promise<Bench> {
   build();
-  const [empty, full] = [await startBuilt({ config: CRON_CONFIG }), await startBuilt({ config: CRON_CONFIG })];
+  const [empty, full] = [
+    await startBuilt({ config: CRON_CONFIG }),
+    await startBuilt({ config: CRON_CONFIG }),
+  ];
   try {
     await fill(full);
     const starts = { empty: [] as number[], full: [] as number[] };
@@ -31,8 +43,17 @@ export default async function cron(): Promise<Bench> {
           unit: "ms",
           limit: 300,
         },
-        { what: `CPU at rest with ${JOBS} jobs and ${POLLS} polls`, value: rest, unit: "%", limit: 1 },
-        { what: `${TOGETHER} jobs due at once: late, 50th percentile`, value: median(late), unit: "ms" },
+        {
+          what: `CPU at rest with ${JOBS} jobs and ${POLLS} polls`,
+          value: rest,
+          unit: "%",
+          limit: 1,
+        },
+        {
+          what: `${TOGETHER} jobs due at once: late, 50th percentile`,
+          value: median(late),
+          unit: "ms",
+        },
         {
           what: `${TOGETHER} jobs due at once: late, 99th percentile`,
           value: percentile(late, 0.99),

@@ -87,7 +87,13 @@ export default async function egress() {
     figures: [
       { what: `${RESOURCES} sub-resources directly`, value: a, unit: "ms" },
       { what: `${RESOURCES} sub-resources through the proxy`, value: b, unit: "ms" },
-      { what: "through the proxy, ratio", value: b / a, unit: "x", limit: 1.25, ratioTo: "directly" },
+      {
+        what: "through the proxy, ratio",
+        value: b / a,
+        unit: "x",
+        limit: 1.25,
+        ratioTo: "directly",
+      },
     ],
   };
 }

@@ -2,7 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { answering, descriptor, type HookHome, makeHookHome } from "../kernel/extensions/hooks/hook-home.ts";
+import {
+  answering,
+  descriptor,
+  type HookHome,
+  makeHookHome,
+} from "../kernel/extensions/hooks/hook-home.ts";
 import { median, percentile } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
@@ -11,7 +16,10 @@ const reloads = 2000;
 const calls = 1000;
 
 export default async function bench(): Promise<Bench> {
-  return { name: "hooks", figures: [...(await saveToLive()), ...(await memoryOfReloads()), ...(await costOfCalls())] };
+  return {
+    name: "hooks",
+    figures: [...(await saveToLive()), ...(await memoryOfReloads()), ...(await costOfCalls())],
+  };
 }
 
 const handler = (n: number) =>
@@ -38,7 +46,12 @@ async function saveToLive(): Promise<Figure[]> {
   await home.stop();
   return [
     { what: "save to live, median", value: round(median(times)), unit: "ms", limit: 50 },
-    { what: "save to live, 95th percentile", value: round(percentile(times, 0.95)), unit: "ms", limit: 200 },
+    {
+      what: "save to live, 95th percentile",
+      value: round(percentile(times, 0.95)),
+      unit: "ms",
+      limit: 200,
+    },
   ];
 }
 
@@ -84,7 +97,11 @@ async function costOfCalls(): Promise<Figure[]> {
   return [
     { what: "event without handlers", value: round(none), unit: "µs", limit: 1 },
     { what: "event with a plugin's handler", value: round(bare), unit: "µs" },
-    { what: "event with a user's hook, its own copy and time limit included", value: round(hook), unit: "µs" },
+    {
+      what: "event with a user's hook, its own copy and time limit included",
+      value: round(hook),
+      unit: "µs",
+    },
   ];
 }
 

@@ -8,7 +8,10 @@ import { bundle } from "./harness/bundle.ts";
 import { median } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
-const body = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] });
+const body = JSON.stringify({
+  model: "echo",
+  messages: [{ role: "user", content: "hello ".repeat(90) }],
+});
 const rounds = 6;
 const roundMs = 500;
 
@@ -39,7 +42,11 @@ export default async function bench(): Promise<Bench> {
             unit: "×",
             ratioTo: "bare node:http",
           },
-          { what: `${what}: CPU added`, value: round(ours.cpuMicros - bare.cpuMicros), unit: "µs/req" },
+          {
+            what: `${what}: CPU added`,
+            value: round(ours.cpuMicros - bare.cpuMicros),
+            unit: "µs/req",
+          },
         );
       }
     }
@@ -63,7 +70,8 @@ async function compare(subjects: readonly Subject[], method: "GET" | "POST", con
       const before = await cpu(subject);
       const count = await load(subject.port, method, connections);
       const micros = (await cpu(subject)) - before;
-      if (i > 0) seen[index]?.push({ perSecond: (count * 1000) / roundMs, cpuMicros: micros / count });
+      if (i > 0)
+        seen[index]?.push({ perSecond: (count * 1000) / roundMs, cpuMicros: micros / count });
     }
   }
   return seen.map((all) => ({

@@ -43,7 +43,13 @@ async function runAll(given: readonly string[]): Promise<void> {
     const calls = given[0] === "compare" ? [given] : files.map((file) => [compiled(file)]);
     await bundleSuite(["bench/run.ts", ...files.map((file) => join("bench", file))], outdir);
     for (const call of calls) {
-      const command = ["--expose-gc", "--enable-source-maps", compiled("run.ts"), "--compiled", ...call];
+      const command = [
+        "--expose-gc",
+        "--enable-source-maps",
+        compiled("run.ts"),
+        "--compiled",
+        ...call,
+      ];
       const { status } = spawnSync(process.execPath, command, { stdio: "inherit" });
       if (status !== 0) process.exitCode = 1;
     }
@@ -69,7 +75,9 @@ function print({ name, figures }: Bench): void {
     const shown = `${round(value)} ${unit}`.trim();
     const between = spread ? ` (${round(spread[0])}–${round(spread[1])})` : "";
     const against = ratioTo ? `${between} (to ${ratioTo})` : between;
-    console.log(`  ${what.padEnd(60)} ${shown.padStart(14)}${against}${verdict(value, limit, bound)}`);
+    console.log(
+      `  ${what.padEnd(60)} ${shown.padStart(14)}${against}${verdict(value, limit, bound)}`,
+    );
   }
 }
 

@@ -21,7 +21,9 @@ export default async function start(): Promise<Bench> {
   for (let run = 0; run <= runs; run++) {
     const port = await freePort();
     const began = performance.now();
-    const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], { stdio: "ignore" });
+    const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], {
+      stdio: "ignore",
+    });
     await healthy(`http://127.0.0.1:${port}/health`, child);
     if (run > 0) starts.push(performance.now() - began);
     if (run === runs) {
@@ -36,12 +38,22 @@ export default async function start(): Promise<Bench> {
   return {
     name: "start and size",
     figures: [
-      { what: "cold start to the first healthy answer, median", value: median(starts), unit: "ms", limit: 400 },
+      {
+        what: "cold start to the first healthy answer, median",
+        value: median(starts),
+        unit: "ms",
+        limit: 400,
+      },
       { what: "the same", value: median(starts) / node, unit: "×", ratioTo: "node -e 0" },
       { what: "resident memory, idle for 5 s", value: rss, unit: "MB", limit: 90 },
       { what: "portico status, median", value: command, unit: "ms", limit: 300 },
       { what: "an event without handlers", value: await emitMicroseconds(), unit: "µs", limit: 1 },
-      { what: "install without development packages", value: installedMegabytes(), unit: "MB", limit: 60 },
+      {
+        what: "install without development packages",
+        value: installedMegabytes(),
+        unit: "MB",
+        limit: 60,
+      },
     ],
   };
 }
@@ -66,10 +78,20 @@ async function emitMicroseconds(): Promise<number> {
 /** A real installation of the lock file in an empty directory, as a user without the development packages has it. */
 function installedMegabytes(): number {
   const dir = temporaryDir("portico-install-");
-  for (const name of ["package.json", "package-lock.json", "tsconfig.json", ".ci", "kernel", "plugins", "hooks"]) {
+  for (const name of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    ".ci",
+    "kernel",
+    "plugins",
+    "hooks",
+  ]) {
     cpSync(join(packageDir, name), join(dir, name), { recursive: true });
   }
   execFileSync("npm", ["install", "--omit=dev"], { cwd: dir, stdio: "ignore" });
-  const kilobytes = Number(execFileSync("du", ["-sk", join(dir, "node_modules")], { encoding: "utf8" }).split("\t")[0]);
+  const kilobytes = Number(
+    execFileSync("du", ["-sk", join(dir, "node_modules")], { encoding: "utf8" }).split("\t")[0],
+  );
   return kilobytes / 1024;
 }

@@ -26,11 +26,15 @@ type Call = () => Promise<unknown>;
 
 const require = createRequire(join(packageDir, "package.json"));
 interface BarePool {
-  query(query: string | { name: string; text: string; values: readonly string[] }): Promise<unknown>;
+  query(
+    query: string | { name: string; text: string; values: readonly string[] },
+  ): Promise<unknown>;
   on(event: "error", listener: () => void): void;
   end(): Promise<void>;
 }
-const { Pool } = require("pg") as { Pool: new (options: { connectionString: string; max: number }) => BarePool };
+const { Pool } = require("pg") as {
+  Pool: new (options: { connectionString: string; max: number }) => BarePool;
+};
 
 export default async function bench(): Promise<Bench> {
   return {
@@ -58,7 +62,9 @@ async function embedded(): Promise<Figure[]> {
   // by themselves: the next commit has to sync what they have left to the system
   const { limits } = await inTurn({ limits: () => store.take("bench", 1, 1e9, 60_000) });
   const lone = await inTurn({ ours: enqueues(store, "lone"), bare, single }, 1);
-  await store.enqueue({ items: Array.from({ length: 100_000 }, (_, n) => item(`b${n}`, `lane${n}`)) });
+  await store.enqueue({
+    items: Array.from({ length: 100_000 }, (_, n) => item(`b${n}`, `lane${n}`)),
+  });
   const began = performance.now();
   for (let n = 0; n < 50; n++) {
     const [claim] = await store.claim("bench", 1, 30_000, ["turn"]);
@@ -85,16 +91,29 @@ async function embedded(): Promise<Figure[]> {
       limit: 0.8,
       bound: "min",
     },
-    { what: `SQLite, ${CALLERS} callers: durable enqueue`, value: median(seen.ours), unit: "items/s" },
+    {
+      what: `SQLite, ${CALLERS} callers: durable enqueue`,
+      value: median(seen.ours),
+      unit: "items/s",
+    },
     {
       what: `SQLite, ${CALLERS} callers`,
       ...ratios(seen.ours, seen.bare),
       unit: "×",
       ratioTo: "bare inserts, one transaction for all that wait",
     },
-    { what: `SQLite, ${CALLERS} callers: into one lane`, value: median(seen.oneLane), unit: "items/s" },
+    {
+      what: `SQLite, ${CALLERS} callers: into one lane`,
+      value: median(seen.oneLane),
+      unit: "items/s",
+    },
     { what: `SQLite, ${CALLERS} callers: rate limit`, value: median(limits), unit: "calls/s" },
-    { what: "SQLite: claim and finish among 100,000 queued", value: claimMs, unit: "ms", limit: 10 },
+    {
+      what: "SQLite: claim and finish among 100,000 queued",
+      value: claimMs,
+      unit: "ms",
+      limit: 10,
+    },
   ];
 }
 
@@ -167,9 +186,15 @@ function bareSqlite(file: string): Call {
 }
 
 /** Calls a second of each, in short rounds in turn; the first of each warms up. */
-async function inTurn<K extends string>(calls: Record<K, Call>, callers = CALLERS): Promise<Record<K, number[]>> {
+async function inTurn<K extends string>(
+  calls: Record<K, Call>,
+  callers = CALLERS,
+): Promise<Record<K, number[]>> {
   const names = Object.keys(calls) as K[];
-  const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<K, number[]>;
+  const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
+    K,
+    number[]
+  >;
   for (let round = 0; round <= ROUNDS; round++) {
     for (const name of names) {
       const rate = await callsPerSecond(calls[name], callers);

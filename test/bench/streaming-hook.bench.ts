@@ -19,7 +19,8 @@ const ROUNDS = 15;
 const LEAST = 0.8;
 const HOOK = {
   "hooks/trivial/HOOK.md": "---\nevents: [message:streaming]\n---\n\n# A hook\n",
-  "hooks/trivial/handler.ts": "export default (event) => {\n  event.context.text = event.context.text;\n};\n",
+  "hooks/trivial/handler.ts":
+    "export default (event) => {\n  event.context.text = event.context.text;\n};\n",
 };
 /** How the upstream writes → what it is asked for. */
 const PLANS: Record<string, StreamPlan> = {
@@ -43,14 +44,20 @@ export default async function bench(): Promise<Bench> {
     };
     const [without, withHook] = [await start(), await start(HOOK)];
     const figures: Figure[] = [];
-    for (const [how, plan] of Object.entries(PLANS)) figures.push(...(await compare(how, plan, without, withHook)));
+    for (const [how, plan] of Object.entries(PLANS))
+      figures.push(...(await compare(how, plan, without, withHook)));
     return { name: "message:streaming", figures };
   } finally {
     await Promise.all(children.map(end));
   }
 }
 
-async function compare(how: string, plan: StreamPlan, without: Subject, withHook: Subject): Promise<Figure[]> {
+async function compare(
+  how: string,
+  plan: StreamPlan,
+  without: Subject,
+  withHook: Subject,
+): Promise<Figure[]> {
   const [bare, hooked]: [Load[], Load[]] = [[], []];
   for (let round = 0; round <= ROUNDS; round++) {
     const readings = [await streams(without, plan), await streams(withHook, plan)] as const;
@@ -66,7 +73,14 @@ async function compare(how: string, plan: StreamPlan, without: Subject, withHook
     { what: `${how}: with one`, value: median(rates(hooked)), unit: "chunks/s" },
     { what: `${how}: CPU without`, value: cpu(bare), unit: "µs/stream" },
     { what: `${how}: CPU with one`, value: cpu(hooked), unit: "µs/stream" },
-    { what: `${how}: ratio`, ...ratio, unit: "×", limit: LEAST, bound: "min", ratioTo: "no handler" },
+    {
+      what: `${how}: ratio`,
+      ...ratio,
+      unit: "×",
+      limit: LEAST,
+      bound: "min",
+      ratioTo: "no handler",
+    },
   ];
 }
 

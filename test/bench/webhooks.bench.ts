@@ -93,7 +93,10 @@ async function inTurn<K extends string>(
   connections: keyof typeof WARM_UP,
 ): Promise<Record<K, Reading[]>> {
   const names = Object.keys(subjects) as K[];
-  const seen = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<K, Reading[]>;
+  const seen = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<
+    K,
+    Reading[]
+  >;
   for (const name of names) await warmUp(subjects[name], connections, WARM_UP[connections]);
   for (let round = 0; round < ROUNDS; round++)
     for (const name of names) seen[name].push(await wakes(subjects[name], connections));

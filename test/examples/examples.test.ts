@@ -6,7 +6,15 @@ import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, packageDir, startGateway } from "../support/gateway.ts";
 import { until, withinOneDay } from "../support/until.ts";
-import { chunk, completion, contentOf, DONE, json, startUpstream, stream } from "../support/upstreams/upstream.ts";
+import {
+  chunk,
+  completion,
+  contentOf,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+} from "../support/upstreams/upstream.ts";
 
 const test = suite("examples");
 const run = promisify(execFile);
@@ -24,7 +32,10 @@ function homeWith(...examples: string[]): string {
 }
 
 async function ask(content: string, model = "echo"): Promise<string> {
-  const answer = await gateway.json("POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] });
+  const answer = await gateway.json("POST", "/v1/chat/completions", {
+    model,
+    messages: [{ role: "user", content }],
+  });
   return answer.choices[0].message.content;
 }
 
@@ -35,9 +46,15 @@ test("polite rewrites what the user said", async () => {
 
 test("faq answers by itself, reads its neighbour, and lets other questions pass", async () => {
   gateway = await startGateway({ home: homeWith("hooks/faq"), config: {} });
-  assert.is(await ask("What are your opening hours?"), "We are open from 9 to 17, Monday to Friday.");
+  assert.is(
+    await ask("What are your opening hours?"),
+    "We are open from 9 to 17, Monday to Friday.",
+  );
   assert.is(await ask("Who are you?"), "Who are you?");
-  gateway.write("hooks/faq/answers.ts", `export const answers = [{ words: ["who"], answer: "I am the list." }];`);
+  gateway.write(
+    "hooks/faq/answers.ts",
+    `export const answers = [{ words: ["who"], answer: "I am the list." }];`,
+  );
   await until("the new answer", async () => (await ask("Who are you?")) === "I am the list.");
 });
 
@@ -74,7 +91,9 @@ test("redact takes addresses and keys out of answers and streams, wherever a str
   );
   gateway = await startGateway({
     home: homeWith("hooks/redact"),
-    config: { channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } } },
+    config: {
+      channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } },
+    },
   });
   const expected = "Ask [e-mail], or take [key].";
   const streamed = async () => {
@@ -92,9 +111,14 @@ test("redact takes addresses and keys out of answers and streams, wherever a str
 
 test("policy asks a model first, and lets nothing pass without its word", async () => {
   const upstream = await startUpstream((seen, res) => {
-    const [first, last] = [seen.body.messages[0], seen.body.messages.at(-1)].map(({ content }) => String(content));
+    const [first, last] = [seen.body.messages[0], seen.body.messages.at(-1)].map(({ content }) =>
+      String(content),
+    );
     if (!first!.startsWith("You judge")) return json(res, completion("the answer"));
-    return json(res, completion(/bomb/.test(last!) ? "REFUSE" : /riddle/.test(last!) ? "Hm." : "ALLOW"));
+    return json(
+      res,
+      completion(/bomb/.test(last!) ? "REFUSE" : /riddle/.test(last!) ? "Hm." : "ALLOW"),
+    );
   });
   gateway = await startGateway({
     home: homeWith("hooks/policy"),
@@ -114,7 +138,10 @@ test("policy asks a model first, and lets nothing pass without its word", async 
 });
 
 test("dice-provider answers, streams, and refuses a die it does not have", async () => {
-  gateway = await startGateway({ home: homeWith("plugins/dice-provider"), config: { dice: { maxSides: 20 } } });
+  gateway = await startGateway({
+    home: homeWith("plugins/dice-provider"),
+    config: { dice: { maxSides: 20 } },
+  });
   assert.match(await ask("luck", "dice/d6"), /^[1-6] for "luck"$/);
   const refused = await gateway.request("POST", "/v1/chat/completions", {
     model: "dice/d21",
@@ -131,11 +158,18 @@ test("dice-provider answers, streams, and refuses a die it does not have", async
 
 test("openai-client chats, streams and calls a tool", async () => {
   gateway = await startGateway();
-  const { stdout } = await run(process.execPath, ["--import", "tsx", join(packageDir, "examples/openai-client.ts")], {
-    cwd: packageDir,
-    env: { ...process.env, PORTICO_URL: gateway.url, PORTICO_TOKEN: gateway.token },
-  });
-  assert.is(stdout, 'answer: Hello, Portico\nstream: one| two| three\ntool: get_weather {"city":""}\n');
+  const { stdout } = await run(
+    process.execPath,
+    ["--import", "tsx", join(packageDir, "examples/openai-client.ts")],
+    {
+      cwd: packageDir,
+      env: { ...process.env, PORTICO_URL: gateway.url, PORTICO_TOKEN: gateway.token },
+    },
+  );
+  assert.is(
+    stdout,
+    'answer: Hello, Portico\nstream: one| two| three\ntool: get_weather {"city":""}\n',
+  );
 });
 
 test("webhook-github: a signed issue becomes a fenced turn, once; a wrong signature and a bot do not", async () => {
@@ -144,12 +178,20 @@ test("webhook-github: a signed issue becomes a fenced turn, once; a wrong signat
   cpSync(join(home, "webhook-github/github-issue.ts"), join(home, "transforms/github-issue.ts"));
   const example = readFileSync(join(home, "webhook-github/portico.json5"), "utf8");
   writeFileSync(join(home, "portico.json"), example.replace("{", "{ gateway: { port: 0 },"));
-  gateway = await startGateway({ home, env: { GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody" } });
+  gateway = await startGateway({
+    home,
+    env: { GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody" },
+  });
   const send = async (env: Record<string, string>) => {
     const script = join(packageDir, "examples/webhook-github/send.ts");
     const { stdout } = await run(process.execPath, ["--import", "tsx", script], {
       cwd: packageDir,
-      env: { ...process.env, PORTICO_URL: gateway.url, GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody", ...env },
+      env: {
+        ...process.env,
+        PORTICO_URL: gateway.url,
+        GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody",
+        ...env,
+      },
     });
     return stdout.trim();
   };
@@ -159,7 +201,10 @@ test("webhook-github: a signed issue becomes a fenced turn, once; a wrong signat
   assert.match(await send({ GITHUB_WEBHOOK_SECRET: "wrong" }), /^401 /);
   assert.match(await send({ SENDER_TYPE: "Bot" }), /^204/);
   const session = await until("the turn", async () => {
-    const response = await gateway.request("GET", `/sessions/${encodeURIComponent("webhook:issue:portico:7")}`);
+    const response = await gateway.request(
+      "GET",
+      `/sessions/${encodeURIComponent("webhook:issue:portico:7")}`,
+    );
     return response.ok ? await response.text() : "";
   });
   assert.match(session, /decide who should look at it/);

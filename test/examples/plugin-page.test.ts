@@ -15,7 +15,9 @@ const examples = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""])
   name: /name: "([\w-]+)",\n/.exec(text.slice(text.indexOf("definePlugin({")))?.[1] ?? "",
   text,
 }));
-const files = Object.fromEntries(examples.map(({ name, text }) => [`plugins/${name}/plugin.ts`, text]));
+const files = Object.fromEntries(
+  examples.map(({ name, text }) => [`plugins/${name}/plugin.ts`, text]),
+);
 
 const test = suite("the page for authors of plugins");
 
@@ -28,7 +30,9 @@ test("its examples type-check in a folder outside the checkout", () => {
   }
   writeFileSync(join(root, "tsconfig.json"), editorConfig(packageDir));
   const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
-  const { stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false"], { encoding: "utf8" });
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false"], {
+    encoding: "utf8",
+  });
   assert.is(stdout, "");
 });
 
@@ -41,7 +45,11 @@ test("its examples run, and the provider answers", async () => {
       const said = { text: `${req.headers.authorization} ${prompt}` };
       const end = { end: true, tokens: [3, 4] };
       if (stream) res.setHeader("content-type", "application/x-ndjson");
-      res.end(stream ? `${JSON.stringify(said)}\n${JSON.stringify(end)}\n` : JSON.stringify({ ...said, ...end }));
+      res.end(
+        stream
+          ? `${JSON.stringify(said)}\n${JSON.stringify(end)}\n`
+          : JSON.stringify({ ...said, ...end }),
+      );
     });
   });
   await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
@@ -51,10 +59,9 @@ test("its examples run, and the provider answers", async () => {
     config: { channels: { mine: { provider: "plain", baseUrl, apiKey: "my-key" } } },
   });
   try {
-    const { plugins } = await gateway.json<{ plugins: { name: string; state: string; error?: string }[] }>(
-      "GET",
-      "/kernel/plugins",
-    );
+    const { plugins } = await gateway.json<{
+      plugins: { name: string; state: string; error?: string }[];
+    }>("GET", "/kernel/plugins");
     for (const { name } of examples) {
       const record = plugins.find((plugin) => plugin.name === name);
       assert.is(record?.state, "active", `${name}: ${record?.error}`);
@@ -64,10 +71,16 @@ test("its examples run, and the provider answers", async () => {
     await gateway.json("POST", "/count");
     assert.equal(await gateway.json("POST", "/count"), { count: 2 });
     const messages = [{ role: "user", content: "hi" }];
-    const completion = await gateway.json("POST", "/v1/chat/completions", { model: "mine/any", messages });
+    const completion = await gateway.json("POST", "/v1/chat/completions", {
+      model: "mine/any",
+      messages,
+    });
     assert.is(completion.choices[0].message.content, "Bearer my-key hi");
     assert.is(completion.usage.total_tokens, 7);
-    const parrot = await gateway.json("POST", "/v1/chat/completions", { model: "parrot", messages });
+    const parrot = await gateway.json("POST", "/v1/chat/completions", {
+      model: "parrot",
+      messages,
+    });
     assert.is(parrot.choices[0].message.content, 'You said "hi"');
     const streamed = await gateway.request("POST", "/v1/chat/completions", {
       model: "mine/any",

@@ -2,7 +2,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "../plugins/browser/support.ts";
+import {
+  type BrowserGateway,
+  type Site,
+  startBrowser,
+  startSite,
+} from "../plugins/browser/support.ts";
 import { packageDir } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
 import { wordsOf } from "../support/sources/readme-commands.ts";
@@ -22,7 +27,9 @@ test.before(async () => {
     "/": (_req, res) => res.writeHead(200, { "content-type": "text/html" }).end(shop),
     "/order": `<title>Thank you</title><h1>Thank you, Ada</h1><p>3 coming.</p><a href="/report.csv">Download the receipt</a>`,
     "/report.csv": (_req, res) =>
-      res.writeHead(200, { "content-disposition": "attachment; filename=report.csv" }).end("item,amount\ntea,3\n"),
+      res
+        .writeHead(200, { "content-disposition": "attachment; filename=report.csv" })
+        .end("item,amount\ntea,3\n"),
   });
 });
 test.after(() => site?.stop());
@@ -77,11 +84,14 @@ test("plugins/browser/README.md, the extension", async () => {
   for (const { command, answer } of session) {
     const { stdout, stderr } = await porticoHere(browser.gateway.home, wordsOf(command).slice(1));
     // what differs: where it is installed, which ports are free, the token
-    const shape = (text: string) => text.replace(/^.*(?=\/plugins\/)|(?<=port +)\d+|(?<=token +)\S+/gm, "<own>");
+    const shape = (text: string) =>
+      text.replace(/^.*(?=\/plugins\/)|(?<=port +)\d+|(?<=token +)\S+/gm, "<own>");
     assert.is(shape((stdout + stderr).trim()), shape(answer), command);
     told.push(...stdout.trim().split("\n"));
   }
-  const [directory = "", port = "", token = ""] = told.map((line) => line.replace(/^(port|token) +/, ""));
+  const [directory = "", port = "", token = ""] = told.map((line) =>
+    line.replace(/^(port|token) +/, ""),
+  );
   assert.is(JSON.parse(readFileSync(join(directory, "manifest.json"), "utf8")).manifest_version, 3);
   const { href } = new URL("/json/version", `http://127.0.0.1:${port}`);
   const ask = (bearer: string) => fetch(href, { headers: { authorization: `Bearer ${bearer}` } });

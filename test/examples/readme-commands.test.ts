@@ -22,7 +22,8 @@ import { completion } from "../support/upstreams/upstream.ts";
 
 /** What begins so, or stands in that README, is run by the test named, or by nobody. */
 const elsewhere: Record<string, string> = {
-  "examples/deploy/README.md": "test/examples/deploy: the files and scripts; containers, users and units need root",
+  "examples/deploy/README.md":
+    "test/examples/deploy: the files and scripts; containers, users and units need root",
   "npm install": ".ci/run, before every test",
   "npm start": "every test that spawns a gateway",
   "npx tsx examples/webhook-github/send.ts": "test/examples/examples.test.ts",
@@ -32,11 +33,13 @@ const elsewhere: Record<string, string> = {
   "portico polls test releases": "test/plugins/polls, where there is a source",
   "portico polls run releases": "test/plugins/polls, where there is a source",
   "PORTICO_TOKEN=<the gateway's token> portico node": "test/plugins/nodes; it does not end",
-  "ANTHROPIC_BASE_URL=http://127.0.0.1:18789": "a program of others; test/clients speaks its protocol",
+  "ANTHROPIC_BASE_URL=http://127.0.0.1:18789":
+    "a program of others; test/clients speaks its protocol",
 };
 
 const commands = readmeCommands();
-const isElsewhere = ({ readme, text }: ReadmeCommand, name: string) => readme === name || text.startsWith(name);
+const isElsewhere = ({ readme, text }: ReadmeCommand, name: string) =>
+  readme === name || text.startsWith(name);
 const isRun = (one: ReadmeCommand) =>
   one.kind === "shell" && !Object.keys(elsewhere).some((name) => isElsewhere(one, name));
 
@@ -62,7 +65,8 @@ test("each is there, with its options", async () => {
       } catch (error) {
         const { message } = error as Error;
         // a text may name a command without its arguments
-        if (kind !== "inline" || /no command|no option/.test(message)) problems.push(`${readme}: ${text}: ${message}`);
+        if (kind !== "inline" || /no command|no option/.test(message))
+          problems.push(`${readme}: ${text}: ${message}`);
       }
   }
   assert.equal(problems, []);
@@ -81,7 +85,12 @@ test("all others run", async () => {
     res.setHeader("content-type", "application/json");
     res.end(JSON.stringify({ ...completion("Hello"), text: "Hello" }));
   });
-  const channel = { provider: "openai", baseUrl: `${urlOf(upstream)}/v1`, apiKey: "k", models: ["served-by-*"] };
+  const channel = {
+    provider: "openai",
+    baseUrl: `${urlOf(upstream)}/v1`,
+    apiKey: "k",
+    models: ["served-by-*"],
+  };
   const names = ["main", "local", "azure", "claude", "mistral", "gemini", "bedrock"];
   const gateway = await startGateway({
     config: {
@@ -103,7 +112,9 @@ test("all others run", async () => {
   try {
     const prepared = await prepare(gateway);
     for (const readme of new Set(commands.map((one) => one.readme))) {
-      const lines = commands.filter((one) => one.readme === readme && isRun(one)).map(({ text }) => text);
+      const lines = commands
+        .filter((one) => one.readme === readme && isRun(one))
+        .map(({ text }) => text);
       if (lines.length > 0) await runAll(readme, await prepared(readme, lines));
     }
   } finally {
@@ -118,9 +129,16 @@ test("all others run", async () => {
       `trap 'echo "in ${readme}: $BASH_COMMAND" >&2' ERR`,
       'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }',
       `portico() { printf '%s\\0' "$@" | curl --data-binary @- ${urlOf(shim)}; }`,
-      ...lines.map((line) => line.replaceAll("http://127.0.0.1:18789", gateway.url).replaceAll("~/.portico", home)),
+      ...lines.map((line) =>
+        line.replaceAll("http://127.0.0.1:18789", gateway.url).replaceAll("~/.portico", home),
+      ),
     ].join("\n");
-    const env = { ...process.env, PORTICO_TOKEN: gateway.token, TOKEN: gateway.token, WEBHOOK_TOKEN: "hook-token" };
+    const env = {
+      ...process.env,
+      PORTICO_TOKEN: gateway.token,
+      TOKEN: gateway.token,
+      WEBHOOK_TOKEN: "hook-token",
+    };
     return new Promise((resolve, reject) =>
       execFile("bash", ["-c", script], { env, cwd: gateway.home }, (error, stdout, stderr) =>
         error ? reject(new Error(`${stderr}\n${stdout.slice(-1500)}`)) : resolve(),
@@ -138,9 +156,13 @@ async function prepare(gateway: Gateway) {
   const dead = await listening((_req, res) => void res.writeHead(410).end());
   const result = { message: "x", wait: true, delivery: { url: urlOf(dead) } };
   const { turnId } = await gateway.json("POST", "/agent", result);
-  await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: "x" }] });
+  await gateway.json("POST", "/v1/chat/completions", {
+    model: "echo",
+    messages: [{ role: "user", content: "x" }],
+  });
   return async (readme: string, lines: string[]): Promise<string[]> => {
-    if (readme === "kernel/hooks/README.md") await porticoHere(gateway.home, ["hooks", "rm", "hello"]);
+    if (readme === "kernel/hooks/README.md")
+      await porticoHere(gateway.home, ["hooks", "rm", "hello"]);
     if (readme === "plugins/webhooks/README.md") {
       const github = { match: { "body.action": "opened" }, message: "{body.issue.title}" };
       await configured(gateway, "webhooks", { token: "hook-token", mappings: { github } });
@@ -152,7 +174,12 @@ async function prepare(gateway: Gateway) {
 }
 
 async function configured(gateway: Gateway, key: string, value: unknown): Promise<void> {
-  const { code, stderr } = await porticoHere(gateway.home, ["config", "set", key, JSON.stringify(value)]);
+  const { code, stderr } = await porticoHere(gateway.home, [
+    "config",
+    "set",
+    key,
+    JSON.stringify(value),
+  ]);
   assert.is(code, 0, stderr);
 }
 

@@ -17,7 +17,9 @@ setInterval(() => {
   const spent = (used.user + used.system) / 1000;
   const gap = performance.now() - at;
   if (gap > STALL_MS && spent > STALL_MS) {
-    const after = gateway.lines.slice(-8).map(({ method, path, status, ms }) => [method, path, status, ms].join(" "));
+    const after = gateway.lines
+      .slice(-8)
+      .map(({ method, path, status, ms }) => [method, path, status, ms].join(" "));
     stalls.push({ ms: Math.round(Math.min(gap, spent)), after });
   }
   // The log's lines are the harness's, not the gateway's: they must not fill its memory.
@@ -58,4 +60,9 @@ process.on("message", async (asked: "warm" | "report" | "stop") => {
     rssMb: Math.round(process.memoryUsage().rss / 1e6),
   });
 });
-process.send?.({ url: gateway.url, token: gateway.token, servers: inner.servers.pool.urls(), routes });
+process.send?.({
+  url: gateway.url,
+  token: gateway.token,
+  servers: inner.servers.pool.urls(),
+  routes,
+});

@@ -17,7 +17,11 @@ export interface Parser {
   parse(text: string): unknown;
 }
 
-const guard = createGuard({ policy: () => ({ allowPrivate: false }), ownPorts: () => [1], code: "address_blocked" });
+const guard = createGuard({
+  policy: () => ({ allowPrivate: false }),
+  ownPorts: () => [1],
+  code: "address_blocked",
+});
 
 export const parsers: readonly Parser[] = [
   {
@@ -39,7 +43,11 @@ export const parsers: readonly Parser[] = [
   },
   { name: "durations", samples: ["1h30m", "90s", "2d", "5m"], parse: parseDuration },
   { name: "key paths", samples: ['a.b["c.d"][0].e', "hooks.entries.x"], parse: parseKeyPath },
-  { name: "networks", samples: ["10.0.0.0/8", "::1", "fe80::/10"], parse: (text) => parseNetworks([text]) },
+  {
+    name: "networks",
+    samples: ["10.0.0.0/8", "::1", "fe80::/10"],
+    parse: (text) => parseNetworks([text]),
+  },
   {
     name: "nearest name",
     samples: ["message:recieved"],
@@ -47,12 +55,20 @@ export const parsers: readonly Parser[] = [
   },
   {
     name: "addresses under the guard",
-    samples: ["http://127.0.0.1/", "https://[::ffff:7f00:1]:8/x", "http://0x7f.1/", "http://user@host/"],
+    samples: [
+      "http://127.0.0.1/",
+      "https://[::ffff:7f00:1]:8/x",
+      "http://0x7f.1/",
+      "http://user@host/",
+    ],
     parse: (text) => guard.precheck(text),
   },
   {
     name: "configuration files",
-    samples: ['{ gateway: { port: 1, }, /* c */ "a.b": [1, 2], } // end', "{hooks: {entries: {x: {enabled: false}}}}"],
+    samples: [
+      '{ gateway: { port: 1, }, /* c */ "a.b": [1, 2], } // end',
+      "{hooks: {entries: {x: {enabled: false}}}}",
+    ],
     parse: (text) => parseJson5(text),
   },
   {
@@ -72,11 +88,19 @@ export const parsers: readonly Parser[] = [
     ],
     parse: (text) => feedItems(text),
   },
-  { name: "JSON lists", samples: ['{"a":{"b":[{"id":1}]}}', "[1,2]"], parse: (text) => jsonItems(text, "a.b", "id") },
+  {
+    name: "JSON lists",
+    samples: ['{"a":{"b":[{"id":1}]}}', "[1,2]"],
+    parse: (text) => jsonItems(text, "a.b", "id"),
+  },
   {
     name: "templates",
     samples: ["{body.a.b} of {headers.x-y}", "{json body}", "{body.items[0].id}"],
     parse: (text) => readTemplate(text, "message"),
   },
-  { name: "paths of payloads", samples: ["body.items[0].id", "headers.x-a"], parse: (text) => readPath(text) },
+  {
+    name: "paths of payloads",
+    samples: ["body.items[0].id", "headers.x-a"],
+    parse: (text) => readPath(text),
+  },
 ];

@@ -58,7 +58,8 @@ export function randomText(random: Random): string {
   if (random.chance(0.5)) return random.pick(nasty);
   const length = random.below(24);
   let text = "";
-  for (let i = 0; i < length; i++) text += String.fromCharCode(random.below(random.chance(0.9) ? 0x250 : 0x10000));
+  for (let i = 0; i < length; i++)
+    text += String.fromCharCode(random.below(random.chance(0.9) ? 0x250 : 0x10000));
   return text;
 }
 
@@ -70,7 +71,8 @@ export function randomValue(random: Random, words: readonly string[], depth = 0)
   if (kind === 2) return random.pick([0, -1, 1, 0.5, 1e21, -1e-7, 2 ** 53, 65536]);
   if (kind <= 4) return randomText(random);
   if (kind === 5) return random.pick(words);
-  if (kind === 6) return Array.from({ length: random.below(4) }, () => randomValue(random, words, depth + 1));
+  if (kind === 6)
+    return Array.from({ length: random.below(4) }, () => randomValue(random, words, depth + 1));
   return Object.fromEntries(
     Array.from({ length: random.below(5) }, () => [
       random.chance(0.8) ? random.pick(words) : randomText(random),
@@ -90,7 +92,9 @@ export function mutate(random: Random, text: string): string {
     else if (kind === 1) result = result.slice(0, at) + result.slice(end);
     else if (kind === 2) result = result.slice(0, end) + result.slice(at);
     else if (kind === 3) result = result.slice(0, at) + randomText(random) + result.slice(at);
-    else result = result.slice(0, at) + random.pick([..."{}[]\"',:<>/&=;%\\\r\n\u0000"]) + result.slice(end);
+    else
+      result =
+        result.slice(0, at) + random.pick([..."{}[]\"',:<>/&=;%\\\r\n\u0000"]) + result.slice(end);
   }
   return result;
 }

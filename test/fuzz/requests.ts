@@ -53,12 +53,16 @@ export function sendRequest(random: Random, target: Target): Promise<Finding | u
     encodeURIComponent(safe(random.chance(0.5) ? random.pick(words) : randomText(random))),
   );
   const base = random.chance(0.8) ? target.url : random.pick(Object.values(target.servers));
-  const query = random.chance(0.3) ? `?${random.pick(words)}=${encodeURIComponent(safe(randomText(random)))}` : "";
-  const headers: Record<string, string> = { authorization: `Bearer ${random.chance(0.95) ? target.token : "wrong"}` };
+  const query = random.chance(0.3)
+    ? `?${random.pick(words)}=${encodeURIComponent(safe(randomText(random)))}`
+    : "";
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${random.chance(0.95) ? target.token : "wrong"}`,
+  };
   if (random.chance(0.1))
-    headers[random.pick(["x-request-id", "idempotency-key", "accept", "user-agent", "x-portico-session"])] = header(
-      randomText(random),
-    );
+    headers[
+      random.pick(["x-request-id", "idempotency-key", "accept", "user-agent", "x-portico-session"])
+    ] = header(randomText(random));
   const hasBody = method !== "GET" && method !== "HEAD" && random.chance(0.95);
   const body = hasBody ? bodyFor(random) : "";
   if (hasBody)
@@ -80,14 +84,23 @@ export function sendRequest(random: Random, target: Target): Promise<Finding | u
       res.on("data", (chunk: string) => {
         if (text.length < 100_000) text += chunk;
         // A feed has no end of its own.
-        if (leaves || (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path))) req.destroy();
+        if (
+          leaves ||
+          (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path))
+        )
+          req.destroy();
       });
       res.on("close", () => resolve(judge(what, res.statusCode ?? 0, text, target)));
-      if (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path)) req.destroy();
+      if (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path))
+        req.destroy();
     });
     req.setTimeout(20_000, () => req.destroy(new Error("no response within 20 s")));
     req.on("error", (error) =>
-      resolve(/no response/.test(error.message) ? { what, status: 0, code: "hangs", body: error.message } : undefined),
+      resolve(
+        /no response/.test(error.message)
+          ? { what, status: 0, code: "hangs", body: error.message }
+          : undefined,
+      ),
     );
     req.end(body);
   });
@@ -111,7 +124,10 @@ function bodyFor(random: Random): string {
 /** A right body with one member made wrong. */
 function merged(random: Random): unknown {
   const body = JSON.parse(random.pick(bodies)) as Record<string, unknown>;
-  body[random.chance(0.7) ? random.pick(Object.keys(body)) : random.pick(words)] = randomValue(random, words);
+  body[random.chance(0.7) ? random.pick(Object.keys(body)) : random.pick(words)] = randomValue(
+    random,
+    words,
+  );
   return body;
 }
 
@@ -124,7 +140,8 @@ function judge(what: string, status: number, body: string, { token }: Target): F
   }
   const finding = (why: string): Finding => ({ what, status, code: why, body: body.slice(0, 600) });
   if (status >= 500 && !documented.has(status)) return finding(code ?? "undocumented status");
-  if (code === "internal_error" || body.includes('"internal_error"')) return finding("internal_error");
+  if (code === "internal_error" || body.includes('"internal_error"'))
+    return finding("internal_error");
   if (status >= 400 && body.includes(token)) return finding("the token shows");
   if (status >= 400 && /\n\s+at .*:\d+:\d+/.test(body)) return finding("a stack shows");
   return undefined;

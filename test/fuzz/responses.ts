@@ -26,7 +26,8 @@ export function fuzzResponses(random: Random, count: number): string[] {
     if (text.includes("\t\r\n")) continue;
     const bytes = Buffer.from(text, "latin1");
     const ours = readOurs([bytes]);
-    const difference = compare(ours, readNodes(bytes), tally) ?? compareCut(ours, readOurs(cut(random, bytes)));
+    const difference =
+      compare(ours, readNodes(bytes), tally) ?? compareCut(ours, readOurs(cut(random, bytes)));
     if (difference) found.push(`${difference}: ${JSON.stringify(text)}`);
   }
   console.log(
@@ -37,7 +38,8 @@ export function fuzzResponses(random: Random, count: number): string[] {
 
 /** 6.3: one length said several times is a length; a transfer coding counts before one, and the connection is closed. */
 const isLengthThatCounts = ({ headers, reusable }: Reading): boolean =>
-  /"content-length":"(\d+)(,\s*\1)+"/.test(headers) || (headers.includes('"transfer-encoding"') && !reusable);
+  /"content-length":"(\d+)(,\s*\1)+"/.test(headers) ||
+  (headers.includes('"transfer-encoding"') && !reusable);
 
 /** What RFC 9112 lets a client take and llhttp does not. */
 const tolerated: Record<string, (ours: Reading) => boolean> = {
@@ -48,7 +50,11 @@ const tolerated: Record<string, (ours: Reading) => boolean> = {
   HPE_STRICT: ({ headers }) => headers.includes('"transfer-encoding"'),
 };
 
-function compare(ours: Reading, nodes: Reading, tally: { both: number; refused: number; stricter: number }) {
+function compare(
+  ours: Reading,
+  nodes: Reading,
+  tally: { both: number; refused: number; stricter: number },
+) {
   if (ours.error !== undefined) {
     if (nodes.error === undefined) tally.stricter++;
     else tally.refused++;
@@ -60,7 +66,9 @@ function compare(ours: Reading, nodes: Reading, tally: { both: number; refused: 
   for (const member of ["complete", "status", "headers", "body"] as const)
     if (ours[member] !== nodes[member])
       return `another ${member} (${JSON.stringify(ours[member])}, Node: ${JSON.stringify(nodes[member])})`;
-  return ours.complete && ours.reusable && !nodes.reusable ? "a connection that Node would close is kept" : undefined;
+  return ours.complete && ours.reusable && !nodes.reusable
+    ? "a connection that Node would close is kept"
+    : undefined;
 }
 
 function compareCut(whole: Reading, inPieces: Reading): string | undefined {
@@ -114,9 +122,9 @@ type ParserClass = { new (): NodeParser; RESPONSE: number } & Record<
   "kOnHeaders" | "kOnHeadersComplete" | "kOnBody" | "kOnMessageComplete",
   number
 >;
-const { HTTPParser } = (process as unknown as { binding(name: string): { HTTPParser: ParserClass } }).binding(
-  "http_parser",
-);
+const { HTTPParser } = (
+  process as unknown as { binding(name: string): { HTTPParser: ParserClass } }
+).binding("http_parser");
 
 function readNodes(bytes: Buffer): Reading {
   const reading: Reading = { complete: false, status: 0, headers: "", body: "", reusable: false };
@@ -171,8 +179,21 @@ function joined(list: readonly string[]): Record<string, string> {
 
 // ------------------------------------------------------------------------------------------- what is read
 
-const lines = ["HTTP/1.1 200 OK", "HTTP/1.1 404 Not Found", "HTTP/1.0 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 503 a\tb é"];
-const oddLines = ["HTTP/1.1 200", "HTTP/1.1 204 No Content", "HTTP/1.1 304 x", "HTTP/2.0 200 OK", "HTTP/1.1 99 x", "x"];
+const lines = [
+  "HTTP/1.1 200 OK",
+  "HTTP/1.1 404 Not Found",
+  "HTTP/1.0 200 OK",
+  "HTTP/1.1 200 ",
+  "HTTP/1.1 503 a\tb é",
+];
+const oddLines = [
+  "HTTP/1.1 200",
+  "HTTP/1.1 204 No Content",
+  "HTTP/1.1 304 x",
+  "HTTP/2.0 200 OK",
+  "HTTP/1.1 99 x",
+  "x",
+];
 const headers = [
   "Content-Type: application/json",
   "X-A: 1",
@@ -200,11 +221,21 @@ const oddHeaders = [
   "Content-Length: 0x5",
   "Content-Length: 99999999999999999999",
 ];
-const codings = ["chunked", "Chunked", "gzip, chunked", "chunked, chunked", "chunked, gzip", "gzip", "xchunked"];
+const codings = [
+  "chunked",
+  "Chunked",
+  "gzip, chunked",
+  "chunked, chunked",
+  "chunked, gzip",
+  "gzip",
+  "xchunked",
+];
 
 function response(random: Random): string {
   const early = random.chance(0.05) ? "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" : "";
-  const all = Array.from({ length: random.below(4) }, () => random.pick(random.chance(0.04) ? oddHeaders : headers));
+  const all = Array.from({ length: random.below(4) }, () =>
+    random.pick(random.chance(0.04) ? oddHeaders : headers),
+  );
   const body = "abcdefghij\r\n0\r\n\r\n".repeat(1 + random.below(3)).slice(random.below(12));
   const framing = random.below(4);
   let sent = body;
@@ -258,15 +289,18 @@ function mutated(random: Random, text: string): string {
   for (let times = 1 + random.below(3); times > 0; times--) {
     const at = random.below(result.length + 1);
     const removed = random.below(3);
-    result = result.slice(0, at) + (random.chance(0.7) ? random.pick(special) : "") + result.slice(at + removed);
+    result =
+      result.slice(0, at) +
+      (random.chance(0.7) ? random.pick(special) : "") +
+      result.slice(at + removed);
   }
   return result;
 }
 
 function cut(random: Random, bytes: Buffer): Buffer[] {
   if (random.chance(0.2)) return Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
-  const places = Array.from({ length: 1 + random.below(4) }, () => random.below(bytes.length + 1)).sort(
-    (a, b) => a - b,
-  );
+  const places = Array.from({ length: 1 + random.below(4) }, () =>
+    random.below(bytes.length + 1),
+  ).sort((a, b) => a - b);
   return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length));
 }

@@ -53,7 +53,9 @@ function fuzzParsers(count: number): void {
       if (user > STALL_MS * 1000)
         failures.push(`${name} takes ${user / 1000} ms for ${JSON.stringify(text.slice(0, 200))}`);
     }
-    console.log(`${name}: ${each} texts, ${refused} refused, ${Math.round(performance.now() - began)} ms`);
+    console.log(
+      `${name}: ${each} texts, ${refused} refused, ${Math.round(performance.now() - began)} ms`,
+    );
   }
 }
 
@@ -96,10 +98,12 @@ async function fuzzGateway(count: number): Promise<void> {
     if (code !== 0) failures.push(`the gateway ended with ${code}`);
     for (const waiting of messages.splice(0)) waiting({});
   });
-  const next = <T>() => new Promise<T>((resolve) => messages.push(resolve as (message: unknown) => void));
+  const next = <T>() =>
+    new Promise<T>((resolve) => messages.push(resolve as (message: unknown) => void));
   const target = await next<Target>();
   // Reloading a plugin from its sources compiles it, which the built product does not do.
-  const skipped = /^\/kernel\/(plugins|hooks)\/:name\/disable|^\/kernel\/plugins\/:name\/reload|\/events$/;
+  const skipped =
+    /^\/kernel\/(plugins|hooks)\/:name\/disable|^\/kernel\/plugins\/:name\/reload|\/events$/;
   target.routes = [
     ...target.routes.filter(([, path]) => !skipped.test(path)),
     ["GET", "/health"],
@@ -130,13 +134,15 @@ async function fuzzGateway(count: number): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  for (const { what, status, code, body } of unique(found)) failures.push(`${status} ${code} for\n${what}\n→ ${body}`);
+  for (const { what, status, code, body } of unique(found))
+    failures.push(`${status} ${code} for\n${what}\n→ ${body}`);
   if (child.exitCode !== null) return;
   // What still runs has its deadlines; then nothing may be left.
   let report = await ask();
   for (
     let tries = 0;
-    tries < 30 && (report.active > 0 || report.channels.some(({ inFlight, queued }) => inFlight + queued > 0));
+    tries < 30 &&
+    (report.active > 0 || report.channels.some(({ inFlight, queued }) => inFlight + queued > 0));
     tries++
   ) {
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -144,13 +150,19 @@ async function fuzzGateway(count: number): Promise<void> {
   }
   if (report.active > 0) failures.push(`${report.active} requests are still being answered`);
   for (const { name, inFlight, queued } of report.channels)
-    if (inFlight + queued > 0) failures.push(`channel ${name} still holds ${inFlight} places and ${queued} waiting`);
+    if (inFlight + queued > 0)
+      failures.push(`channel ${name} still holds ${inFlight} places and ${queued} waiting`);
   if (upstream.open() > 0) failures.push(`${upstream.open()} requests to the upstream are open`);
   if (report.stalls.length > 0)
     failures.push(
-      ["stalls", ...report.stalls.slice(0, 20).map(({ ms, after }) => `${ms} ms after ${after.join("; ")}`)].join("\n"),
+      [
+        "stalls",
+        ...report.stalls.slice(0, 20).map(({ ms, after }) => `${ms} ms after ${after.join("; ")}`),
+      ].join("\n"),
     );
-  console.log(`${count} requests in ${Math.round((performance.now() - began) / 1000)} s, ${report.rssMb} MB`);
+  console.log(
+    `${count} requests in ${Math.round((performance.now() - began) / 1000)} s, ${report.rssMb} MB`,
+  );
   child.send("stop");
   await new Promise((resolve) => child.once("exit", resolve));
   await upstream.close();

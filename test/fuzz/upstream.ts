@@ -29,7 +29,9 @@ const streams = [
   '{"message":{"content":"h"},"done":false}\n{"message":{"content":""},"done":true}\n',
 ];
 
-export async function startUpstream(random: Random): Promise<{ url: string; open(): number; close(): Promise<void> }> {
+export async function startUpstream(
+  random: Random,
+): Promise<{ url: string; open(): number; close(): Promise<void> }> {
   let open = 0;
   const server = createServer((req, res) => {
     open++;
@@ -53,11 +55,17 @@ function respond(random: Random, res: ServerResponse): void {
   const status = random.pick([200, 200, 200, 200, 400, 401, 404, 413, 429, 500, 503, 529]);
   if (random.chance(0.03)) return void res.destroy();
   if (random.chance(0.5)) {
-    res.writeHead(status, { "content-type": random.pick(["application/json", "text/plain", "text/html"]) });
-    const body = random.chance(0.7) ? mutate(random, random.pick(samples)) : JSON.stringify(randomValue(random, words));
+    res.writeHead(status, {
+      "content-type": random.pick(["application/json", "text/plain", "text/html"]),
+    });
+    const body = random.chance(0.7)
+      ? mutate(random, random.pick(samples))
+      : JSON.stringify(randomValue(random, words));
     return void (random.chance(0.1) ? res.write(body, () => res.destroy()) : res.end(body));
   }
-  res.writeHead(status, { "content-type": random.pick(["text/event-stream", "application/x-ndjson"]) });
+  res.writeHead(status, {
+    "content-type": random.pick(["text/event-stream", "application/x-ndjson"]),
+  });
   const body = random.chance(0.3) ? random.pick(streams) : mutate(random, random.pick(streams));
   const cut = random.below(body.length + 1);
   res.write(body.slice(0, cut));

@@ -1,4 +1,12 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -28,7 +36,11 @@ test.before.each((context) => {
       source: "cli",
     };
     for (const name of ["command:new", "command:reset", "command:stop"]) {
-      home.bus.declare(name as never, { mode: "notify", description: "", sample: commandContext as never });
+      home.bus.declare(name as never, {
+        mode: "notify",
+        description: "",
+        sample: commandContext as never,
+      });
     }
     home.bus.declare("agent:bootstrap" as never, {
       mode: "change",
@@ -72,7 +84,9 @@ test("each loads, has a description, and says what it needs", async ({ start }) 
   }
 });
 
-test("command-logger writes one JSON line for each command, and moves a large file away", async ({ start }) => {
+test("command-logger writes one JSON line for each command, and moves a large file away", async ({
+  start,
+}) => {
   const home = await start({ "command-logger": { enabled: true, maxBytes: 150 } });
   await command(home, "command:new", { args: "about cats" });
   await command(home, "command:stop", { source: "chat" });
@@ -93,7 +107,9 @@ test("command-logger writes one JSON line for each command, and moves a large fi
   assert.is(readFileSync(file, "utf8").trim().split("\n").length, 1);
 });
 
-test("command-logger loses no line of commands that come while a large file is moved", async ({ start }) => {
+test("command-logger loses no line of commands that come while a large file is moved", async ({
+  start,
+}) => {
   const home = await start({ "command-logger": { enabled: true, maxBytes: 10_000 } });
   const file = join(home.paths.state, "logs/commands.log");
   const old = `${"x".repeat(10_000)}\n`;
@@ -120,7 +136,8 @@ test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ 
     name: "chat",
     create: (call) => createHookChat(chat as never, call) as never,
   });
-  const startup = () => home.bus.emit("gateway:startup", { version: "1", port: 1 }).then(() => home.bus.drain());
+  const startup = () =>
+    home.bus.emit("gateway:startup", { version: "1", port: 1 }).then(() => home.bus.drain());
   await startup();
   mkdirSync(home.paths.workspace);
   writeFileSync(join(home.paths.workspace, "BOOT.md"), "  \n");
@@ -151,12 +168,19 @@ test("session-memory keeps what was said, under a name of its own each time", as
   assert.is(names.length, 2);
   assert.match(names[0] ?? "", new RegExp(`^${day}-plan-the-`));
   const text = readFileSync(join(dir, names[0] ?? ""), "utf8");
-  assert.match(text, /\*\*user\*\*: Plan the[\s\S]*\*\*assistant\*\*: Gladly\.[\s\S]*\*\*user\*\*: Thanks/);
+  assert.match(
+    text,
+    /\*\*user\*\*: Plan the[\s\S]*\*\*assistant\*\*: Gladly\.[\s\S]*\*\*user\*\*: Thanks/,
+  );
   assert.not.match(text, /secret tool output|too old/);
 });
 
-test("bootstrap-extra-files adds what its patterns match, and nothing from outside", async ({ start }) => {
-  const home = await start({ "bootstrap-extra-files": { paths: ["docs/*.md", "notes/**/*.txt"], maxBytes: 5 } });
+test("bootstrap-extra-files adds what its patterns match, and nothing from outside", async ({
+  start,
+}) => {
+  const home = await start({
+    "bootstrap-extra-files": { paths: ["docs/*.md", "notes/**/*.txt"], maxBytes: 5 },
+  });
   for (const path of [
     "docs/a.md",
     "docs/sub/b.md",

@@ -16,11 +16,18 @@ declare module "portico" {
 
 function makeBus(mode: EventMode = "answer"): Bus {
   const bus = createBus(createLog({ level: "silent" }).log);
-  bus.declare("test:event", { mode, description: "", changes: ["text", "list"], sample: { text: "" } });
+  bus.declare("test:event", {
+    mode,
+    description: "",
+    changes: ["text", "list"],
+    sample: { text: "" },
+  });
   return bus;
 }
-const emit = (bus: Bus, context: { text: string; list?: string[]; fixed?: string } = { text: "a" }) =>
-  bus.emit("test:event", context);
+const emit = (
+  bus: Bus,
+  context: { text: string; list?: string[]; fixed?: string } = { text: "a" },
+) => bus.emit("test:event", context);
 const append =
   (letter: string): BusHandler<"test:event"> =>
   ({ context }) => {
@@ -37,7 +44,11 @@ test("handlers run by priority, then in the order of registration", async () => 
 
 test("an event is declared for as long as somebody declares it, by the latest who does", async () => {
   const bus = createBus(createLog({ level: "silent" }).log);
-  const spec = (description: string) => ({ mode: "notify" as const, description, sample: { text: "" } });
+  const spec = (description: string) => ({
+    mode: "notify" as const,
+    description,
+    sample: { text: "" },
+  });
   const shared = spec("shared");
   const undoOld = bus.declare("test:event", spec("old"));
   const undoNew = bus.declare("test:event", spec("new"));
@@ -65,7 +76,8 @@ test("a handler that throws, rejects or hangs harms nobody and changes nothing",
   bus.on("test:event", () => Promise.reject(new Error("later")));
   bus.on(
     "test:event",
-    (_event, { signal }) => new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
+    (_event, { signal }) =>
+      new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
     {
       timeoutMs: 20,
       owner: "slow",
@@ -182,7 +194,10 @@ test("a handler that has to judge an event refuses it while it fails or hangs", 
   for (const mode of ["answer", "change"] as const) {
     const bus = makeBus(mode);
     let works = false;
-    bus.on("test:event", () => (works ? undefined : new Promise(() => {})), { failClosed: true, timeoutMs: 10 });
+    bus.on("test:event", () => (works ? undefined : new Promise(() => {})), {
+      failClosed: true,
+      timeoutMs: 10,
+    });
     bus.on("test:event", append("b"));
     const refused = await emit(bus);
     assert.equal([refused.refusal?.code, refused.refusal?.status], ["hook_unavailable", 503]);
@@ -195,7 +210,12 @@ test("a handler that has to judge an event refuses it while it fails or hangs", 
 
 test("an event that can only be blocked takes no reply", async () => {
   const bus = createBus(createLog({ level: "silent" }).log);
-  bus.declare("test:event", { mode: "answer", effects: ["block"], description: "", sample: { text: "" } });
+  bus.declare("test:event", {
+    mode: "answer",
+    effects: ["block"],
+    description: "",
+    sample: { text: "" },
+  });
   const undo = bus.on("test:event", () => ({ reply: "no" }));
   assert.is((await emit(bus)).reply, undefined);
   void undo();

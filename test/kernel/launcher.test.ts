@@ -29,7 +29,8 @@ const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "u
  * Words before the command of whoever may write nothing of it. Root may everything, and gives that up: another user could
  * not read a checkout in root's own home, nor run a Node that is there.
  */
-const asStranger = process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
+const asStranger =
+  process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
 let dir = "";
 let kept = "";
 
@@ -37,10 +38,18 @@ test.before(() => {
   dir = temporaryDir("portico-installed-");
   chmodSync(dir, 0o755);
   mkdirSync(join(dir, ".build"));
-  for (const name of ["portico.cjs", "program.cjs", "command.cjs", "command.v8", "start.v8", "commands.json"])
+  for (const name of [
+    "portico.cjs",
+    "program.cjs",
+    "command.cjs",
+    "command.v8",
+    "start.v8",
+    "commands.json",
+  ])
     copyFileSync(join(packageDir, ".build", name), join(dir, ".build", name));
   copyFileSync(join(packageDir, "package.json"), join(dir, "package.json"));
-  for (const room of ["plugins", "hooks"]) cpSync(join(packageDir, room), join(dir, room), { recursive: true });
+  for (const room of ["plugins", "hooks"])
+    cpSync(join(packageDir, room), join(dir, room), { recursive: true });
   symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
   kept = join(dir, ".build/command.v8");
 });
@@ -50,7 +59,12 @@ const headOf = (bytes: Buffer) => /"id":"(.*) \d+"/.exec(bytes.toString("latin1"
 
 async function portico(words: string[], before: string[] = []): Promise<string> {
   const env = { ...process.env, PORTICO_HOME: join(dir, "home") };
-  const [command = "", ...args] = [...before, process.execPath, join(dir, ".build/portico.cjs"), ...words];
+  const [command = "", ...args] = [
+    ...before,
+    process.execPath,
+    join(dir, ".build/portico.cjs"),
+    ...words,
+  ];
   return (await run(command, args, { env })).stdout.trim();
 }
 
@@ -90,7 +104,8 @@ test("what most commands need is a small part of the program", async () => {
 test("what is cut short, damaged, another program's, another Node's or not there is made anew, and all runs", async () => {
   const good = readFileSync(kept);
   const head = good.indexOf("\n") + 1;
-  const damaged = (at: number) => Buffer.concat([good.subarray(0, at), Buffer.from("damaged"), good.subarray(at + 7)]);
+  const damaged = (at: number) =>
+    Buffer.concat([good.subarray(0, at), Buffer.from("damaged"), good.subarray(at + 7)]);
   const other = { id: "//another 0", size: 4 };
   const variants: Record<string, Buffer | string> = {
     "nothing in it": "",
@@ -100,7 +115,10 @@ test("what is cut short, damaged, another program's, another Node's or not there
     "damaged head": damaged(5),
     "damaged where the engine looks": damaged(head),
     "damaged where it does not": damaged(good.length - 5000),
-    "another Node's": Buffer.from(good.toString("latin1").replace(process.version, "v20.19.0"), "latin1"),
+    "another Node's": Buffer.from(
+      good.toString("latin1").replace(process.version, "v20.19.0"),
+      "latin1",
+    ),
     "another program's": `//${JSON.stringify(other)}\ncode`,
   };
   for (const [name, bytes] of Object.entries(variants)) {
@@ -128,13 +146,15 @@ test("a program that was built anew does not run with what is kept of the one be
     text.replace(/^\/\/./, "//x").replaceAll("Run the gateway in", "RUN THE GATEWAY IN"),
     "latin1",
   );
-  for (const _ of ["made anew", "taken"]) assert.match(await portico(["start", "--help"]), /RUN THE GATEWAY IN/);
+  for (const _ of ["made anew", "taken"])
+    assert.match(await portico(["start", "--help"]), /RUN THE GATEWAY IN/);
 });
 
 test("an installation that nobody may write is run by anybody", async () => {
   for (const remove of [false, true]) {
     if (remove)
-      for (const name of ["command.v8", "program.v8", "start.v8"]) rmSync(join(dir, ".build", name), { force: true });
+      for (const name of ["command.v8", "program.v8", "start.v8"])
+        rmSync(join(dir, ".build", name), { force: true });
     const names = readdirSync(join(dir, ".build"));
     chmodSync(join(dir, ".build"), 0o555);
     assert.is(await portico(["--version"], asStranger), version);

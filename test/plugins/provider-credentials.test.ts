@@ -37,13 +37,23 @@ test.before(async () => {
     let body = "";
     req.on("data", (chunk) => (body += chunk));
     req.on("end", () => {
-      asked.push({ path: req.url!, form: new URLSearchParams(body), flavor: req.headers["metadata-flavor"] });
+      asked.push({
+        path: req.url!,
+        form: new URLSearchParams(body),
+        flavor: req.headers["metadata-flavor"],
+      });
       if (req.url === "/echo") {
         res.writeHead(400, { "content-type": "application/json" });
-        return void res.end(JSON.stringify({ error_description: `bad: ${body} ${decodeURIComponent(body)}` }));
+        return void res.end(
+          JSON.stringify({ error_description: `bad: ${body} ${decodeURIComponent(body)}` }),
+        );
       }
       res.writeHead(answer?.status ?? 200, { "content-type": "application/json" });
-      res.end(JSON.stringify(answer?.body ?? { access_token: `token-number-${asked.length}`, expires_in: 3600 }));
+      res.end(
+        JSON.stringify(
+          answer?.body ?? { access_token: `token-number-${asked.length}`, expires_in: 3600 },
+        ),
+      );
     });
   });
   await new Promise<void>((resolve) => tokens.listen(0, "127.0.0.1", resolve));
@@ -69,15 +79,22 @@ test.before(async () => {
   };
   const secrets = { client_secret: "app/secret-1", refresh_token: "1//refresh-token" };
   Object.assign(process.env, { GCE_METADATA_HOST: host, AZURE_AUTHORITY_HOST: `http://${host}/` });
-  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) process.env[name] = "";
+  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"])
+    process.env[name] = "";
   const vertex = { provider: "gemini", project: "p", baseUrl: up.url, models: ["g"] };
   gateway = await startGateway({
     config: {
       channels: {
         service: { ...vertex, keyFile: key("service.json", service) },
         user: { ...vertex, keyFile: key("user.json", user) },
-        echoed: { ...vertex, keyFile: key("echoed.json", { ...user, ...secrets, token_uri: `http://${host}/echo` }) },
-        signed: { ...vertex, keyFile: key("signed.json", { ...service, token_uri: `http://${host}/echo` }) },
+        echoed: {
+          ...vertex,
+          keyFile: key("echoed.json", { ...user, ...secrets, token_uri: `http://${host}/echo` }),
+        },
+        signed: {
+          ...vertex,
+          keyFile: key("signed.json", { ...service, token_uri: `http://${host}/echo` }),
+        },
         external: { ...vertex, keyFile: key("external.json", { type: "external_account" }) },
         broken: { ...vertex, keyFile: key("broken.json", { ...service, private_key: "none" }) },
         missing: { ...vertex, keyFile: join(dir, "not-there.json") },
@@ -120,9 +137,16 @@ test("a service account's file: signed, fetched once for all, masked where the u
   assert.ok(up.seen.every(({ headers }) => headers.authorization === "Bearer token-number-1"));
   assert.is(all[0]!.body.choices[0].message.content, "key Bearer ********");
   const { path, form } = asked[0]!;
-  assert.equal([path, form.get("grant_type")], ["/service", "urn:ietf:params:oauth:grant-type:jwt-bearer"]);
+  assert.equal(
+    [path, form.get("grant_type")],
+    ["/service", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
+  );
   const [head, claims, signature] = form.get("assertion")!.split(".");
-  assert.ok(createVerify("RSA-SHA256").update(`${head}.${claims}`).verify(publicKey, signature!, "base64url"));
+  assert.ok(
+    createVerify("RSA-SHA256")
+      .update(`${head}.${claims}`)
+      .verify(publicKey, signature!, "base64url"),
+  );
   const told = JSON.parse(Buffer.from(claims!, "base64url").toString());
   assert.is(told.iss, "gateway@p.iam.example");
   assert.is(told.exp - told.iat, 3600);
@@ -156,8 +180,15 @@ test("what a token server echoes of the request shows no secret", async () => {
 });
 
 test("Entra's token of an application", async () => {
-  Object.assign(process.env, { AZURE_TENANT_ID: "t", AZURE_CLIENT_ID: "c", AZURE_CLIENT_SECRET: "app-password-1" });
-  answer = { status: 401, body: { error: "invalid_client", error_description: "the secret has expired" } };
+  Object.assign(process.env, {
+    AZURE_TENANT_ID: "t",
+    AZURE_CLIENT_ID: "c",
+    AZURE_CLIENT_SECRET: "app-password-1",
+  });
+  answer = {
+    status: 401,
+    body: { error: "invalid_client", error_description: "the secret has expired" },
+  };
   const refused = await ask("azure");
   assert.equal([refused.status, refused.body.error.code], [502, "upstream_auth"]);
   assert.match(refused.body.error.message, "refused its credentials: the secret has expired");
@@ -168,7 +199,8 @@ test("Entra's token of an application", async () => {
   assert.is(form.get("scope"), "https://cognitiveservices.azure.com/.default");
   assert.is(up.seen[0]!.headers.authorization, "Bearer token-number-2");
   assert.is(up.seen[0]!.headers["api-key"], undefined);
-  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) process.env[name] = "";
+  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"])
+    process.env[name] = "";
 });
 
 test("what is missing or wrong is named", async () => {

@@ -16,17 +16,29 @@ import { assertLinear, assertLinearAsync } from "../support/growth.ts";
 import { makeTarget } from "../support/target.ts";
 import { event } from "../support/upstreams/frames.ts";
 
-const times = <T>(n: number, make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i));
+const times = <T>(n: number, make: (i: number) => T): T[] =>
+  Array.from({ length: n }, (_, i) => make(i));
 const user = { role: "user", content: "Hi" };
-const call = (i: number, name = "f") => ({ id: `c${i}`, type: "function", function: { name, arguments: "{}" } });
+const call = (i: number, name = "f") => ({
+  id: `c${i}`,
+  type: "function",
+  function: { name, arguments: "{}" },
+});
 const result = (i: number) => ({ role: "tool", tool_call_id: `c${i}`, content: "done" });
-const tool = (i: number) => ({ type: "function", function: { name: `t.${i}`, parameters: { type: "object" } } });
+const tool = (i: number) => ({
+  type: "function",
+  function: { name: `t.${i}`, parameters: { type: "object" } },
+});
 const asking = (fields: object): ChatRequest => ({ model: "m", messages: [user], ...fields });
 
 const requests: Record<string, (n: number) => ChatRequest> = {
   "calls and their results": (n) =>
     asking({
-      messages: [user, { role: "assistant", tool_calls: times(n, (i) => call(i)) }, ...times(n, result).reverse()],
+      messages: [
+        user,
+        { role: "assistant", tool_calls: times(n, (i) => call(i)) },
+        ...times(n, result).reverse(),
+      ],
     }),
   "calls and results by name": (n) =>
     asking({
@@ -37,20 +49,32 @@ const requests: Record<string, (n: number) => ChatRequest> = {
       ],
     }),
   "turns of one role": (n) =>
-    asking({ messages: [user, ...times(n, () => ({ role: "assistant", content: "a", reasoning_content: "r" }))] }),
+    asking({
+      messages: [
+        user,
+        ...times(n, () => ({ role: "assistant", content: "a", reasoning_content: "r" })),
+      ],
+    }),
   "parts of one turn": (n) =>
-    asking({ messages: [user, { role: "user", content: times(n, () => ({ type: "text", text: "a" })) }] }),
-  "names that are dropped": (n) => asking({ messages: times(n, (i) => ({ ...user, name: `n${i}` })) }),
+    asking({
+      messages: [user, { role: "user", content: times(n, () => ({ type: "text", text: "a" })) }],
+    }),
+  "names that are dropped": (n) =>
+    asking({ messages: times(n, (i) => ({ ...user, name: `n${i}` })) }),
   "tools with odd names": (n) => asking({ tools: times(n, tool) }),
   "allowed tools": (n) =>
     asking({
       tools: times(n, tool),
-      tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: times(n, tool) } },
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode: "auto", tools: times(n, tool) },
+      },
     }),
   "unknown fields": (n) => asking(Object.fromEntries(times(n, (i) => [`x${i}`, 1]))),
   stops: (n) => asking({ stop: times(n, () => " ") }),
   metadata: (n) => asking({ metadata: Object.fromEntries(times(n, (i) => [`k${i}`, "ü"])) }),
-  "white space": (n) => asking({ messages: [user, { role: "assistant", content: `a${" ".repeat(n * 50)}` }] }),
+  "white space": (n) =>
+    asking({ messages: [user, { role: "assistant", content: `a${" ".repeat(n * 50)}` }] }),
   "a file's name": (n) =>
     asking({
       messages: [
@@ -59,7 +83,10 @@ const requests: Record<string, (n: number) => ChatRequest> = {
           content: [
             {
               type: "file",
-              file: { filename: ".a".repeat(n * 20), file_data: "data:application/pdf;base64,JVBERi0=" },
+              file: {
+                filename: ".a".repeat(n * 20),
+                file_data: "data:application/pdf;base64,JVBERi0=",
+              },
             },
           ],
         },
@@ -91,7 +118,8 @@ for (const [name, wire, model] of providers) {
 
 test("lists longer than a call takes arguments", async () => {
   for (const what of ["parts of one turn", "turns of one role"]) {
-    for (const [, wire, model] of providers) await wire.encode(requests[what]!(130_000), makeTarget({ model }));
+    for (const [, wire, model] of providers)
+      await wire.encode(requests[what]!(130_000), makeTarget({ model }));
   }
 });
 
@@ -103,7 +131,11 @@ const streams: [string, WireProvider, (n: number) => Buffer][] = [
     (n) =>
       Buffer.from(
         times(n, (i) =>
-          data({ type: "content_block_start", index: i, content_block: { type: "tool_use", id: `t${i}`, name: "f" } }),
+          data({
+            type: "content_block_start",
+            index: i,
+            content_block: { type: "tool_use", id: `t${i}`, name: "f" },
+          }),
         ).join(""),
       ),
   ],
@@ -113,7 +145,10 @@ const streams: [string, WireProvider, (n: number) => Buffer][] = [
     (n) =>
       Buffer.concat(
         times(n, (i) =>
-          event("contentBlockStart", { contentBlockIndex: i, start: { toolUse: { toolUseId: `t${i}`, name: "f" } } }),
+          event("contentBlockStart", {
+            contentBlockIndex: i,
+            start: { toolUse: { toolUseId: `t${i}`, name: "f" } },
+          }),
         ),
       ),
   ],
@@ -122,7 +157,9 @@ const streams: [string, WireProvider, (n: number) => Buffer][] = [
     gemini,
     (n) =>
       Buffer.from(
-        times(n, () => data({ candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }] })).join(""),
+        times(n, () =>
+          data({ candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }] }),
+        ).join(""),
       ),
   ],
   [
@@ -131,7 +168,11 @@ const streams: [string, WireProvider, (n: number) => Buffer][] = [
     (n) =>
       Buffer.from(
         times(n, (i) =>
-          data({ choices: [{ index: i, delta: { tool_calls: [{ id: `t${i}`, function: { name: "f" } }] } }] }),
+          data({
+            choices: [
+              { index: i, delta: { tool_calls: [{ id: `t${i}`, function: { name: "f" } }] } },
+            ],
+          }),
         ).join(""),
       ),
   ],
@@ -142,7 +183,8 @@ const streams: [string, WireProvider, (n: number) => Buffer][] = [
       Buffer.from(
         times(
           n,
-          () => `${JSON.stringify({ message: { content: "", tool_calls: [{ function: { name: "f" } }] } })}\n`,
+          () =>
+            `${JSON.stringify({ message: { content: "", tool_calls: [{ function: { name: "f" } }] } })}\n`,
         ).join(""),
       ),
   ],
@@ -152,7 +194,9 @@ test("streams of thousands of calls, whole and byte by byte", async () => {
   for (const [name, wire, make] of streams) {
     const target = makeTarget({ model: "claude-sonnet-4-5" });
     const sent = await wire.encode(asking({ stream: true }), target);
-    assertLinear(`${name}, one chunk`, 250, make, (bytes) => wire.decoder!(sent, target).push(bytes));
+    assertLinear(`${name}, one chunk`, 250, make, (bytes) =>
+      wire.decoder!(sent, target).push(bytes),
+    );
     assertLinear(`${name}, many chunks`, 6, make, (bytes) => {
       const decoder = wire.decoder!(sent, target);
       for (let i = 0; i < bytes.length; i++) decoder.push(bytes.subarray(i, i + 1));
@@ -180,7 +224,11 @@ const chunk = (delta: object) => ({
 
 test("messages and responses: streams of calls that never end, mixed with text", () => {
   const mixed = (n: number) =>
-    times(n, (i) => chunk({ tool_calls: [{ index: i, id: `t${i}`, function: { name: "f", arguments: '{"a":' } }] }));
+    times(n, (i) =>
+      chunk({
+        tool_calls: [{ index: i, id: `t${i}`, function: { name: "f", arguments: '{"a":' } }],
+      }),
+    );
   const turns = (n: number) => mixed(n).flatMap((one) => [one, chunk({ content: "a" })]);
   for (const make of [mixed, turns]) {
     assertLinear("messages", 250, make, (chunks) => {
@@ -189,20 +237,27 @@ test("messages and responses: streams of calls that never end, mixed with text",
       void stream.end();
     });
     assertLinear("responses", 250, make, (chunks) => {
-      const stream = createResponseStream(newResponse("resp_1", { model: "m" }, false), () => undefined);
+      const stream = createResponseStream(
+        newResponse("resp_1", { model: "m" }, false),
+        () => undefined,
+      );
       for (const one of chunks) stream.chunk(one);
       void stream.end();
     });
   }
 });
 
-const sealed = (value: unknown) => `portico.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
+const sealed = (value: unknown) =>
+  `portico.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
 
 test("items and blocks in any number; what was made up is no failure", () => {
   const path = (i: number) => `input[${i}]`;
   const shapes: ((n: number) => Record<string, unknown>[])[] = [
     (n) => [
-      ...times(n, (i) => ({ type: "reasoning", encrypted_content: sealed({ calls: { [`c${i}`]: 1 } }) })),
+      ...times(n, (i) => ({
+        type: "reasoning",
+        encrypted_content: sealed({ calls: { [`c${i}`]: 1 } }),
+      })),
       ...times(n, (i) => ({ type: "function_call", call_id: `c${i}`, name: "f", arguments: "{}" })),
     ],
     (n) => [{ role: "assistant", content: times(n, () => ({ type: "refusal", refusal: "no" })) }],
@@ -213,7 +268,8 @@ test("items and blocks in any number; what was made up is no failure", () => {
         output: [{ type: "input_image", image_url: "data:," }],
       })),
   ];
-  for (const [i, make] of shapes.entries()) assertLinear(`items ${i}`, 1000, make, (items) => readItems(items, path));
+  for (const [i, make] of shapes.entries())
+    assertLinear(`items ${i}`, 1000, make, (items) => readItems(items, path));
   const blocks = (n: number) => ({
     model: "m",
     max_tokens: 1,
@@ -228,7 +284,16 @@ test("items and blocks in any number; what was made up is no failure", () => {
     ],
   });
   assertLinear("blocks", 1000, blocks, (body) => readMessages(body));
-  for (const value of [null, 1, "x", [], { calls: null }, { calls: "x" }, { calls: [1] }, { message: null }])
+  for (const value of [
+    null,
+    1,
+    "x",
+    [],
+    { calls: null },
+    { calls: "x" },
+    { calls: [1] },
+    { message: null },
+  ])
     readItems(
       [
         { type: "reasoning", encrypted_content: sealed(value) },
@@ -240,7 +305,10 @@ test("items and blocks in any number; what was made up is no failure", () => {
 
 const ARGS = { city: "P", none: null };
 /** What each upstream says whole, and in events. */
-const said: Record<string, { whole: object; events: object[]; encode(events: object[]): Buffer; members: string }> = {
+const said: Record<
+  string,
+  { whole: object; events: object[]; encode(events: object[]): Buffer; members: string }
+> = {
   anthropic: {
     whole: {
       type: "message",
@@ -258,34 +326,55 @@ const said: Record<string, { whole: object; events: object[]; encode(events: obj
       { type: "message_stop" },
     ],
     encode: (events) => Buffer.from(events.map(data).join("")),
-    members: "error message delta usage text thinking signature data id name content_block output_tokens_details",
+    members:
+      "error message delta usage text thinking signature data id name content_block output_tokens_details",
   },
   bedrock: {
     whole: {
-      output: { message: { content: [{ text: "Hi" }, { toolUse: { toolUseId: "t", name: "f", input: ARGS } }] } },
+      output: {
+        message: {
+          content: [{ text: "Hi" }, { toolUse: { toolUseId: "t", name: "f", input: ARGS } }],
+        },
+      },
       stopReason: "tool_use",
       usage: { inputTokens: 1, outputTokens: 2 },
     },
     events: [
       { type: "contentBlockStart", contentBlockIndex: 0, start: {} },
       { type: "contentBlockDelta", contentBlockIndex: 0, delta: { text: "Hi" } },
-      { type: "contentBlockStart", contentBlockIndex: 1, start: { toolUse: { toolUseId: "t", name: "f" } } },
+      {
+        type: "contentBlockStart",
+        contentBlockIndex: 1,
+        start: { toolUse: { toolUseId: "t", name: "f" } },
+      },
       { type: "messageStop", stopReason: "tool_use" },
       { type: "metadata", usage: { inputTokens: 1, outputTokens: 2 } },
     ],
-    encode: (events) => Buffer.concat(events.map((one) => event((one as { type: string }).type, { ...one }))),
-    members: "text toolUse reasoningContent reasoningText redactedContent usage start delta cacheReadInputTokens",
+    encode: (events) =>
+      Buffer.concat(events.map((one) => event((one as { type: string }).type, { ...one }))),
+    members:
+      "text toolUse reasoningContent reasoningText redactedContent usage start delta cacheReadInputTokens",
   },
   gemini: {
     whole: {
       candidates: [
-        { content: { parts: [{ text: "Hi" }, { functionCall: { name: "f", args: ARGS } }] }, finishReason: "STOP" },
+        {
+          content: { parts: [{ text: "Hi" }, { functionCall: { name: "f", args: ARGS } }] },
+          finishReason: "STOP",
+        },
       ],
       usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 },
     },
     events: [
       { candidates: [{ content: { parts: [{ text: "Hi" }] } }] },
-      { candidates: [{ content: { parts: [{ functionCall: { name: "f", args: ARGS } }] }, finishReason: "STOP" }] },
+      {
+        candidates: [
+          {
+            content: { parts: [{ functionCall: { name: "f", args: ARGS } }] },
+            finishReason: "STOP",
+          },
+        ],
+      },
     ],
     encode: (events) => Buffer.from(events.map(data).join("")),
     members:
@@ -295,7 +384,10 @@ const said: Record<string, { whole: object; events: object[]; encode(events: obj
     whole: {
       choices: [
         {
-          message: { content: "Hi", tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }] },
+          message: {
+            content: "Hi",
+            tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }],
+          },
           finish_reason: "tool_calls",
         },
       ],
@@ -303,21 +395,33 @@ const said: Record<string, { whole: object; events: object[]; encode(events: obj
     },
     events: [
       { choices: [{ delta: { content: "Hi" } }] },
-      { choices: [{ delta: { tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }] } }] },
+      {
+        choices: [
+          { delta: { tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }] } },
+        ],
+      },
       { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
     ],
     encode: (events) => Buffer.from(`${events.map(data).join("")}data: [DONE]\n\n`),
-    members: "error object message index content tool_calls finish_reason usage prompt_tokens_details",
+    members:
+      "error object message index content tool_calls finish_reason usage prompt_tokens_details",
   },
   ollama: {
-    whole: { message: { content: "Hi" }, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
+    whole: {
+      message: { content: "Hi" },
+      done: true,
+      done_reason: "stop",
+      prompt_eval_count: 1,
+      eval_count: 2,
+    },
     events: [
       { message: { content: "Hi" } },
       { message: { tool_calls: [{ function: { name: "f", arguments: ARGS } }] } },
       { done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
     ],
     encode: (events) => Buffer.from(events.map((one) => `${JSON.stringify(one)}\n`).join("")),
-    members: "error message content thinking tool_calls done done_reason eval_count prompt_eval_count",
+    members:
+      "error message content thinking tool_calls done done_reason eval_count prompt_eval_count",
   },
 };
 
@@ -347,11 +451,19 @@ test("errors of odd shapes; a body's general words do not gainsay the status", (
     408: "timeout",
     422: "request",
   };
-  const failures = { 429: "rate_limit", 500: "upstream", 502: "upstream", 503: "overloaded", 504: "timeout" };
+  const failures = {
+    429: "rate_limit",
+    500: "upstream",
+    502: "upstream",
+    503: "overloaded",
+    504: "timeout",
+  };
   for (const [name, wire] of providers) {
     for (const [status, kind] of Object.entries({ ...kinds, ...failures })) {
       for (const details of [undefined, null, "x", [null], [{ reason: 7, retryDelay: 5 }], {}]) {
-        const body = Buffer.from(JSON.stringify({ error: { ...words[name], details }, message: "no" }));
+        const body = Buffer.from(
+          JSON.stringify({ error: { ...words[name], details }, message: "no" }),
+        );
         const problem = wire.error!(Number(status), name === "bedrock" ? aws : {}, body);
         assert.is(problem.kind, kind, `${name}, ${status}, ${JSON.stringify(details)}`);
         assert.is(problem.message, "no");
@@ -372,15 +484,22 @@ for (const [name, wire, model] of providers) {
       withoutIds(JSON.stringify(wire.decode!(Buffer.from(JSON.stringify(value)), sent, target)));
     const streamed = (list: object[]) => {
       const decoder = wire.decoder!(sent, target);
-      const out = [decoder.push(encode(list)), decoder.end()].map((bytes) => bytes?.toString() ?? "").join("");
+      const out = [decoder.push(encode(list)), decoder.end()]
+        .map((bytes) => bytes?.toString() ?? "")
+        .join("");
       assert.is(decoder.failure, undefined, String(decoder.failure));
       return withoutIds(out);
     };
     for (const member of members.split(" ")) {
       assert.is(decoded(withNull(whole, member)), decoded(whole), `whole, ${member}`);
-      assert.is(streamed(withNull(events, member) as object[]), streamed(events), `stream, ${member}`);
+      assert.is(
+        streamed(withNull(events, member) as object[]),
+        streamed(events),
+        `stream, ${member}`,
+      );
     }
-    if (name !== "ollama") assert.ok(decoded(whole).includes("none"), "a null that a model wrote stays");
+    if (name !== "ollama")
+      assert.ok(decoded(whole).includes("none"), "a null that a model wrote stays");
   });
 }
 

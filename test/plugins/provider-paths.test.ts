@@ -9,7 +9,10 @@ import { gemini } from "../../plugins/provider-gemini/wire.ts";
 import { makeTarget } from "../support/target.ts";
 
 const ROOT = "https://up.example";
-const providers: Record<string, { wire: WireProvider; options: Record<string, unknown>; below: string }> = {
+const providers: Record<
+  string,
+  { wire: WireProvider; options: Record<string, unknown>; below: string }
+> = {
   gemini: { wire: gemini, options: {}, below: "/v1beta/" },
   vertex: {
     wire: gemini,
@@ -48,7 +51,10 @@ for (const [name, { wire, options, below }] of Object.entries(providers)) {
       try {
         url = new URL((await wire.encode(request, target)).url);
       } catch (error) {
-        assert.ok(isPorticoError(error) && error.status === 400 && error.param === "model", `${model}: ${error}`);
+        assert.ok(
+          isPorticoError(error) && error.status === 400 && error.param === "model",
+          `${model}: ${error}`,
+        );
         continue;
       }
       assert.is(url.hash, "", model);

@@ -7,7 +7,9 @@ import * as assert from "uvu/assert";
 import { packageDir, startGateway } from "../support/gateway.ts";
 
 const plugins = join(packageDir, "plugins");
-const providers = readdirSync(plugins).filter((name) => name.startsWith("provider-") && name !== "provider-echo");
+const providers = readdirSync(plugins).filter(
+  (name) => name.startsWith("provider-") && name !== "provider-echo",
+);
 
 test("there are providers", () => {
   for (const name of ["anthropic", "gemini", "azure", "bedrock", "ollama", "mistral"]) {
@@ -21,7 +23,10 @@ for (const name of providers) {
     const example = /```json5\n(.*?)```/s.exec(readme)?.[1];
     assert.ok(example, "it shows a configuration");
     const config = JSON5.parse(example) as { channels: Record<string, { models?: string[] }> };
-    const variables = [...example.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [variable, "a-key"]);
+    const variables = [...example.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => [
+      variable,
+      "a-key",
+    ]);
     // Without `models`, a channel would ask its upstream for them.
     for (const channel of Object.values(config.channels)) channel.models ??= ["*"];
     const gateway = await startGateway({ config, env: Object.fromEntries(variables) });

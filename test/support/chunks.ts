@@ -1,7 +1,11 @@
 /** Chunks of an OpenAI stream, for translators that are called directly. */
 import type { ChatChunk } from "portico/chat";
 
-export const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): ChatChunk => ({
+export const chunk = (
+  delta: object,
+  finish_reason: string | null = null,
+  more: object = {},
+): ChatChunk => ({
   id: "chatcmpl-1",
   object: "chat.completion.chunk",
   created: 1,
@@ -13,7 +17,11 @@ export const chunk = (delta: object, finish_reason: string | null = null, more: 
 /** The delta of a tool call; with a `name` its first one. */
 export const callDelta = (index: number, args: string, name?: string) => ({
   tool_calls: [
-    { index, ...(name && { id: `c${index}`, type: "function" }), function: { ...(name && { name }), arguments: args } },
+    {
+      index,
+      ...(name && { id: `c${index}`, type: "function" }),
+      function: { ...(name && { name }), arguments: args },
+    },
   ],
 });
 

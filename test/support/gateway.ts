@@ -34,7 +34,12 @@ export interface TestGateway {
     method: string,
     path: string,
     body?: unknown,
-    options?: { headers?: Record<string, string>; token?: string | null; server?: string; signal?: AbortSignal },
+    options?: {
+      headers?: Record<string, string>;
+      token?: string | null;
+      server?: string;
+      signal?: AbortSignal;
+    },
   ): Promise<Response>;
   /** `request`, and its JSON. Throws where the response is no 2xx. */
   json<T = any>(method: string, path: string, body?: unknown): Promise<T>;
@@ -79,7 +84,8 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     write: (path, text) => writeFiles(home, { [path]: text }),
     async stop() {
       await gateway.stop("test");
-      if (!options.home) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+      if (!options.home)
+        rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
   };
 }
@@ -94,13 +100,19 @@ export interface SpawnedGateway extends TestGateway {
 }
 
 /** `portico start` as a process of its own. Resolves once `/health` answers. */
-export async function spawnGateway(options: TestOptions & { args?: string[] } = {}): Promise<SpawnedGateway> {
+export async function spawnGateway(
+  options: TestOptions & { args?: string[] } = {},
+): Promise<SpawnedGateway> {
   const home = prepareHome(options);
-  const child = spawn(process.execPath, [...porticoProgram(), "start", "--home", home, ...(options.args ?? [])], {
-    env: { ...process.env, ...options.env },
-    stdio: ["ignore", "pipe", "pipe"],
-    cwd: packageDir,
-  });
+  const child = spawn(
+    process.execPath,
+    [...porticoProgram(), "start", "--home", home, ...(options.args ?? [])],
+    {
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+      cwd: packageDir,
+    },
+  );
   let output = "";
   const exited = once(child, "exit");
   const url = await new Promise<string>((resolve, reject) => {
@@ -137,7 +149,8 @@ export async function spawnGateway(options: TestOptions & { args?: string[] } = 
     kill,
     async stop() {
       await kill("SIGTERM");
-      if (!options.home) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+      if (!options.home)
+        rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
   };
 }
@@ -163,7 +176,8 @@ function writeFiles(home: string, files: Record<string, string>): void {
 function client(url: string, token: string) {
   let servers: Record<string, string> | undefined;
   async function serverUrl(name: string): Promise<string> {
-    servers ??= ((await json("GET", "/kernel/status")) as { servers: Record<string, string> }).servers;
+    servers ??= ((await json("GET", "/kernel/status")) as { servers: Record<string, string> })
+      .servers;
     const found = servers[name];
     if (!found) throw new Error(`no server ${name} among ${Object.keys(servers)}`);
     return found;

@@ -50,7 +50,10 @@ class Growth {
     if (this.#large <= most) return true;
     const [first, last] = [this.#small, this.#large].map(Math.round);
     const isHopeless = ++this.#rounds === ROUNDS || this.#large > 10 * most;
-    assert.not.ok(isHopeless, `${this.#what}: ${first} ms, and ${last} ms for ${TIMES} times as much`);
+    assert.not.ok(
+      isHopeless,
+      `${this.#what}: ${first} ms, and ${last} ms for ${TIMES} times as much`,
+    );
     return false;
   }
 }

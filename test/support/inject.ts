@@ -2,10 +2,15 @@
 import { type Duplex, duplexPair } from "node:stream";
 
 /** Sends bytes and resolves to everything that the server sends until it closes the connection. */
-export function inject(server: { accept(socket: Duplex): void }, bytes: string | Buffer): Promise<string> {
+export function inject(
+  server: { accept(socket: Duplex): void },
+  bytes: string | Buffer,
+): Promise<string> {
   const [client, peer] = duplexPair();
   let received = "";
-  const ended = new Promise<string>((resolve) => client.on("end", () => client.end(() => resolve(received))));
+  const ended = new Promise<string>((resolve) =>
+    client.on("end", () => client.end(() => resolve(received))),
+  );
   client.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
   server.accept(
     Object.defineProperties(peer, {

@@ -10,12 +10,19 @@ const agent = {
   fence: (label: string, text: string) => `<data ${label}>\n${text}\n</data>`,
   wakeItem(request: { text: string; eventId?: string; metadata?: unknown }) {
     const eventId = request.eventId ?? "evt_x";
-    return { eventId, item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem };
+    return {
+      eventId,
+      item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem,
+    };
   },
   turnItem(request: { message: string; turnId?: string; session?: string }) {
     const turnId = request.turnId ?? "turn_x";
     const sessionId = request.session ?? turnId;
-    return { turnId, sessionId, item: { id: turnId, lane: sessionId, kind: "turn", body: request } satisfies NewItem };
+    return {
+      turnId,
+      sessionId,
+      item: { id: turnId, lane: sessionId, kind: "turn", body: request } satisfies NewItem,
+    };
   },
 };
 
@@ -27,7 +34,11 @@ export function makeContext(store: Store) {
     const item = await store.items.get(id);
     if (!item) return undefined;
     const state = item.state === "held" ? "running" : item.state;
-    return { ...item, state, finishedAt: item.finishedAt && new Date(item.finishedAt).toISOString() };
+    return {
+      ...item,
+      state,
+      finishedAt: item.finishedAt && new Date(item.finishedAt).toISOString(),
+    };
   };
   const services: Record<string, unknown> = { store, agent: { ...agent, turn } };
   const ctx = {

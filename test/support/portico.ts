@@ -20,7 +20,13 @@ export function portico(
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...porticoProgram(), ...words], {
       cwd: options.cwd ?? packageDir,
-      env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
+      env: {
+        ...process.env,
+        ...options.env,
+        PORTICO_HOME: home,
+        PORTICO_URL: undefined,
+        PORTICO_TOKEN: undefined,
+      },
       stdio: ["pipe", "pipe", "pipe"],
     });
     let stdout = "";

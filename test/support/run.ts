@@ -27,7 +27,9 @@ const temporary = runDir();
  * sixteen times as often before; and the young generation has its largest size at once, or each step to it is a
  * collection that passes on what is gone soon. Neither changes what code does. Later engines count in other units.
  */
-const engine = process.versions.v8.startsWith("11.") ? ["--interrupt-budget=1081344", "--min-semi-space-size=16"] : [];
+const engine = process.versions.v8.startsWith("11.")
+  ? ["--interrupt-budget=1081344", "--min-semi-space-size=16"]
+  : [];
 /**
  * Of the machine's authorities no test knows: a Node that is to trust further ones reads their file at each start, which
  * takes it twice as long as all else that it does there.

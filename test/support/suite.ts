@@ -27,7 +27,8 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
         await handler(state);
       });
       for (const hook of afterEach) await attempt(hook);
-      for (const further of failures.slice(1)) console.error(`after "${state.__test__}" failed:`, further);
+      for (const further of failures.slice(1))
+        console.error(`after "${state.__test__}" failed:`, further);
       if (failures[0]) throw failures[0];
     };
   const told =

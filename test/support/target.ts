@@ -19,7 +19,10 @@ export function makeTarget(fields: Partial<Target> = {}): Target {
       throw new Error("no request is expected");
     },
     async fetchImage(url) {
-      const image = parseDataUrl(url) ?? { mediaType: "image/png", data: Buffer.from(`bytes of ${url}`) };
+      const image = parseDataUrl(url) ?? {
+        mediaType: "image/png",
+        data: Buffer.from(`bytes of ${url}`),
+      };
       return image;
     },
     ...fields,
@@ -49,7 +52,8 @@ export function decodeAll(decoder: StreamDecoder, pieces: readonly Buffer[]): st
 /** The chunks of an OpenAI stream; it must end with `[DONE]`. */
 export function readChunks(stream: string): ChatChunk[] {
   const events = stream.split("\n\n").filter((one) => one !== "");
-  if (events.pop() !== "data: [DONE]") throw new Error(`the stream does not end with [DONE]: ${stream.slice(-200)}`);
+  if (events.pop() !== "data: [DONE]")
+    throw new Error(`the stream does not end with [DONE]: ${stream.slice(-200)}`);
   return events.map((one) => JSON.parse(one.replace(/^data: /, "")) as ChatChunk);
 }
 

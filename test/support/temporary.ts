@@ -5,7 +5,8 @@ import { join } from "node:path";
 
 const made: string[] = [];
 process.on("exit", () => {
-  for (const dir of made) rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  for (const dir of made)
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 });
 
 export function temporaryDir(prefix = "portico-test-"): string {

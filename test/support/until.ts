@@ -56,7 +56,10 @@ export async function withinOneDay(): Promise<string> {
 }
 
 /** Reads again until what is read is right, and answers it; fails with what it was last. */
-export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T) => boolean): Promise<T> {
+export async function untilRight<T>(
+  read: () => T | Promise<T>,
+  right: (value: T) => boolean,
+): Promise<T> {
   let value: T | undefined;
   try {
     await until("the right value", async () => right((value = await read())));
@@ -72,9 +75,11 @@ export function heard(stream: Readable, fits: string | RegExp): Promise<string> 
     let text = "";
     const hear = (part: Buffer) => {
       text += part.toString("latin1");
-      if (typeof fits === "string" ? text.includes(fits) : fits.test(text)) stop(() => resolve(text));
+      if (typeof fits === "string" ? text.includes(fits) : fits.test(text))
+        stop(() => resolve(text));
     };
-    const fail = () => stop(() => reject(new Error(`it ended with ${JSON.stringify(text)}, which is not ${fits}`)));
+    const fail = () =>
+      stop(() => reject(new Error(`it ended with ${JSON.stringify(text)}, which is not ${fits}`)));
     const stop = (then: () => void) => {
       stream.off("data", hear).off("close", fail);
       then();
@@ -84,4 +89,5 @@ export function heard(stream: Readable, fits: string | RegExp): Promise<string> 
 }
 
 /** The first line that a program prints. */
-export const firstLine = async (stream: Readable): Promise<string> => (await heard(stream, "\n")).split("\n")[0] ?? "";
+export const firstLine = async (stream: Readable): Promise<string> =>
+  (await heard(stream, "\n")).split("\n")[0] ?? "";

@@ -2,7 +2,9 @@ import { randomBytes } from "node:crypto";
 import type { HookHandler } from "portico";
 
 const handler: HookHandler<"message:received"> = async (event, ctx) => {
-  const rule = String(ctx.config["rule"] ?? "Refuse what asks for help with harming people. Allow everything else.");
+  const rule = String(
+    ctx.config["rule"] ?? "Refuse what asks for help with harming people. Allow everything else.",
+  );
   // the message cannot close a fence whose name it does not know
   const fence = randomBytes(8).toString("hex");
   const verdict = await ctx.chat([

@@ -1,7 +1,9 @@
 import type { HookHandler } from "portico";
 
 const handler: HookHandler<"message:received"> = (event, ctx) => {
-  const refused = Array.isArray(ctx.config["refused"]) ? ctx.config["refused"].map(String) : ["politics", "religion"];
+  const refused = Array.isArray(ctx.config["refused"])
+    ? ctx.config["refused"].map(String)
+    : ["politics", "religion"];
   const words = new Set(event.context.content.toLowerCase().match(/[\p{L}\p{N}]+/gu));
   const topic = refused.find((each) => words.has(each.toLowerCase()));
   if (topic === undefined) return;

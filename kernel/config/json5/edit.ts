@@ -8,7 +8,16 @@
 import { isDeepStrictEqual } from "node:util";
 import { PorticoError } from "../../errors.ts";
 import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../../text/key-path.ts";
-import { type Entry, entriesOf, isBlank, type Node, nodeAt, parse, plainValue, skipSpace } from "./parse.ts";
+import {
+  type Entry,
+  entriesOf,
+  isBlank,
+  type Node,
+  nodeAt,
+  parse,
+  plainValue,
+  skipSpace,
+} from "./parse.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
 
@@ -25,7 +34,8 @@ interface Style {
  * Where `meaning` (the old values with references expanded) equals the new value, the old text stays.
  */
 export function setInText(text: string, path: KeyPath, value: unknown, meaning?: unknown): string {
-  if (isBlank(text)) return put(text.trim() === "" ? "{}\n" : `${text.trimEnd()}\n{}\n`, path, value, undefined);
+  if (isBlank(text))
+    return put(text.trim() === "" ? "{}\n" : `${text.trimEnd()}\n{}\n`, path, value, undefined);
   return put(text, path, value, meaning);
 }
 
@@ -42,7 +52,8 @@ function put(text: string, path: KeyPath, value: unknown, meaning: unknown): str
   const node = nodeAt(root, path);
   if (!node) return insert(text, root, path, value);
   const old = plainValue(node);
-  if (isDeepStrictEqual(old, value) || (meaning !== undefined && isDeepStrictEqual(meaning, value))) return text;
+  if (isDeepStrictEqual(old, value) || (meaning !== undefined && isDeepStrictEqual(meaning, value)))
+    return text;
   const isMap = node.type === "Object" && isRecord(value);
   if (isMap || (node.type === "Array" && Array.isArray(value))) {
     let changed = text;
@@ -51,12 +62,18 @@ function put(text: string, path: KeyPath, value: unknown, meaning: unknown): str
       if (!Object.hasOwn(kept, key)) changed = unsetInText(changed, [...path, key]);
     for (const [key, item] of Object.entries(kept)) {
       const step = isMap ? key : Number(key);
-      if (item !== undefined) changed = put(changed, [...path, step], item, valueAt(meaning, [step]));
+      if (item !== undefined)
+        changed = put(changed, [...path, step], item, valueAt(meaning, [step]));
     }
     return changed;
   }
-  const inline = entriesOf(node).length > 0 && !text.slice(startOf(node), endOf(node)).includes("\n");
-  const written = write(value, styleOf(text, root), inline ? undefined : indentAt(text, startOf(node)));
+  const inline =
+    entriesOf(node).length > 0 && !text.slice(startOf(node), endOf(node)).includes("\n");
+  const written = write(
+    value,
+    styleOf(text, root),
+    inline ? undefined : indentAt(text, startOf(node)),
+  );
   return splice(text, startOf(node), endOf(node), written);
 }
 
@@ -74,13 +91,22 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
   }
   const { length } = entriesOf(parent);
   if (typeof key === "number" && key !== length)
-    throw refusal(`${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`);
+    throw refusal(
+      `${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`,
+    );
   let whole = value;
-  for (const step of path.slice(depth + 1).reverse()) whole = typeof step === "number" ? [whole] : { [step]: whole };
+  for (const step of path.slice(depth + 1).reverse())
+    whole = typeof step === "number" ? [whole] : { [step]: whole };
   return append(text, parent, key, whole, styleOf(text, root));
 }
 
-function append(text: string, parent: Node, key: string | number, value: unknown, style: Style): string {
+function append(
+  text: string,
+  parent: Node,
+  key: string | number,
+  value: unknown,
+  style: Style,
+): string {
   const [from, to] = [startOf(parent) + 1, endOf(parent) - 1];
   const inside = text.slice(from, to);
   const last = entriesOf(parent).at(-1);
@@ -96,7 +122,12 @@ function append(text: string, parent: Node, key: string | number, value: unknown
   const indent = last ? indentAt(text, last.start) : outer + style.unit;
   const line = style.newline + indent + name + write(value, style, indent);
   if (!last)
-    return splice(text, from, to, `${inside.trimEnd()}${line}${style.quoted ? "" : ","}${style.newline}${outer}`);
+    return splice(
+      text,
+      from,
+      to,
+      `${inside.trimEnd()}${line}${style.quoted ? "" : ","}${style.newline}${outer}`,
+    );
   const behind = endOfLine(text, comma === undefined ? endOf(last.node) : comma + 1, to);
   const added = splice(text, behind, behind, line + (comma === undefined ? "" : ","));
   return comma === undefined ? splice(added, endOf(last.node), endOf(last.node), ",") : added;
@@ -109,13 +140,26 @@ function remove(text: string, parent: Node, index: number): string {
   const valueEnd = comma === undefined ? endOf(entry.node) : comma + 1;
   const lineEnd = endOfLine(text, valueEnd, endOf(parent) - 1);
   // The comma before the last entry goes with it where the user writes none behind the last.
-  const before = index === entries.length - 1 && index > 0 ? commaAfter(text, entries[index - 1]!) : undefined;
+  const before =
+    index === entries.length - 1 && index > 0 ? commaAfter(text, entries[index - 1]!) : undefined;
   let changed: string;
-  if (onOwnLine(text, entry) && /^\r?\n/.test(text.slice(lineEnd)) && lineStart(text, entry.start) > startOf(parent))
+  if (
+    onOwnLine(text, entry) &&
+    /^\r?\n/.test(text.slice(lineEnd)) &&
+    lineStart(text, entry.start) > startOf(parent)
+  )
     changed = splice(text, lineStart(text, entry.start), text.indexOf("\n", lineEnd) + 1, "");
   else if (before !== undefined) changed = splice(text, before + 1, valueEnd, "");
-  else changed = splice(text, entry.start, valueEnd + /^[ \t]*/.exec(text.slice(valueEnd))![0].length, "");
-  return before !== undefined && comma === undefined ? splice(changed, before, before + 1, "") : changed;
+  else
+    changed = splice(
+      text,
+      entry.start,
+      valueEnd + /^[ \t]*/.exec(text.slice(valueEnd))![0].length,
+      "",
+    );
+  return before !== undefined && comma === undefined
+    ? splice(changed, before, before + 1, "")
+    : changed;
 }
 
 const startOf = (node: Node) => node.loc.start.offset;
@@ -126,7 +170,8 @@ function commaAfter(text: string, { node }: Entry): number | undefined {
   return text[at] === "," ? at : undefined;
 }
 
-const refusal = (message: string): PorticoError => new PorticoError("invalid_request_error", message);
+const refusal = (message: string): PorticoError =>
+  new PorticoError("invalid_request_error", message);
 
 // Where the line ends on which something ends, comments behind it included; never beyond `limit`.
 function endOfLine(text: string, from: number, limit: number): number {
@@ -147,16 +192,19 @@ function styleOf(text: string, root: Node): Style {
 
 const lineStart = (text: string, offset: number): number => text.lastIndexOf("\n", offset - 1) + 1;
 
-const onOwnLine = (text: string, { start }: Entry): boolean => text.slice(lineStart(text, start), start).trim() === "";
+const onOwnLine = (text: string, { start }: Entry): boolean =>
+  text.slice(lineStart(text, start), start).trim() === "";
 
-const indentAt = (text: string, offset: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
+const indentAt = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
 
 const writeKey = (key: string, { quoted }: Style): string =>
   !quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
 
 /** On several lines from `indent` on; on one line without it. */
 function write(value: unknown, style: Style, indent: string | undefined): string {
-  if (typeof value === "number" && !Number.isFinite(value)) throw refusal("NaN and Infinity cannot be stored.");
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw refusal("NaN and Infinity cannot be stored.");
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const items = Array.isArray(value)
     ? value.map((item) => ["", item] as const)
@@ -165,16 +213,23 @@ function write(value: unknown, style: Style, indent: string | undefined): string
       );
   const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
   if (items.length === 0) return open + close;
-  const short = Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null);
+  const short =
+    Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null);
   if (indent === undefined || short) {
     const padding = Array.isArray(value) ? "" : " ";
     return (
-      open + padding + items.map(([key, item]) => key + write(item, style, undefined)).join(", ") + padding + close
+      open +
+      padding +
+      items.map(([key, item]) => key + write(item, style, undefined)).join(", ") +
+      padding +
+      close
     );
   }
   const inner = indent + style.unit;
   const lines = items.map(([key, item]) => inner + key + write(item, style, inner));
-  return [open, lines.join(`,${style.newline}`) + (style.quoted ? "" : ","), indent + close].join(style.newline);
+  return [open, lines.join(`,${style.newline}`) + (style.quoted ? "" : ","), indent + close].join(
+    style.newline,
+  );
 }
 
 const splice = (text: string, start: number, end: number, put: string): string =>

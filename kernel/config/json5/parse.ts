@@ -47,7 +47,8 @@ export function parse(text: string): Node {
 export const plainValue: (node: Node) => unknown = evaluate;
 
 export function entriesOf(node: Node): Entry[] {
-  if (node.type === "Array") return node.elements.map(({ value }, key) => ({ key, ...placeOf(value), node: value }));
+  if (node.type === "Array")
+    return node.elements.map(({ value }, key) => ({ key, ...placeOf(value), node: value }));
   if (node.type !== "Object") return [];
   return node.members.map(({ name, value }) => ({
     key: name.type === "String" ? name.value : name.name,
@@ -96,14 +97,21 @@ function lexemesIn(text: string): Lexeme[] {
     if (word.startsWith("/")) continue;
     lexemes.push({ word, at });
     if (word[0] !== '"' && word[0] !== "'") continue;
-    if (word.length === 1 || word.at(-1) !== word[0]) throw new SyntaxFault("this string is never closed", text, at);
+    if (word.length === 1 || word.at(-1) !== word[0])
+      throw new SyntaxFault("this string is never closed", text, at);
     for (const { 1: octal, 2: x, 3: u, index } of word.matchAll(BAD_ESCAPE)) {
       if (octal) throw new SyntaxFault("an octal escape is not allowed", text, at + index);
-      if (x ?? u) throw new SyntaxFault(`\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`, text, at + index);
+      if (x ?? u)
+        throw new SyntaxFault(
+          `\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`,
+          text,
+          at + index,
+        );
     }
   }
   const open = opensOf(lexemes).at(-1);
-  if (open) throw new SyntaxFault(`the ${open.word} that opens here is never closed`, text, open.at);
+  if (open)
+    throw new SyntaxFault(`the ${open.word} that opens here is never closed`, text, open.at);
   return lexemes;
 }
 
@@ -124,18 +132,24 @@ function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): Synt
   const [before, last] = [behind.at(-2)?.word ?? "", behind.at(-1)?.word];
   const inside = opensOf(behind).at(-1)?.word;
   const rest = text.slice(offset);
-  const found = rest === "" ? "the end of the file" : JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
+  const found =
+    rest === ""
+      ? "the end of the file"
+      : JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
   const isNext = last === "," || last === inside;
   if (!inside && last) return fault(`expected the end of the file, found ${found}`);
   if (inside === "{" && isNext) return fault(`expected a key or }, found ${found}`);
   if (inside === "{" && last !== ":" && (before === "," || before === "{"))
     return fault(`expected : after the key "${last?.replace(/^["']|["']$/g, "")}", found ${found}`);
-  if (last && last !== ":" && !isNext) return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
+  if (last && last !== ":" && !isNext)
+    return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
   // the one thing of JSON5 that momoa does not take
   if (/^[-+]\./.test(rest)) return fault(`write a digit before the point: ${rest[0]}0.…`);
   if (/^[-+.\d]/.test(rest)) return fault("this is not a number");
   const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
-  return fault(word ? `"${word}" is not a value; put text in quotes` : `expected a value, found ${found}`);
+  return fault(
+    word ? `"${word}" is not a value; put text in quotes` : `expected a value, found ${found}`,
+  );
 }
 
 const MAX_DEPTH = 200;

@@ -9,7 +9,8 @@ import { writeWhole } from "../../files/write-whole.ts";
 export function openApprovals(file: string) {
   const read = () => readJson<Record<string, { hash: string; at: string }>>(file) ?? {};
   return {
-    isApproved: (dir: string, hash: string | undefined): boolean => hash !== undefined && read()[dir]?.hash === hash,
+    isApproved: (dir: string, hash: string | undefined): boolean =>
+      hash !== undefined && read()[dir]?.hash === hash,
     approve(dir: string, hash: string): void {
       const approvals = { ...read(), [dir]: { hash, at: new Date().toISOString() } };
       writeWhole(file, `${JSON.stringify(approvals, null, 2)}\n`);

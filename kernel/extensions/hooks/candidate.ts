@@ -39,7 +39,9 @@ export const isGuarded = ({ root }: Pick<Found, "root">): boolean => root.name !
 
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
 export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {
-  const handler = handlerNames.map((name) => join(found.realDir, name)).find((path) => existsSync(path));
+  const handler = handlerNames
+    .map((name) => join(found.realDir, name))
+    .find((path) => existsSync(path));
   const candidate: HookCandidate = { ...found, text: "", handler, hash: "", warnings: [] };
   try {
     await read(candidate, reading);
@@ -62,11 +64,16 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
   } catch (error) {
     candidate.meant = roleIn(candidate.text.slice(0, 10_000));
     const { line, message } = error as Error & { line?: number };
-    throw new LoadError(`HOOK.md${line === undefined ? "" : `:${line}`}: ${message}`, descriptor, line);
+    throw new LoadError(
+      `HOOK.md${line === undefined ? "" : `:${line}`}: ${message}`,
+      descriptor,
+      line,
+    );
   }
   if (handler) candidate.refused = whyUnsafe(realDir, handler, root);
   if (candidate.refused) return;
-  if (!handler) throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
+  if (!handler)
+    throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
   const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
   candidate.source = source;
   candidate.hash = `${source.hash}-${sha(candidate.text).slice(0, 8)}`;
@@ -79,5 +86,7 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
 function roleIn(text: string): Role | undefined {
   const failClosed = /^[^#\n]*\bfailClosed["']?\s*:\s*(?!\s|["']?false)/m.test(text);
   const events = text.match(/\b[a-z]+:(?:[a-z]+|\*)/g) ?? [];
-  return failClosed ? { events, failClosed, priority: Number.POSITIVE_INFINITY, timeoutMs: 5000 } : undefined;
+  return failClosed
+    ? { events, failClosed, priority: Number.POSITIVE_INFINITY, timeoutMs: 5000 }
+    : undefined;
 }

@@ -24,13 +24,17 @@ const wrong = (message: string, line: number) => new LoadError(message, undefine
 
 const text = (expected: string) => Type.Optional(Type.String({ pattern: "\\S", expected }));
 const flag = { default: false, expected: "true or false" };
-const names = (expected = "a list of names") => Type.Array(Type.String({ pattern: "\\S" }), { default: [], expected });
+const names = (expected = "a list of names") =>
+  Type.Array(Type.String({ pattern: "\\S" }), { default: [], expected });
 const milliseconds = { minimum: 1, maximum: 600_000, default: 5000 };
 
 /** What a hook says of itself; `expected` ends the sentence on what a field must be. */
 const schema = Type.Object({
   name: Type.Optional(
-    Type.String({ pattern: hookName.source, expected: "letters, digits, dots, dashes or underscores, at most 64" }),
+    Type.String({
+      pattern: hookName.source,
+      expected: "letters, digits, dots, dashes or underscores, at most 64",
+    }),
   ),
   description: text("a text"),
   /** `command:*` stands for every event of a kind. */
@@ -39,13 +43,18 @@ const schema = Type.Object({
   priority: Type.Number({ default: 0, expected: "a number" }),
   enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
   /** Deadline of one call in ms. */
-  timeoutMs: Type.Number({ ...milliseconds, expected: "a number of milliseconds from 1 to 600000" }),
+  timeoutMs: Type.Number({
+    ...milliseconds,
+    expected: "a number of milliseconds from 1 to 600000",
+  }),
   /** While the handler does not work, its events are refused instead of passing. */
   failClosed: Type.Boolean(flag),
   /** The handler's export where it is not the default one. */
   export: text("the name of an export"),
   os: Type.Optional(
-    Type.Array(Type.String({ pattern: "\\S" }), { expected: "a list of platforms, such as [linux, darwin]" }),
+    Type.Array(Type.String({ pattern: "\\S" }), {
+      expected: "a list of platforms, such as [linux, darwin]",
+    }),
   ),
   requires: Type.Object(
     { bins: names(), anyBins: names(), env: names(), config: names() },
@@ -80,7 +89,11 @@ export function parseHookMd(source: string): FrontMatter {
   const end = text.search(/\n---[ \t]*(\n|$)/);
   // gray-matter takes a time in proportion to the square of the blank lines
   if (end > MOST_CHARS) throw wrong(`the front matter is longer than ${MOST_CHARS} characters`, 1);
-  if (end < 0) throw wrong("the front matter is not closed: a second line --- is missing", text.split("\n").length);
+  if (end < 0)
+    throw wrong(
+      "the front matter is not closed: a second line --- is missing",
+      text.split("\n").length,
+    );
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
   let document: Document | undefined;
@@ -94,7 +107,9 @@ export function parseHookMd(source: string): FrontMatter {
   const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
   return validate(data, (path) => {
     for (let length = path.length; document && length > 0; length--) {
-      const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined;
+      const node = document.getIn(path.slice(0, length), true) as
+        | { range?: [number, number, number] }
+        | undefined;
       if (node?.range) return lineAt(node.range[0]);
     }
     return 1;
@@ -132,12 +147,20 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     places[field] = [...layer.at, field];
     given[field] = listed(layer.values[field], form);
   }
-  warnings.push(...odd(given["requires"], Object.keys(schema.properties.requires.properties), places["requires"]));
+  warnings.push(
+    ...odd(
+      given["requires"],
+      Object.keys(schema.properties.requires.properties),
+      places["requires"],
+    ),
+  );
   const filled = fillDefaults(schema, given, "nulls");
   const [problem] = problemsIn(Errors(schema, [], filled), filled);
   if (problem) {
     const [field = "", member] = problem.path.map(String);
-    const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[member ?? ""];
+    const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[
+      member ?? ""
+    ];
     const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
     const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
     throw wrong(`"${path.join(".")}" must be ${expected}`, lineOf(path));
@@ -145,15 +168,19 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
   const meta = filled as HookMeta;
   // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
   const isPack = !top["events"];
-  meta.events = [...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event)))];
+  meta.events = [
+    ...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event))),
+  ];
   if (meta.events.length > 0) return { meta, warnings };
-  const message = '"events" is missing: name the events that the hook handles, such as events: [message:received]';
+  const message =
+    '"events" is missing: name the events that the hook handles, such as events: [message:received]';
   throw wrong(message, 1);
 }
 
 /** One name stands for a list of one, below too; names have no space around them, and what is null is not there. */
 function listed(value: unknown, form: TSchema | undefined): unknown {
-  if (form?.["type"] === "array") return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
+  if (form?.["type"] === "array")
+    return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
   const members = form?.["properties"] as Record<string, TSchema> | undefined;
   if (!members || !isRecord(value)) return value;
   const there = Object.entries(value).filter(([, member]) => member !== null);
@@ -167,7 +194,8 @@ function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
   if (typeof value === "string") {
     // JSON, and JSON with the liberties that packs take, are YAML.
     const inside = parseDocument(value, { schema: "core", prettyErrors: false });
-    if (inside.errors.length > 0) throw wrong('"metadata" is a text that is not JSON', lineOf(["metadata"]));
+    if (inside.errors.length > 0)
+      throw wrong('"metadata" is a text that is not JSON', lineOf(["metadata"]));
     value = valuesOf(inside);
   }
   if (!isRecord(value)) throw wrong('"metadata" must be a map', lineOf(["metadata"]));

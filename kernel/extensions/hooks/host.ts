@@ -13,7 +13,15 @@ import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo, hookStanding } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
+import {
+  endVersion,
+  type HookSlot,
+  type HookVersion,
+  leave,
+  loadHook,
+  newHealth,
+  untroubled,
+} from "./version.ts";
 
 type EventFor = (events: readonly string[]) => GivenEvent;
 
@@ -53,7 +61,8 @@ export function createHookHost(options: HookHostOptions) {
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
       const events = phase.started ? version.meta.events.filter((event) => !isDeclared(event)) : [];
-      for (const event of events) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
+      for (const event of events)
+        slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
     },
     take: (slot) => listen(slot),
     settled(slot) {
@@ -74,13 +83,23 @@ export function createHookHost(options: HookHostOptions) {
    * one that has to judge its events and cannot be loaded, what refuses them. What was there goes within the same tick.
    */
   function listen(slot: HookSlot, version = slot.active?.version): void {
-    const meta = version?.meta ?? (isMissing(slot) && slot.lastRole?.failClosed ? slot.lastRole : undefined);
+    const meta =
+      version?.meta ?? (isMissing(slot) && slot.lastRole?.failClosed ? slot.lastRole : undefined);
     const { priority, timeoutMs } = limitsOf(slot.name, meta);
     const before = slot.listening;
     const isSame = before?.version === version && before?.meta === meta;
-    if (isSame && (!before || (before.priority === priority && before.timeoutMs === timeoutMs))) return;
-    const { call, ...told } = version ? createRunner({ slot, version, around: options, timeoutMs }) : refuser;
-    const how: OnOptions = { priority, timeoutMs, failClosed: meta?.failClosed, owner: `hook:${slot.name}`, ...told };
+    if (isSame && (!before || (before.priority === priority && before.timeoutMs === timeoutMs)))
+      return;
+    const { call, ...told } = version
+      ? createRunner({ slot, version, around: options, timeoutMs })
+      : refuser;
+    const how: OnOptions = {
+      priority,
+      timeoutMs,
+      failClosed: meta?.failClosed,
+      owner: `hook:${slot.name}`,
+      ...told,
+    };
     const undos = meta?.events.map((event) => bus.on(event as "hook:failed", call, how)) ?? [];
     const undo = () => undos.forEach((one) => void one());
     slot.listening = meta && { version, meta, priority, timeoutMs, undo };
@@ -91,18 +110,24 @@ export function createHookHost(options: HookHostOptions) {
     top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
-  async function beginTrial(slot: HookSlot, eventFor: EventFor): Promise<{ trial: Promise<HookTrial> }> {
+  async function beginTrial(
+    slot: HookSlot,
+    eventFor: EventFor,
+  ): Promise<{ trial: Promise<HookTrial> }> {
     const candidate = slot.top as HookCandidate;
     const { realDir, handler } = candidate;
-    const refuse = (why: string) => Promise.reject(new PorticoError("conflict", `${slot.name} ${why}.`));
-    const broken = (err: unknown) => refuse(`does not load: ${sayProblem(problemOf(err, realDir, handler), realDir)}`);
+    const refuse = (why: string) =>
+      Promise.reject(new PorticoError("conflict", `${slot.name} ${why}.`));
+    const broken = (err: unknown) =>
+      refuse(`does not load: ${sayProblem(problemOf(err, realDir, handler), realDir)}`);
     const reason = slot.disabled.get(candidate);
     if (reason?.state === "refused" || reason?.state === "unapproved")
       return refuse(`may not run: ${reason.reasons.join("; ")}`);
     const active = slot.active?.version;
     const version = active ?? (await loadHook(candidate, loader).catch(broken));
     const call = async () => tryOut(version, eventFor(version.meta.events), options, slot.log);
-    const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
+    const end = () =>
+      endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.push(call);
     const trial = call().finally(() => leave(version, call));
     return { trial: active ? trial : trial.finally(end) };
@@ -128,7 +153,10 @@ export function createHookHost(options: HookHostOptions) {
     async approve(name: string): Promise<HookInfo> {
       const candidate = find(name).candidates.find((one) => one.root.name === "workspace");
       if (!candidate)
-        throw new PorticoError("invalid_request_error", `${name} is no workspace hook: only those need approval.`);
+        throw new PorticoError(
+          "invalid_request_error",
+          `${name} is no workspace hook: only those need approval.`,
+        );
       await permission.approve(candidate);
       await rescan();
       return info(name);
@@ -143,7 +171,8 @@ export function createHookHost(options: HookHostOptions) {
     /** An error of a timer or a detached promise of `hook:<name>`: counted and logged as that hook's failure. */
     strayError(owner: string, error: unknown): void {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
-      if (slot?.active) recordFailure({ slot, version: slot.active.version, around: options }, error);
+      if (slot?.active)
+        recordFailure({ slot, version: slot.active.version, around: options }, error);
     },
   };
 }

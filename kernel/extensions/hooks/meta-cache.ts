@@ -16,7 +16,10 @@ export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
 const version = 4;
 
 /** What the package's own say lies with its bundles, and is there when it is installed. */
-export function createMetaReader({ package: packageDir, state }: Pick<Paths, "package" | "state">): ReadMeta {
+export function createMetaReader({
+  package: packageDir,
+  state,
+}: Pick<Paths, "package" | "state">): ReadMeta {
   return async (file, text) => {
     const isOwn = isBundled(file, packageDir);
     const key = sha(isOwn ? relative(packageDir, file) : file).slice(0, 16);

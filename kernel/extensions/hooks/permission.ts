@@ -23,7 +23,8 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
     settings().trust === "approved" && !trustedRoots.includes(root.name);
   const mayRun = (candidate: HookCandidate) =>
     !needsApproval(candidate) || approvals.isApproved(candidate.dir, candidate.fingerprint);
-  const isOn = (name: string, { meta }: HookCandidate) => entry(name).enabled ?? meta?.enabled ?? true;
+  const isOn = (name: string, { meta }: HookCandidate) =>
+    entry(name).enabled ?? meta?.enabled ?? true;
 
   /** What it requires and lacks, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {
@@ -37,9 +38,13 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
       const why = `its content is not approved: look at it, then run \`portico hooks approve ${name}\``;
       return { state: "unapproved", reasons: [why] };
     }
-    if (!settings().enabled) return { state: "disabled", reasons: ["hooks.enabled is false in the configuration"] };
+    if (!settings().enabled)
+      return { state: "disabled", reasons: ["hooks.enabled is false in the configuration"] };
     if (!isOn(name, candidate))
-      return { state: "disabled", reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``] };
+      return {
+        state: "disabled",
+        reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``],
+      };
     const lacks = missing(name, candidate);
     return lacks.length ? { state: "ineligible", reasons: lacks } : undefined;
   }
@@ -47,19 +52,27 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   /** Approves the content that is on disk now. */
   async function approve(candidate: HookCandidate): Promise<void> {
     const now = await readHook(candidate, { loader, readMeta, whole: true });
-    if (now.fingerprint !== undefined && !now.refused) return approvals.approve(now.dir, now.fingerprint);
-    throw new PorticoError("conflict", `${now.name} cannot be approved: ${now.refused ?? now.problem?.message}.`);
+    if (now.fingerprint !== undefined && !now.refused)
+      return approvals.approve(now.dir, now.fingerprint);
+    throw new PorticoError(
+      "conflict",
+      `${now.name} cannot be approved: ${now.refused ?? now.problem?.message}.`,
+    );
   }
 
   /** `hooks.entries` goes before what HOOK.md says. */
   function limitsOf(name: string, { priority = 0, timeoutMs = 5000 }: Partial<Role> = {}) {
-    return { priority: entry(name).priority ?? priority, timeoutMs: entry(name).timeoutMs ?? timeoutMs };
+    return {
+      priority: entry(name).priority ?? priority,
+      timeoutMs: entry(name).timeoutMs ?? timeoutMs,
+    };
   }
 
   return {
     read: (found: Found) => readHook(found, { loader, readMeta, whole: needsApproval(found) }),
     mayRun,
-    isEnabled: (name: string, candidate: HookCandidate): boolean => settings().enabled && isOn(name, candidate),
+    isEnabled: (name: string, candidate: HookCandidate): boolean =>
+      settings().enabled && isOn(name, candidate),
     limitsOf,
     missing,
     whyDisabled,

@@ -18,15 +18,19 @@ export function missingRequirements(
   if (meta.always) return missing;
   const { bins, anyBins, env: variables, config } = meta.requires;
   const path = env["PATH"] ?? "";
-  for (const bin of bins) if (!isOnPath(bin, path)) missing.push(`the program ${bin} is not on the PATH`);
+  for (const bin of bins)
+    if (!isOnPath(bin, path)) missing.push(`the program ${bin} is not on the PATH`);
   if (anyBins.length && !anyBins.some((bin) => isOnPath(bin, path)))
     missing.push(`none of the programs ${anyBins.join(", ")} is on the PATH`);
-  for (const name of variables) if (!env[name]) missing.push(`the environment variable ${name} is not set`);
-  for (const key of config) if (!isSet(lookup(key))) missing.push(`the configuration does not set ${key}`);
+  for (const name of variables)
+    if (!env[name]) missing.push(`the environment variable ${name} is not set`);
+  for (const key of config)
+    if (!isSet(lookup(key))) missing.push(`the configuration does not set ${key}`);
   return missing;
 }
 
-const isSet = (value: unknown) => value !== undefined && value !== null && value !== false && value !== "";
+const isSet = (value: unknown) =>
+  value !== undefined && value !== null && value !== false && value !== "";
 
 function isOnPath(bin: string, path: string): boolean {
   return path.split(delimiter).some((dir) => {

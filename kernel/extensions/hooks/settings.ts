@@ -7,7 +7,9 @@ import type { WorkerLink } from "../../contract/workers.ts";
 
 /** `hooks.entries.<name>`: besides what Portico reads, anything that the hook itself understands. */
 export type HookEntry = KernelConfig["hooks"]["entries"][string] & Record<string, unknown>;
-export type HookSettings = Omit<KernelConfig["hooks"], "entries"> & { entries: Record<string, HookEntry> };
+export type HookSettings = Omit<KernelConfig["hooks"], "entries"> & {
+  entries: Record<string, HookEntry>;
+};
 
 /** The gateway as the hook host needs it. */
 export interface HookHostOptions {

@@ -64,7 +64,13 @@ export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */
   lastRole?: Role | undefined;
   /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
-  listening?: { version?: HookVersion; meta: Role; priority: number; timeoutMs: number; undo: () => void };
+  listening?: {
+    version?: HookVersion;
+    meta: Role;
+    priority: number;
+    timeoutMs: number;
+    undo: () => void;
+  };
   health: Health;
   lines: readonly HookLogLine[];
 }
@@ -79,7 +85,8 @@ const disposeLimitMs = 5000;
 export async function loadHook(candidate: HookCandidate, loader: Loader): Promise<HookVersion> {
   const { meta, source, problem, refused } = candidate;
   if (refused) throw new LoadError(refused, candidate.dir);
-  if (problem || !meta || !source) throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
+  if (problem || !meta || !source)
+    throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
   const began = performance.now();
   const loops = createLoopGuard(evaluateLimitMs);
   const isUsers = isGuarded(candidate);
@@ -133,5 +140,9 @@ export async function endVersion(version: HookVersion): Promise<void> {
   if (inFlight.length > 0) await new Promise<void>((resolve) => (version.whenIdle = resolve));
   if (!dispose) return;
   const work = runAs(`hook:${candidate.name}`, () => runBounded(dispose, evaluateLimitMs));
-  await withDeadline(work, disposeLimitMs, () => new Error(`dispose did not finish in ${disposeLimitMs} ms`));
+  await withDeadline(
+    work,
+    disposeLimitMs,
+    () => new Error(`dispose did not finish in ${disposeLimitMs} ms`),
+  );
 }

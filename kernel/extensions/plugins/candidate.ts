@@ -19,7 +19,10 @@ export interface PluginVersion extends Version {
   /** As its setup got it, or has taken it since. */
   config?: ConfigOf<ConfigSchemas>;
   setupMs?: number;
-  onConfig?: (next: ConfigOf<ConfigSchemas>, previous: ConfigOf<ConfigSchemas>) => void | Promise<void>;
+  onConfig?: (
+    next: ConfigOf<ConfigSchemas>,
+    previous: ConfigOf<ConfigSchemas>,
+  ) => void | Promise<void>;
 }
 
 export const pluginEntryNames = sourceNames("plugin");
@@ -29,7 +32,11 @@ const KERNEL_MEMBERS = /^(log|config|env|signal|unloaded|paths|emit)$/;
 const blockLimitMs = 5000;
 
 /** Reads what discovery found, which runs its module. Never throws: what is wrong stands in the candidate. */
-export async function readPlugin(found: Found, loader: Loader, before?: PluginCandidate): Promise<PluginCandidate> {
+export async function readPlugin(
+  found: Found,
+  loader: Loader,
+  before?: PluginCandidate,
+): Promise<PluginCandidate> {
   const isUsers = found.root.name !== "bundled";
   // The package's own files change with an update, which is a restart.
   if (!isUsers && before?.meta) return before;
@@ -41,24 +48,46 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
     Object.assign(candidate, { source, hash: source.hash });
     candidate.refused = whyInputsUnsafe(found.root, found.realDir, source.inputs);
     if (candidate.refused) return candidate;
-    if (before?.meta && before.hash === source.hash && before.realDir === found.realDir) return before;
+    if (before?.meta && before.hash === source.hash && before.realDir === found.realDir)
+      return before;
     const work = () => loader.evaluate(source, isUsers ? createLoopGuard(blockLimitMs) : undefined);
     const { exports } = await (isUsers ? runAs(`plugin:${found.name}`, work) : work());
     const definition = exports["default"] as PluginDefinition | undefined;
     if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
-      throw new LoadError("plugin.ts must have a default export made by definePlugin({ name, setup })", found.entry, 1);
-    if (!Array.isArray(definition.needs ?? [])) throw new LoadError("needs must be a list of services", found.entry, 1);
+      throw new LoadError(
+        "plugin.ts must have a default export made by definePlugin({ name, setup })",
+        found.entry,
+        1,
+      );
+    if (!Array.isArray(definition.needs ?? []))
+      throw new LoadError("needs must be a list of services", found.entry, 1);
     if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
       throw new LoadError("events needs a mode for each: { name: { mode } }", found.entry, 1);
-    const taken = Object.keys(definition.hookContext ?? {}).find((member) => KERNEL_MEMBERS.test(member));
-    if (taken) throw new LoadError(`hookContext cannot give ${taken}: hooks have it from the gateway`, found.entry, 1);
+    const taken = Object.keys(definition.hookContext ?? {}).find((member) =>
+      KERNEL_MEMBERS.test(member),
+    );
+    if (taken)
+      throw new LoadError(
+        `hookContext cannot give ${taken}: hooks have it from the gateway`,
+        found.entry,
+        1,
+      );
     try {
       // the whole configuration is read by them: one that is no schema would keep it from being read at all
-      if (isUsers) for (const schema of Object.values(definition.config ?? {})) TypeCompiler.Code(schema);
+      if (isUsers)
+        for (const schema of Object.values(definition.config ?? {})) TypeCompiler.Code(schema);
     } catch {
-      throw new LoadError("config needs a schema of Type for each section: { name: Type.Object({}) }", found.entry, 1);
+      throw new LoadError(
+        "config needs a schema of Type for each section: { name: Type.Object({}) }",
+        found.entry,
+        1,
+      );
     }
-    Object.assign(candidate, { meta: definition, name: definition.name, loadMs: performance.now() - began });
+    Object.assign(candidate, {
+      meta: definition,
+      name: definition.name,
+      loadMs: performance.now() - began,
+    });
   } catch (thrown) {
     candidate.problem = problemOf(thrown, found.realDir, found.entry);
   }
@@ -66,5 +95,9 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
 }
 
 /** All below the roots, or that of one directory's name: for schemas and commands. */
-export const readPlugins = (roots: readonly Root[], loader: Loader, only?: string): Promise<PluginCandidate[]> =>
+export const readPlugins = (
+  roots: readonly Root[],
+  loader: Loader,
+  only?: string,
+): Promise<PluginCandidate[]> =>
   Promise.all(discover(roots, pluginEntryNames, only).map((found) => readPlugin(found, loader)));

@@ -61,7 +61,9 @@ export function createPluginContext(
 
   function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
     parts.points.check(point, item);
-    return stage(`${point} ${String((item as { name?: unknown }).name)}`, () => contributions.add(point, item));
+    return stage(`${point} ${String((item as { name?: unknown }).name)}`, () =>
+      contributions.add(point, item),
+    );
   }
 
   return checked({
@@ -89,12 +91,15 @@ export function createPluginContext(
         },
       };
     },
-    event: (event, spec) => scope.add(`event ${event}`, bus.declare(parts.points.ownEvent(event, name), spec)),
+    event: (event, spec) =>
+      scope.add(`event ${event}`, bus.declare(parts.points.ownEvent(event, name), spec)),
     on(event, handler, on) {
-      if (!isTimerMs(on?.timeoutMs ?? 1)) throw misused(`on ${event}`, "its timeoutMs must be 1 to 2e9");
+      if (!isTimerMs(on?.timeoutMs ?? 1))
+        throw misused(`on ${event}`, "its timeoutMs must be 1 to 2e9");
       return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));
     },
-    onAny: (observer) => stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
+    onAny: (observer) =>
+      stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
     hasHandlers: bus.handles,
@@ -127,9 +132,14 @@ export function createPluginContext(
     onConfig: (apply) => void (version.onConfig = owned(apply)),
     async setConfig(path, value) {
       const holds = (section: string) =>
-        section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
+        section
+          .split(".")
+          .every((step, i) => i < path.length && (step === "*" || step === path[i]));
       if (!Object.keys(definition.config ?? {}).some(holds))
-        throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);
+        throw new PorticoError(
+          "forbidden",
+          `The plugin ${name} does not declare ${formatKeyPath(path)}.`,
+        );
       if (value === undefined) await parts.config.unset(path);
       else await parts.config.set(path, value);
     },
@@ -141,19 +151,33 @@ function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
   return checked({
     route(method, path, options, handler) {
       const label = `route ${method} ${path}`;
-      if (!ROUTE.test(label)) throw misused(label, "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b");
+      if (!ROUTE.test(label))
+        throw misused(label, "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b");
       return effect(label, () => mount.route(method, path, options, owned(handler)));
     },
-    upgrade: (path, options, handler) => effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
-    errors: (prefix, form, options) => effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
+    upgrade: (path, options, handler) =>
+      effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
+    errors: (prefix, form, options) =>
+      effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
   });
 }
 
 const ROUTE = /^route (GET|POST|PUT|PATCH|DELETE|) \/[^?#\s]*$/;
-const misused = (call: string, why: string) => new PorticoError("internal_error", `${call}: ${why}`);
+const misused = (call: string, why: string) =>
+  new PorticoError("internal_error", `${call}: ${why}`);
 
 /** Where the handler stands among what a call takes: looked at when it is made, for then the stack names the line. */
-const HANDLER_AT = { route: 3, upgrade: 2, on: 1, onAny: 0, watch: 1, task: 2, defer: 0, onConfig: 0, readiness: 0 };
+const HANDLER_AT = {
+  route: 3,
+  upgrade: 2,
+  on: 1,
+  onAny: 0,
+  watch: 1,
+  task: 2,
+  defer: 0,
+  onConfig: 0,
+  readiness: 0,
+};
 
 function checked<C extends object>(calls: C): C {
   const all = calls as Record<string, (...args: unknown[]) => unknown>;
@@ -169,7 +193,11 @@ function checked<C extends object>(calls: C): C {
   return calls;
 }
 
-function startTask(log: Logger, { everyMs, immediately }: TaskTimes, run: (signal: AbortSignal) => unknown): Dispose {
+function startTask(
+  log: Logger,
+  { everyMs, immediately }: TaskTimes,
+  run: (signal: AbortSignal) => unknown,
+): Dispose {
   const controller = new AbortController();
   const { signal } = controller;
   const rounds = async () => {

@@ -7,7 +7,12 @@ import { createExtensionHost } from "../host.ts";
 import type { Loader } from "../../modules/load.ts";
 import type { Root } from "../roots.ts";
 import type { Slot } from "../slot.ts";
-import { type PluginCandidate, pluginEntryNames, type PluginVersion, readPlugin } from "./candidate.ts";
+import {
+  type PluginCandidate,
+  pluginEntryNames,
+  type PluginVersion,
+  readPlugin,
+} from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
 import { describePlugin, type PluginRecord, pluginStanding } from "./record.ts";
@@ -26,7 +31,14 @@ export interface PluginHostOptions {
 
 const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
-export function createPluginHost({ roots, loader, parts, enabled, agree, limits = defaultLimits }: PluginHostOptions) {
+export function createPluginHost({
+  roots,
+  loader,
+  parts,
+  enabled,
+  agree,
+  limits = defaultLimits,
+}: PluginHostOptions) {
   const { config, services } = parts;
   const points = createPoints(new Set(parts.bus.specs().keys()));
   const sections = createSections(parts);
@@ -35,7 +47,8 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
   let hookMembers: readonly string[] = [];
 
   /** Services that it needs and nobody provides. */
-  const missing = ({ meta }: PluginCandidate): string[] => (meta?.needs ?? []).filter((need) => !services.find(need));
+  const missing = ({ meta }: PluginCandidate): string[] =>
+    (meta?.needs ?? []).filter((need) => !services.find(need));
 
   const host = createExtensionHost<PluginVersion, Slot<PluginVersion>, PluginRecord>({
     section: "plugins",
@@ -50,10 +63,14 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
       const definitions = candidates.flatMap(({ meta }) => meta ?? []);
       points.declare(definitions, enabled);
       sections.define(candidates);
-      hookMembers = [...new Set(definitions.flatMap(({ hookContext = {} }) => Object.keys(hookContext)))];
+      hookMembers = [
+        ...new Set(definitions.flatMap(({ hookContext = {} }) => Object.keys(hookContext))),
+      ];
     },
     whyDisabled: ({ name }) =>
-      enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },
+      enabled(name)
+        ? undefined
+        : { state: "disabled", reasons: ["the configuration switches it off"] },
     describe: (slot, candidate) => describePlugin(slot, candidate, missing),
     isReady: (candidate) => missing(candidate).length === 0,
     take: (slot, keys) => take(slot, keys),
@@ -80,7 +97,11 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     if (!version.onConfig) return host.swap.start(slot, { ...version }, { generation });
     const next = sectionsOf(definition, config.section);
     const taken = version.onConfig(next, version.config ?? {});
-    await withDeadline(taken, limits.configMs, () => new Error(`its onConfig was not done in ${limits.configMs} ms`));
+    await withDeadline(
+      taken,
+      limits.configMs,
+      () => new Error(`its onConfig was not done in ${limits.configMs} ms`),
+    );
     version.config = next;
   }
 
@@ -97,7 +118,8 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     stop: (): Promise<void> =>
       host.stop(async (all, stop) => {
         const latestFirst = inOrderOfNeeds(all).reverse();
-        const isBundled = ({ active }: Slot<PluginVersion>) => active?.version.candidate.root.name === "bundled";
+        const isBundled = ({ active }: Slot<PluginVersion>) =>
+          active?.version.candidate.root.name === "bundled";
         const stopAll = async (bundled: boolean) => {
           for (const slot of latestFirst) if (isBundled(slot) === bundled) await stop(slot);
         };
@@ -124,8 +146,11 @@ function inOrderOfNeeds(slots: readonly Slot<PluginVersion>[]): Slot<PluginVersi
   const visit = (slot: Slot<PluginVersion>): void => {
     if (seen.has(slot)) return;
     seen.add(slot);
-    const needs = (slot.active?.version.candidate.meta?.needs ?? []).map((need) => `service ${need}`);
-    for (const other of slots) if (needs.some((need) => other.active?.scope.effects.includes(need))) visit(other);
+    const needs = (slot.active?.version.candidate.meta?.needs ?? []).map(
+      (need) => `service ${need}`,
+    );
+    for (const other of slots)
+      if (needs.some((need) => other.active?.scope.effects.includes(need))) visit(other);
     ordered.push(slot);
   };
   slots.forEach(visit);

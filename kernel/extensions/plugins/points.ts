@@ -2,7 +2,12 @@
 import { PorticoError } from "../../errors.ts";
 import { isTimerMs } from "../../timing/deadline.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { ContributionPoint, ContributionSpec, Contributions, PluginDefinition } from "../../types.ts";
+import type {
+  ContributionPoint,
+  ContributionSpec,
+  Contributions,
+  PluginDefinition,
+} from "../../types.ts";
 
 type Points = NonNullable<PluginDefinition["contributions"]>;
 
@@ -30,7 +35,11 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
   let on: readonly PluginDefinition[] = [];
   return {
     declare(definitions: readonly PluginDefinition[], isOn: (plugin: string) => boolean): void {
-      points = Object.assign({}, ...definitions.map(({ contributions }) => contributions), kernelPoints) as Points;
+      points = Object.assign(
+        {},
+        ...definitions.map(({ contributions }) => contributions),
+        kernelPoints,
+      ) as Points;
       on = definitions.filter(({ name }) => isOn(name));
     },
     /** Throws for an event of the gateway's, or of another plugin that is on: the first that declares it has it. */
@@ -38,13 +47,17 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
       const declares = ({ events = {} }: PluginDefinition): boolean => Object.hasOwn(events, event);
       const owner = kernelEvents.has(event) ? "the gateway" : (on.find(declares)?.name ?? plugin);
       if (owner === plugin) return event;
-      throw new PorticoError("internal_error", `${event} is an event of ${owner}: declare one such as ${plugin}:done`);
+      throw new PorticoError(
+        "internal_error",
+        `${event} is an event of ${owner}: declare one such as ${plugin}:done`,
+      );
     },
     /** Throws for a point that nobody declares, and for an item that it does not take. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
       const spec = points[point] as ContributionSpec<K> | undefined;
       const why = spec ? whyUnfit(spec, item) : unknownPoint(point, Object.keys(points));
-      if (why) throw new PorticoError("internal_error", `it cannot contribute this ${point}: ${why}`);
+      if (why)
+        throw new PorticoError("internal_error", `it cannot contribute this ${point}: ${why}`);
     },
   };
 }
@@ -55,14 +68,18 @@ function unknownPoint(point: string, known: readonly string[]): string {
   return `no plugin takes contributions of that kind${near ? `; did you mean ${near}?` : ` (there are ${known.join(", ")})`}`;
 }
 
-function whyUnfit<K extends ContributionPoint>(spec: ContributionSpec<K>, item: Contributions[K]): string | undefined {
+function whyUnfit<K extends ContributionPoint>(
+  spec: ContributionSpec<K>,
+  item: Contributions[K],
+): string | undefined {
   if (typeof item !== "object" || item === null) return "it must be an object";
   const members = item as unknown as Record<string, unknown>;
   for (const [field, kind] of Object.entries(spec.fields)) {
     const value = members[field];
     if (typeof value !== kind || value === null)
       return `its ${field} must be ${kind === "object" ? "an" : "a"} ${kind}`;
-    if (kind === "string" && UNSEEN.test(String(value))) return `its ${field} is empty, or holds what cannot be seen`;
+    if (kind === "string" && UNSEEN.test(String(value)))
+      return `its ${field} is empty, or holds what cannot be seen`;
   }
   return spec.check?.(item);
 }

@@ -5,7 +5,11 @@ import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
 type Missing = (candidate: PluginCandidate) => readonly string[];
 
-export function pluginStanding(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: Missing) {
+export function pluginStanding(
+  slot: Slot<PluginVersion>,
+  candidate: PluginCandidate,
+  missing: Missing,
+) {
   const { name, state, error } = standingOf(slot, candidate);
   const waits = state === "loading";
   // an older version runs until what this one needs is there
@@ -19,7 +23,11 @@ export function pluginStanding(slot: Slot<PluginVersion>, candidate: PluginCandi
 }
 
 /** Assigned, for to spread it takes forty times as long. */
-export function describePlugin(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: Missing) {
+export function describePlugin(
+  slot: Slot<PluginVersion>,
+  candidate: PluginCandidate,
+  missing: Missing,
+) {
   const record = describe(slot, candidate);
   const runs = record.loaded?.dir === candidate.dir ? slot.active : undefined;
   const standing = pluginStanding(slot, candidate, missing);

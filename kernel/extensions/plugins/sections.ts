@@ -39,20 +39,30 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
         config.check();
       } catch (error) {
         // One that lost its plugin, or does not fit the new one, must not keep the others from running.
-        log.warn({ err: error }, `the configuration does not fit the plugins: ${(error as Error).message}`);
+        log.warn(
+          { err: error },
+          `the configuration does not fit the plugins: ${(error as Error).message}`,
+        );
       }
     },
   };
 }
 
 /** What `setup` gets: each section by its path. Those of a map (`channels.*`) have no value of their own. */
-export function sectionsOf(definition: PluginDefinition, section: (path: string) => unknown): ConfigOf<ConfigSchemas> {
+export function sectionsOf(
+  definition: PluginDefinition,
+  section: (path: string) => unknown,
+): ConfigOf<ConfigSchemas> {
   const paths = Object.keys(definition.config ?? {});
-  return Object.fromEntries(paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : section(path)]));
+  return Object.fromEntries(
+    paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : section(path)]),
+  );
 }
 
 /** True where a change of these keys touches a section of the plugin. */
 export function isConcerned(definition: PluginDefinition, keys: readonly string[]): boolean {
   const sections = Object.keys(definition.config ?? {}).map((path) => path.replace(/\.?\*.*$/, ""));
-  return sections.some((section) => keys.some((key) => isAtOrBelow(key, section) || isAtOrBelow(section, key)));
+  return sections.some((section) =>
+    keys.some((key) => isAtOrBelow(key, section) || isAtOrBelow(section, key)),
+  );
 }

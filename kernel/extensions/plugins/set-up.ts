@@ -12,7 +12,11 @@ import { sectionsOf } from "./sections.ts";
 const setupTimeoutMs = 15_000;
 
 /** Throws `LoadError` where its setup fails; what it registered until then stands in the scope. */
-export async function setUp(parts: PluginParts, version: PluginVersion, scope: Scope): Promise<void> {
+export async function setUp(
+  parts: PluginParts,
+  version: PluginVersion,
+  scope: Scope,
+): Promise<void> {
   const { meta: definition, root, realDir, entry } = version.candidate;
   if (!definition) throw new LoadError("it has no definition", entry);
   const began = performance.now();
@@ -25,8 +29,13 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
       ctx.event(event as EventName, spec as EventSpec);
     if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
     const work = async () => definition.setup(ctx, config);
-    const late = () => new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
-    await withDeadline(bundled ? work() : runAs(`plugin:${definition.name}`, work), setupTimeoutMs, late);
+    const late = () =>
+      new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
+    await withDeadline(
+      bundled ? work() : runAs(`plugin:${definition.name}`, work),
+      setupTimeoutMs,
+      late,
+    );
   } catch (thrown) {
     const error = asError(thrown);
     // The lines of the package's own bundles are nobody's source.

@@ -35,7 +35,8 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Whether nobody else reaches what listens there. */
-export const isOwnMachine = (bind: string): boolean => bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
+export const isOwnMachine = (bind: string): boolean =>
+  bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
 
 /** What counts as one caller: an address, or of IPv6 the whole /64 that belongs to one. */
 export const callerOf = (address: string): string =>
@@ -43,7 +44,9 @@ export const callerOf = (address: string): string =>
 
 /** For a schema's `refuse`: what is wrong with an entry, to be read after its key. */
 export const refuseNetwork = (entry: unknown): string | undefined =>
-  readNetwork(String(entry)) ? undefined : "is neither an IP address nor a CIDR range such as 10.0.0.0/8";
+  readNetwork(String(entry))
+    ? undefined
+    : "is neither an IP address nor a CIDR range such as 10.0.0.0/8";
 
 /** Throws a `TypeError` that names the entry which is neither an address nor a CIDR range. */
 export function parseNetworks(entries: readonly string[]): Networks {
@@ -54,7 +57,9 @@ export function parseNetworks(entries: readonly string[]): Networks {
     contains(text) {
       if (isIP(text) === 0) return false;
       const address = ipaddr.process(text);
-      return networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+      return networks.some(
+        ([network, bits]) => network.kind() === address.kind() && address.match(network, bits),
+      );
     },
   };
 }

@@ -26,7 +26,8 @@ const OWNER: Client = Object.freeze({ kind: "owner" });
 const BEARER = 'Bearer realm="portico"';
 const BASIC = 'Basic realm="portico", charset="UTF-8"';
 
-const MISSING = "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.";
+const MISSING =
+  "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.";
 const WRONG =
   "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it.";
 
@@ -47,7 +48,9 @@ export function createAuth(options: AuthOptions) {
   }
 
   function isOwner(credential: string, set: AuthSettings): boolean {
-    return set.token ? token(set.token).equals(credential) : password(set.password).equals(credential);
+    return set.token
+      ? token(set.token).equals(credential)
+      : password(set.password).equals(credential);
   }
 
   /** True, false, or the bearer token (for client keys also `x-api-key`) that is not the owner's. */
@@ -63,19 +66,33 @@ export function createAuth(options: AuthOptions) {
       return password(set.password).equals(basicPasswordOf(authorization));
     }
     const apiKey = access === "client" ? req.headers["x-api-key"] : undefined;
-    return typeof apiKey === "string" && apiKey !== "" && !/[ \t]/.test(apiKey) && (isOwner(apiKey, set) || apiKey);
+    return (
+      typeof apiKey === "string" &&
+      apiKey !== "" &&
+      !/[ \t]/.test(apiKey) &&
+      (isOwner(apiKey, set) || apiKey)
+    );
   }
 
-  async function askAuthenticators(req: IncomingMessage, access: Access, caller: Caller, bearer: string) {
+  async function askAuthenticators(
+    req: IncomingMessage,
+    access: Access,
+    caller: Caller,
+    bearer: string,
+  ) {
     let failure: unknown;
     for (const authenticator of authenticators()) {
       try {
         const client = await authenticator.authenticate(bearer, req);
         if (!client) continue;
         if (client.kind === "owner" || access === "client") return client;
-        throw new PorticoError("forbidden", "A client key may not do this: use the gateway's own token.", {
-          type: "permission_error",
-        });
+        throw new PorticoError(
+          "forbidden",
+          "A client key may not do this: use the gateway's own token.",
+          {
+            type: "permission_error",
+          },
+        );
       } catch (error) {
         if (isPorticoError(error)) throw error;
         log.error({ err: error, authenticator: authenticator.name }, "an authenticator failed");
@@ -84,7 +101,10 @@ export function createAuth(options: AuthOptions) {
     }
     // Nobody can say that the credential is wrong while one of those who might know it is broken.
     if (failure)
-      throw new PorticoError("service_unavailable", "Credentials cannot be checked at the moment. Try again later.");
+      throw new PorticoError(
+        "service_unavailable",
+        "Credentials cannot be checked at the moment. Try again later.",
+      );
     throw refuse(access, caller, WRONG);
   }
 
@@ -102,7 +122,10 @@ export function createAuth(options: AuthOptions) {
       if (verdict === true) return OWNER;
       if (typeof verdict === "string" && authenticators().length > 0)
         return askAuthenticators(req, access, caller, verdict);
-      const others: Partial<Record<Access, string>> = { client: "x-api-key", control: "x-service-password" };
+      const others: Partial<Record<Access, string>> = {
+        client: "x-api-key",
+        control: "x-service-password",
+      };
       const presented = req.headers.authorization ?? req.headers[others[access] ?? ""];
       throw refuse(access, caller, presented === undefined ? MISSING : WRONG);
     },

@@ -27,8 +27,12 @@ export type Guards = ReturnType<typeof createGuards>;
 export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) {
   let hostRestricted = true;
   let names: readonly string[] = LOOPBACK_NAMES;
-  const hostsOf = derived((allowed: readonly string[]) => new Set(allowed.map((host) => host.toLowerCase())));
-  const pagesOf = derived((allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)));
+  const hostsOf = derived(
+    (allowed: readonly string[]) => new Set(allowed.map((host) => host.toLowerCase())),
+  );
+  const pagesOf = derived(
+    (allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)),
+  );
 
   function checkHost(host: string): void {
     if (names.includes(host)) return;
@@ -53,13 +57,19 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
     /** Returns the allowed foreign origin, which gets CORS headers, or throws. `linkable`: other sites' links may lead here. */
     check(
       req: IncomingMessage,
-      { origins: extra, linkable = false }: { origins?: readonly string[] | undefined; linkable?: boolean } = {},
+      {
+        origins: extra,
+        linkable = false,
+      }: { origins?: readonly string[] | undefined; linkable?: boolean } = {},
     ): string | undefined {
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? ""))
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       const { origin, host: given, "sec-fetch-site": site } = req.headers;
       if (given === undefined || occursTwice(req.rawHeaders, "host"))
-        throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
+        throw new PorticoError(
+          "invalid_request_error",
+          "The request needs exactly one Host header.",
+        );
       const isOwn = names.includes(given); // nearly always
       const host = isOwn ? given : given.toLowerCase();
       if (!isOwn) checkHost(host);
@@ -83,7 +93,10 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
 function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
   const { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } = headers;
   return (
-    method === "GET" && (site === "cross-site" || site === "same-site") && mode === "navigate" && dest === "document"
+    method === "GET" &&
+    (site === "cross-site" || site === "same-site") &&
+    mode === "navigate" &&
+    dest === "document"
   );
 }
 
@@ -95,7 +108,11 @@ function normalOrigin(origin: string): string {
 
 /** Headers for a response that a page of an allowed origin may read. */
 export function corsHeaders(origin: string): Record<string, string> {
-  return { "access-control-allow-origin": origin, "access-control-expose-headers": "*", vary: "Origin" };
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": "*",
+    vary: "Origin",
+  };
 }
 
 /** True for the request by which a browser asks whether the real one may be sent. It carries no credentials. */
@@ -107,7 +124,9 @@ export function preflightHeaders(req: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {
     "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
     "access-control-allow-headers":
-      typeof asked === "string" && /^[\w!#$%&'*+.^`|~, -]{1,2048}$/.test(asked) ? asked : "authorization, content-type",
+      typeof asked === "string" && /^[\w!#$%&'*+.^`|~, -]{1,2048}$/.test(asked)
+        ? asked
+        : "authorization, content-type",
     "access-control-max-age": "600",
     vary: "Origin, Access-Control-Request-Headers",
   };

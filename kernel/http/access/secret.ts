@@ -18,8 +18,11 @@ export function secretOf(text: string): Secret {
   const { timingSafeEqual } = process.getBuiltinModule("node:crypto"); // takes time to load, and most commands do without
   // Node reads the bytes of a header as a character each, and most clients send UTF-8.
   const inHeaders = Buffer.from(text).toString("latin1");
-  const block = blocks.find((one) => Buffer.byteLength(inHeaders) <= one.length - SPARE) ?? blocks.at(-1)!;
-  const wanted = [...new Set([text, inHeaders])].map((one) => Buffer.concat([Buffer.from(one)], block.length));
+  const block =
+    blocks.find((one) => Buffer.byteLength(inHeaders) <= one.length - SPARE) ?? blocks.at(-1)!;
+  const wanted = [...new Set([text, inHeaders])].map((one) =>
+    Buffer.concat([Buffer.from(one)], block.length),
+  );
   return {
     equals(given) {
       const written = block.write(given);

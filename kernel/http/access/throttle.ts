@@ -16,7 +16,12 @@ export interface ThrottleOptions {
 export type Throttle = ReturnType<typeof createThrottle>;
 
 export function createThrottle(options: ThrottleOptions = {}) {
-  const { limit = 20, windowMs = 60_000, maxAddresses = 10_000, now = () => performance.now() } = options;
+  const {
+    limit = 20,
+    windowMs = 60_000,
+    maxAddresses = 10_000,
+    now = () => performance.now(),
+  } = options;
   const failures = new Map<string, number[]>();
   let tell = (_address: string): void => {};
 

@@ -13,11 +13,17 @@ export function checkJsonType(req: IncomingMessage): void {
   if (type === undefined && !hasBody(req)) return;
   const [essence = "", ...parameters] = (type ?? "").toLowerCase().split(";");
   if (!/^\s*application\/(json|[\w.!#$&^-]+\+json)\s*$/.test(essence))
-    throw new PorticoError("unsupported_media_type", "Send the body as JSON with `Content-Type: application/json`.");
+    throw new PorticoError(
+      "unsupported_media_type",
+      "Send the body as JSON with `Content-Type: application/json`.",
+    );
   for (const parameter of parameters) {
     const charset = /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1];
     if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
-      throw new PorticoError("unsupported_media_type", "JSON is taken in UTF-8 only: leave the charset out.");
+      throw new PorticoError(
+        "unsupported_media_type",
+        "JSON is taken in UTF-8 only: leave the charset out.",
+      );
   }
 }
 
@@ -31,11 +37,16 @@ export function parseJson(bytes: Buffer, { latin1 }: { latin1?: string } = {}): 
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
   let value: unknown;
   try {
-    value = JSON.parse(text, hasProtoKey(text) ? (key, one) => (key === "__proto__" ? undefined : one) : undefined);
+    value = JSON.parse(
+      text,
+      hasProtoKey(text) ? (key, one) => (key === "__proto__" ? undefined : one) : undefined,
+    );
   } catch (error) {
     if (error instanceof RangeError) throw tooDeep();
     const place = /at position (\d+)/.exec((error as Error).message)?.[1];
-    throw invalid(`The request body is not valid JSON${place ? `: look at character ${place}` : ""}.`);
+    throw invalid(
+      `The request body is not valid JSON${place ? `: look at character ${place}` : ""}.`,
+    );
   }
   // Nesting costs two bytes a level, so a short text cannot be too deep.
   if (bytes.length > MAX_DEPTH * 2) checkDepth(value);
@@ -73,7 +84,8 @@ function checkDepth(root: unknown): void {
   }
 }
 
-const tooDeep = (): PorticoError => invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
+const tooDeep = (): PorticoError =>
+  invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
 
 const invalid = (message: string): PorticoError =>
   new PorticoError("invalid_json", message, { type: "invalid_request_error" });

@@ -53,14 +53,23 @@ export class HttpRequest extends IncomingMessage {
 
   /** The response is out: listeners for the end of a stream that nobody had to read hear of it now. */
   settle(): void {
-    if (this.isRead && (this.listenerCount("end") > 0 || this.listenerCount("close") > 0)) this.resume();
+    if (this.isRead && (this.listenerCount("end") > 0 || this.listenerCount("close") > 0))
+      this.resume();
   }
 
   /** Most bodies have come with the head: for those a timer would cost as much as all the rest. */
   #wait(timeoutMs: number): void {
-    if (this.#taker === undefined || timeoutMs === 0 || this.#size === Number(this.headers["content-length"])) return;
+    if (
+      this.#taker === undefined ||
+      timeoutMs === 0 ||
+      this.#size === Number(this.headers["content-length"])
+    )
+      return;
     const late = "The request body did not arrive in time. Send it without long pauses.";
-    this.#timer = setTimeout(() => this.#fail(new PorticoError("request_timeout", late)), timeoutMs).unref();
+    this.#timer = setTimeout(
+      () => this.#fail(new PorticoError("request_timeout", late)),
+      timeoutMs,
+    ).unref();
   }
 
   #take(part: Buffer): void {
@@ -82,7 +91,11 @@ export class HttpRequest extends IncomingMessage {
   }
 
   #left(): void {
-    this.#fail(new PorticoError("client_closed", "The client left before its request was complete.", { status: 499 }));
+    this.#fail(
+      new PorticoError("client_closed", "The client left before its request was complete.", {
+        status: 499,
+      }),
+    );
   }
 
   #fail(error: PorticoError): void {

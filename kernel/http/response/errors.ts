@@ -4,7 +4,9 @@ import type { Dispose, ErrorForm, Logger } from "../../types.ts";
 
 export type ErrorForms = ReturnType<typeof createErrorForms>;
 
-const plainForm: ErrorForm = ({ code, message, param, details }) => ({ error: { code, message, param, ...details } });
+const plainForm: ErrorForm = ({ code, message, param, details }) => ({
+  error: { code, message, param, ...details },
+});
 
 /** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
 export function createErrorForms(log: Logger) {
@@ -40,16 +42,23 @@ export function createErrorForms(log: Logger) {
 /** What the caller may see of a failure: a `PorticoError` as it is, anything else as `internal_error`. */
 export function publicError(failure: unknown, requestId: string): PorticoError {
   if (isPorticoError(failure)) return failure;
-  return new PorticoError("internal_error", `Something went wrong here. The log has the details under ${requestId}.`, {
-    cause: failure,
-    type: "api_error",
-  });
+  return new PorticoError(
+    "internal_error",
+    `Something went wrong here. The log has the details under ${requestId}.`,
+    {
+      cause: failure,
+      type: "api_error",
+    },
+  );
 }
 
 /** Logs what an operator has to know: our own bugs with their stack, other 5xx with their cause; refusals not at all. */
 export function logFailure(log: Logger, failure: unknown, id: string, path: string): void {
   if (!isPorticoError(failure) || failure.code === "internal_error") {
-    log.error({ id, path, err: failure instanceof Error ? failure : new Error(String(failure)) }, "a request failed");
+    log.error(
+      { id, path, err: failure instanceof Error ? failure : new Error(String(failure)) },
+      "a request failed",
+    );
   } else if (failure.status >= 500) {
     log.warn({ id, path, code: failure.code, err: failure.cause }, failure.message);
   }

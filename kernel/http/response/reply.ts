@@ -34,21 +34,34 @@ export interface Outgoing {
 
 /** What a handler's value comes to. Throws where the value does not go into JSON. */
 export function outgoing(value: unknown): Outgoing {
-  if ((value as Marked | null | undefined)?.[MARK] !== true) return jsonResponse(200, toJson(value));
+  if ((value as Marked | null | undefined)?.[MARK] !== true)
+    return jsonResponse(200, toJson(value));
   const { status, headers, body: given } = value as Marked;
-  const body = given instanceof Uint8Array ? Buffer.from(given.buffer, given.byteOffset, given.length) : given;
-  if (body === undefined || isBodiless(status)) return { status, headers, type: undefined, body: "" };
+  const body =
+    given instanceof Uint8Array ? Buffer.from(given.buffer, given.byteOffset, given.length) : given;
+  if (body === undefined || isBodiless(status))
+    return { status, headers, type: undefined, body: "" };
   const text = typeof body === "string" || body instanceof Buffer ? body : toJson(body);
   const type =
-    text !== body ? JSON_TYPE : typeof body === "string" ? "text/plain; charset=utf-8" : "application/octet-stream";
-  return { status, headers, type: headers?.["content-type"] === undefined ? type : undefined, body: text };
+    text !== body
+      ? JSON_TYPE
+      : typeof body === "string"
+        ? "text/plain; charset=utf-8"
+        : "application/octet-stream";
+  return {
+    status,
+    headers,
+    type: headers?.["content-type"] === undefined ? type : undefined,
+    body: text,
+  };
 }
 
 export function jsonResponse(status: number, body: string, headers?: ReplyHeaders): Outgoing {
   return { status, headers, type: JSON_TYPE, body };
 }
 
-export const isBodiless = (status: number): boolean => status === 204 || status === 304 || status < 200;
+export const isBodiless = (status: number): boolean =>
+  status === 204 || status === 304 || status < 200;
 
 /** Throws where `JSON.stringify` would give no text. */
 function toJson(value: unknown): string {

@@ -13,7 +13,8 @@ export function createResponder(log: Logger, forms: ErrorForms) {
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
     if (value === res || res.destroyed || (value === undefined && call.dressed)) return;
-    if (res.headersSent) return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
+    if (res.headersSent)
+      return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
     try {
       const response = outgoing(value === undefined ? reply(204) : value);
       inBurst(() => {
@@ -32,7 +33,11 @@ export function createResponder(log: Logger, forms: ErrorForms) {
   /** Sends an error; where the response has begun already, cuts it off. */
   function fail(call: RequestContext, failure: unknown): void {
     const { plain: res, id, path } = call;
-    if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
+    if (
+      res.destroyed ||
+      res.closed ||
+      (isPorticoError(failure) && failure.code === "client_closed")
+    ) {
       log.debug({ id, path, err: failure }, "the client left before the response");
       return void res.destroy();
     }
@@ -62,8 +67,14 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
   const { req, plain: res, awaitsContinue } = call;
   const unread = mustClose(req);
   if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
-  const length = isBodiless(status) ? undefined : typeof body === "string" ? Buffer.byteLength(body) : body.length;
-  const lines: unknown[] = call.dressed ? [] : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
+  const length = isBodiless(status)
+    ? undefined
+    : typeof body === "string"
+      ? Buffer.byteLength(body)
+      : body.length;
+  const lines: unknown[] = call.dressed
+    ? []
+    : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
   for (const name in headers) {
     const value = headers[name]!;
     lines.push(name, typeof value === "number" ? String(value) : value);

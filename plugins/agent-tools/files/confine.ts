@@ -7,7 +7,8 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import { PorticoError } from "portico";
 import type { Place } from "../places.ts";
 
-const refused = (message: string) => new PorticoError("invalid_request_error", message, { param: "path" });
+const refused = (message: string) =>
+  new PorticoError("invalid_request_error", message, { param: "path" });
 const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /** Packages are code that hooks import. */
@@ -37,9 +38,12 @@ export function isBarred(path: string, { root, barred }: Ground): boolean {
 }
 
 function judge(path: string, ground: Ground): string {
-  if (!isWithin(ground.root, path)) throw refused("The path leads out of the workspace: name one inside it.");
+  if (!isWithin(ground.root, path))
+    throw refused("The path leads out of the workspace: name one inside it.");
   if (isBarred(path, ground))
-    throw refused("hooks/, plugins/, node_modules/ and the gateway's own files are not the agent's to read or write.");
+    throw refused(
+      "hooks/, plugins/, node_modules/ and the gateway's own files are not the agent's to read or write.",
+    );
   return path;
 }
 
@@ -72,13 +76,17 @@ export async function writable(place: Place, path: string): Promise<string> {
   for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
     at = join(at, part);
     await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
-      if (errno(error) !== "EEXIST") throw refused(`The directory cannot be made: ${errno(error)}.`);
+      if (errno(error) !== "EEXIST")
+        throw refused(`The directory cannot be made: ${errno(error)}.`);
     });
-    if (!(await lstat(at)).isDirectory()) throw refused("A part of the path is a file or a link, not a directory.");
+    if (!(await lstat(at)).isDirectory())
+      throw refused("A part of the path is a file or a link, not a directory.");
   }
   const target = join(at, basename(wanted));
   const there = await lstat(target).catch(() => undefined);
   if (there !== undefined && !(there.isFile() && there.nlink === 1))
-    throw refused("What is in the place of the path is no regular file of its own: a directory, or a link.");
+    throw refused(
+      "What is in the place of the path is no regular file of its own: a directory, or a link.",
+    );
   return target;
 }

@@ -16,10 +16,15 @@ const LINE_CHARS = 300;
 /** Deeper trees are none of a person's. */
 const MOST_DEPTH = 32;
 
-const refused = (message: string, param: string) => new PorticoError("invalid_request_error", message, { param });
+const refused = (message: string, param: string) =>
+  new PorticoError("invalid_request_error", message, { param });
 
 /** Lines from `offset` (the first is 1), as they stand in the file. */
-export async function read(place: Place, path: string, range: { offset?: number; limit?: number }): Promise<string> {
+export async function read(
+  place: Place,
+  path: string,
+  range: { offset?: number; limit?: number },
+): Promise<string> {
   const text = await readText(await existing(place, path));
   if (range.offset === undefined && range.limit === undefined) return text;
   const begin = (range.offset ?? 1) - 1;
@@ -29,7 +34,8 @@ export async function read(place: Place, path: string, range: { offset?: number;
 }
 
 export async function write(place: Place, path: string, content: string): Promise<string> {
-  if (Buffer.byteLength(content) > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
+  if (Buffer.byteLength(content) > MOST_BYTES)
+    throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
   await writeText(await writable(place, path), content);
   return `Wrote ${path}.`;
 }
@@ -43,9 +49,16 @@ export async function edit(
   const real = await existing(place, path);
   const parts = (await readText(real)).split(change.old);
   const times = parts.length - 1;
-  if (times === 0) throw refused("The file does not hold the text of old: read it, and take it from there.", "old");
+  if (times === 0)
+    throw refused(
+      "The file does not hold the text of old: read it, and take it from there.",
+      "old",
+    );
   if (times > 1 && !change.all)
-    throw refused(`The text of old stands in the file ${times} times: give more of it, or all: true.`, "old");
+    throw refused(
+      `The text of old stands in the file ${times} times: give more of it, or all: true.`,
+      "old",
+    );
   const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
   if (size > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "new");
   await writeText(await writable(place, real), parts.join(change.new));
@@ -53,14 +66,22 @@ export async function edit(
 }
 
 /** One line for each entry; a directory ends in `/`. */
-export async function list(place: Place, path: string, depth: number, signal: AbortSignal): Promise<string> {
+export async function list(
+  place: Place,
+  path: string,
+  depth: number,
+  signal: AbortSignal,
+): Promise<string> {
   const dir = await existing(place, path);
   if (!(await stat(dir)).isDirectory()) throw refused("That is a file: read it.", "path");
   const ground = await groundOf(place);
   const lines: string[] = [];
   for await (const { path: found, kind } of walk(dir, ground, { depth, signal })) {
-    if (lines.length === MOST_ENTRIES) return [...lines, `(more than ${MOST_ENTRIES}: name a directory)`].join("\n");
-    lines.push(JSON.stringify(relative(ground.root, found)).slice(1, -1) + (kind === "directory" ? "/" : ""));
+    if (lines.length === MOST_ENTRIES)
+      return [...lines, `(more than ${MOST_ENTRIES}: name a directory)`].join("\n");
+    lines.push(
+      JSON.stringify(relative(ground.root, found)).slice(1, -1) + (kind === "directory" ? "/" : ""),
+    );
   }
   return lines.join("\n") || "(empty)";
 }
@@ -89,7 +110,8 @@ export async function search(
   else
     for await (const { path, kind } of walk(start, ground, { depth: MOST_DEPTH, signal })) {
       const name = relative(start, path);
-      if (kind !== "file" || (wanted.glob !== undefined && !fitsPattern(wanted.glob, name))) continue;
+      if (kind !== "file" || (wanted.glob !== undefined && !fitsPattern(wanted.glob, name)))
+        continue;
       if (hits.length > MOST_HITS || ++files > MOST_SEARCHED || bytes > MOST_SEARCHED_BYTES) {
         hits.push("(there may be more: name a directory, or search for more words)");
         break;

@@ -8,15 +8,17 @@ import { PorticoError } from "portico";
 /** Larger files are not for a model to read. */
 export const MOST_BYTES = 5_000_000;
 
-const refused = (message: string) => new PorticoError("invalid_request_error", message, { param: "path" });
+const refused = (message: string) =>
+  new PorticoError("invalid_request_error", message, { param: "path" });
 
 /** Opened without waiting for the other end of a pipe, and through no link. */
 async function openFile(path: string): Promise<FileHandle> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
-    (error: NodeJS.ErrnoException) => {
-      throw refused(`The file cannot be read: ${error.code}.`);
-    },
-  );
+  const file = await open(
+    path,
+    constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
+  ).catch((error: NodeJS.ErrnoException) => {
+    throw refused(`The file cannot be read: ${error.code}.`);
+  });
   const facts = await file.stat();
   if (facts.isFile() && facts.nlink === 1 && facts.size <= MOST_BYTES) return file;
   await file.close();

@@ -8,17 +8,33 @@ const optional = Type.Optional;
 const parameters = Type.Object({
   action: Type.Union(actions.map((action) => Type.Literal(action))),
   path: optional(
-    Type.String({ maxLength: 4096, description: "Below the workspace; for list and search by default all of it" }),
+    Type.String({
+      maxLength: 4096,
+      description: "Below the workspace; for list and search by default all of it",
+    }),
   ),
   content: optional(Type.String({ description: "write: the whole file" })),
-  old: optional(Type.String({ minLength: 1, description: "edit: the text to be replaced, as it stands in the file" })),
+  old: optional(
+    Type.String({
+      minLength: 1,
+      description: "edit: the text to be replaced, as it stands in the file",
+    }),
+  ),
   new: optional(Type.String({ description: "edit: what takes its place" })),
   all: optional(Type.Boolean({ description: "edit: wherever it stands" })),
-  offset: optional(Type.Integer({ minimum: 1, description: "read: the first line, counted from 1" })),
+  offset: optional(
+    Type.Integer({ minimum: 1, description: "read: the first line, counted from 1" }),
+  ),
   limit: optional(Type.Integer({ minimum: 1, description: "read: how many lines" })),
-  depth: optional(Type.Integer({ minimum: 1, maximum: 10, description: "list: how deep; default 1" })),
-  text: optional(Type.String({ minLength: 1, maxLength: 1000, description: "search: the text, no pattern" })),
-  glob: optional(Type.String({ maxLength: 200, description: "search: only in files like notes/*.md" })),
+  depth: optional(
+    Type.Integer({ minimum: 1, maximum: 10, description: "list: how deep; default 1" }),
+  ),
+  text: optional(
+    Type.String({ minLength: 1, maxLength: 1000, description: "search: the text, no pattern" }),
+  ),
+  glob: optional(
+    Type.String({ maxLength: 200, description: "search: only in files like notes/*.md" }),
+  ),
 });
 
 /** The agent's way to its workspace. */
@@ -33,11 +49,19 @@ export function addFiles(ctx: PluginContext, places: Places): void {
       const { action, path = "." } = args;
       if (action === "list") return list(place, path, args.depth ?? 1, call.signal);
       if (action === "search")
-        return search(place, { text: needed(args.text, "text", action), path, glob: args.glob }, call.signal);
+        return search(
+          place,
+          { text: needed(args.text, "text", action), path, glob: args.glob },
+          call.signal,
+        );
       const file = needed(args.path, "path", action);
       if (action === "read") return read(place, file, args);
       if (action === "write") return write(place, file, needed(args.content, "content", action));
-      const change = { old: needed(args.old, "old", action), new: needed(args.new, "new", action), all: args.all };
+      const change = {
+        old: needed(args.old, "old", action),
+        new: needed(args.new, "new", action),
+        all: args.all,
+      };
       return edit(place, file, change);
     },
   });

@@ -14,7 +14,11 @@ interface WalkOptions {
   signal: AbortSignal;
 }
 
-export async function* walk(dir: string, ground: Ground, { depth, signal }: WalkOptions): AsyncGenerator<Found> {
+export async function* walk(
+  dir: string,
+  ground: Ground,
+  { depth, signal }: WalkOptions,
+): AsyncGenerator<Found> {
   signal.throwIfAborted();
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
   entries.sort((one, other) => (one.name < other.name ? -1 : 1));

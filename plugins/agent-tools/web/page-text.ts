@@ -2,7 +2,9 @@
 import { Parser } from "htmlparser2";
 import { parseUrl } from "portico/strings";
 
-const SILENT = new Set("script style noscript template svg iframe object head canvas select".split(" "));
+const SILENT = new Set(
+  "script style noscript template svg iframe object head canvas select".split(" "),
+);
 const BREAKS = new Set(
   "address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul".split(
     " ",
@@ -60,7 +62,10 @@ export function pageText(html: string, base: string): PageText {
     .join("")
     .split("\n")
     .map((line) => line.replace(/[ \t\r\f\v]+/g, " ").trim());
-  return { title: title.replace(/\s+/g, " ").trim(), text: lines.filter((line) => line !== "").join("\n") };
+  return {
+    title: title.replace(/\s+/g, " ").trim(),
+    text: lines.filter((line) => line !== "").join("\n"),
+  };
 }
 
 function absolute(href: string, base: string): string | undefined {

@@ -7,11 +7,17 @@ const MOST_CHARS = 40_000;
 
 const parameters = Type.Object({
   url: Type.String({ minLength: 1, maxLength: 8_192, description: "http or https" }),
-  offset: Type.Optional(Type.Integer({ minimum: 0, description: "Where in the text to begin, to read on" })),
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, description: "Where in the text to begin, to read on" }),
+  ),
 });
 
 /** The agent's way to read a page, under the guard. */
-export function addWeb(ctx: PluginContext, settings: () => WebSettings, isSandboxed: () => boolean): void {
+export function addWeb(
+  ctx: PluginContext,
+  settings: () => WebSettings,
+  isSandboxed: () => boolean,
+): void {
   const guard = createGuard({
     policy: () => ({
       allowPrivate: settings().allowPrivateNetwork && !isSandboxed(),
@@ -36,7 +42,10 @@ export function addWeb(ctx: PluginContext, settings: () => WebSettings, isSandbo
       const response = await guardedFetch(guard, url, { headers, maxBytes, timeoutMs, signal });
       const { title, text } = await textOf(response);
       const rest = text.slice(offset);
-      const more = rest.length > MOST_CHARS ? `\n(goes on: offset ${offset + MOST_CHARS} of ${text.length})` : "";
+      const more =
+        rest.length > MOST_CHARS
+          ? `\n(goes on: offset ${offset + MOST_CHARS} of ${text.length})`
+          : "";
       // clip may cut half a character less: the next offset is counted from the whole text
       const shown = `${title === "" ? "" : `${title}\n\n`}${rest.slice(0, MOST_CHARS)}`;
       return `${response.status} ${response.url}\n${ctx.use("agent").fence("page", shown)}${more}`;
@@ -49,10 +58,16 @@ async function textOf(response: GuardedResponse): Promise<{ title: string; text:
   const type = (headers["content-type"] ?? "").toLowerCase();
   const text = decodeText(body, type);
   const isHtml =
-    /^(text\/html|application\/xhtml)/.test(type) || (type === "" && /^\s*<(!doctype|html)/i.test(text.slice(0, 500)));
-  const page = isHtml ? (await import("./page-text.ts")).pageText(text, response.url) : { title: "", text };
+    /^(text\/html|application\/xhtml)/.test(type) ||
+    (type === "" && /^\s*<(!doctype|html)/i.test(text.slice(0, 500)));
+  const page = isHtml
+    ? (await import("./page-text.ts")).pageText(text, response.url)
+    : { title: "", text };
   if (status < 200 || status > 299)
-    throw new PorticoError("upstream_error", `The server answered ${status}: ${clip(page.title || page.text, 300)}`);
+    throw new PorticoError(
+      "upstream_error",
+      `The server answered ${status}: ${clip(page.title || page.text, 300)}`,
+    );
   if (!isHtml && body.includes(0))
     throw new PorticoError(
       "invalid_request_error",

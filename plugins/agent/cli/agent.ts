@@ -12,10 +12,16 @@ interface End {
 export default defineCommand({
   name: "agent",
   summary: "Give the agent a task and show its answer",
-  description: "Runs one turn and prints the answer as it comes. /new, /reset and /stop are commands to the session.",
+  description:
+    "Runs one turn and prints the answer as it comes. /new, /reset and /stop are commands to the session.",
   args: [{ name: "message", description: "What to do" }],
   options: {
-    session: { type: "string", short: "s", value: "S", description: "Which session; default: main" },
+    session: {
+      type: "string",
+      short: "s",
+      value: "S",
+      description: "Which session; default: main",
+    },
     model: { type: "string", value: "M", description: "Another model for this turn" },
     channel: { type: "string", value: "C", description: "Only this channel" },
     agent: { type: "string", value: "ID", description: "Which agent of agents.list" },
@@ -33,23 +39,42 @@ export default defineCommand({
     const headers = { "x-portico-source": "cli" };
     const isCommand = /^\s*\/(new|reset|stop)\b/.test(request.message ?? "");
     if (io.options["detach"] === true || isCommand) {
-      const answer = await io.gateway.request<{ message: string; turnId?: string }>("POST", "/agent", request, {
-        headers,
-      });
-      io.show(answer, ({ message, turnId }) => (turnId === undefined ? message : `${message} ${turnId}`));
+      const answer = await io.gateway.request<{ message: string; turnId?: string }>(
+        "POST",
+        "/agent",
+        request,
+        {
+          headers,
+        },
+      );
+      io.show(answer, ({ message, turnId }) =>
+        turnId === undefined ? message : `${message} ${turnId}`,
+      );
       return;
     }
     const end = await follow(io, request, headers);
-    if (end === undefined) throw new Error("The gateway went away before the turn had ended; it goes on there.");
+    if (end === undefined)
+      throw new Error("The gateway went away before the turn had ended; it goes on there.");
     if (end.state !== "done")
-      throw new Error(`The turn ${end.turnId} is ${end.state}: ${end.error?.message ?? "no reason given"}`);
+      throw new Error(
+        `The turn ${end.turnId} is ${end.state}: ${end.error?.message ?? "no reason given"}`,
+      );
     if (io.json) io.show(end, () => "");
   },
 });
 
 /** Prints the pieces as they come, and answers how it ended. */
-async function follow(io: CommandIO, request: unknown, headers: Record<string, string>): Promise<End | undefined> {
-  const stream = await io.gateway.stream("POST", "/agent", { ...(request as object), stream: true }, { headers });
+async function follow(
+  io: CommandIO,
+  request: unknown,
+  headers: Record<string, string>,
+): Promise<End | undefined> {
+  const stream = await io.gateway.stream(
+    "POST",
+    "/agent",
+    { ...(request as object), stream: true },
+    { headers },
+  );
   let shown = "";
   let end: End | undefined;
   io.progress("working …");
@@ -83,7 +108,9 @@ function failureLine({ attempt, error, retryAt }: Failure): string {
   return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next comes in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
 }
 
-async function* events(stream: AsyncIterable<Buffer>): AsyncGenerator<{ event: string; data: unknown }> {
+async function* events(
+  stream: AsyncIterable<Buffer>,
+): AsyncGenerator<{ event: string; data: unknown }> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const bytes of stream) {

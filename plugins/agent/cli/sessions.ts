@@ -21,11 +21,18 @@ export default defineCommand({
     {
       name: "list",
       summary: "Sessions, last used first",
-      options: { limit: { type: "number", value: "N", description: "At most this many; default: 50" } },
+      options: {
+        limit: { type: "number", value: "N", description: "At most this many; default: 50" },
+      },
       async run(io) {
-        const answer = await io.gateway.request<{ sessions: Shown[] }>("GET", "/sessions", undefined, {
-          query: { limit: io.options["limit"] as number | undefined },
-        });
+        const answer = await io.gateway.request<{ sessions: Shown[] }>(
+          "GET",
+          "/sessions",
+          undefined,
+          {
+            query: { limit: io.options["limit"] as number | undefined },
+          },
+        );
         io.show(answer, ({ sessions }) =>
           io.table(
             ["SESSION", "MESSAGES", "LAST USED", "SOURCE"],
@@ -64,6 +71,8 @@ function describe(message: Message): string[] {
     typeof message.content === "string"
       ? message.content
       : (message.content ?? []).map((part) => part.text ?? `[${part.type}]`).join("");
-  const calls = (message.tool_calls ?? []).map((call) => `→ ${call.function?.name}(${call.function?.arguments})`);
+  const calls = (message.tool_calls ?? []).map(
+    (call) => `→ ${call.function?.name}(${call.function?.arguments})`,
+  );
   return [`── ${message.role}  ${message.at}`, ...(text === "" ? [] : [text]), ...calls, ""];
 }

@@ -22,9 +22,17 @@ export default defineCommand({
         limit: { type: "number", value: "N", description: "At most this many; default: 50" },
       },
       async run(io) {
-        const answer = await io.gateway.request<{ turns: TurnStatus[] }>("GET", "/turns", undefined, {
-          query: { state: io.options["state"] as string | undefined, limit: io.options["limit"] as number | undefined },
-        });
+        const answer = await io.gateway.request<{ turns: TurnStatus[] }>(
+          "GET",
+          "/turns",
+          undefined,
+          {
+            query: {
+              state: io.options["state"] as string | undefined,
+              limit: io.options["limit"] as number | undefined,
+            },
+          },
+        );
         io.show(answer, ({ turns }) => {
           const ids = shortIds(turns.map(({ turnId }) => turnId));
           return io.table(
@@ -55,7 +63,10 @@ export default defineCommand({
     },
     ...(["cancel", "replay"] as const).map((action) => ({
       name: action,
-      summary: action === "cancel" ? "Stop a turn that waits or runs" : "Run a dead or cancelled turn again",
+      summary:
+        action === "cancel"
+          ? "Stop a turn that waits or runs"
+          : "Run a dead or cancelled turn again",
       args: [turn],
       async run(io: import("portico/command-line").CommandIO) {
         const path = `/turns/${encodeURIComponent(io.args["turn"] ?? "")}/${action}`;

@@ -33,7 +33,8 @@ export interface Taken {
 }
 
 export async function isAnyQueued(store: Store): Promise<boolean> {
-  for (const kind of [WAKE_NOW, WAKE]) if ((await store.pending(MAIN_SESSION, kind)) > 0) return true;
+  for (const kind of [WAKE_NOW, WAKE])
+    if ((await store.pending(MAIN_SESSION, kind)) > 0) return true;
   return false;
 }
 
@@ -47,7 +48,10 @@ export interface QueuedEvent {
 }
 
 /** How many events no turn has taken yet, and the oldest of them. */
-export async function queuedEvents(store: Store, limit: number): Promise<{ count: number; oldest: QueuedEvent[] }> {
+export async function queuedEvents(
+  store: Store,
+  limit: number,
+): Promise<{ count: number; oldest: QueuedEvent[] }> {
   const { kinds } = await store.items.stats();
   const count = (kinds[WAKE_NOW]?.queued ?? 0) + (kinds[WAKE]?.queued ?? 0);
   const lists = [WAKE_NOW, WAKE].map((kind) =>
@@ -57,7 +61,13 @@ export async function queuedEvents(store: Store, limit: number): Promise<{ count
   const oldest = items.slice(0, limit).map(({ id, kind, body, createdAt }) => {
     const { text, source, part } = body as WakeBody;
     const mode = kind === WAKE_NOW ? ("now" as const) : ("next-heartbeat" as const);
-    return { eventId: part?.of ?? id, text: clip(text, SHOWN_CHARS), source, mode, at: part?.at ?? createdAt };
+    return {
+      eventId: part?.of ?? id,
+      text: clip(text, SHOWN_CHARS),
+      source,
+      mode,
+      at: part?.at ?? createdAt,
+    };
   });
   return { count, oldest };
 }
@@ -66,8 +76,20 @@ export async function queuedEvents(store: Store, limit: number): Promise<{ count
 export async function takeEvents(store: Store, turnId: string, chars: number): Promise<Taken> {
   const most = Math.max(1, Math.floor(chars / HEAD_CHARS));
   const bound = await store.drain(MAIN_SESSION, WAKE, 0, turnId);
-  const now = await store.drain(MAIN_SESSION, WAKE_NOW, most - bound.length, turnId, chars - lengthOf(bound));
-  const later = await store.drain(MAIN_SESSION, WAKE, most - now.length, turnId, chars - lengthOf(now));
+  const now = await store.drain(
+    MAIN_SESSION,
+    WAKE_NOW,
+    most - bound.length,
+    turnId,
+    chars - lengthOf(bound),
+  );
+  const later = await store.drain(
+    MAIN_SESSION,
+    WAKE,
+    most - now.length,
+    turnId,
+    chars - lengthOf(now),
+  );
   const events = [...now, ...later].sort((a, b) => a.seq - b.seq);
   const shown = events.map((item) => show(item, chars));
   return {
@@ -84,8 +106,16 @@ function lengthOf(items: readonly WorkItem[]): number {
 }
 
 function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
-  const { text, metadata, source, part = { of: item.id, number: 1, at: item.createdAt } } = item.body as WakeBody;
-  const words = Object.keys(metadata ?? {}).length > 0 ? `${text}\nmetadata: ${JSON.stringify(metadata)}` : text;
+  const {
+    text,
+    metadata,
+    source,
+    part = { of: item.id, number: 1, at: item.createdAt },
+  } = item.body as WakeBody;
+  const words =
+    Object.keys(metadata ?? {}).length > 0
+      ? `${text}\nmetadata: ${JSON.stringify(metadata)}`
+      : text;
   const cut = cutPoint(words, chars);
   const isPart = part.number > 1 || cut < words.length;
   const head = [
@@ -103,7 +133,13 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   // of the kind that is taken first: one part comes after the other
   return {
     text: shown,
-    rest: { id: newId("evt"), lane: MAIN_SESSION, kind: WAKE_NOW, body, maxAttempts: item.maxAttempts },
+    rest: {
+      id: newId("evt"),
+      lane: MAIN_SESSION,
+      kind: WAKE_NOW,
+      body,
+      maxAttempts: item.maxAttempts,
+    },
   };
 }
 

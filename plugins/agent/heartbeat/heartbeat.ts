@@ -87,7 +87,13 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
     }
     if ((known?.body as { everyMs?: number } | undefined)?.everyMs === every) return;
     const body = { everyMs: every };
-    await schedules.put({ kind: SCHEDULE, id: MAIN_SESSION, enabled: true, nextAt: now() + every, body });
+    await schedules.put({
+      kind: SCHEDULE,
+      id: MAIN_SESSION,
+      enabled: true,
+      nextAt: now() + every,
+      body,
+    });
   }
 
   /** The regular beat. Returns in how many ms the next one is due. */
@@ -99,14 +105,18 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
       const items = wanted && (await waiting()) === undefined ? [turnItem("interval")] : [];
       if (items.length > 0) lastStart = performance.now();
       // whoever moves the time on is the one who starts the turn: two gateways never both do
-      await store.tick({ kind: due.kind, id: due.id, expectedNext: due.nextAt, next: now() + everyMs() }, { items });
+      await store.tick(
+        { kind: due.kind, id: due.id, expectedNext: due.nextAt, next: now() + everyMs() },
+        { items },
+      );
     }
     return ((await store.schedules.nextDueAt(SCHEDULE)) ?? Number.POSITIVE_INFINITY) - now();
   }
 
   /** A wake that cannot wait starts a beat at once, but no two within the cooldown: the second takes along what came meanwhile. */
   async function beatForWakes(): Promise<number> {
-    if ((await agent.store().pending(MAIN_SESSION, WAKE_NOW)) === 0) return Number.POSITIVE_INFINITY;
+    if ((await agent.store().pending(MAIN_SESSION, WAKE_NOW)) === 0)
+      return Number.POSITIVE_INFINITY;
     if (cooldown() > 0) return cooldown();
     await begin("wake");
     return Number.POSITIVE_INFINITY;
@@ -125,7 +135,9 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
 
   /** A heartbeat's turn that has not begun (or waits for its next attempt): it will take all that is queued by then. */
   async function waiting(): Promise<string | undefined> {
-    const turns = await agent.store().items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
+    const turns = await agent
+      .store()
+      .items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
     return turns.find(({ body }) => (body as TurnBody).heartbeat !== undefined)?.id;
   }
 

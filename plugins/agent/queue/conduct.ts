@@ -36,11 +36,15 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
     try {
       const settings = agent.settings(body.agent);
       const timeoutMs = body.timeoutMs ?? settings.timeoutMs;
-      const tooLate = () => late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`));
+      const tooLate = () =>
+        late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`));
       deadline = setTimeout(tooLate, timeoutMs);
       refuseUseless(claim);
       const run = await unlessAborted(signal, async () => {
-        const beat = body.heartbeat === undefined ? undefined : await heartbeat.prepare(item.id, body.heartbeat);
+        const beat =
+          body.heartbeat === undefined
+            ? undefined
+            : await heartbeat.prepare(item.id, body.heartbeat);
         if (beat === "nothing") return undefined;
         if (beat) {
           body = { ...body, message: beat.message, untrusted: beat.untrusted };
@@ -51,7 +55,11 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       clearTimeout(deadline);
       if (!run) return await ending.nothing(claim);
       const { end, history } = run;
-      await ending.completed(claim, body, end, { meta: history.meta, followUp, ms: performance.now() - began });
+      await ending.completed(claim, body, end, {
+        meta: history.meta,
+        followUp,
+        ms: performance.now() - began,
+      });
     } catch (error) {
       await ending.failed(claim, body, signal.aborted ? signal.reason : error);
     } finally {
@@ -100,9 +108,12 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
 
 function refuseUseless({ item }: Claim<TurnBody>): void {
   // whoever waited for a chat completion has lost the connection with the process that had it
-  if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller))) throw new Stopped("cancelled");
+  if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller)))
+    throw new Stopped("cancelled");
   if (item.attempts - item.failures <= MOST_CUT_OFF) return;
-  throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, { status: 500 });
+  throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, {
+    status: 500,
+  });
 }
 
 /** Rejects as soon as the signal is aborted, whatever the work is doing. */

@@ -29,12 +29,18 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     await finish(claim, { state: "done", result: { text: "", steps: 0 } });
   }
 
-  async function completed(claim: Claim<TurnBody>, body: TurnBody, end: TurnEnd, about: Completed): Promise<void> {
+  async function completed(
+    claim: Claim<TurnBody>,
+    body: TurnBody,
+    end: TurnEnd,
+    about: Completed,
+  ): Promise<void> {
     const { item } = claim;
     const beat = body.heartbeat !== undefined;
     const silent = beat && isSilent(end.text);
     const text = silent ? "" : end.text;
-    const announced = text !== "" && (beat || (body.delivery === "announce" && item.lane !== MAIN_SESSION));
+    const announced =
+      text !== "" && (beat || (body.delivery === "announce" && item.lane !== MAIN_SESSION));
     const kept = silent && (body.untrusted ?? []).length === 0 ? [] : end.messages;
     const batch: Batch = {
       messages: [
@@ -45,16 +51,27 @@ export function createEnding(agent: AgentContext, progress: Progress) {
         },
         ...(announced && !beat ? [announcement(text, item.lane, item.id)] : []),
       ],
-      items: [...about.followUp, ...deliveryOf(claim, "turn.completed", { result: text, model: end.model })],
+      items: [
+        ...about.followUp,
+        ...deliveryOf(claim, "turn.completed", { result: text, model: end.model }),
+      ],
     };
     const { steps, model, usage, ended } = end;
     progress.callerOf(item.id)?.settle({ end });
-    const outcome = { state: "done", result: { text, model, steps, usage, ended }, body: bodyToKeep(body) } as const;
+    const outcome = {
+      state: "done",
+      result: { text, model, steps, usage, ended },
+      body: bodyToKeep(body),
+    } as const;
     if (!(await finish(claim, outcome, batch))) return;
     const sessionKey = item.lane;
     // of a chat completion the endpoint tells
     if (text !== "" && !body.chat)
-      void ctx.emit("message:sent", { content: text, source: body.source, model, to: sessionKey }, { sessionKey });
+      void ctx.emit(
+        "message:sent",
+        { content: text, source: body.source, model, to: sessionKey },
+        { sessionKey },
+      );
     const { prompt_tokens, completion_tokens, total_tokens } = usage;
     void ctx.emit(
       "agent:completed",
@@ -82,15 +99,23 @@ export function createEnding(agent: AgentContext, progress: Progress) {
       ctx.log.warn({ turn: item.id }, "another worker has taken this turn over");
       return;
     }
-    const error = stopped ? { code: stopped, message: `The turn was stopped (${stopped}).` } : shownError(reason);
-    if (!stopped) ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
+    const error = stopped
+      ? { code: stopped, message: `The turn was stopped (${stopped}).` }
+      : shownError(reason);
+    if (!stopped)
+      ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
     progress.callerOf(item.id)?.settle({ error: stopped ? stoppedError(stopped) : reason });
     const outcome = outcomeOf(item, reason, error, {
       now: agent.store().now(),
       retryDelayMs: agent.defaults().retryDelayMs,
     });
-    const isTold = outcome.state === "retry" || body.heartbeat !== undefined || body.chat !== undefined;
-    const note = { session: item.lane, messages: failureNote(body, error, item.id), meta: metaOf(body) };
+    const isTold =
+      outcome.state === "retry" || body.heartbeat !== undefined || body.chat !== undefined;
+    const note = {
+      session: item.lane,
+      messages: failureNote(body, error, item.id),
+      meta: metaOf(body),
+    };
     const batch: Batch = {
       messages: isTold ? [] : [note],
       items: outcome.state === "retry" ? [] : deliveryOf(claim, "turn.failed", { error }),
@@ -113,11 +138,19 @@ export function createEnding(agent: AgentContext, progress: Progress) {
    * False where the turn is somebody else's by now, or could not be written: then its lease runs out and it is repeated.
    * What the turn did cannot be undone, so a store that fails for a moment is waited for first.
    */
-  async function finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
+  async function finish(
+    claim: Claim<TurnBody>,
+    outcome: ClaimOutcome,
+    batch?: Batch,
+  ): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
         const owned = await agent.store().finish(claim, outcome, batch);
-        if (!owned) ctx.log.warn({ turn: claim.item.id }, "the end of this turn was refused: another worker has it");
+        if (!owned)
+          ctx.log.warn(
+            { turn: claim.item.id },
+            "the end of this turn was refused: another worker has it",
+          );
         return owned;
       } catch (error) {
         if (shownError(error).code !== "store_unavailable" && batch !== undefined) {
@@ -147,7 +180,11 @@ function bodyToKeep(body: TurnBody): TurnBody | undefined {
 
 function metaOf(body: TurnBody): Record<string, unknown> {
   // one that somebody names later is kept
-  return { agent: body.agent ?? "main", source: body.source, temporary: body.temporary === true ? true : null };
+  return {
+    agent: body.agent ?? "main",
+    source: body.source,
+    temporary: body.temporary === true ? true : null,
+  };
 }
 
 function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
@@ -156,7 +193,11 @@ function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
 }
 
 /** What is posted of a turn's end, where somebody is to be told. */
-function deliveryOf({ item }: Claim<TurnBody>, type: string, end: Record<string, unknown>): NewItem[] {
+function deliveryOf(
+  { item }: Claim<TurnBody>,
+  type: string,
+  end: Record<string, unknown>,
+): NewItem[] {
   const { delivery, source } = item.body;
   if (typeof delivery !== "object") return [];
   const data = { turnId: item.id, sessionId: item.lane, source, ...end };
@@ -164,7 +205,8 @@ function deliveryOf({ item }: Claim<TurnBody>, type: string, end: Record<string,
 }
 
 function stoppedError(why: Stopped["why"]): PorticoError {
-  if (why === "cancelled") return new PorticoError("cancelled", "The turn was stopped.", { status: 409 });
+  if (why === "cancelled")
+    return new PorticoError("cancelled", "The turn was stopped.", { status: 409 });
   return new PorticoError("service_unavailable", "The gateway is stopping: ask again in a moment.");
 }
 

@@ -16,11 +16,19 @@ export function outcomeOf(
     if (item.body.chat) return { state: "cancelled", error };
     return { state: "retry", at: now, error, interrupted: true };
   }
-  if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
-  const { headers, retryAfterMs } = reason as { headers?: Record<string, string>; retryAfterMs?: number };
+  if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts)
+    return { state: "dead", error };
+  const { headers, retryAfterMs } = reason as {
+    headers?: Record<string, string>;
+    retryAfterMs?: number;
+  };
   const asked = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
   const delay = retryDelayMs * 4 ** item.failures * (0.8 + Math.random() * 0.4);
-  return { state: "retry", at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)), error };
+  return {
+    state: "retry",
+    at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)),
+    error,
+  };
 }
 
 /** What may go better next time: anything but a refusal of the request itself, or a turn that was too slow already. */

@@ -76,5 +76,7 @@ export async function deadTurns(agent: AgentContext): Promise<string[]> {
     const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
     return `The turn ${turnId} of session ${sessionId} is dead: ${(error?.message ?? "no reason was given").replace(/\.+$/, "")}. Try it again: portico turns replay ${turnId}`;
   });
-  return items.length > DEAD_SHOWN ? [...dead, "More turns are dead: portico turns list --state dead"] : dead;
+  return items.length > DEAD_SHOWN
+    ? [...dead, "More turns are dead: portico turns list --state dead"]
+    : dead;
 }

@@ -30,7 +30,11 @@ interface ChatTurn {
 }
 
 /** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook` and `hook_unavailable`. */
-export async function received({ ctx }: AgentContext, sessionId: string, body: TurnBody): Promise<TurnBody> {
+export async function received(
+  { ctx }: AgentContext,
+  sessionId: string,
+  body: TurnBody,
+): Promise<TurnBody> {
   if (body.received || body.heartbeat !== undefined) return body;
   if (!ctx.hasListeners("message:received")) return { ...body, received: true };
   const result = await ctx.emit(
@@ -58,5 +62,8 @@ export async function received({ ctx }: AgentContext, sessionId: string, body: T
 function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBody> {
   if (content === undefined || content === (body.content ?? body.message)) return {};
   if (body.content === undefined) return { message: content };
-  return { content, untrusted: [{ label: body.untrusted?.[0]?.label ?? body.source, text: content }] };
+  return {
+    content,
+    untrusted: [{ label: body.untrusted?.[0]?.label ?? body.source, text: content }],
+  };
 }

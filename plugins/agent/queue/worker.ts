@@ -22,7 +22,11 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
-export function createWorker(agent: AgentContext, heartbeat: Heartbeat, progress: Progress): Worker {
+export function createWorker(
+  agent: AgentContext,
+  heartbeat: Heartbeat,
+  progress: Progress,
+): Worker {
   const { ctx } = agent;
   const conduct = createConductor(agent, heartbeat, progress);
   const loop = createClaimLoop<TurnBody>({

@@ -18,27 +18,40 @@ interface Deps {
 
 export function mountAgent({ agent, service, worker, progress }: Deps): void {
   const check = compile(agentRequest);
-  agent.ctx.route("POST", "/agent", { access: "gateway", summary: "Start a turn" }, async (call) => {
-    const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
-    const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
-    agent.settings(request.agent);
-    const asked: TurnBody = { ...request, stream, source };
-    const body = await received(agent, session, asked).catch((error: unknown) => {
-      // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
-      const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
-      if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
-      throw error;
-    });
-    const command = body.reply === undefined ? parseCommand(body.message) : undefined;
-    if (command) {
-      const result = await runCommand({ agent, service, worker }, command, session, source);
-      return { status: 200, message: result, sessionId: session, command: command.name, result };
-    }
-    const { turnId, item } = service.turnItem({ ...body, session });
-    const start = () => agent.store().enqueue({ items: [item] });
-    if (stream) return streamTurn({ agent, service, progress }, call, { turnId, sessionId: session, start });
-    await start();
-    if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
-    return service.endOf(await service.waitFor(turnId, { signal: call.signal, refusedAtOnce: true }));
-  });
+  agent.ctx.route(
+    "POST",
+    "/agent",
+    { access: "gateway", summary: "Start a turn" },
+    async (call) => {
+      const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
+      const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
+      agent.settings(request.agent);
+      const asked: TurnBody = { ...request, stream, source };
+      const body = await received(agent, session, asked).catch((error: unknown) => {
+        // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
+        const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
+        if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
+        throw error;
+      });
+      const command = body.reply === undefined ? parseCommand(body.message) : undefined;
+      if (command) {
+        const result = await runCommand({ agent, service, worker }, command, session, source);
+        return { status: 200, message: result, sessionId: session, command: command.name, result };
+      }
+      const { turnId, item } = service.turnItem({ ...body, session });
+      const start = () => agent.store().enqueue({ items: [item] });
+      if (stream)
+        return streamTurn({ agent, service, progress }, call, {
+          turnId,
+          sessionId: session,
+          start,
+        });
+      await start();
+      if (!wait)
+        return { status: 200, message: "The turn has started.", sessionId: session, turnId };
+      return service.endOf(
+        await service.waitFor(turnId, { signal: call.signal, refusedAtOnce: true }),
+      );
+    },
+  );
 }

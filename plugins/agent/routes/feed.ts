@@ -17,7 +17,9 @@ interface Shown {
 type Send = (event: Shown) => void;
 
 /** Feeds events to clients, those of other processes too; with `?name=` only those that match (`agent:*`). */
-export function eventFeed(ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find">): (call: Call) => void {
+export function eventFeed(
+  ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find">,
+): (call: Call) => void {
   const open = feedsOf(ctx);
   const clients = new Set<Send>();
   let stop: (() => void) | undefined;
@@ -60,7 +62,16 @@ export function eventFeed(ctx: Pick<PluginContext, "on" | "onAny" | "add" | "fin
 function follow({ onAny }: Pick<PluginContext, "onAny">, send: Send): Dispose {
   return onAny(({ name, type, action, sessionKey, timestamp }: HookEvent, result: EmitResult) => {
     const { reply, block, context } = result;
-    send({ name, type, action, sessionKey, timestamp, context: shown(context), reply, block } as Shown);
+    send({
+      name,
+      type,
+      action,
+      sessionKey,
+      timestamp,
+      context: shown(context),
+      reply,
+      block,
+    } as Shown);
   });
 }
 
@@ -78,5 +89,7 @@ function shortened(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   if (depth >= DEPTH) return "[…]";
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => shortened(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shortened(item, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, shortened(item, depth + 1)]),
+  );
 }

@@ -7,25 +7,38 @@ import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { iso } from "../queue/status.ts";
 import { owner } from "./common.ts";
 
-export function mountHeartbeat(agent: AgentContext, service: AgentService, heartbeat: Heartbeat): void {
+export function mountHeartbeat(
+  agent: AgentContext,
+  service: AgentService,
+  heartbeat: Heartbeat,
+): void {
   const { ctx } = agent;
-  ctx.route("GET", "/heartbeat", { ...owner, summary: "Queued events and the next beat" }, async ({ query }) => {
-    const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
-    const { activeHours } = agent.defaults().heartbeat;
-    const events = await queuedEvents(agent.store(), limitIn(query, 50));
-    return {
-      nextAt: nextAt === undefined ? null : iso(nextAt),
-      everyMs,
-      activeHours,
-      turnId: waitingTurn,
-      queued: events.count,
-      events: events.oldest.map(({ at, ...event }) => ({ ...event, createdAt: iso(at) })),
-    };
-  });
+  ctx.route(
+    "GET",
+    "/heartbeat",
+    { ...owner, summary: "Queued events and the next beat" },
+    async ({ query }) => {
+      const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
+      const { activeHours } = agent.defaults().heartbeat;
+      const events = await queuedEvents(agent.store(), limitIn(query, 50));
+      return {
+        nextAt: nextAt === undefined ? null : iso(nextAt),
+        everyMs,
+        activeHours,
+        turnId: waitingTurn,
+        queued: events.count,
+        events: events.oldest.map(({ at, ...event }) => ({ ...event, createdAt: iso(at) })),
+      };
+    },
+  );
   ctx.route("POST", "/heartbeat", { ...owner, summary: "A heartbeat now" }, async () => {
     const turn = await service.heartbeat("manual");
     return turn
       ? { status: 200, message: "The heartbeat has started.", turnId: turn.turnId }
-      : { status: 200, message: "Nothing is queued and HEARTBEAT.md is empty: nothing to do.", turnId: null };
+      : {
+          status: 200,
+          message: "Nothing is queued and HEARTBEAT.md is empty: nothing to do.",
+          turnId: null,
+        };
   });
 }

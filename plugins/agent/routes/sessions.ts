@@ -10,7 +10,9 @@ export function mountSessions(agent: AgentContext): void {
   const { ctx } = agent;
   ctx.route("GET", "/sessions", owner, async ({ query }) => {
     const prefix = query.get("prefix");
-    const sessions = await agent.store().sessions.list({ limit: limitIn(query, 50), prefix: prefix ?? undefined });
+    const sessions = await agent
+      .store()
+      .sessions.list({ limit: limitIn(query, 50), prefix: prefix ?? undefined });
     return { sessions: sessions.map(shownSession) };
   });
   ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
@@ -31,7 +33,13 @@ export function mountSessions(agent: AgentContext): void {
 function shownSession(session: Session) {
   const { id, createdAt, updatedAt, messages, meta } = session;
   const { summaryUpTo: _summaryUpTo, ...shown } = meta;
-  return { id, createdAt: iso(createdAt), updatedAt: iso(updatedAt), messageCount: messages, ...shown };
+  return {
+    id,
+    createdAt: iso(createdAt),
+    updatedAt: iso(updatedAt),
+    messageCount: messages,
+    ...shown,
+  };
 }
 
 function shownMessage({ seq, at, turnId, body }: StoredMessage) {

@@ -32,7 +32,10 @@ export async function streamTurn(
     heard = attempt;
     send("delta", { text });
   };
-  const undo = [progress.onDelta(turnId, listen), followEvents(agent, turnId, (name, data) => send(name, data))];
+  const undo = [
+    progress.onDelta(turnId, listen),
+    followEvents(agent, turnId, (name, data) => send(name, data)),
+  ];
   try {
     await start();
     const sse = openSse(call, { endOnClose: false });
@@ -50,7 +53,11 @@ export async function streamTurn(
 }
 
 /** Tools that were called, and attempts that failed and have another one behind them. */
-function followEvents({ ctx }: AgentContext, of: string, send: (name: string, data: object) => void) {
+function followEvents(
+  { ctx }: AgentContext,
+  of: string,
+  send: (name: string, data: object) => void,
+) {
   return ctx.onAny((event) => {
     if (event.name === "agent:tool" && event.context.turnId === of) {
       const { tool, ok, ms } = event.context;

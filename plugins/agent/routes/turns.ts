@@ -35,7 +35,10 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
   async function find(id: string): Promise<TurnStatus> {
     const exact = await service.turn(id);
     if (exact) return exact;
-    const item = byShortId(await agent.store().items.list({ kind: "turn", limit: MOST_LOOKED_AT }), id);
+    const item = byShortId(
+      await agent.store().items.list({ kind: "turn", limit: MOST_LOOKED_AT }),
+      id,
+    );
     return item ? turnStatus(item as WorkItem<TurnBody>) : notFound("turn", id);
   }
 }

@@ -1,6 +1,13 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
-import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
+import type {
+  ChatMessage,
+  ChatOptions,
+  ChatRequest,
+  ChatService,
+  ToolCallPart,
+  Usage,
+} from "portico/chat";
 import type { Listen } from "../queue/progress.ts";
 import { inPieces } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
@@ -24,7 +31,12 @@ export async function ask(
   const response = await chat.complete(request, options);
   const choice = response.choices[0];
   if (!choice) throw new PorticoError("upstream_error", "The model answered without a choice.");
-  return { message: choice.message, finishReason: choice.finish_reason, model: response.model, usage: response.usage };
+  return {
+    message: choice.message,
+    finishReason: choice.finish_reason,
+    model: response.model,
+    usage: response.usage,
+  };
 }
 
 async function askStreaming(
@@ -68,17 +80,26 @@ async function askStreaming(
   }
   // what handlers hold back
   if (spoken !== "" && edit !== undefined) tell(await edit("", true));
-  const message: ChatMessage = { role: "assistant", content: content === "" && calls.length > 0 ? null : content };
+  const message: ChatMessage = {
+    role: "assistant",
+    content: content === "" && calls.length > 0 ? null : content,
+  };
   if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
   // the thoughts behind an answer that was changed say what that was not to say
-  if (reasoning !== "" && (content === spoken || calls.length > 0)) message.reasoning_content = reasoning;
+  if (reasoning !== "" && (content === spoken || calls.length > 0))
+    message.reasoning_content = reasoning;
   return { message, finishReason, model, usage };
 }
 
 function mergeCall(calls: ToolCallPart[], part: ToolCallPart): void {
-  const known = part.index === undefined ? undefined : calls.find((call) => call.index === part.index);
+  const known =
+    part.index === undefined ? undefined : calls.find((call) => call.index === part.index);
   if (!known) {
-    calls.push({ type: "function", ...part, function: { name: "", arguments: "", ...part.function } });
+    calls.push({
+      type: "function",
+      ...part,
+      function: { name: "", arguments: "", ...part.function },
+    });
     return;
   }
   if (part.id) known.id = part.id;

@@ -50,7 +50,9 @@ async function compact(
   const older = stored.slice(0, cut);
   const kept = stored.slice(cut);
   if (older.length === 0) return withSummary(kept, summary);
-  const text = older.map((entry) => `${entry.role}: ${wordsOf(entry.body as ChatMessage)}`).join("\n\n");
+  const text = older
+    .map((entry) => `${entry.role}: ${wordsOf(entry.body as ChatMessage)}`)
+    .join("\n\n");
   const before = summary === undefined ? "" : `Summary of what came before:\n${summary}\n\n`;
   try {
     const answer = await ask(
@@ -70,11 +72,17 @@ async function compact(
       undefined,
     );
     const next = clip(textOf(answer.message), options.settings.compactAtTokens);
-    return { ...withSummary(kept, next), meta: { summary: next, summaryUpTo: older.at(-1)?.seq ?? 0 } };
+    return {
+      ...withSummary(kept, next),
+      meta: { summary: next, summaryUpTo: older.at(-1)?.seq ?? 0 },
+    };
   } catch (error) {
     options.signal.throwIfAborted();
     // better a turn that has forgotten than none; the next one tries again
-    options.log.warn({ err: error, session: options.sessionId }, "could not sum up the older part of the session");
+    options.log.warn(
+      { err: error, session: options.sessionId },
+      "could not sum up the older part of the session",
+    );
     return withSummary(kept, summary);
   }
 }
@@ -104,6 +112,8 @@ function withSummary(stored: readonly StoredMessage[], summary: string | undefin
 
 /** A message in words, its tool calls included. */
 function wordsOf(message: ChatMessage): string {
-  const calls = (message.tool_calls ?? []).map((call) => `[calls ${call.function?.name} ${call.function?.arguments}]`);
+  const calls = (message.tool_calls ?? []).map(
+    (call) => `[calls ${call.function?.name} ${call.function?.arguments}]`,
+  );
   return [textOf(message), ...calls].filter((part) => part !== "").join(" ");
 }

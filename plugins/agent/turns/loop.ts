@@ -81,9 +81,13 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       options.onDelta()?.(notice);
       return content === "" ? notice : `${content}\n\n${notice}`;
     };
-    if (last) return result("max_steps", stopped(`the limit of ${options.maxSteps} steps was reached`));
+    if (last)
+      return result("max_steps", stopped(`the limit of ${options.maxSteps} steps was reached`));
     if (options.maxTurnTokens !== undefined && usage.total_tokens >= options.maxTurnTokens) {
-      return result("max_tokens", stopped(`the limit of ${options.maxTurnTokens} tokens was reached`));
+      return result(
+        "max_tokens",
+        stopped(`the limit of ${options.maxTurnTokens} tokens was reached`),
+      );
     }
     let circling = false;
     const images: ChatMessage[] = [];
@@ -99,7 +103,11 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       });
       options.onTool(run);
       added.push(...run.messages.filter((message) => message.role === "tool"));
-      const key = JSON.stringify([call.function?.name, call.function?.arguments, textOf(run.messages[0] ?? {})]);
+      const key = JSON.stringify([
+        call.function?.name,
+        call.function?.arguments,
+        textOf(run.messages[0] ?? {}),
+      ]);
       const times = (seen.get(key) ?? 0) + 1;
       seen.set(key, times);
       if (times >= CIRCLE) circling = true;

@@ -10,7 +10,11 @@ const OFFLINE_MODEL = "echo";
  * The request's, else the agent's, else the first of the highest channel. Throws `invalid_request_error` for an agent
  * that is to be its own model, and what the chat service throws where the channels cannot say their models.
  */
-export async function modelOf(agent: AgentContext, body: TurnBody, settings: AgentSettings): Promise<string> {
+export async function modelOf(
+  agent: AgentContext,
+  body: TurnBody,
+  settings: AgentSettings,
+): Promise<string> {
   const named = body.model ?? settings.model;
   const channel = channelOf(body, settings);
   const model = named ?? (await agent.ctx.use("chat").defaultModel(channel)) ?? OFFLINE_MODEL;

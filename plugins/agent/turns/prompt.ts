@@ -26,7 +26,9 @@ export function fence(label: string, text: string): string {
 }
 
 /** The user message of a turn: the task, then whatever came from outside in fences. */
-export function userMessage(request: Pick<TurnRequest, "message" | "untrusted" | "context">): string {
+export function userMessage(
+  request: Pick<TurnRequest, "message" | "untrusted" | "context">,
+): string {
   const sections = [request.message];
   for (const { label, text } of request.untrusted ?? []) sections.push(fence(label, text));
   if (request.context && Object.keys(request.context).length > 0) {

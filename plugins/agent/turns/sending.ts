@@ -15,7 +15,9 @@ interface Answer {
 
 /** Somebody judges the answer: nothing of it may be told before. What a chat completion from inside says does not leave. */
 export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
-  return (body.chat === undefined || body.chat.leaves === true) && ctx.hasHandlers("message:sending");
+  return (
+    (body.chat === undefined || body.chat.leaves === true) && ctx.hasHandlers("message:sending")
+  );
 }
 
 /** Gives the text that is told in place of this one. `final`: no more comes of this stream. */

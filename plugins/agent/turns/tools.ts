@@ -17,7 +17,8 @@ export function allowedTools(
   const found = new Map<string, Tool>();
   for (const tool of tools) {
     if (found.has(tool.name) || (isClients && tool.ownerOnly)) continue;
-    if (matchesAny(rules.allow, tool.name) && !matchesAny(rules.deny, tool.name)) found.set(tool.name, tool);
+    if (matchesAny(rules.allow, tool.name) && !matchesAny(rules.deny, tool.name))
+      found.set(tool.name, tool);
   }
   return found;
 }
@@ -29,7 +30,11 @@ function matchesAny(patterns: readonly string[], name: string): boolean {
 export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {
   return [...tools.values()].map((tool) => ({
     type: "function",
-    function: { name: tool.name, description: tool.description, parameters: { ...tool.parameters } },
+    function: {
+      name: tool.name,
+      description: tool.description,
+      parameters: { ...tool.parameters },
+    },
   }));
 }
 
@@ -58,7 +63,9 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   const id = call.id ?? "";
   const ended = (messages: ChatMessage[], error?: string): ToolRun => {
     const ms = performance.now() - began;
-    return error === undefined ? { messages, name, ok: true, ms } : { messages, name, ok: false, ms, error };
+    return error === undefined
+      ? { messages, name, ok: true, ms }
+      : { messages, name, ok: false, ms, error };
   };
   try {
     const tool = scope.tools.get(name);
@@ -87,7 +94,9 @@ function parseArguments(text: string): unknown {
   try {
     return text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    throw new ToolRefusal("the arguments are no JSON; send one JSON object that fits the tool's parameters");
+    throw new ToolRefusal(
+      "the arguments are no JSON; send one JSON object that fits the tool's parameters",
+    );
   }
 }
 
@@ -101,7 +110,10 @@ function resultMessages(id: string, name: string, value: unknown): ChatMessage[]
   const messages: ChatMessage[] = [{ role: "tool", tool_call_id: id, content }];
   // most models take no image in a tool's result: it follows as a message of the user
   if (images.length > 0) {
-    messages.push({ role: "user", content: [{ type: "text", text: `[the result of ${name}]` }, ...images] });
+    messages.push({
+      role: "user",
+      content: [{ type: "text", text: `[the result of ${name}]` }, ...images],
+    });
   }
   return messages;
 }

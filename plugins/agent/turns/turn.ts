@@ -38,7 +38,10 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
   const { body, model, settings, signal } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const ended = async (said: string, about: Omit<TurnEnd, "text">): Promise<TurnEnd> => {
-    const { content, ...rest } = await offered(agent, input.sessionId, body, { ...about, content: said });
+    const { content, ...rest } = await offered(agent, input.sessionId, body, {
+      ...about,
+      content: said,
+    });
     const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
     // who listens to a chat completion hears it by no other way
     if (held && body.chat !== undefined && text !== "") input.onDelta()?.(text);
@@ -84,7 +87,11 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
     onTool: (run) => {
       const { turnId, sessionId } = input;
       const { name: tool, ok, ms, error } = run;
-      void ctx.emit("agent:tool", { turnId, sessionId, tool, ok, ms, error }, { sessionKey: sessionId });
+      void ctx.emit(
+        "agent:tool",
+        { turnId, sessionId, tool, ok, ms, error },
+        { sessionKey: sessionId },
+      );
     },
     onDelta,
     edit,
@@ -123,7 +130,9 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
 }
 
 /** Hooks hand these back: what is no file is left out instead of breaking the turn. */
-function isFile(value: unknown): value is { name: string; path: string; content: string; missing: boolean } {
+function isFile(
+  value: unknown,
+): value is { name: string; path: string; content: string; missing: boolean } {
   const file = value as { name?: unknown; content?: unknown } | null;
   return typeof file?.name === "string" && typeof file.content === "string";
 }

@@ -26,7 +26,12 @@ export async function readText(path: string): Promise<string | undefined> {
   try {
     const file = await open(path, "r");
     try {
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(MOST_BYTES), 0, MOST_BYTES, 0);
+      const { bytesRead, buffer } = await file.read(
+        Buffer.allocUnsafe(MOST_BYTES),
+        0,
+        MOST_BYTES,
+        0,
+      );
       return buffer.toString("utf8", 0, bytesRead);
     } finally {
       await file.close();

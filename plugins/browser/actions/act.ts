@@ -18,12 +18,16 @@ interface ActInput extends Common {
 const checks = new Map<string, ReturnType<typeof compile>>();
 
 /** The action's kind, and its fields checked. 400 with the nearest kind; `selector` is refused with the reason. */
-function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; name: string; input: unknown } {
+function checkAction(
+  given: Record<string, unknown>,
+  at = "",
+): { kind: Kind; name: string; input: unknown } {
   const param = (name: string): string => (at === "" ? name : `${at}.${name}`);
   const name = given["kind"];
   if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
     const near = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
-    const hint = near === undefined ? `One of: ${Object.keys(KINDS).join(", ")}.` : `Did you mean ${near}?`;
+    const hint =
+      near === undefined ? `One of: ${Object.keys(KINDS).join(", ")}.` : `Did you mean ${near}?`;
     throw new PorticoError(
       "invalid_request_error",
       `${name === undefined ? "kind is missing" : `${JSON.stringify(name)} is not a kind of action`}. ${hint}`,
@@ -55,12 +59,18 @@ function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; nam
 const CHOOSER_MS = 1_000;
 
 /** Runs one action in its tab; used for batches too. */
-async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = ""): Promise<unknown> {
+async function runAction(
+  op: Op,
+  tab: Tab,
+  given: Record<string, unknown>,
+  at = "",
+): Promise<unknown> {
   const { kind, name, input } = checkAction(given, at);
   const explicit = typeof given["timeoutMs"] === "number";
   const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
   try {
-    const again = (next: Record<string, unknown>, place: string): Promise<unknown> => runAction(op, tab, next, place);
+    const again = (next: Record<string, unknown>, place: string): Promise<unknown> =>
+      runAction(op, tab, next, place);
     const chooser = name === "click" || name === "press" ? tab.armedChooser : undefined;
     const start = Date.now();
     const work = kind.run({ op, tab, input, timeoutMs, explicit, again });
@@ -83,7 +93,9 @@ const WINDOW_MS = 3_000;
 export async function act(op: Op, given: ActInput): Promise<object> {
   const { kind, name } = checkAction(given);
   if (given.snapshot !== undefined && given.snapshot !== "efficient" && given.snapshot !== "ai") {
-    throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', { param: "snapshot" });
+    throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', {
+      param: "snapshot",
+    });
   }
   // A page that may not be read may still be closed.
   const tab =
@@ -99,14 +111,17 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   let result: unknown;
   try {
     const work = (): Promise<unknown> => runAction(op, tab, given);
-    result = kind.queued ? await tab.exclusive(timeoutMs, `the action ${name}`, work) : await work();
+    result = kind.queued
+      ? await tab.exclusive(timeoutMs, `the action ${name}`, work)
+      : await work();
     await tab.arrived(moves, Math.min(ARRIVAL_MS, left(start, timeoutMs + 1_000)), kind.queued);
     if (tab.windows !== windows && opened.length === 0 && !tab.closed) {
       await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
     }
   } catch (error) {
     // A page that closes itself on a click did what was asked.
-    const ended = (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
+    const ended =
+      (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
     if (!ended || !kind.queued) throw withDialogs(error, tab, start);
   } finally {
     tab.popupListeners.delete(onPopup);
@@ -121,7 +136,8 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   const dialogs = tab.dialogs.since(start);
   if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
   if (opened.length > 0) answer["newTabs"] = await newTabs(op, opened);
-  if (given.snapshot !== undefined && !closed) Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
+  if (given.snapshot !== undefined && !closed)
+    Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
   return answer;
 }
 

@@ -13,7 +13,11 @@ export async function batch(act: Act): Promise<unknown> {
         throw new PorticoError("invalid_request_error", "A batch cannot hold a batch.", {
           param: `actions[${index}].kind`,
         });
-      const limited = within(left(start, act.timeoutMs), "The batch", act.again(action, `actions[${index}]`));
+      const limited = within(
+        left(start, act.timeoutMs),
+        "The batch",
+        act.again(action, `actions[${index}]`),
+      );
       const result = await limited;
       results.push({ ok: true, kind: action["kind"], result });
     } catch (error) {

@@ -16,13 +16,19 @@ export const labelClick =
   (locator: Locator, limits: Limits): ClickLabel =>
   async (options) => {
     const label = (await locator.evaluateHandle(labelFor, undefined, limits)).asElement();
-    if (label === null) throw new PorticoError("action_failed", "The label of the element is gone.");
+    if (label === null)
+      throw new PorticoError("action_failed", "The label of the element is gone.");
     const position = await locator.evaluate(placeInLabel, undefined, limits);
     await label.click({ ...options, ...limits, position });
   };
 
 /** Checks or unchecks a box by its label; nothing is clicked where it is as wanted. */
-export async function setByLabel(checked: boolean, click: ClickLabel, locator: Locator, limits: Limits): Promise<void> {
+export async function setByLabel(
+  checked: boolean,
+  click: ClickLabel,
+  locator: Locator,
+  limits: Limits,
+): Promise<void> {
   if ((await locator.isChecked(limits)) === checked) return;
   await click();
   if ((await locator.isChecked(limits)) !== checked)

@@ -13,6 +13,12 @@ export const choose =
   async (locator: Locator, { timeout, signal }) => {
     const several = new Set(values).size;
     if (several > 1 && (await locator.evaluate(holdsOne, undefined, { timeout, signal })))
-      throw new PorticoError("action_failed", `The list takes one value only, and was given ${several}.`);
-    return locator.selectOption([...values], { timeout: explicit ? timeout : Math.min(timeout, OPTION_MS), signal });
+      throw new PorticoError(
+        "action_failed",
+        `The list takes one value only, and was given ${several}.`,
+      );
+    return locator.selectOption([...values], {
+      timeout: explicit ? timeout : Math.min(timeout, OPTION_MS),
+      signal,
+    });
   };

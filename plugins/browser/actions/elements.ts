@@ -48,14 +48,24 @@ interface Candidate {
 async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
   const quick = tab.whole === undefined || tab.whole.ms < 300;
   const fresh = quick
-    ? attempt(CANDIDATES_MS, tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>, undefined)
+    ? attempt(
+        CANDIDATES_MS,
+        tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>,
+        undefined,
+      )
     : undefined;
   const roots = await fresh;
   const there =
     roots === undefined
       ? Object.values(tab.printed).map(({ role, name, native }) => ({ role, name, ref: native }))
-      : [...everyNode(roots)].map((node) => ({ role: node.role, name: nameOf(node), ref: node.ref }));
-  const same = there.filter(({ ref, role }) => ref !== undefined && ref !== entry.native && role === entry.role);
+      : [...everyNode(roots)].map((node) => ({
+          role: node.role,
+          name: nameOf(node),
+          ref: node.ref,
+        }));
+  const same = there.filter(
+    ({ ref, role }) => ref !== undefined && ref !== entry.native && role === entry.role,
+  );
   const twins = same.filter(({ name }) => (name ?? "") === entry.name);
   return (twins.length > 0 ? twins : same).slice(0, 5).map(({ ref, role, name = "" }) => {
     const n = tab.refs.number(ref!, role, name);
@@ -66,7 +76,8 @@ async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
 /** 404 for a ref whose element is gone, with the elements of the same role and name, or of the same role. */
 async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
   const candidates = await lookAlikes(tab, entry);
-  const alike = candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
+  const alike =
+    candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
   return new PorticoError(
     "ref_not_found",
     `The element of ref ${entry.n} (${entry.role}${entry.name ? ` "${plainText(entry.name).slice(0, 60)}"` : ""}) is no longer on the page: take a new snapshot.${alike}`,
@@ -105,16 +116,26 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
   const patience = explicit ? timeoutMs : Math.min(timeoutMs, PATIENCE_MS);
   let hindered: PorticoError | undefined;
   for (;;) {
-    const looking = findElement(tab, ref, { ...needs, scroll: true }, left(start, timeoutMs), param);
+    const looking = findElement(
+      tab,
+      ref,
+      { ...needs, scroll: true },
+      left(start, timeoutMs),
+      param,
+    );
     // The last look may have no time left: what the one before has seen counts.
     const found = await looking.catch((error: PorticoError) => {
       throw error.code === "timeout" ? (hindered ?? error) : error;
     });
     const reason = hindrance(found.probe, needs);
     if (reason === undefined) return found;
-    hindered = new PorticoError("action_failed", `${what} failed: the ${spoken(found.entry)} ${reason}.`, {
-      details: { ref: `e${found.entry.n}` },
-    });
+    hindered = new PorticoError(
+      "action_failed",
+      `${what} failed: the ${spoken(found.entry)} ${reason}.`,
+      {
+        details: { ref: `e${found.entry.n}` },
+      },
+    );
     if (Date.now() - start >= patience) throw hindered;
     await pause(50);
   }
@@ -145,9 +166,17 @@ async function isThere(locator: Locator): Promise<boolean> {
  * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
  * both are sent together, so that the usual case costs one round trip. A look that is lost is taken again.
  */
-async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number, tries = 2): Promise<Probe | undefined> {
+async function look(
+  locator: Locator,
+  needs: ProbeNeeds,
+  timeoutMs: number,
+  tries = 2,
+): Promise<Probe | undefined> {
   const giveUp = new AbortController();
-  const probing = locator.evaluate(probeElement, needs, { timeout: timeoutMs, signal: giveUp.signal });
+  const probing = locator.evaluate(probeElement, needs, {
+    timeout: timeoutMs,
+    signal: giveUp.signal,
+  });
   probing.catch(() => {});
   try {
     return (await isThere(locator)) ? await probing : undefined;
@@ -176,7 +205,12 @@ export interface Trial {
 }
 
 /** What most actions try: on the element of their `ref`, within their own time. */
-export const trial = ({ tab, input, timeoutMs, explicit }: Act): Omit<Trial, "needs" | "what" | "work"> => ({
+export const trial = ({
+  tab,
+  input,
+  timeoutMs,
+  explicit,
+}: Act): Omit<Trial, "needs" | "what" | "work"> => ({
   tab,
   ref: input.ref as unknown,
   timeoutMs,
@@ -217,7 +251,8 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
     const again = await look(locator, { ...needs, scroll: true }, timeoutMs);
     goesByLabel = again !== undefined && givesWay(again);
-    const isLost = !explicit && (again === undefined ? isHindered : hindrance(again, needs) !== undefined);
+    const isLost =
+      !explicit && (again === undefined ? isHindered : hindrance(again, needs) !== undefined);
     if (goesByLabel || isLost) stop.abort();
   }
   void watch().catch(() => {});
@@ -235,7 +270,8 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   } catch (error) {
     // Where the element went away while the action began, either may be the first to notice.
     const isLost = DETACHED.test(String((error as Error).message));
-    if (gone || (isLost && !(await attempt(500, isThere(locator), true)))) throw await stale(tab, entry, param);
+    if (gone || (isLost && !(await attempt(500, isThere(locator), true))))
+      throw await stale(tab, entry, param);
     throw await whyNot(trial, entry, locator, error, stop.signal.aborted);
   } finally {
     clearTimeout(timer);
@@ -273,7 +309,10 @@ async function whyNot(
   const isSilent = again === "silent";
   // A page that is too busy to say it now may have said it before.
   const reason = (isSilent ? undefined : hindrance(again, needs)) ?? hindranceInLog(callLog(error));
-  if (reason !== undefined) return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
-  const late = isSilent ? `within ${timeoutMs} ms: the page does not answer.` : `in time: ${headline(error)}`;
+  if (reason !== undefined)
+    return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
+  const late = isSilent
+    ? `within ${timeoutMs} ms: the page does not answer.`
+    : `in time: ${headline(error)}`;
   return new PorticoError("timeout", `${what} did not end ${late}`, options);
 }

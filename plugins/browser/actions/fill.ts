@@ -25,7 +25,11 @@ function isYes(value: unknown, index: number): boolean {
   throw refused("A box is checked or not: its value must be true or false.", index);
 }
 
-export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, index: number): Promise<void> {
+export async function fillOne(
+  { tab, timeoutMs, explicit }: Act,
+  field: Field,
+  index: number,
+): Promise<void> {
   const start = Date.now();
   const param = `fields[${index}].ref`;
   const kind = field.type?.toLowerCase() ?? (await naturalKind(tab, field.ref, timeoutMs, param));
@@ -49,17 +53,29 @@ export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, i
     return;
   }
   if (/^(select|combobox|listbox)$/.test(kind)) {
-    const values = Array.isArray(field.value) ? (field.value as string[]) : [String(field.value ?? "")];
+    const values = Array.isArray(field.value)
+      ? (field.value as string[])
+      : [String(field.value ?? "")];
     await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work: choose(values, explicit) });
     return;
   }
-  if (Array.isArray(field.value)) throw refused("Only a list takes several values: this field takes a text.", index);
+  if (Array.isArray(field.value))
+    throw refused("Only a list takes several values: this field takes a text.", index);
   const text = field.value === undefined ? "" : String(field.value);
-  await tryOn({ ...shared, needs: EDITED, work: (locator, limits) => enter(locator, text, limits) });
+  await tryOn({
+    ...shared,
+    needs: EDITED,
+    work: (locator, limits) => enter(locator, text, limits),
+  });
 }
 
 /** An agent that does not say what kind of field it is means what the field is. */
-async function naturalKind(tab: Tab, ref: unknown, timeoutMs: number, param: string): Promise<string> {
+async function naturalKind(
+  tab: Tab,
+  ref: unknown,
+  timeoutMs: number,
+  param: string,
+): Promise<string> {
   const { tag } = (await findElement(tab, ref, NOTHING, timeoutMs, param)).probe;
   if (tag.startsWith("<select")) return "select";
   return /type="(checkbox|radio)"/.exec(tag)?.[1] ?? "text";

@@ -19,10 +19,12 @@ export function hindranceInLog(log: readonly string[]): string | undefined {
   if (covered !== undefined)
     return `is covered by ${covered.replace(/^.*?(<.*>).*?intercepts pointer events.*$/, "$1").slice(0, 200)}`;
   if (log.some((line) => line.includes("element is not stable"))) return "does not stop moving";
-  if (log.some((line) => line.includes("element is outside of the viewport"))) return "cannot be scrolled into view";
+  if (log.some((line) => line.includes("element is outside of the viewport")))
+    return "cannot be scrolled into view";
   if (log.some((line) => line.includes("element is not visible"))) return "is not visible";
   if (log.some((line) => line.includes("element is not enabled"))) return "is disabled";
   if (log.some((line) => line.includes("did not find some options"))) return "has no such option";
-  if (log.some((line) => line.includes("option being selected is not enabled"))) return "has that option disabled";
+  if (log.some((line) => line.includes("option being selected is not enabled")))
+    return "has that option disabled";
   return undefined;
 }

@@ -19,12 +19,14 @@ export async function type(act: Act): Promise<undefined> {
     needs: EDITED,
     what: "The typing",
     async work(locator, { timeout: limit, signal }) {
-      const keys = input.slowly && text !== "" && (await takesKeys(locator, text, { timeout: limit, signal }));
+      const keys =
+        input.slowly && text !== "" && (await takesKeys(locator, text, { timeout: limit, signal }));
       // The first key replaces what is selected; emptying the field would press a key of its own.
       if (keys) await locator.selectText({ timeout: limit, signal });
       else await enter(locator, text, { timeout: limit, signal });
       if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
-      if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
+      if (input.submit)
+        await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
     },
   });
   return undefined;
@@ -44,7 +46,12 @@ export async function press({ tab, input, timeoutMs, explicit }: Act): Promise<u
         what: "The key press",
         work: (locator, limits) => locator.press(key, limits),
       });
-    } else await within(timeoutMs, "The key press (the page does not answer)", tab.page.keyboard.press(key));
+    } else
+      await within(
+        timeoutMs,
+        "The key press (the page does not answer)",
+        tab.page.keyboard.press(key),
+      );
   } catch (error) {
     if (!/Unknown key|Unknown modifier/i.test(String((error as Error).message))) throw error;
     throw new PorticoError(

@@ -14,7 +14,9 @@ import { uploadTo } from "./uploads.ts";
 
 const ref = Type.Union([Type.Integer({ minimum: 1 }), Type.String({ minLength: 1 })]);
 const modifiers = Type.Array(
-  Type.Union((["Alt", "Control", "ControlOrMeta", "Meta", "Shift"] as const).map((one) => Type.Literal(one))),
+  Type.Union(
+    (["Alt", "Control", "ControlOrMeta", "Meta", "Shift"] as const).map((one) => Type.Literal(one)),
+  ),
 );
 const button = Type.Union([Type.Literal("left"), Type.Literal("right"), Type.Literal("middle")]);
 const optional = Type.Optional;
@@ -25,7 +27,10 @@ const DRAG_STEPS = 10;
 
 const needsEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
-  throw new PorticoError("evaluate_disabled", `${what} is turned off: browser.evaluateEnabled is false.`);
+  throw new PorticoError(
+    "evaluate_disabled",
+    `${what} is turned off: browser.evaluateEnabled is false.`,
+  );
 };
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
@@ -44,7 +49,9 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
 
 async function fill(act: Act): Promise<undefined> {
   const start = Date.now();
-  for (const [index, field] of (act.input.fields as { ref: unknown; type?: string; value?: unknown }[]).entries()) {
+  for (const [index, field] of (
+    act.input.fields as { ref: unknown; type?: string; value?: unknown }[]
+  ).entries()) {
     await fillOne({ ...act, timeoutMs: left(start, act.timeoutMs) }, field, index);
   }
   return undefined;
@@ -112,13 +119,19 @@ export const KINDS: Record<string, Kind> = {
     run: ok((act) => {
       const { doubleClick, button: which, modifiers: held } = act.input;
       // Where it leads is waited for by the caller of the action, with a limit of its own.
-      const options = { noWaitAfter: true, ...(which ? { button: which } : {}), ...(held ? { modifiers: held } : {}) };
+      const options = {
+        noWaitAfter: true,
+        ...(which ? { button: which } : {}),
+        ...(held ? { modifiers: held } : {}),
+      };
       return tryOn({
         ...trial(act),
         needs: CLICKED,
         what: "The click",
         work: (locator, limits) =>
-          doubleClick ? locator.dblclick({ ...options, ...limits }) : locator.click({ ...options, ...limits }),
+          doubleClick
+            ? locator.dblclick({ ...options, ...limits })
+            : locator.click({ ...options, ...limits }),
         byLabel: (click) => click({ ...options, clickCount: doubleClick ? 2 : 1 }),
       });
     }),
@@ -140,7 +153,9 @@ export const KINDS: Record<string, Kind> = {
         Type.Object({
           ref,
           type: optional(Type.String()),
-          value: optional(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String())])),
+          value: optional(
+            Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String())]),
+          ),
         }),
         { minItems: 1, maxItems: 200 },
       ),
@@ -155,26 +170,47 @@ export const KINDS: Record<string, Kind> = {
     queued: true,
     run: press,
   },
-  hover: onElement({ needs: POINTED, what: "The hover", work: (locator, limits) => locator.hover(limits) }),
+  hover: onElement({
+    needs: POINTED,
+    what: "The hover",
+    work: (locator, limits) => locator.hover(limits),
+  }),
   scrollIntoView: onElement({
     needs: SEEN,
     what: "The scroll",
     work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
   }),
-  drag: { schema: Type.Object({ startRef: ref, endRef: ref }), timeoutMs: ACTION_MS, queued: true, run: drag },
+  drag: {
+    schema: Type.Object({ startRef: ref, endRef: ref }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: drag,
+  },
   select: {
     schema: Type.Object({ ref, values: Type.Array(Type.String(), { maxItems: 1000 }) }),
     timeoutMs: ACTION_MS,
     queued: true,
     run: select,
   },
-  check: { schema: Type.Object({ ref }), timeoutMs: ACTION_MS, queued: true, run: setChecked(true) },
-  uncheck: { schema: Type.Object({ ref }), timeoutMs: ACTION_MS, queued: true, run: setChecked(false) },
+  check: {
+    schema: Type.Object({ ref }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: setChecked(true),
+  },
+  uncheck: {
+    schema: Type.Object({ ref }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: setChecked(false),
+  },
   upload: {
     schema: Type.Object({ ref, paths: Type.Array(Type.String(), { minItems: 1, maxItems: 50 }) }),
     timeoutMs: 20_000,
     queued: true,
-    run: ok((act) => uploadTo(act.op, act.tab, act.input.ref, act.input.paths, act.timeoutMs, act.explicit)),
+    run: ok((act) =>
+      uploadTo(act.op, act.tab, act.input.ref, act.input.paths, act.timeoutMs, act.explicit),
+    ),
   },
   resize: {
     schema: Type.Object({
@@ -184,7 +220,11 @@ export const KINDS: Record<string, Kind> = {
     timeoutMs: ACTION_MS,
     queued: true,
     run: ok(({ tab, input, timeoutMs }) =>
-      within(timeoutMs, "The resizing", tab.page.setViewportSize({ width: input.width, height: input.height })),
+      within(
+        timeoutMs,
+        "The resizing",
+        tab.page.setViewportSize({ width: input.width, height: input.height }),
+      ),
     ),
   },
   wait: {
@@ -193,7 +233,11 @@ export const KINDS: Record<string, Kind> = {
       textGone: optional(Type.String({ minLength: 1 })),
       url: optional(Type.String({ minLength: 1 })),
       loadState: optional(
-        Type.Union([Type.Literal("load"), Type.Literal("domcontentloaded"), Type.Literal("networkidle")]),
+        Type.Union([
+          Type.Literal("load"),
+          Type.Literal("domcontentloaded"),
+          Type.Literal("networkidle"),
+        ]),
       ),
       fn: optional(Type.String({ minLength: 1 })),
       timeMs: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
@@ -203,7 +247,11 @@ export const KINDS: Record<string, Kind> = {
     async run(act) {
       if (act.input.fn !== undefined) needsEvaluate(act, "wait.fn");
       const { timeMs } = act.input;
-      await runWait(act.tab, act.input, timeMs === undefined || act.explicit ? act.timeoutMs : act.timeoutMs + timeMs);
+      await runWait(
+        act.tab,
+        act.input,
+        timeMs === undefined || act.explicit ? act.timeoutMs : act.timeoutMs + timeMs,
+      );
       return undefined;
     },
   },
@@ -227,7 +275,11 @@ export const KINDS: Record<string, Kind> = {
     timeoutMs: ACTION_MS,
     queued: false,
     run: ok(async ({ op, tab, timeoutMs }) => {
-      await within(timeoutMs, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId: tab.targetId }));
+      await within(
+        timeoutMs,
+        "Closing the tab",
+        op.session.cdp.send("Target.closeTarget", { targetId: tab.targetId }),
+      );
       for (let i = 0; i < 50 && !tab.closed; i++) await pause(10);
     }),
   },

@@ -16,7 +16,11 @@ function withoutEnd(source: string): string {
  * `() => document.title`, `(element) => element.value`, `1 + 1`, or statements with `return`: all are understood.
  * `argument` is the name that an element goes by. 400 where it is none of them.
  */
-export function pageFunction(source: string, argument: string, param = "fn"): (...args: never[]) => Promise<unknown> {
+export function pageFunction(
+  source: string,
+  argument: string,
+  param = "fn",
+): (...args: never[]) => Promise<unknown> {
   for (const expression of [source, withoutEnd(source)]) {
     try {
       return new AsyncFunction(
@@ -30,9 +34,13 @@ export function pageFunction(source: string, argument: string, param = "fn"): (.
   try {
     return new AsyncFunction(argument, source);
   } catch (error) {
-    throw new PorticoError("invalid_request_error", `${param} is not JavaScript: ${(error as Error).message}.`, {
-      param,
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `${param} is not JavaScript: ${(error as Error).message}.`,
+      {
+        param,
+      },
+    );
   }
 }
 
@@ -50,11 +58,14 @@ export function plainResult(value: unknown): unknown {
 /** `above`: what holds the value. What stands in several places is told in each, and may grow without end by that. */
 function plain(value: unknown, above: readonly object[], room: { left: number }): unknown {
   room.left -= typeof value === "string" ? value.length : EACH;
-  if (room.left < 0) throw new PorticoError("action_failed", "The result of fn is too large: return less of it.");
-  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) return String(value);
+  if (room.left < 0)
+    throw new PorticoError("action_failed", "The result of fn is too large: return less of it.");
+  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value)))
+    return String(value);
   if (value === undefined || typeof value === "symbol" || typeof value === "function") return null;
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
-  if (value instanceof RegExp || value instanceof URL || value instanceof Error) return String(value);
+  if (value instanceof RegExp || value instanceof URL || value instanceof Error)
+    return String(value);
   if (above.includes(value)) return "[circular]";
   if (above.length >= DEEPEST) return "[too deep]";
   const inside = [...above, value];

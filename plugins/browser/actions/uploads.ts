@@ -61,9 +61,15 @@ export async function uploadTo(
   }
 }
 
-async function answerChooser(chooser: FileChooser, files: string[], timeoutMs: number): Promise<void> {
+async function answerChooser(
+  chooser: FileChooser,
+  files: string[],
+  timeoutMs: number,
+): Promise<void> {
   if (files.length > 1 && !chooser.isMultiple()) {
-    throw new PorticoError("action_failed", "The upload failed: the input takes one file only.", { param: "paths" });
+    throw new PorticoError("action_failed", "The upload failed: the input takes one file only.", {
+      param: "paths",
+    });
   }
   await within(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
 }
@@ -84,14 +90,25 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
   const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   if (input.ref !== undefined) {
-    await uploadTo(op, tab, input.ref, input.paths, input.timeoutMs ?? 20_000, input.timeoutMs !== undefined);
+    await uploadTo(
+      op,
+      tab,
+      input.ref,
+      input.paths,
+      input.timeoutMs ?? 20_000,
+      input.timeoutMs !== undefined,
+    );
     return { ok: true, targetId: tab.targetId };
   }
   const take = (chooser: FileChooser): Promise<void> =>
     answerChooser(chooser, files, 20_000).catch((error: unknown) => {
       op.deps.log.warn({ err: error }, "an armed file chooser could not be answered");
       // Whoever armed it has had the answer long ago, and looks here.
-      tab.watch.errors.push({ name: "UploadFailed", message: failure(error, "The upload").message, at: Date.now() });
+      tab.watch.errors.push({
+        name: "UploadFailed",
+        message: failure(error, "The upload").message,
+        at: Date.now(),
+      });
     });
   tab.armChooser(take, input.timeoutMs ?? ARMED_MS);
   return { ok: true, targetId: tab.targetId };

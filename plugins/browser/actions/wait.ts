@@ -28,7 +28,12 @@ interface Limit {
 const FRAMES_MS = 50;
 
 /** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
-async function textThere(tab: Tab, text: string, wanted: boolean, { start, timeoutMs }: Limit): Promise<void> {
+async function textThere(
+  tab: Tab,
+  text: string,
+  wanted: boolean,
+  { start, timeoutMs }: Limit,
+): Promise<void> {
   const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
     try {
       return await fitsAny(frame.getByText(text).filter({ visible: true }));
@@ -69,7 +74,8 @@ async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limi
     try {
       return Boolean(await tab.page.evaluate(fn as never));
     } catch (error) {
-      if (/Execution context was destroyed|navigat/i.test(String((error as Error).message))) return false;
+      if (/Execution context was destroyed|navigat/i.test(String((error as Error).message)))
+        return false;
       throw error;
     }
   };
@@ -94,9 +100,13 @@ async function elapse({ signal }: Tab, ms: number): Promise<void> {
 export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
   const { text, textGone, url, loadState, fn, timeMs } = input;
   if ([text, textGone, url, loadState, fn, timeMs].every((one) => one === undefined)) {
-    throw new PorticoError("invalid_request_error", "wait needs one of text, textGone, url, loadState, fn, timeMs.", {
-      param: "text",
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      "wait needs one of text, textGone, url, loadState, fn, timeMs.",
+      {
+        param: "text",
+      },
+    );
   }
   const limit = { start: Date.now(), timeoutMs };
   const rest = (): number => left(limit.start, timeoutMs);
@@ -118,7 +128,8 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
     if (fn !== undefined) await functionTrue(tab, fn, limit);
   } catch (error) {
     if (error instanceof PorticoError || !isTimeout(error)) throw error;
-    const what = loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;
+    const what =
+      loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;
     throw new PorticoError("timeout", `Waited ${timeoutMs} ms for ${what}.`, { cause: error });
   }
 }

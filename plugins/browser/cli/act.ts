@@ -1,8 +1,19 @@
 /** `portico browser`: everything that is done to a page. */
 import type { Command, CommandIO, OptionSpec } from "portico/command-line";
-import { command, type Definition, flag, jsonOption, number, numberArg, TAB, text } from "./command.ts";
+import {
+  command,
+  type Definition,
+  flag,
+  jsonOption,
+  number,
+  numberArg,
+  TAB,
+  text,
+} from "./command.ts";
 
-const SNAPSHOT: Record<string, OptionSpec> = { snapshot: flag("Also print a fresh efficient snapshot") };
+const SNAPSHOT: Record<string, OptionSpec> = {
+  snapshot: flag("Also print a fresh efficient snapshot"),
+};
 const REF = { name: "ref", description: "From a snapshot: 12 or e12" };
 
 interface ActView {
@@ -26,7 +37,9 @@ function actLines({ url, result, snapshot, dialogs = [] }: ActView): string[] {
 function action(
   name: string,
   kind: string,
-  definition: Omit<Definition<ActView>, "name" | "request"> & { fields(io: CommandIO): Record<string, unknown> },
+  definition: Omit<Definition<ActView>, "name" | "request"> & {
+    fields(io: CommandIO): Record<string, unknown>;
+  },
 ): Command {
   return command({
     ...definition,
@@ -36,7 +49,11 @@ function action(
     request: (io) => ({
       method: "POST",
       path: "/act",
-      body: { kind, ...definition.fields(io), snapshot: io.options["snapshot"] ? "efficient" : undefined },
+      body: {
+        kind,
+        ...definition.fields(io),
+        snapshot: io.options["snapshot"] ? "efficient" : undefined,
+      },
     }),
   });
 }
@@ -59,7 +76,8 @@ export const actCommands: Command[] = [
       ref: args["ref"],
       doubleClick: options["double"],
       button: options["button"],
-      modifiers: options["modifiers"] === undefined ? undefined : String(options["modifiers"]).split(","),
+      modifiers:
+        options["modifiers"] === undefined ? undefined : String(options["modifiers"]).split(","),
     }),
   }),
   action("type", "type", {
@@ -76,7 +94,9 @@ export const actCommands: Command[] = [
   action("fill", "fill", {
     summary: "Fill several fields",
     options: { fields: text('A list of {"ref", "type", "value"}', "JSON") },
-    examples: [`portico browser fill --fields '[{"ref":12,"value":"Ada"},{"ref":14,"type":"checkbox","value":true}]'`],
+    examples: [
+      `portico browser fill --fields '[{"ref":12,"value":"Ada"},{"ref":14,"type":"checkbox","value":true}]'`,
+    ],
     fields: (io) => ({ fields: jsonOption(io, "fields") }),
   }),
   action("press", "press", {
@@ -141,7 +161,10 @@ export const actCommands: Command[] = [
       actions: text('A list of {"kind", …}', "JSON"),
       "keep-going": flag("Do not stop at the first that fails"),
     },
-    fields: (io) => ({ actions: jsonOption(io, "actions"), stopOnError: io.options["keep-going"] ? false : undefined }),
+    fields: (io) => ({
+      actions: jsonOption(io, "actions"),
+      stopOnError: io.options["keep-going"] ? false : undefined,
+    }),
   }),
   {
     ...command({
@@ -150,7 +173,10 @@ export const actCommands: Command[] = [
       args: [{ name: "files", description: "Under <tmp>/portico/uploads", rest: true }],
       options: {
         ...TAB,
-        ref: text("The file input, or what opens the chooser (default: arm the next chooser)", "REF"),
+        ref: text(
+          "The file input, or what opens the chooser (default: arm the next chooser)",
+          "REF",
+        ),
       },
       request: (io) => ({
         method: "POST",
@@ -169,7 +195,8 @@ export const actCommands: Command[] = [
       "prompt-text": text("What a prompt gets"),
     },
     request: ({ options }) => {
-      if (Boolean(options["accept"]) === Boolean(options["dismiss"])) throw new Error("Give --accept or --dismiss.");
+      if (Boolean(options["accept"]) === Boolean(options["dismiss"]))
+        throw new Error("Give --accept or --dismiss.");
       return {
         method: "POST",
         path: "/hooks/dialog",
@@ -180,9 +207,16 @@ export const actCommands: Command[] = [
   command({
     name: "download",
     summary: "Click an element and save the download that it starts",
-    args: [REF, { name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
+    args: [
+      REF,
+      { name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" },
+    ],
     options: TAB,
-    request: ({ args }) => ({ method: "POST", path: "/download", body: { ref: args["ref"], path: args["path"] } }),
+    request: ({ args }) => ({
+      method: "POST",
+      path: "/download",
+      body: { ref: args["ref"], path: args["path"] },
+    }),
     human: downloadLine,
   }),
   command({
@@ -190,7 +224,11 @@ export const actCommands: Command[] = [
     summary: "Save the next download",
     args: [{ name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
     options: TAB,
-    request: ({ args }) => ({ method: "POST", path: "/wait/download", body: { path: args["path"] } }),
+    request: ({ args }) => ({
+      method: "POST",
+      path: "/wait/download",
+      body: { path: args["path"] },
+    }),
     human: downloadLine,
   }),
 ];

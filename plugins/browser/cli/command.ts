@@ -36,8 +36,16 @@ export const TAB: Record<string, OptionSpec> = {
   timeout: { type: "number", value: "MS", description: "Give up after so many milliseconds" },
 };
 
-export const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
-export const number = (description: string, value = "N"): OptionSpec => ({ type: "number", value, description });
+export const text = (description: string, value = "TEXT"): OptionSpec => ({
+  type: "string",
+  value,
+  description,
+});
+export const number = (description: string, value = "N"): OptionSpec => ({
+  type: "number",
+  value,
+  description,
+});
 export const flag = (description: string): OptionSpec => ({ type: "boolean", description });
 
 /** A JSON option's value, or a line that says what is wrong with it. */
@@ -75,7 +83,8 @@ function common(io: CommandIO): Record<string, unknown> {
 async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest): Promise<T> {
   const shared = common(io);
   const server = "browser";
-  if (method === "POST") return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });
+  if (method === "POST")
+    return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });
   return io.gateway.request<T>(method, path, undefined, {
     server,
     query: { ...shared, ...query } as ApiRequest["query"] & object,

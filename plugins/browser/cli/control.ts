@@ -48,7 +48,11 @@ export const controlCommands: Command[] = [
     name: "start",
     summary: "Start the browser",
     options: { headless: flag("Without a window (--no-headless: with one)") },
-    request: (io) => ({ method: "POST", path: "/start", body: { headless: io.options["headless"] } }),
+    request: (io) => ({
+      method: "POST",
+      path: "/start",
+      body: { headless: io.options["headless"] },
+    }),
     human: ({ profile, pid }: { profile: string; pid: number | null }) =>
       `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
   }),
@@ -109,14 +113,21 @@ export const controlCommands: Command[] = [
     name: "delete-profile",
     summary: "Delete a profile; its data go to the trash",
     args: [{ name: "name" }],
-    request: ({ args }) => ({ method: "DELETE", path: `/profiles/${encodeURIComponent(args["name"] ?? "")}` }),
+    request: ({ args }) => ({
+      method: "DELETE",
+      path: `/profiles/${encodeURIComponent(args["name"] ?? "")}`,
+    }),
     human: trashed,
   }),
   command({
     name: "reset-profile",
     summary: "Begin anew: stop the browser and put its data into the trash",
     args: [{ name: "name", optional: true }],
-    request: ({ args }) => ({ method: "POST", path: "/reset-profile", body: { name: args["name"] } }),
+    request: ({ args }) => ({
+      method: "POST",
+      path: "/reset-profile",
+      body: { name: args["name"] },
+    }),
     human: trashed,
   }),
   command({
@@ -124,7 +135,11 @@ export const controlCommands: Command[] = [
     summary: "All tabs",
     request: () => ({ method: "GET", path: "/tabs" }),
     human: ({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
-      running ? (tabs.length === 0 ? "No tab is open." : tabs.map(tabLine)) : "The browser is not running.",
+      running
+        ? tabs.length === 0
+          ? "No tab is open."
+          : tabs.map(tabLine)
+        : "The browser is not running.",
   }),
   command({
     name: "open",
@@ -138,7 +153,11 @@ export const controlCommands: Command[] = [
     name: "focus",
     summary: "Bring a tab to the front",
     args: [{ name: "tab" }],
-    request: ({ args }) => ({ method: "POST", path: "/tabs/focus", body: { targetId: args["tab"] } }),
+    request: ({ args }) => ({
+      method: "POST",
+      path: "/tabs/focus",
+      body: { targetId: args["tab"] },
+    }),
   }),
   {
     ...command({

@@ -23,10 +23,10 @@ export const extensionCommand: Command = defineCommand({
       name: "pair",
       summary: "Print the port and the token for its options page",
       async run(io) {
-        io.show(await ask<{ port: number; token: string }>(io, "/extension/pair"), ({ port, token }) => [
-          `port   ${port}`,
-          `token  ${token}`,
-        ]);
+        io.show(
+          await ask<{ port: number; token: string }>(io, "/extension/pair"),
+          ({ port, token }) => [`port   ${port}`, `token  ${token}`],
+        );
       },
     },
   ],

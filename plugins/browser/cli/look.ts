@@ -15,7 +15,11 @@ interface SnapshotView {
 
 function snapshotLines({ snapshot, title, url, path: picture, diff }: SnapshotView): string[] {
   const body = snapshot === "" && diff?.full === false ? "(nothing changed)" : snapshot;
-  return [`${title || "(no title)"} — ${url}`, body, ...(picture === undefined ? [] : [`Labels: ${picture}`])];
+  return [
+    `${title || "(no title)"} — ${url}`,
+    body,
+    ...(picture === undefined ? [] : [`Labels: ${picture}`]),
+  ];
 }
 
 export const lookCommands: Command[] = [
@@ -46,10 +50,8 @@ export const lookCommands: Command[] = [
       diff: flag("Only what changed since the last one"),
     },
     request: ({ options }) => {
-      const { format, interactive, compact, depth, selector, frame, labels, limit, diff } = options as Record<
-        string,
-        never
-      >;
+      const { format, interactive, compact, depth, selector, frame, labels, limit, diff } =
+        options as Record<string, never>;
       const mode = options["efficient"] ? "efficient" : (options["mode"] ?? "default");
       return {
         method: "GET",
@@ -84,14 +86,23 @@ export const lookCommands: Command[] = [
     request: ({ options }) => ({
       method: "POST",
       path: "/screenshot",
-      body: { fullPage: options["full-page"], ref: options["ref"], type: options["type"], quality: options["quality"] },
+      body: {
+        fullPage: options["full-page"],
+        ref: options["ref"],
+        type: options["type"],
+        quality: options["quality"],
+      },
     }),
     human: path,
   }),
   command({
     name: "pdf",
     summary: "The page as a PDF",
-    options: { ...TAB, format: text("Paper: A4 (default), Letter, …", "PAPER"), landscape: flag("Landscape") },
+    options: {
+      ...TAB,
+      format: text("Paper: A4 (default), Letter, …", "PAPER"),
+      landscape: flag("Landscape"),
+    },
     request: ({ options }) => ({
       method: "POST",
       path: "/pdf",
@@ -130,14 +141,22 @@ export const lookCommands: Command[] = [
     name: "errors",
     summary: "Errors that the page threw",
     options: { ...TAB, clear: CLEAR },
-    request: ({ options }) => ({ method: "GET", path: "/errors", query: { clear: options["clear"] as boolean } }),
+    request: ({ options }) => ({
+      method: "GET",
+      path: "/errors",
+      query: { clear: options["clear"] as boolean },
+    }),
     human: ({ errors }: { errors: { name: string; message: string }[] }) =>
       errors.map((one) => `${one.name}: ${one.message}`),
   }),
   command({
     name: "requests",
     summary: "What the page loaded",
-    options: { ...TAB, filter: text("Only addresses that hold this, or fit it with *"), clear: CLEAR },
+    options: {
+      ...TAB,
+      filter: text("Only addresses that hold this, or fit it with *"),
+      clear: CLEAR,
+    },
     request: ({ options }) => ({
       method: "GET",
       path: "/requests",
@@ -148,13 +167,20 @@ export const lookCommands: Command[] = [
     }: {
       requests: { method: string; status: number | null; failure: string | null; url: string }[];
     }) =>
-      requests.map((one) => `${one.method.padEnd(6)} ${String(one.status ?? one.failure ?? "…").padEnd(4)} ${one.url}`),
+      requests.map(
+        (one) =>
+          `${one.method.padEnd(6)} ${String(one.status ?? one.failure ?? "…").padEnd(4)} ${one.url}`,
+      ),
   }),
   command({
     name: "responsebody",
     summary: "The body of a response",
     args: [{ name: "address", description: "All of it, a part of it, or a pattern with *" }],
-    options: { ...TAB, "max-chars": number("At most so many characters"), next: flag("Wait for a new one") },
+    options: {
+      ...TAB,
+      "max-chars": number("At most so many characters"),
+      next: flag("Wait for a new one"),
+    },
     request: ({ args, options }) => ({
       method: "POST",
       path: "/response/body",
@@ -188,7 +214,11 @@ export const lookCommands: Command[] = [
         name: "stop",
         summary: "End, and write the file",
         options: { path: text("Its name under the temporary root", "FILE") },
-        request: ({ options }) => ({ method: "POST", path: "/trace/stop", body: { path: options["path"] } }),
+        request: ({ options }) => ({
+          method: "POST",
+          path: "/trace/stop",
+          body: { path: options["path"] },
+        }),
         human: path,
       }),
     ],

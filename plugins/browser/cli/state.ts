@@ -14,7 +14,11 @@ function storageCommands(kind: "local" | "session"): Command {
         summary: "All values, or one",
         args: [{ name: "key", optional: true }],
         options: TAB,
-        request: ({ args }) => ({ method: "GET", path: `/storage/${kind}`, query: { key: args["key"] } }),
+        request: ({ args }) => ({
+          method: "GET",
+          path: `/storage/${kind}`,
+          query: { key: args["key"] },
+        }),
         human: ({ values }: { values: Record<string, string> }) =>
           Object.entries(values).map(([key, value]) => `${key}=${value}`),
       }),
@@ -48,9 +52,16 @@ export const stateCommands: Command[] = [
         name: "list",
         summary: "All cookies",
         options: { site: text("Only those that a request to this address carries", "ADDRESS") },
-        request: ({ options }) => ({ method: "GET", path: "/cookies", query: { url: options["site"] as string } }),
-        human: ({ cookies }: { cookies: { name: string; value: string; domain: string; path: string }[] }) =>
-          cookies.map((one) => `${one.domain}${one.path}  ${one.name}=${one.value}`),
+        request: ({ options }) => ({
+          method: "GET",
+          path: "/cookies",
+          query: { url: options["site"] as string },
+        }),
+        human: ({
+          cookies,
+        }: {
+          cookies: { name: string; value: string; domain: string; path: string }[];
+        }) => cookies.map((one) => `${one.domain}${one.path}  ${one.name}=${one.value}`),
       }),
       command({
         name: "set",
@@ -96,7 +107,11 @@ export const stateCommands: Command[] = [
         name: "save",
         summary: "Write them into a file",
         args: [{ name: "path", description: "Its name under <tmp>/portico" }],
-        request: ({ args }) => ({ method: "POST", path: "/state/save", body: { path: args["path"] } }),
+        request: ({ args }) => ({
+          method: "POST",
+          path: "/state/save",
+          body: { path: args["path"] },
+        }),
         human: ({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
           `${path} (${cookies} cookies, storage of ${origins} sites)`,
       }),
@@ -104,7 +119,11 @@ export const stateCommands: Command[] = [
         name: "load",
         summary: "Put what such a file holds in place of them",
         args: [{ name: "path", description: "Under <tmp>/portico" }],
-        request: ({ args }) => ({ method: "POST", path: "/state/load", body: { path: args["path"] } }),
+        request: ({ args }) => ({
+          method: "POST",
+          path: "/state/load",
+          body: { path: args["path"] },
+        }),
       }),
     ],
   },
@@ -118,7 +137,11 @@ export const stateCommands: Command[] = [
         args: [{ name: "state", description: "on or off" }],
         request: ({ args }) => {
           if (!/^(on|off|true|false)$/.test(args["state"] ?? "")) throw new Error("Say on or off.");
-          return { method: "POST", path: "/set/offline", body: { offline: /^(on|true)$/.test(args["state"] ?? "") } };
+          return {
+            method: "POST",
+            path: "/set/offline",
+            body: { offline: /^(on|true)$/.test(args["state"] ?? "") },
+          };
         },
       }),
       command({
@@ -175,7 +198,11 @@ export const stateCommands: Command[] = [
         name: "media",
         summary: "The colour scheme",
         args: [{ name: "scheme", description: "light, dark, no-preference or none" }],
-        request: ({ args }) => ({ method: "POST", path: "/set/media", body: { colorScheme: args["scheme"] } }),
+        request: ({ args }) => ({
+          method: "POST",
+          path: "/set/media",
+          body: { colorScheme: args["scheme"] },
+        }),
       }),
       command({
         name: "timezone",

@@ -59,19 +59,34 @@ export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): bo
   config.headless ?? (process.platform === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]);
 
 /** Opens the browser of a profile. */
-export function attach(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+export function attach(
+  profile: Profile,
+  deps: DriverDeps,
+  asked: { headless?: boolean },
+): Promise<Attachment> {
   if (profile.driver === "managed")
-    return deps.config().attachOnly ? attachRunning(profile, deps) : launchManaged(profile, deps, asked);
+    return deps.config().attachOnly
+      ? attachRunning(profile, deps)
+      : launchManaged(profile, deps, asked);
   return profile.driver === "remote" ? attachRemote(profile, deps) : attachRelay(profile, deps);
 }
 
-async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+async function launchManaged(
+  profile: Profile,
+  deps: DriverDeps,
+  asked: { headless?: boolean },
+): Promise<Attachment> {
   const config = deps.config();
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
   const debugging = await openDebugging(profile, deps);
-  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log, proxyUrl: profile.proxy });
-  const release = async (): Promise<void> => void (await Promise.all([debugging.close(), proxy.close()]));
+  const proxy = await startEgressProxy({
+    guard: deps.guard,
+    log: deps.log,
+    proxyUrl: profile.proxy,
+  });
+  const release = async (): Promise<void> =>
+    void (await Promise.all([debugging.close(), proxy.close()]));
   try {
     const browser = await launch({
       executablePath,
@@ -155,7 +170,10 @@ async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachm
   const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
   const found = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
   // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
-  const trial = await Cdp.connect(found.wsUrl, { timeoutMs: remoteCdpHandshakeTimeoutMs, headers: found.headers });
+  const trial = await Cdp.connect(found.wsUrl, {
+    timeoutMs: remoteCdpHandshakeTimeoutMs,
+    headers: found.headers,
+  });
   trial.close();
   return {
     ...found,

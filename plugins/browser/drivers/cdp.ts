@@ -33,15 +33,25 @@ export class Cdp implements CdpSession {
   }
 
   /** Connects. 504 `timeout` where the handshake takes longer than `timeoutMs`, 409 where nobody listens. */
-  static async connect(url: string, options: { timeoutMs: number; headers?: Record<string, string> }): Promise<Cdp> {
-    const socket = await dialSocket(url, { headers: options.headers ?? {}, maxMessageBytes: MAX_MESSAGE_BYTES });
+  static async connect(
+    url: string,
+    options: { timeoutMs: number; headers?: Record<string, string> },
+  ): Promise<Cdp> {
+    const socket = await dialSocket(url, {
+      headers: options.headers ?? {},
+      maxMessageBytes: MAX_MESSAGE_BYTES,
+    });
     const open = new Promise<void>((resolve, reject) => {
       socket.once("open", resolve);
       socket.once("error", (error) =>
         reject(
-          new PorticoError("browser_not_running", "The browser's debugging socket refused the connection.", {
-            cause: error,
-          }),
+          new PorticoError(
+            "browser_not_running",
+            "The browser's debugging socket refused the connection.",
+            {
+              cause: error,
+            },
+          ),
         ),
       );
     });
@@ -54,7 +64,11 @@ export class Cdp implements CdpSession {
     return new Cdp(overSocket(socket));
   }
 
-  send<T = Record<string, unknown>>(method: string, params: object = {}, sessionId?: string): Promise<T> {
+  send<T = Record<string, unknown>>(
+    method: string,
+    params: object = {},
+    sessionId?: string,
+  ): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
       if (this.#isClosed) {
@@ -68,7 +82,10 @@ export class Cdp implements CdpSession {
 
   /** A session of one target over this connection. */
   async attach(targetId: string): Promise<CdpSession & { detach(): Promise<void> }> {
-    const { sessionId } = await this.send<{ sessionId: string }>("Target.attachToTarget", { targetId, flatten: true });
+    const { sessionId } = await this.send<{ sessionId: string }>("Target.attachToTarget", {
+      targetId,
+      flatten: true,
+    });
     return {
       send: (method, params) => this.send(method, params, sessionId),
       detach: async () => {

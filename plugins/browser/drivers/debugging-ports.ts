@@ -14,8 +14,13 @@ function portOf(cdpUrl: string | undefined): number[] {
 }
 
 /** Those that stand in settings, beside the range that the guard knows by itself. */
-export function debuggingPorts(...profiles: readonly Pick<ProfileConfig, "cdpPort" | "cdpUrl">[]): number[] {
-  return profiles.flatMap(({ cdpPort, cdpUrl }) => [...(cdpPort === undefined ? [] : [cdpPort]), ...portOf(cdpUrl)]);
+export function debuggingPorts(
+  ...profiles: readonly Pick<ProfileConfig, "cdpPort" | "cdpUrl">[]
+): number[] {
+  return profiles.flatMap(({ cdpPort, cdpUrl }) => [
+    ...(cdpPort === undefined ? [] : [cdpPort]),
+    ...portOf(cdpUrl),
+  ]);
 }
 
 /** Those of the configuration. */

@@ -36,11 +36,19 @@ export async function findEndpoint(
   let response: Response;
   let body: { webSocketDebuggerUrl?: string };
   try {
-    response = await fetch(ask, { headers, signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
+    response = await fetch(ask, {
+      headers,
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: "error",
+    });
     body = response.ok ? ((await response.json()) as typeof body) : {};
   } catch (cause) {
     if ((cause as Error).name === "TimeoutError") {
-      throw new PorticoError("timeout", `The browser at ${shown} did not answer within ${timeoutMs} ms.`, { cause });
+      throw new PorticoError(
+        "timeout",
+        `The browser at ${shown} did not answer within ${timeoutMs} ms.`,
+        { cause },
+      );
     }
     throw new PorticoError(
       "browser_not_running",
@@ -49,8 +57,12 @@ export async function findEndpoint(
     );
   }
   if (!response.ok) {
-    const hint = response.status === 401 || response.status === 403 ? " Check the credentials in cdpUrl." : "";
-    throw new PorticoError("browser_not_running", `The browser at ${shown} answered ${response.status}.${hint}`);
+    const hint =
+      response.status === 401 || response.status === 403 ? " Check the credentials in cdpUrl." : "";
+    throw new PorticoError(
+      "browser_not_running",
+      `The browser at ${shown} answered ${response.status}.${hint}`,
+    );
   }
   if (typeof body.webSocketDebuggerUrl !== "string") {
     throw new PorticoError(

@@ -43,10 +43,16 @@ const MAC: Record<Kind, readonly string[]> = {
 };
 
 const windowsRoots = (env: NodeJS.ProcessEnv): string[] =>
-  [env["PROGRAMFILES"], env["PROGRAMFILES(X86)"], env["LOCALAPPDATA"]].filter((root): root is string => Boolean(root));
-const windows = (env: NodeJS.ProcessEnv, path: string): string[] => windowsRoots(env).map((root) => `${root}\\${path}`);
+  [env["PROGRAMFILES"], env["PROGRAMFILES(X86)"], env["LOCALAPPDATA"]].filter(
+    (root): root is string => Boolean(root),
+  );
+const windows = (env: NodeJS.ProcessEnv, path: string): string[] =>
+  windowsRoots(env).map((root) => `${root}\\${path}`);
 
-function candidates(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Record<Kind, readonly string[]> {
+function candidates(
+  platform: NodeJS.Platform,
+  env: NodeJS.ProcessEnv,
+): Record<Kind, readonly string[]> {
   if (platform === "darwin") return MAC;
   if (platform !== "win32") return LINUX;
   return {
@@ -73,7 +79,11 @@ async function locate(name: string, env: NodeJS.ProcessEnv): Promise<string | un
   return undefined;
 }
 
-async function locateKind(kind: Kind, platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function locateKind(
+  kind: Kind,
+  platform: NodeJS.Platform,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
   for (const name of candidates(platform, env)[kind]) {
     const found = await locate(name, env);
     if (found !== undefined) return found;
@@ -92,12 +102,20 @@ export function kindOfDefault(name: string): Kind | undefined {
   return undefined;
 }
 
-async function systemDefault(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function systemDefault(
+  platform: NodeJS.Platform,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
   const ask = async (command: string, args: string[]): Promise<string> =>
-    (await run(command, args, { timeout: 1500, env: { ...env } }).catch(() => ({ stdout: "" }))).stdout;
-  if (platform === "linux") return (await ask("xdg-settings", ["get", "default-web-browser"])).trim();
+    (await run(command, args, { timeout: 1500, env: { ...env } }).catch(() => ({ stdout: "" })))
+      .stdout;
+  if (platform === "linux")
+    return (await ask("xdg-settings", ["get", "default-web-browser"])).trim();
   if (platform === "darwin") {
-    const plist = join(homedir(), "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist");
+    const plist = join(
+      homedir(),
+      "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist",
+    );
     if (
       !(await readFile(plist).then(
         () => true,
@@ -108,12 +126,15 @@ async function systemDefault(platform: NodeJS.Platform, env: NodeJS.ProcessEnv):
     const text = await ask("plutil", ["-convert", "json", "-o", "-", plist]);
     try {
       const { LSHandlers = [] } = JSON.parse(text) as { LSHandlers?: Record<string, string>[] };
-      return LSHandlers.find((entry) => entry["LSHandlerURLScheme"] === "https")?.["LSHandlerRoleAll"];
+      return LSHandlers.find((entry) => entry["LSHandlerURLScheme"] === "https")?.[
+        "LSHandlerRoleAll"
+      ];
     } catch {
       return undefined;
     }
   }
-  const key = "HKCU\\Software\\Microsoft\\Windows\\Shell\\Associations\\UrlAssociations\\https\\UserChoice";
+  const key =
+    "HKCU\\Software\\Microsoft\\Windows\\Shell\\Associations\\UrlAssociations\\https\\UserChoice";
   return platform === "win32" ? ask("reg", ["query", key, "/v", "ProgId"]) : undefined;
 }
 

@@ -70,7 +70,9 @@ function flags(options: LaunchOptions): string[] {
   return [
     // Of a switch that is given twice the last one counts: what a profile sets goes before these, but not before what
     // keeps the browser in bounds.
-    ...(options.headless ? ["--headless=new", "--window-size=1280,800", "--hide-scrollbars", "--mute-audio"] : []),
+    ...(options.headless
+      ? ["--headless=new", "--window-size=1280,800", "--hide-scrollbars", "--mute-audio"]
+      : []),
     ...(options.args ?? []),
     // No port: whoever reaches it, another user of the machine too, could read files through the browser. The browser ends by itself when this pipe closes, however the gateway died.
     "--remote-debugging-pipe",
@@ -163,7 +165,8 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   try {
     const clients = new Multiplexer(pipe);
     // Recorded at once: a gateway that is killed meanwhile leaves it behind too.
-    const recorded = child.pid === undefined ? undefined : writeRecord(recordFile(options.dir), child.pid);
+    const recorded =
+      child.pid === undefined ? undefined : writeRecord(recordFile(options.dir), child.pid);
     await Promise.all([untilReady(child, clients, options.timeoutMs), recorded]);
     void exited.then(() => rm(recordFile(options.dir), { force: true }).catch(() => {}));
     const stop = (): Promise<void> => end(child, pipe, exited);

@@ -18,7 +18,11 @@ export async function endOrphans(dir: string, log: Logger): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
       const ended = await endOrphan(join(dir, name, "browser.json")).catch(() => false);
-      if (ended) log.warn({ profile: name }, "a browser of an earlier run was still there and has been ended");
+      if (ended)
+        log.warn(
+          { profile: name },
+          "a browser of an earlier run was still there and has been ended",
+        );
     }),
   );
 }

@@ -69,7 +69,9 @@ export async function loadLibrary(): Promise<Library> {
     devices,
     connect(way, { timeoutMs, isLocal, noDefaults, artifactsDir, headers }) {
       const options = { timeout: timeoutMs, isLocal, noDefaults, artifactsDir, headers };
-      return typeof way === "string" ? chromium.connectOverCDP(way, options) : chromium.connectOverCDP(way, options);
+      return typeof way === "string"
+        ? chromium.connectOverCDP(way, options)
+        : chromium.connectOverCDP(way, options);
     },
   };
 }

@@ -26,9 +26,11 @@ export async function startOf(pid: number): Promise<string | undefined> {
     return fields === undefined || fields[0] === "Z" ? undefined : fields[19];
   }
   if (process.platform === "win32") return undefined;
-  const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)]).catch(() => ({
-    stdout: "",
-  }));
+  const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)]).catch(
+    () => ({
+      stdout: "",
+    }),
+  );
   return stdout.trim() || undefined;
 }
 

@@ -11,7 +11,10 @@ function say(look, text) {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const settings = { port: Number(form.elements.port.value), token: form.elements.token.value.trim() };
+  const settings = {
+    port: Number(form.elements.port.value),
+    token: form.elements.token.value.trim(),
+  };
   try {
     await chrome.storage.local.set(settings);
   } catch (error) {

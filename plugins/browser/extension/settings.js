@@ -9,7 +9,10 @@ export async function readSettings() {
 
 /** Asks the relay whether it would take us. Throws an Error whose message is written for the person. */
 export async function checkPairing({ port, token }) {
-  if (token === "") throw new Error("Not paired yet: run 'portico browser extension pair' and enter port and token.");
+  if (token === "")
+    throw new Error(
+      "Not paired yet: run 'portico browser extension pair' and enter port and token.",
+    );
   let response;
   try {
     response = await fetch(`http://127.0.0.1:${port}/extension/check`, {
@@ -19,11 +22,15 @@ export async function checkPairing({ port, token }) {
       signal: AbortSignal.timeout(5000),
     });
   } catch {
-    throw new Error(`Nothing answers on port ${port}: is the gateway running, and is this its relay port?`);
+    throw new Error(
+      `Nothing answers on port ${port}: is the gateway running, and is this its relay port?`,
+    );
   }
   if (response.ok) return;
   const { error } = await response.json().catch(() => ({}));
-  throw new Error(error?.message ?? `Port ${port} answered ${response.status}: this is not the gateway's relay.`);
+  throw new Error(
+    error?.message ?? `Port ${port} answered ${response.status}: this is not the gateway's relay.`,
+  );
 }
 
 /** The relay's address for a socket, and what to offer there: the only way in which a page can say a token. */

@@ -19,7 +19,9 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const link = createLink({
   wanted: () => attached.attachedIds().length > 0,
   async hello() {
-    const tabs = await Promise.all(attached.attachedIds().map((tabId) => attached.describe(tabId).catch(() => {})));
+    const tabs = await Promise.all(
+      attached.attachedIds().map((tabId) => attached.describe(tabId).catch(() => {})),
+    );
     const { version } = chrome.runtime.getManifest();
     return { version, userAgent: navigator.userAgent, tabs: tabs.filter(Boolean) };
   },
@@ -104,7 +106,9 @@ async function letGo(tabId, reason, look = "off", why = undefined) {
 
 chrome.action.onClicked.addListener((tab) => {
   void inTurn(tab.id, () =>
-    attached.isAttached(tab.id) ? letGo(tab.id, "clicked") : handOver(tab.id, tab.url || tab.pendingUrl || ""),
+    attached.isAttached(tab.id)
+      ? letGo(tab.id, "clicked")
+      : handOver(tab.id, tab.url || tab.pendingUrl || ""),
   );
 });
 
@@ -155,7 +159,8 @@ chrome.alarms.onAlarm.addListener(() => {
     if (link.isOpen) freed = false;
     else if (link.downMs > LEFT_MS && !freed) {
       freed = true;
-      for (const tabId of attached.attachedIds()) await inTurn(tabId, () => reset(tabId)).catch(() => {});
+      for (const tabId of attached.attachedIds())
+        await inTurn(tabId, () => reset(tabId)).catch(() => {});
     }
   });
 });
@@ -177,7 +182,8 @@ async function showPresence() {
 async function answer({ ask, tabId, sessionId, method, params }) {
   await ready;
   if (ask === "ping") return {};
-  if (ask === "list") return Promise.all(attached.attachedIds().map((id) => attached.describe(id).catch(() => {})));
+  if (ask === "list")
+    return Promise.all(attached.attachedIds().map((id) => attached.describe(id).catch(() => {})));
   if (ask === "open") return open();
   if (!attached.isAttached(tabId)) throw new Error("This tab is not attached.");
   if (ask === "command") {

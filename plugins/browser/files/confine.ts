@@ -5,7 +5,17 @@
  */
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, realpath, rename, unlink } from "node:fs/promises";
+import {
+  chmod,
+  type FileHandle,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  realpath,
+  rename,
+  unlink,
+} from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { isPorticoError, PorticoError } from "portico";
 
@@ -25,11 +35,17 @@ const LONGEST_PATH = 3000;
 /** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
 function spelledInside(rootPath: string, userPath: string): string {
   const root = resolve(rootPath);
-  if (userPath === "" || userPath.includes("\0")) throw refusal("The path is empty or holds a NUL character.");
+  if (userPath === "" || userPath.includes("\0"))
+    throw refusal("The path is empty or holds a NUL character.");
   const parts = userPath.split(/[/\\]/);
   if (parts.includes("..")) throw refusal("The path must not hold '..'.");
-  if (parts.some((part) => Buffer.byteLength(part) > LONGEST_NAME) || Buffer.byteLength(userPath) > LONGEST_PATH)
-    throw refusal(`A name in the path may have ${LONGEST_NAME} bytes, and the path ${LONGEST_PATH}.`);
+  if (
+    parts.some((part) => Buffer.byteLength(part) > LONGEST_NAME) ||
+    Buffer.byteLength(userPath) > LONGEST_PATH
+  )
+    throw refusal(
+      `A name in the path may have ${LONGEST_NAME} bytes, and the path ${LONGEST_PATH}.`,
+    );
   const full = resolve(root, userPath);
   if (full === root || !isInside(root, full)) {
     throw refusal(
@@ -47,7 +63,8 @@ async function makeParents(root: string, dir: string): Promise<void> {
     await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
       if (errno(error) !== "EEXIST") throw error;
     });
-    if (!(await lstat(at)).isDirectory()) throw refusal("A part of the path is a link or a file, not a directory.");
+    if (!(await lstat(at)).isDirectory())
+      throw refusal("A part of the path is a link or a file, not a directory.");
   }
 }
 
@@ -61,7 +78,8 @@ export async function confinedPath(root: string, userPath: string): Promise<stri
   await makeParents(resolve(root), dirname(full));
   const realRoot = await realpath(root);
   const parent = await realpath(dirname(full));
-  if (!isInside(realRoot, parent)) throw refusal("The path leads out of the directory that is allowed for it.");
+  if (!isInside(realRoot, parent))
+    throw refusal("The path leads out of the directory that is allowed for it.");
   const path = join(parent, basename(full));
   const there = await lstat(path).catch(() => undefined);
   if (there !== undefined && !there.isFile())
@@ -84,7 +102,8 @@ export interface ConfinedFile {
 export async function openConfined(root: string, userPath: string): Promise<ConfinedFile> {
   const path = await confinedPath(root, userPath);
   const temporary = join(dirname(path), `.${randomBytes(12).toString("hex")}.part`);
-  const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);
+  const flags =
+    constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);
   const handle = await open(temporary, flags, 0o600);
   let ended = false;
   const end = async (): Promise<boolean> => {
@@ -108,7 +127,11 @@ export async function openConfined(root: string, userPath: string): Promise<Conf
 }
 
 /** Writes a whole file below `root` and answers its path. */
-export async function writeConfined(root: string, userPath: string, content: string | Uint8Array): Promise<string> {
+export async function writeConfined(
+  root: string,
+  userPath: string,
+  content: string | Uint8Array,
+): Promise<string> {
   const file = await openConfined(root, userPath);
   try {
     await file.handle.writeFile(content);
@@ -142,15 +165,18 @@ export async function existingFile(root: string, userPath: string): Promise<stri
   const missing = refusal("There is no such file in that directory.");
   const realRoot = await realpath(root).catch(() => Promise.reject(missing));
   const path = await realpath(full).catch(() => Promise.reject(missing));
-  if (!isInside(realRoot, path)) throw refusal("The path leads out of the directory that is allowed for it.");
+  if (!isInside(realRoot, path))
+    throw refusal("The path leads out of the directory that is allowed for it.");
   // What was judged is what is opened: the last step follows no link, and the open file itself is looked at.
-  const handle = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch(
-    () => Promise.reject(refusal("The file cannot be read.")),
-  );
+  const handle = await open(
+    path,
+    constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
+  ).catch(() => Promise.reject(refusal("The file cannot be read.")));
   try {
     const found = await handle.stat();
     if (!found.isFile()) throw refusal("Only regular files are taken.");
-    if (found.nlink !== 1) throw refusal("A file with several hard links is not taken: make a copy of it.");
+    if (found.nlink !== 1)
+      throw refusal("A file with several hard links is not taken: make a copy of it.");
   } finally {
     await handle.close();
   }

@@ -10,7 +10,9 @@ const MOST_BYTES = 200;
 
 /** A name that a file system takes, whatever a page or another machine suggests: one step of a path, its end kept. */
 export function plainName(suggested: string, instead = "file"): string {
-  const characters = [...suggested.replace(/[\u0000-\u001f\u007f/\\:*?"<>|]/g, "_")].slice(-MOST_CHARACTERS);
+  const characters = [...suggested.replace(/[\u0000-\u001f\u007f/\\:*?"<>|]/g, "_")].slice(
+    -MOST_CHARACTERS,
+  );
   while (Buffer.byteLength(characters.join("")) > MOST_BYTES) characters.shift();
   const name = characters.join("").replace(/^[\s.]+/, "_");
   return name === "" ? instead : name;
@@ -26,5 +28,7 @@ export async function thinOut(dir: string): Promise<void> {
   });
   const files = await Promise.all(names.map(age));
   files.sort((a, b) => a.at - b.at);
-  await Promise.all(files.slice(0, -KEPT).map(({ name }) => unlink(join(dir, name)).catch(() => {})));
+  await Promise.all(
+    files.slice(0, -KEPT).map(({ name }) => unlink(join(dir, name)).catch(() => {})),
+  );
 }

@@ -5,6 +5,8 @@ export function portFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", () => resolve(false));
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => resolve(true)));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () =>
+      server.close(() => resolve(true)),
+    );
   });
 }

@@ -20,7 +20,10 @@ export function createTokenCheck({ accepts, message, challenge }: TokenCheckOpti
     const isAmbiguous = occursTwice(req.rawHeaders, "authorization");
     if (given && !isAmbiguous && accepts(given)) return;
     const tooMany = given ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
-    throw tooMany ?? new PorticoError("unauthorized", message, { headers: { "www-authenticate": challenge } });
+    throw (
+      tooMany ??
+      new PorticoError("unauthorized", message, { headers: { "www-authenticate": challenge } })
+    );
   };
 }
 

@@ -35,14 +35,23 @@ export async function acceptSocket<T>(
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
     // One that was not offered must not be named: a browser would refuse it.
-    handleProtocols: (offered) => (protocol !== undefined && offered.has(protocol) ? protocol : false),
+    handleProtocols: (offered) =>
+      protocol !== undefined && offered.has(protocol) ? protocol : false,
   });
   return new Promise((resolve, reject) => {
     const left = (): void =>
-      reject(new PorticoError("client_closed", "The socket closed during the handshake.", { status: 499 }));
+      reject(
+        new PorticoError("client_closed", "The socket closed during the handshake.", {
+          status: 499,
+        }),
+      );
     server.once("wsClientError", ({ message }) => {
       const text = `This is no WebSocket handshake: ${message}.`;
-      reject(new PorticoError("invalid_request_error", text, { headers: { "sec-websocket-version": "13" } }));
+      reject(
+        new PorticoError("invalid_request_error", text, {
+          headers: { "sec-websocket-version": "13" },
+        }),
+      );
     });
     if (socket.destroyed) return left();
     socket.once("close", left);

@@ -17,15 +17,22 @@ interface ScreenshotInput extends Common {
 }
 
 /** True where the caller prefers that type to JSON. */
-const accepts = (op: Op, type: RegExp): boolean => type.test(op.accept) && !/application\/json/.test(op.accept);
+const accepts = (op: Op, type: RegExp): boolean =>
+  type.test(op.accept) && !/application\/json/.test(op.accept);
 
 export async function screenshot(op: Op, input: ScreenshotInput): Promise<object> {
-  const type = input.type ?? (/image\/jpeg/.test(op.accept) && !/image\/(png|\*)/.test(op.accept) ? "jpeg" : "png");
+  const type =
+    input.type ??
+    (/image\/jpeg/.test(op.accept) && !/image\/(png|\*)/.test(op.accept) ? "jpeg" : "png");
   if (input.ref !== undefined && input.fullPage) {
-    throw new PorticoError("invalid_request_error", "fullPage and ref exclude each other.", { param: "fullPage" });
+    throw new PorticoError("invalid_request_error", "fullPage and ref exclude each other.", {
+      param: "fullPage",
+    });
   }
   if (input.quality !== undefined && type === "png") {
-    throw new PorticoError("invalid_request_error", "quality is for type jpeg only.", { param: "quality" });
+    throw new PorticoError("invalid_request_error", "quality is for type jpeg only.", {
+      param: "quality",
+    });
   }
   const plain = input.ref === undefined && !input.fullPage && !op.deps.libraryPresent();
   const { targetId, image } =
@@ -97,7 +104,11 @@ async function wholePage(tab: CdpSession): Promise<object> {
   return { x: 0, y: 0, width: cssContentSize.width, height: cssContentSize.height, scale: 1 };
 }
 
-async function capture(tab: CdpSession, type: "png" | "jpeg", input: ScreenshotInput): Promise<Buffer> {
+async function capture(
+  tab: CdpSession,
+  type: "png" | "jpeg",
+  input: ScreenshotInput,
+): Promise<Buffer> {
   const { data } = await tab.send<{ data: string }>("Page.captureScreenshot", {
     format: type,
     optimizeForSpeed: true,
@@ -128,7 +139,12 @@ export async function pdf(op: Op, input: PdfInput): Promise<object> {
     throw failure(error, "The PDF");
   });
   if (accepts(op, /application\/pdf/)) return new Bytes(content, "application/pdf");
-  return { ok: true, targetId: tab.targetId, path: await keepFile(op, "pdf", "pdf", content), bytes: content.length };
+  return {
+    ok: true,
+    targetId: tab.targetId,
+    path: await keepFile(op, "pdf", "pdf", content),
+    bytes: content.length,
+  };
 }
 
 /** Draws a box around an element for a few seconds. */
@@ -150,11 +166,18 @@ export async function highlight(op: Op, input: Common & { ref: string | number }
     locator.boundingBox({ timeout: left(start, timeoutMs) }),
   );
   if (box === null)
-    throw new PorticoError("action_failed", `The highlight failed: the element of ref ${entry.n} is not visible.`);
+    throw new PorticoError(
+      "action_failed",
+      `The highlight failed: the element of ref ${entry.n} is not visible.`,
+    );
   await within(
     timeoutMs,
     "Drawing the box",
-    tab.page.evaluate(drawLabels, { labels: [{ text: "", ...box }], color: op.profile.color, ms: 4_000 }),
+    tab.page.evaluate(drawLabels, {
+      labels: [{ text: "", ...box }],
+      color: op.profile.color,
+      ms: 4_000,
+    }),
   );
   return { ok: true, targetId: tab.targetId };
 }

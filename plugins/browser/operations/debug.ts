@@ -21,14 +21,23 @@ const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
 ]);
 
 /** Messages of at least that level. */
-export async function consoleMessages(op: Op, input: Common & { level?: string; clear?: boolean }): Promise<object> {
+export async function consoleMessages(
+  op: Op,
+  input: Common & { level?: string; clear?: boolean },
+): Promise<object> {
   const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
   if (level === undefined)
-    throw new PorticoError("invalid_request_error", `level must be one of debug, info, warning, error.`, {
-      param: "level",
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `level must be one of debug, info, warning, error.`,
+      {
+        param: "level",
+      },
+    );
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  const messages = tab.watch.console.list().filter((entry) => SEVERITY.indexOf(entry.level) >= SEVERITY.indexOf(level));
+  const messages = tab.watch.console
+    .list()
+    .filter((entry) => SEVERITY.indexOf(entry.level) >= SEVERITY.indexOf(level));
   if (input.clear) tab.watch.console.clear();
   return { ok: true, targetId: tab.targetId, messages };
 }
@@ -41,9 +50,13 @@ export async function pageErrors(op: Op, input: Common & { clear?: boolean }): P
 }
 
 /** Requests whose address holds `filter` (or fits it as a glob). */
-export async function requests(op: Op, input: Common & { filter?: string; clear?: boolean }): Promise<object> {
+export async function requests(
+  op: Op,
+  input: Common & { filter?: string; clear?: boolean },
+): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  const fits = input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
+  const fits =
+    input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
   const found = tab.watch.requests.list().filter(({ url }) => fits(url));
   if (input.clear) tab.watch.requests.clear();
   return { ok: true, targetId: tab.targetId, requests: found };
@@ -70,9 +83,10 @@ async function readBody(response: Response, maxChars: number, timeoutMs: number)
     );
   }
   const body = await within(timeoutMs, "Reading the body", response.body());
-  const texts = /^(text\/|application\/(.*json|.*xml|javascript|x-www-form-urlencoded|graphql))/i.test(
-    headers["content-type"] ?? "text/plain",
-  );
+  const texts =
+    /^(text\/|application\/(.*json|.*xml|javascript|x-www-form-urlencoded|graphql))/i.test(
+      headers["content-type"] ?? "text/plain",
+    );
   const whole = texts ? body.toString("utf8") : body.toString("base64");
   const truncated = whole.length > maxChars;
   return {
@@ -102,10 +116,15 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
     if (fits(response.url())) found(response);
   };
   // The browser may have dropped the body of the seen one. The one that comes while it is asked for it is not missed.
-  const last = seen && read(seen).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
+  const last =
+    seen && read(seen).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
   tab.page.on("response", look);
   try {
-    const response = await within(timeoutMs, what, tab.whileAlive(Promise.race([last ?? next, next])));
+    const response = await within(
+      timeoutMs,
+      what,
+      tab.whileAlive(Promise.race([last ?? next, next])),
+    );
     return { ok: true, targetId: tab.targetId, response };
   } catch (error) {
     throw failure(error, what);
@@ -125,11 +144,18 @@ export async function traceStart(op: Op, input: TraceStartInput): Promise<object
   const { session } = op;
   const { context } = session;
   if (session.tracing)
-    throw new PorticoError("trace_running", "A trace is being recorded already: stop it with POST /trace/stop.");
+    throw new PorticoError(
+      "trace_running",
+      "A trace is being recorded already: stop it with POST /trace/stop.",
+    );
   session.tracing = true;
   try {
     const { screenshots = true, snapshots = true, sources = false } = input;
-    await within(15_000, "Starting the trace", context.tracing.start({ screenshots, snapshots, sources }));
+    await within(
+      15_000,
+      "Starting the trace",
+      context.tracing.start({ screenshots, snapshots, sources }),
+    );
   } catch (error) {
     session.tracing = false;
     throw failure(error, "Starting the trace");
@@ -143,14 +169,22 @@ export async function traceStop(op: Op, input: Common & { path?: string }): Prom
   const { session } = op;
   const { context } = session;
   if (!session.tracing)
-    throw new PorticoError("trace_not_running", "No trace is being recorded: start one with POST /trace/start.", {
-      status: 409,
-    });
+    throw new PorticoError(
+      "trace_not_running",
+      "No trace is being recorded: start one with POST /trace/start.",
+      {
+        status: 409,
+      },
+    );
   const root = await tmpDir(op);
   const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
   const file = await openConfined(root, name);
   try {
-    await within(input.timeoutMs ?? 60_000, "Writing the trace", context.tracing.stop({ path: file.temporary }));
+    await within(
+      input.timeoutMs ?? 60_000,
+      "Writing the trace",
+      context.tracing.stop({ path: file.temporary }),
+    );
     session.tracing = false;
     const { size } = await stat(file.temporary);
     return { ok: true, path: await file.commit(), bytes: size };

@@ -32,7 +32,13 @@ function watchSize(op: Op, tab: Tab, download: Download): Watch {
   const most = op.config.maxDownloadBytes;
   let bytes = 0;
   let over = false;
-  const onProgress = ({ receivedBytes, totalBytes }: { receivedBytes: number; totalBytes: number }): void => {
+  const onProgress = ({
+    receivedBytes,
+    totalBytes,
+  }: {
+    receivedBytes: number;
+    totalBytes: number;
+  }): void => {
     bytes = Math.max(bytes, receivedBytes, totalBytes);
     if (over || bytes <= most) return;
     over = true;
@@ -70,17 +76,22 @@ async function save(
   const watch = watchSize(op, tab, download);
   const suggestedFilename = plainName(download.suggestedFilename(), "download");
   const root = await tmpDir(op, "downloads");
-  const file = await openConfined(root, wanted ?? suggestedFilename).catch(async (error: unknown) => {
-    watch.stop();
-    await download.cancel().catch(() => {});
-    throw failure(error, "Saving the download");
-  });
+  const file = await openConfined(root, wanted ?? suggestedFilename).catch(
+    async (error: unknown) => {
+      watch.stop();
+      await download.cancel().catch(() => {});
+      throw failure(error, "Saving the download");
+    },
+  );
   try {
     const failed = await within(timeoutMs, "The download", tab.whileAlive(download.failure()));
     if (watch.tooLarge()) throw tooLarge(op);
     if (failed !== null) {
       if (failed === "canceled" && (await lacksRoom(op, watch.bytes()))) throw diskFull();
-      throw new PorticoError("action_failed", `The download failed: ${networkFailure(failed) ?? failed}.`);
+      throw new PorticoError(
+        "action_failed",
+        `The download failed: ${networkFailure(failed) ?? failed}.`,
+      );
     }
     await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
     const { size } = await stat(file.temporary);
@@ -89,7 +100,11 @@ async function save(
     await file.handle.chmod(0o600);
     const path = await file.commit();
     const { targetId } = tab;
-    return { ok: true, targetId, download: { url: download.url(), suggestedFilename, path, bytes: size } };
+    return {
+      ok: true,
+      targetId,
+      download: { url: download.url(), suggestedFilename, path, bytes: size },
+    };
   } catch (error) {
     await file.discard();
     await download.cancel().catch(() => {});
@@ -155,7 +170,11 @@ export async function waitDownload(op: Op, input: Common & { path?: string }): P
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.next();
   try {
-    const begun = await within(timeoutMs, "Waiting for a download to begin", tab.whileAlive(next.promise));
+    const begun = await within(
+      timeoutMs,
+      "Waiting for a download to begin",
+      tab.whileAlive(next.promise),
+    );
     return await save(op, tab, begun, input.path, left(start, timeoutMs));
   } finally {
     next.cancel();

@@ -25,7 +25,12 @@ function stamp(): string {
 }
 
 /** Writes a file of ours and answers its path. A full disk is 503 `storage_full`. */
-export async function keepFile(op: Op, dir: string, suffix: string, content: Buffer): Promise<string> {
+export async function keepFile(
+  op: Op,
+  dir: string,
+  suffix: string,
+  content: Buffer,
+): Promise<string> {
   const root = await tmpDir(op, dir);
   try {
     const path = await writeConfined(root, `${op.profile.name}-${stamp()}.${suffix}`, content);

@@ -45,10 +45,21 @@ async function boxes(
       box = await attempt(300, locatorOf(tab.page, node.ref!).boundingBox({ timeout: 300 }), null);
     }
     if (!box || box.width < 1 || box.height < 1) continue;
-    if (box.x + box.width < 0 || box.y + box.height < 0 || box.x > size.width || box.y > size.height) continue;
+    if (
+      box.x + box.width < 0 ||
+      box.y + box.height < 0 ||
+      box.x > size.width ||
+      box.y > size.height
+    )
+      continue;
     found.push({
       ref: key,
-      box: { x: Math.round(box.x), y: Math.round(box.y), width: Math.round(box.width), height: Math.round(box.height) },
+      box: {
+        x: Math.round(box.x),
+        y: Math.round(box.y),
+        width: Math.round(box.width),
+        height: Math.round(box.height),
+      },
     });
   }
   return found;

@@ -11,7 +11,8 @@ export async function status(op: Op): Promise<object> {
   const attachment = session.attachment;
   const managed = profile.driver === "managed";
   const cdpPort = attachment?.port ?? (managed ? await deps.profiles.port(profile) : null);
-  const enforced = attachment?.egress ?? (managed && !config.attachOnly ? "enforced" : "best-effort");
+  const enforced =
+    attachment?.egress ?? (managed && !config.attachOnly ? "enforced" : "best-effort");
   return {
     enabled: config.enabled,
     profile: profile.name,
@@ -22,7 +23,9 @@ export async function status(op: Op): Promise<object> {
     cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
     executablePath:
       attachment?.executablePath ??
-      (managed ? await findBrowser(config.executablePath, process.platform, deps.env).catch(() => null) : null),
+      (managed
+        ? await findBrowser(config.executablePath, process.platform, deps.env).catch(() => null)
+        : null),
     userDataDir: managed ? userDataDir(profile.dir) : null,
     headless: attachment?.headless ?? (managed ? wantsHeadless(config, deps.env) : null),
     color: profile.color,

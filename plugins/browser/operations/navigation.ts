@@ -31,12 +31,17 @@ function refused(op: Op, since: number, host?: string): PorticoError | undefined
   const denials = op.session.attachment?.proxy?.denied(since) ?? [];
   const name = host?.replace(/^\[|\]$/g, "");
   const denial =
-    denials.findLast((one) => one.host === name) ?? denials.findLast(({ reason }) => !UNREACHABLE.has(reason));
+    denials.findLast((one) => one.host === name) ??
+    denials.findLast(({ reason }) => !UNREACHABLE.has(reason));
   if (denial === undefined) return undefined;
   const { reason, message } = denial;
   if (UNREACHABLE.has(reason))
-    return new PorticoError("action_failed", `The page could not be loaded: ${message}`, { param: "url" });
-  return new PorticoError("navigation_blocked", message, { details: { reason, host: denial.host } });
+    return new PorticoError("action_failed", `The page could not be loaded: ${message}`, {
+      param: "url",
+    });
+  return new PorticoError("navigation_blocked", message, {
+    details: { reason, host: denial.host },
+  });
 }
 
 /** Loads an address into a tab and says how it went. */
@@ -108,9 +113,13 @@ async function explain(
       await blank(tab);
       return elsewhere;
     }
-    return new PorticoError("action_failed", `The page went elsewhere while it was loading: it is at ${tab.url} now.`, {
-      cause: error,
-    });
+    return new PorticoError(
+      "action_failed",
+      `The page went elsewhere while it was loading: it is at ${tab.url} now.`,
+      {
+        cause: error,
+      },
+    );
   }
   const network = networkFailure(text);
   if (network !== undefined)
@@ -160,16 +169,23 @@ export async function openTab(op: Op, input: Common & { url: string }): Promise<
 }
 
 async function describe(op: Op, tab: Tab): Promise<TabInfo> {
-  const listed = (await attempt(2000, op.session.tabs.list(), [])).find(({ targetId }) => targetId === tab.targetId);
+  const listed = (await attempt(2000, op.session.tabs.list(), [])).find(
+    ({ targetId }) => targetId === tab.targetId,
+  );
   return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
 }
 
 function explainRaw(op: Op, error: Error, since: number, url: string): PorticoError {
   if (isPorticoError(error)) return error;
-  const blocked = NOT_CONNECTED.test(error.message) ? refused(op, since, new URL(url).hostname) : undefined;
+  const blocked = NOT_CONNECTED.test(error.message)
+    ? refused(op, since, new URL(url).hostname)
+    : undefined;
   if (blocked !== undefined) return blocked;
   const network = networkFailure(error.message) ?? error.message;
-  return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, { param: "url", cause: error });
+  return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, {
+    param: "url",
+    cause: error,
+  });
 }
 
 /** Without the library: over plain DevTools. */
@@ -204,7 +220,11 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
 
 export async function focusTab(op: Op, input: { targetId: string }): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
-  await within(5000, "Bringing the tab to the front", op.session.cdp.send("Target.activateTarget", { targetId }));
+  await within(
+    5000,
+    "Bringing the tab to the front",
+    op.session.cdp.send("Target.activateTarget", { targetId }),
+  );
   op.session.tabs.use(targetId);
   return { ok: true, targetId };
 }
@@ -213,7 +233,11 @@ export async function focusTab(op: Op, input: { targetId: string }): Promise<obj
 export async function closeTab(op: Op, input: { targetId?: string }): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
   await within(5000, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId }));
-  for (let i = 0; i < 50 && (await op.session.tabs.list()).some((tab) => tab.targetId === targetId); i++) {
+  for (
+    let i = 0;
+    i < 50 && (await op.session.tabs.list()).some((tab) => tab.targetId === targetId);
+    i++
+  ) {
     await attempt(20, new Promise(() => {}), undefined);
   }
   return { ok: true, targetId };

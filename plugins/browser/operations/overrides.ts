@@ -39,10 +39,15 @@ export async function setHeaders(
     throw bad("headers is missing: give an object of names and values, or clear.", "headers");
   const headers = input.clear ? {} : (input.headers ?? {});
   for (const [name, value] of Object.entries(headers)) {
-    if (!TOKEN.test(name)) throw bad(`${JSON.stringify(name)} is not a header name.`, `headers.${name}`);
-    if (OF_CONNECTION.test(name)) throw bad(`${name} is the connection's own and cannot be set.`, `headers.${name}`);
+    if (!TOKEN.test(name))
+      throw bad(`${JSON.stringify(name)} is not a header name.`, `headers.${name}`);
+    if (OF_CONNECTION.test(name))
+      throw bad(`${name} is the connection's own and cannot be set.`, `headers.${name}`);
     if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
-      throw bad(`The value of ${name} holds a line break or another control character.`, `headers.${name}`);
+      throw bad(
+        `The value of ${name} holds a line break or another control character.`,
+        `headers.${name}`,
+      );
   }
   return set(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
 }
@@ -54,7 +59,10 @@ export async function setCredentials(
   const { username, password, clear } = input;
   if (clear) return set(op, "credentials", undefined);
   if (username === undefined || password === undefined) {
-    throw bad("username and password are needed, or clear.", username === undefined ? "username" : "password");
+    throw bad(
+      "username and password are needed, or clear.",
+      username === undefined ? "username" : "password",
+    );
   }
   return set(op, "credentials", { username, password });
 }
@@ -71,7 +79,10 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   const { latitude, longitude, accuracy, origin, clear } = input;
   if (clear) return set(op, "geolocation", undefined);
   if (latitude === undefined || longitude === undefined) {
-    throw bad("latitude and longitude are needed, or clear.", latitude === undefined ? "latitude" : "longitude");
+    throw bad(
+      "latitude and longitude are needed, or clear.",
+      latitude === undefined ? "latitude" : "longitude",
+    );
   }
   if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
     throw bad("origin must be like https://example.com.", "origin");
@@ -83,17 +94,28 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   });
 }
 
-export function setMedia(op: Op, input: { colorScheme?: string | null; clear?: boolean }): Promise<object> {
+export function setMedia(
+  op: Op,
+  input: { colorScheme?: string | null; clear?: boolean },
+): Promise<object> {
   const none = input.clear || input.colorScheme === null || input.colorScheme === "none";
   if (!none && input.colorScheme === undefined)
     throw bad("colorScheme is missing: light, dark, no-preference or none.", "colorScheme");
-  return set(op, "colorScheme", none ? undefined : (input.colorScheme as "light" | "dark" | "no-preference"));
+  return set(
+    op,
+    "colorScheme",
+    none ? undefined : (input.colorScheme as "light" | "dark" | "no-preference"),
+  );
 }
 
-export async function setTimezone(op: Op, input: { timezoneId?: string; clear?: boolean }): Promise<object> {
+export async function setTimezone(
+  op: Op,
+  input: { timezoneId?: string; clear?: boolean },
+): Promise<object> {
   const { timezoneId } = input;
   if (input.clear || timezoneId === "") return set(op, "timezoneId", undefined);
-  if (timezoneId === undefined) throw bad("timezoneId is missing: for example Europe/Berlin, or clear.", "timezoneId");
+  if (timezoneId === undefined)
+    throw bad("timezoneId is missing: for example Europe/Berlin, or clear.", "timezoneId");
   let zone = timezoneId;
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: timezoneId }).resolvedOptions();
@@ -109,7 +131,10 @@ export async function setTimezone(op: Op, input: { timezoneId?: string; clear?: 
   return set(op, "timezoneId", zone);
 }
 
-export async function setLocale(op: Op, input: { locale?: string; clear?: boolean }): Promise<object> {
+export async function setLocale(
+  op: Op,
+  input: { locale?: string; clear?: boolean },
+): Promise<object> {
   const { locale } = input;
   if (input.clear || locale === "") return set(op, "locale", undefined);
   if (locale === undefined) throw bad("locale is missing: for example de-DE, or clear.", "locale");
@@ -117,12 +142,19 @@ export async function setLocale(op: Op, input: { locale?: string; clear?: boolea
   try {
     [canonical] = Intl.getCanonicalLocales(locale);
   } catch (error) {
-    throw bad(`${JSON.stringify(locale.slice(0, 80))} is not a locale (en-GB, de-DE, …).`, "locale", error);
+    throw bad(
+      `${JSON.stringify(locale.slice(0, 80))} is not a locale (en-GB, de-DE, …).`,
+      "locale",
+      error,
+    );
   }
   return set(op, "locale", canonical);
 }
 
-export async function setDevice(op: Op, input: { name?: string | null; clear?: boolean }): Promise<object> {
+export async function setDevice(
+  op: Op,
+  input: { name?: string | null; clear?: boolean },
+): Promise<object> {
   const { name } = input;
   if (input.clear || name === "" || name === null) return set(op, "device", undefined);
   if (name === undefined) throw bad("name is missing: for example iPhone 14, or clear.", "name");

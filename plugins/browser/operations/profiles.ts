@@ -12,7 +12,8 @@ async function summary(op: Op, profile: Profile): Promise<object> {
   const session = op.deps.session(profile);
   const managed = profile.driver === "managed";
   const reachable = isReachable({ ...op, profile, session });
-  const cdpPort = session.attachment?.port ?? (managed ? await op.deps.profiles.port(profile) : null);
+  const cdpPort =
+    session.attachment?.port ?? (managed ? await op.deps.profiles.port(profile) : null);
   return {
     name: profile.name,
     driver: profile.driver,
@@ -45,7 +46,10 @@ export async function listProfiles(op: Op): Promise<object> {
   return { profiles: await Promise.all([...all.values()].map((profile) => summary(op, profile))) };
 }
 
-export async function createProfile(op: Op, input: { name: string } & ProfileConfig): Promise<object> {
+export async function createProfile(
+  op: Op,
+  input: { name: string } & ProfileConfig,
+): Promise<object> {
   const { name, color, cdpUrl, driver, cdpPort, proxy, userAgent, args } = input;
   const given: ProfileConfig = { color, cdpUrl, driver, cdpPort, proxy, userAgent, args };
   const profile = await op.deps.profiles.create(name, given);
@@ -65,9 +69,13 @@ export async function deleteProfile(op: Op, input: { name: string }): Promise<ob
 export async function resetProfile(op: Op, input: { name?: string }): Promise<object> {
   const profile = input.name === undefined ? op.profile : await op.deps.profiles.get(input.name);
   if (profile.driver !== "managed") {
-    throw new PorticoError("invalid_request_error", `Profile ${profile.name} has no data on this machine to reset.`, {
-      param: "name",
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `Profile ${profile.name} has no data on this machine to reset.`,
+      {
+        param: "name",
+      },
+    );
   }
   await op.deps.session(profile).stop();
   return { ok: true, profile: profile.name, trashed: await op.deps.profiles.trash(profile) };

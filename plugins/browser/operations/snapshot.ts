@@ -50,7 +50,10 @@ function isEfficient(op: Op, { mode, format }: SnapshotInput): boolean {
 }
 
 const asksForRoles = ({ interactive, compact, depth, selector, frame }: SnapshotInput): boolean =>
-  Boolean(interactive || compact) || depth !== undefined || selector !== undefined || frame !== undefined;
+  Boolean(interactive || compact) ||
+  depth !== undefined ||
+  selector !== undefined ||
+  frame !== undefined;
 
 /** The view that the options stand for. */
 function viewOf(op: Op, input: SnapshotInput): View {
@@ -66,11 +69,13 @@ function viewOf(op: Op, input: SnapshotInput): View {
 }
 
 type Tree = (AriaNode | string)[];
-const treeOf = (value: unknown): Tree => (Array.isArray(value) ? (value as Tree) : [value as AriaNode]);
+const treeOf = (value: unknown): Tree =>
+  Array.isArray(value) ? (value as Tree) : [value as AriaNode];
 
 /** The document that a tree is of: the library's refs begin with the document's number. */
 function documentOf(roots: Tree): string {
-  for (const { ref } of everyNode(roots)) if (ref !== undefined) return /^(f\d+)?e/.exec(ref)?.[1] ?? "";
+  for (const { ref } of everyNode(roots))
+    if (ref !== undefined) return /^(f\d+)?e/.exec(ref)?.[1] ?? "";
   return "";
 }
 
@@ -79,10 +84,14 @@ async function one(locator: Locator, what: string, param: string): Promise<Locat
   try {
     fits = await fitsAny(locator);
   } catch (cause) {
-    throw new PorticoError("invalid_request_error", `${param} is not a selector that the browser understands.`, {
-      param,
-      cause,
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `${param} is not a selector that the browser understands.`,
+      {
+        param,
+        cause,
+      },
+    );
   }
   if (fits) return locator.first();
   throw new PorticoError("invalid_request_error", `No ${what} fits ${param}.`, { param });
@@ -96,7 +105,9 @@ async function frameBody(tab: Tab, frame: string | number, timeout: number): Pro
       : (await findElement(tab, frame, NOTHING, timeout, "frame")).locator;
   const { tag } = await owner.evaluate(probeElement, NOTHING, { timeout });
   if (/^<i?frame\b/.test(tag)) return owner.contentFrame().locator("body");
-  throw new PorticoError("invalid_request_error", `frame must be an iframe, and this is ${tag}.`, { param: "frame" });
+  throw new PorticoError("invalid_request_error", `frame must be an iframe, and this is ${tag}.`, {
+    param: "frame",
+  });
 }
 
 /** A frame that answers does so within this. */
@@ -128,17 +139,25 @@ async function patientTree(
   }
 }
 
-async function tree(tab: Tab, input: SnapshotInput, timeout: number, root: About["root"]): Promise<Tree> {
+async function tree(
+  tab: Tab,
+  input: SnapshotInput,
+  timeout: number,
+  root: About["root"],
+): Promise<Tree> {
   const options = { mode: "ai" as const, timeout, boxes: input.labels };
   // The library waits for a body, and would do so for ever where none comes.
   const whole = async (given: { mode: "ai"; timeout: number }): Promise<Tree> => {
     if (root === "none") return [];
-    return treeOf(await (root === "body" ? tab.page : tab.page.locator(root)).ariaSnapshotJSON(given));
+    return treeOf(
+      await (root === "body" ? tab.page : tab.page.locator(root)).ariaSnapshotJSON(given),
+    );
   };
   if (input.frame === undefined && input.selector === undefined) return whole(options);
   const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame, timeout);
   if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
-  const scope = body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
+  const scope =
+    body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
   const scoped = treeOf(await (await one(scope, "element", "selector")).ariaSnapshotJSON(options));
   // A snapshot of a part makes the engine forget the refs of the rest: a whole one brings them back, where there was
   // one. On a page that is too large for that the rest has to be looked at again.
@@ -155,22 +174,33 @@ function tooLate(timeoutMs: number, elements: number, cause: unknown): PorticoEr
     elements < LARGE
       ? "the page does not answer."
       : `the page has ${elements} elements. Narrow it with selector ("main", "#results"), or allow more with timeoutMs.`;
-  return new PorticoError("timeout", `The snapshot was not there within ${timeoutMs} ms: ${why}`, { cause });
+  return new PorticoError("timeout", `The snapshot was not there within ${timeoutMs} ms: ${why}`, {
+    cause,
+  });
 }
 
 /** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
-export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<{ ok: boolean }> {
+export async function takeSnapshot(
+  op: Op,
+  tab: Tab,
+  input: SnapshotInput,
+): Promise<{ ok: boolean }> {
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
   const about = questionAbout(tab.cdp);
   const asking = about();
   const reading = asking.then((now) => patientTree(tab, input, timeoutMs, now));
-  const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(async (error: unknown) => {
-    throw isTimeout(error) ? tooLate(timeoutMs, (await asking).elements, error) : failure(error, "The snapshot");
-  });
+  const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(
+    async (error: unknown) => {
+      throw isTimeout(error)
+        ? tooLate(timeoutMs, (await asking).elements, error)
+        : failure(error, "The snapshot");
+    },
+  );
   const document = documentOf(roots);
-  if (input.frame === undefined && input.selector === undefined) tab.whole = { document, ms: Date.now() - start };
+  if (input.frame === undefined && input.selector === undefined)
+    tab.whole = { document, ms: Date.now() - start };
   await checkShown(op, tab.url);
   await hidePasswords(tab.page, roots);
   nameHiddenBoxes(roots);
@@ -230,7 +260,9 @@ function changed(
 /** Of the frames in processes of their own. The library alone reaches them, and refuses those in their page's process. */
 async function frameSessions(tab: Tab | undefined): Promise<CDPSession[]> {
   const frames = tab?.page.frames().filter((frame) => frame.parentFrame() !== null) ?? [];
-  const sessions = frames.map((frame) => attempt(1_000, frame.page().context().newCDPSession(frame), undefined));
+  const sessions = frames.map((frame) =>
+    attempt(1_000, frame.page().context().newCDPSession(frame), undefined),
+  );
   return (await Promise.all(sessions)).filter((session) => session !== undefined);
 }
 
@@ -263,7 +295,12 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
       nodes: found.nodes,
       snapshot,
       refs: {},
-      stats: { lines: lines.length, chars: snapshot.length, refs: 0, interactive: found.interactive },
+      stats: {
+        lines: lines.length,
+        chars: snapshot.length,
+        refs: 0,
+        interactive: found.interactive,
+      },
       truncated: found.truncated,
     };
   } catch (error) {
@@ -277,7 +314,10 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
 /** True for the bare accessibility tree: it was asked for, or nothing was and there is no library for more. */
 function isAria(op: Op, input: SnapshotInput): boolean {
   if (asksForRoles(input) || input.mode === "efficient") return false;
-  return input.format === "aria" || (input.format === undefined && !input.labels && !op.deps.libraryPresent());
+  return (
+    input.format === "aria" ||
+    (input.format === undefined && !input.labels && !op.deps.libraryPresent())
+  );
 }
 
 export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {

@@ -39,13 +39,19 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
     // Without a place the cookie belongs to the page that the tab shows.
     const tab = await readableTab(op, input.targetId, input.timeoutMs);
     if (!/^https?:/.test(tab.url))
-      throw new PorticoError("invalid_request_error", "cookie needs url or domain: the tab shows no web page.", {
-        param: "cookie.url",
-      });
+      throw new PorticoError(
+        "invalid_request_error",
+        "cookie needs url or domain: the tab shows no web page.",
+        {
+          param: "cookie.url",
+        },
+      );
     given.url = tab.url;
   }
   if (given.url !== undefined && given.domain !== undefined) {
-    throw new PorticoError("invalid_request_error", "cookie takes url or domain, not both.", { param: "cookie.url" });
+    throw new PorticoError("invalid_request_error", "cookie takes url or domain, not both.", {
+      param: "cookie.url",
+    });
   }
   const placed = inItsPlace(given);
   try {
@@ -58,7 +64,10 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
 }
 
 const refusedCookie = (reason: string, cause?: unknown): PorticoError =>
-  new PorticoError("invalid_request_error", `The browser refused the cookie: ${reason}`, { param: "cookie", cause });
+  new PorticoError("invalid_request_error", `The browser refused the cookie: ${reason}`, {
+    param: "cookie",
+    cause,
+  });
 
 /** By domain and path: of a cookie with an address the library takes both, and `secure`, from that alone. */
 function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
@@ -86,9 +95,17 @@ async function inPage<T>(
 ): Promise<T> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   try {
-    return await within(input.timeoutMs ?? STATE_MS, "The storage access (the page does not answer)", work(tab));
+    return await within(
+      input.timeoutMs ?? STATE_MS,
+      "The storage access (the page does not answer)",
+      work(tab),
+    );
   } catch (error) {
-    if (/SecurityError|Access is denied|not available|Storage is disabled/i.test(String((error as Error).message))) {
+    if (
+      /SecurityError|Access is denied|not available|Storage is disabled/i.test(
+        String((error as Error).message),
+      )
+    ) {
       throw new PorticoError(
         "action_failed",
         "This page has no web storage (about:blank and sandboxed pages have none): open a page of the site first.",
@@ -102,10 +119,16 @@ async function inPage<T>(
   }
 }
 
-export async function storage(op: Op, input: Common & { kind: StorageKind; key?: string }): Promise<object> {
+export async function storage(
+  op: Op,
+  input: Common & { kind: StorageKind; key?: string },
+): Promise<object> {
   const all = await inPage(op, input, ({ page }) => page.evaluate(readStorage, input.kind));
   const { key } = input;
-  return { ok: true, values: Object.fromEntries(all.filter(([one]) => key === undefined || one === key)) };
+  return {
+    ok: true,
+    values: Object.fromEntries(all.filter(([one]) => key === undefined || one === key)),
+  };
 }
 
 export async function setStorage(
@@ -118,6 +141,8 @@ export async function setStorage(
 }
 
 export async function clearStorage(op: Op, input: Common & { kind: StorageKind }): Promise<object> {
-  await inPage(op, input, ({ page }) => page.evaluate(writeStorage, { kind: input.kind, clear: true }));
+  await inPage(op, input, ({ page }) =>
+    page.evaluate(writeStorage, { kind: input.kind, clear: true }),
+  );
   return { ok: true };
 }

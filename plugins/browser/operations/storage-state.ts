@@ -64,7 +64,13 @@ export async function saveState(op: Op, input: StateInput): Promise<object> {
     await file.handle.writeFile(text);
     const { cookies, origins } = state;
     const path = await file.commit();
-    return { ok: true, path, bytes: Buffer.byteLength(text), cookies: cookies.length, origins: origins.length };
+    return {
+      ok: true,
+      path,
+      bytes: Buffer.byteLength(text),
+      cookies: cookies.length,
+      origins: origins.length,
+    };
   } catch (error) {
     await file.discard();
     throw failure(error, "Saving the state");
@@ -90,7 +96,8 @@ export async function loadState(op: Op, input: StateInput): Promise<object> {
 
 async function readState(root: string, path: string): Promise<Static<typeof State>> {
   const file = await existingFile(root, path);
-  if ((await stat(file)).size > MOST_BYTES) throw bad(`The file is larger than ${MOST_BYTES} bytes.`);
+  if ((await stat(file)).size > MOST_BYTES)
+    throw bad(`The file is larger than ${MOST_BYTES} bytes.`);
   let value: unknown;
   try {
     value = JSON.parse(await readFile(file, "utf8"));
@@ -100,6 +107,9 @@ async function readState(root: string, path: string): Promise<Static<typeof Stat
   try {
     return check.parse(value);
   } catch (error) {
-    throw bad(`The file is no state that POST /state/save has written: ${(error as Error).message}`, error);
+    throw bad(
+      `The file is no state that POST /state/save has written: ${(error as Error).message}`,
+      error,
+    );
   }
 }

@@ -17,7 +17,12 @@ export interface Tabs {
   open(): Promise<AttachedTab>;
   close(tab: AttachedTab): Promise<unknown>;
   focus(tab: AttachedTab): Promise<unknown>;
-  command(tab: AttachedTab, sessionId: string | undefined, method: string, params: object): Promise<unknown>;
+  command(
+    tab: AttachedTab,
+    sessionId: string | undefined,
+    method: string,
+    params: object,
+  ): Promise<unknown>;
 }
 
 interface Request {
@@ -90,7 +95,9 @@ export class CdpClient {
       waitingForDebugger: false,
     });
     // A tab behind others draws nothing, and actions would wait for it for ever.
-    const focus = this.#tabs.command(tab, undefined, "Emulation.setFocusEmulationEnabled", { enabled: true });
+    const focus = this.#tabs.command(tab, undefined, "Emulation.setFocusEmulationEnabled", {
+      enabled: true,
+    });
     focus.catch(() => {});
   }
 
@@ -98,15 +105,23 @@ export class CdpClient {
     const known = this.#main.get(tabId);
     if (known === undefined) return;
     this.#main.delete(tabId);
-    for (const [session, alias] of this.#aliases) if (alias.tabId === tabId) this.#aliases.delete(session);
-    for (const [session, owner] of this.#children) if (owner === tabId) this.#children.delete(session);
+    for (const [session, alias] of this.#aliases)
+      if (alias.tabId === tabId) this.#aliases.delete(session);
+    for (const [session, owner] of this.#children)
+      if (owner === tabId) this.#children.delete(session);
     const { sessionId, tab } = known;
     this.#event(undefined, "Target.detachedFromTarget", { sessionId, targetId: tab.targetId });
   }
 
   /** Something happened in a tab, or in a frame or worker of it. */
-  happened(tabId: number, child: string | undefined, method: string, params: Record<string, unknown>): void {
-    if (method === "Target.attachedToTarget") this.#children.set(String(params["sessionId"]), tabId);
+  happened(
+    tabId: number,
+    child: string | undefined,
+    method: string,
+    params: Record<string, unknown>,
+  ): void {
+    if (method === "Target.attachedToTarget")
+      this.#children.set(String(params["sessionId"]), tabId);
     if (method === "Target.detachedFromTarget") this.#children.delete(String(params["sessionId"]));
     const own = child ?? this.#main.get(tabId)?.sessionId;
     const held = own === undefined ? undefined : this.#held.get(own);
@@ -114,7 +129,8 @@ export class CdpClient {
     else if (own !== undefined) this.#event(own, method, params);
     if (child !== undefined) return;
     for (const [session, alias] of this.#aliases) {
-      if (alias.tabId === tabId && alias.domains.has(domainOf(method))) this.#event(session, method, params);
+      if (alias.tabId === tabId && alias.domains.has(domainOf(method)))
+        this.#event(session, method, params);
     }
   }
 
@@ -125,11 +141,15 @@ export class CdpClient {
   async #take({ id, method, params = {}, sessionId }: Request): Promise<void> {
     let answer: object;
     // In the extension, events can overtake answers. The library drops what it hears of frames that it does not know.
-    const holding = method === "Page.getFrameTree" && sessionId !== undefined && !this.#held.has(sessionId);
+    const holding =
+      method === "Page.getFrameTree" && sessionId !== undefined && !this.#held.has(sessionId);
     if (holding) this.#held.set(sessionId, []);
     try {
       const error = refusalOf(id, method, params);
-      answer = error === undefined ? { result: (await this.#run(method, params, sessionId)) ?? {} } : { error };
+      answer =
+        error === undefined
+          ? { result: (await this.#run(method, params, sessionId)) ?? {} }
+          : { error };
     } catch (error) {
       answer = { error: { code: -32000, message: (error as Error).message } };
     }
@@ -140,10 +160,15 @@ export class CdpClient {
     for (const event of held) this.#event(sessionId, event.method, event.params);
   }
 
-  async #run(method: string, params: Record<string, unknown>, sessionId: string | undefined): Promise<unknown> {
+  async #run(
+    method: string,
+    params: Record<string, unknown>,
+    sessionId: string | undefined,
+  ): Promise<unknown> {
     if (method === "Browser.getVersion") return this.#version();
     if (IGNORED.has(method)) return {};
-    if (sessionId === undefined || this.#browserSessions.has(sessionId)) return this.#onBrowser(method, params);
+    if (sessionId === undefined || this.#browserSessions.has(sessionId))
+      return this.#onBrowser(method, params);
     const alias = this.#aliases.get(sessionId);
     if (alias !== undefined) return this.#onAlias(alias, sessionId, method, params);
     const child = this.#children.get(sessionId);
@@ -159,7 +184,12 @@ export class CdpClient {
     return this.#tabs.command(tab, undefined, method, params);
   }
 
-  #onAlias(alias: Alias, sessionId: string, method: string, params: Record<string, unknown>): unknown {
+  #onAlias(
+    alias: Alias,
+    sessionId: string,
+    method: string,
+    params: Record<string, unknown>,
+  ): unknown {
     const domain = domainOf(method);
     if (method === "Target.detachFromTarget") return void this.#aliases.delete(sessionId);
     if (method.endsWith(".enable")) alias.domains.add(domain);
@@ -177,7 +207,9 @@ export class CdpClient {
       case "Target.getTargets":
         return { targetInfos: (await this.#tabs.fresh()).map((tab) => this.#info(tab)) };
       case "Target.getTargetInfo":
-        return { targetInfo: params["targetId"] === undefined ? BROWSER : this.#info(this.#target(params)) };
+        return {
+          targetInfo: params["targetId"] === undefined ? BROWSER : this.#info(this.#target(params)),
+        };
       case "Target.attachToBrowserTarget": {
         const sessionId = `browser-${randomUUID()}`;
         this.#browserSessions.add(sessionId);
@@ -197,7 +229,8 @@ export class CdpClient {
       case "Target.createTarget": {
         const tab = await this.#tabs.open();
         const url = String(params["url"] ?? "about:blank");
-        if (url !== "about:blank") await this.#tabs.command(tab, undefined, "Page.navigate", { url });
+        if (url !== "about:blank")
+          await this.#tabs.command(tab, undefined, "Page.navigate", { url });
         return { targetId: tab.targetId };
       }
       case "Target.closeTarget":
@@ -233,7 +266,15 @@ export class CdpClient {
 
   #info(tab: AttachedTab): object {
     const { targetId, title, url } = tab;
-    return { targetId, type: "page", title, url, attached: true, canAccessOpener: false, browserContextId: CONTEXT };
+    return {
+      targetId,
+      type: "page",
+      title,
+      url,
+      attached: true,
+      canAccessOpener: false,
+      browserContextId: CONTEXT,
+    };
   }
 
   #version(): object {
@@ -249,7 +290,8 @@ export class CdpClient {
   /** A client that does not read is cut off before what it asked for fills the memory. */
   #send(message: object): void {
     if (this.#socket.bufferedAmount > MAX_MESSAGE_BYTES) this.#socket.terminate();
-    else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+    else if (this.#socket.readyState === this.#socket.OPEN)
+      this.#socket.send(JSON.stringify(message));
   }
 }
 

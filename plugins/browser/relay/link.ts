@@ -5,7 +5,13 @@ import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts"
 const Text = Type.String();
 const TabId = Type.Integer({ minimum: 0 });
 
-const AttachedTab = Type.Object({ tabId: TabId, targetId: Text, attachment: Text, title: Text, url: Text });
+const AttachedTab = Type.Object({
+  tabId: TabId,
+  targetId: Text,
+  attachment: Text,
+  title: Text,
+  url: Text,
+});
 /** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
 export type AttachedTab = Static<typeof AttachedTab>;
 
@@ -13,7 +19,12 @@ const Hello = Type.Object({ version: Text, userAgent: Text, tabs: Type.Array(Att
 export type Hello = Static<typeof Hello>;
 
 const ExtensionEvent = Type.Union([
-  Type.Object({ event: Type.Literal("hello"), version: Text, userAgent: Text, tabs: Type.Array(AttachedTab) }),
+  Type.Object({
+    event: Type.Literal("hello"),
+    version: Text,
+    userAgent: Text,
+    tabs: Type.Array(AttachedTab),
+  }),
   Type.Object({ event: Type.Literal("attached"), tab: AttachedTab }),
   Type.Object({ event: Type.Literal("detached"), tabId: TabId, reason: Text }),
   Type.Object({
@@ -30,7 +41,11 @@ const checkMessage = compile(
   Type.Union([
     ExtensionEvent,
     Type.Object({ taken: Type.Integer() }),
-    Type.Object({ id: Type.Integer(), result: Type.Optional(Type.Unknown()), error: Type.Optional(Text) }),
+    Type.Object({
+      id: Type.Integer(),
+      result: Type.Optional(Type.Unknown()),
+      error: Type.Optional(Text),
+    }),
   ]),
 );
 type ExtensionMessage = ReturnType<typeof checkMessage.parse>;
@@ -58,7 +73,11 @@ const LIBRARY_SCRIPT = /^\s*\(\(\) => \{\s*const module = \{\};/;
 function isRepeatable(request: Ask): boolean {
   if (request.ask !== "command") return request.ask === "list";
   const { expression } = request.params as { expression?: unknown };
-  return request.method === "Runtime.evaluate" && typeof expression === "string" && LIBRARY_SCRIPT.test(expression);
+  return (
+    request.method === "Runtime.evaluate" &&
+    typeof expression === "string" &&
+    LIBRARY_SCRIPT.test(expression)
+  );
 }
 
 interface Waiting {
@@ -92,7 +111,9 @@ export class ExtensionLink {
     this.#socket = socket;
     this.#askMs = askMs;
     this.#beat = setInterval(() => this.#ping(), BEAT_MS).unref();
-    readMessages(socket, { json: (message) => this.#take(checkMessage.parse(message), handlers.onEvent) });
+    readMessages(socket, {
+      json: (message) => this.#take(checkMessage.parse(message), handlers.onEvent),
+    });
     socket.on("close", () => {
       clearInterval(this.#beat);
       const interrupted = new Error("The extension was interrupted by its browser: try again.");
@@ -106,7 +127,8 @@ export class ExtensionLink {
   ask<T = Record<string, unknown>>(request: Ask): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      const late = (): void => this.#settled(id)?.reject(new Error("The extension did not answer in time."));
+      const late = (): void =>
+        this.#settled(id)?.reject(new Error("The extension did not answer in time."));
       this.#waiting.set(id, {
         taken: false,
         isRepeatable: isRepeatable(request),

@@ -13,5 +13,7 @@ export const PROTOCOL = "portico-relay";
  * listens on the port never sees that secret, and a token of one port is worth nothing on another.
  */
 export function pairingToken(secret: string, port: number): string {
-  return createHmac("sha256", secret).update(`portico-extension-relay-v1:${port}`).digest("base64url");
+  return createHmac("sha256", secret)
+    .update(`portico-extension-relay-v1:${port}`)
+    .digest("base64url");
 }

@@ -13,7 +13,8 @@ const stopped = new WeakMap<Session, number>();
 const ours = ({ profile, deps }: Asked): RelayControl | undefined =>
   profile.driver === "extension" && profile.cdpUrl === deps.relay?.url ? deps.relay : undefined;
 
-const isStopped = (session: Session, relay: RelayControl): boolean => stopped.get(session) === relay.clicks;
+const isStopped = (session: Session, relay: RelayControl): boolean =>
+  stopped.get(session) === relay.clicks;
 
 /** True where tabs are attached and may be used, though nothing has connected to them yet. */
 export function isReachable(op: Asked): boolean {
@@ -25,7 +26,9 @@ export function isReachable(op: Asked): boolean {
 export function relayStatus(op: Asked): object {
   const relay = ours(op);
   if (relay === undefined) return {};
-  const tabs = relay.tabs().map(({ targetId, title, url }) => ({ targetId, title, url, type: "page" }));
+  const tabs = relay
+    .tabs()
+    .map(({ targetId, title, url }) => ({ targetId, title, url, type: "page" }));
   return { relay: { port: relay.port, connected: relay.connected }, tabs };
 }
 
@@ -38,7 +41,9 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   const about = aboutOf(path);
   const needsNoTab = about === "browser" || about === "profiles";
   if (!op.deps.libraryPresent() && about === "page") {
-    throw libraryUnavailable({ still: "Tabs of the extension relay can only be listed without it." });
+    throw libraryUnavailable({
+      still: "Tabs of the extension relay can only be listed without it.",
+    });
   }
   if (relay === undefined) return;
   const { session } = op;

@@ -21,7 +21,8 @@ export const NOTHING_ATTACHED =
   "No tab is attached to the extension relay: click the extension's icon on a tab. " +
   "(Where it is not installed yet: 'portico browser extension path', then 'portico browser extension pair'.)";
 
-export const notAttached = (): PorticoError => new PorticoError("browser_not_running", NOTHING_ATTACHED);
+export const notAttached = (): PorticoError =>
+  new PorticoError("browser_not_running", NOTHING_ATTACHED);
 
 export class Relay implements Tabs {
   readonly #log: Logger;
@@ -165,14 +166,26 @@ export class Relay implements Tabs {
     this.#client?.detached(tabId);
     if (this.#tabs.size > 0) return;
     clearTimeout(this.#empty);
-    this.#empty = setTimeout(() => this.#client?.close(NOTHING_ATTACHED.slice(0, 120)), EMPTY_MS).unref();
+    this.#empty = setTimeout(
+      () => this.#client?.close(NOTHING_ATTACHED.slice(0, 120)),
+      EMPTY_MS,
+    ).unref();
   }
 
-  #inTab(tabId: number, sessionId: string | undefined, method: string, params: Record<string, unknown>): void {
+  #inTab(
+    tabId: number,
+    sessionId: string | undefined,
+    method: string,
+    params: Record<string, unknown>,
+  ): void {
     const tab = this.#tabs.get(tabId);
     if (tab === undefined) return;
     const { frame } = params as { frame?: { id: string; parentId?: string; url: string } };
-    if (method === "Page.frameNavigated" && frame?.parentId === undefined && frame?.id === tab.targetId)
+    if (
+      method === "Page.frameNavigated" &&
+      frame?.parentId === undefined &&
+      frame?.id === tab.targetId
+    )
       tab.url = frame.url;
     this.#client?.happened(tabId, sessionId, method, params);
   }
@@ -207,7 +220,8 @@ export class Relay implements Tabs {
     const told = checkTabs.parse(await this.#ask({ ask: "list" }));
     for (const one of told) {
       const known = one === null ? undefined : this.#tabs.get(one.tabId);
-      if (known !== undefined && one !== null) Object.assign(known, { title: one.title, url: one.url });
+      if (known !== undefined && one !== null)
+        Object.assign(known, { title: one.title, url: one.url });
     }
     return this.all();
   }
@@ -227,7 +241,12 @@ export class Relay implements Tabs {
     return this.#ask({ ask: "focus", tabId });
   }
 
-  command({ tabId }: AttachedTab, sessionId: string | undefined, method: string, params: object): Promise<unknown> {
+  command(
+    { tabId }: AttachedTab,
+    sessionId: string | undefined,
+    method: string,
+    params: object,
+  ): Promise<unknown> {
     this.#used.add(tabId);
     return this.#ask({ ask: "command", tabId, method, params, sessionId });
   }
@@ -235,7 +254,10 @@ export class Relay implements Tabs {
   /** 409 where no tab is attached, or another client controls them. Keeps the place for the one that comes now. */
   reserveClient(): () => void {
     if (this.#client !== undefined || this.#clientComing) {
-      throw new PorticoError("conflict", "Another client controls the relay's tabs: one at a time.");
+      throw new PorticoError(
+        "conflict",
+        "Another client controls the relay's tabs: one at a time.",
+      );
     }
     if (this.#tabs.size === 0) throw notAttached();
     this.#clientComing = true;
@@ -266,7 +288,9 @@ export class Relay implements Tabs {
   /** Takes away what a client has left on the tabs, so that the person gets them back as they were. */
   #clean(): void {
     const tabs = this.all().filter(({ tabId }) => this.#used.has(tabId));
-    this.#cleaning = this.#cleaning.then(() => Promise.allSettled(tabs.map((tab) => this.#cleanTab(tab))));
+    this.#cleaning = this.#cleaning.then(() =>
+      Promise.allSettled(tabs.map((tab) => this.#cleanTab(tab))),
+    );
   }
 
   async #cleanTab({ tabId }: AttachedTab): Promise<void> {

@@ -58,7 +58,8 @@ export interface RelayControl {
 }
 
 const checkBody = compile(Type.Object({ instance: Type.String({ default: "" }) }));
-const bearer = (req: IncomingMessage): string | undefined => bearerOf(req.headers.authorization ?? "");
+const bearer = (req: IncomingMessage): string | undefined =>
+  bearerOf(req.headers.authorization ?? "");
 
 export function openRelay(options: RelayOptions): RelayControl {
   const { server, control, log } = options;
@@ -101,16 +102,26 @@ export function openRelay(options: RelayOptions): RelayControl {
 
   const socketUrl = (): string => `ws://127.0.0.1:${server.port}/cdp`;
 
-  server.route("POST", "/extension/check", { access: "own", maxBodyBytes: 4096 }, async (call: Call) => {
-    checkExtension(call.req, bearer(call.req));
-    const { instance } = checkBody.parse(await call.json());
-    relay.checkExtension(instance);
-    return { ok: true, version: options.version };
-  });
+  server.route(
+    "POST",
+    "/extension/check",
+    { access: "own", maxBodyBytes: 4096 },
+    async (call: Call) => {
+      checkExtension(call.req, bearer(call.req));
+      const { instance } = checkBody.parse(await call.json());
+      relay.checkExtension(instance);
+      return { ok: true, version: options.version };
+    },
+  );
   /** A socket of the extension's. It can say its token and instance in subprotocols that it offers, and nowhere else. */
-  function acceptExtension(path: string, take: (socket: WebSocket, instance: string) => void): void {
+  function acceptExtension(
+    path: string,
+    take: (socket: WebSocket, instance: string) => void,
+  ): void {
     server.upgrade(path, { access: "own" }, (req, socket, head) => {
-      const offered = (req.headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
+      const offered = (req.headers["sec-websocket-protocol"] ?? "")
+        .split(",")
+        .map((one) => one.trim());
       const named = (prefix: string): string | undefined =>
         offered.find((one) => one.startsWith(prefix))?.slice(prefix.length);
       checkExtension(req, named("token."));
@@ -145,26 +156,44 @@ export function openRelay(options: RelayOptions): RelayControl {
   server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
     checkClient(req);
     const giveBack = relay.reserveClient();
-    const taken = acceptSocket(req, socket, head, { maxMessageBytes: MAX_MESSAGE_BYTES }, (accepted) => {
-      void relay.takeClient(accepted);
-    });
+    const taken = acceptSocket(
+      req,
+      socket,
+      head,
+      { maxMessageBytes: MAX_MESSAGE_BYTES },
+      (accepted) => {
+        void relay.takeClient(accepted);
+      },
+    );
     return taken.catch((error: unknown) => {
       giveBack();
       throw error;
     });
   });
 
-  control.route("GET", "/extension", { access: "control", summary: "The relay's extension" }, () => ({
-    id: EXTENSION_ID,
-    path: options.extensionDir,
-    port: server.port,
-    connected: relay.connected,
-    tabs: relay.present().map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
-  }));
-  control.route("GET", "/extension/pair", { access: "control", summary: "Port and token for it" }, () => ({
-    port: server.port,
-    token: token(),
-  }));
+  control.route(
+    "GET",
+    "/extension",
+    { access: "control", summary: "The relay's extension" },
+    () => ({
+      id: EXTENSION_ID,
+      path: options.extensionDir,
+      port: server.port,
+      connected: relay.connected,
+      tabs: relay
+        .present()
+        .map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
+    }),
+  );
+  control.route(
+    "GET",
+    "/extension/pair",
+    { access: "control", summary: "Port and token for it" },
+    () => ({
+      port: server.port,
+      token: token(),
+    }),
+  );
 
   return {
     url,
@@ -188,7 +217,10 @@ export function openRelay(options: RelayOptions): RelayControl {
     },
     checkFree() {
       if (relay.hasClient)
-        throw new PorticoError("conflict", "Another client controls the relay's tabs: end it first (POST /stop).");
+        throw new PorticoError(
+          "conflict",
+          "Another client controls the relay's tabs: end it first (POST /stop).",
+        );
     },
     end: (reason) => relay.end(reason),
   };

@@ -1,9 +1,23 @@
 /** What a page said, traces, cookies, storage, overrides. */
 import { Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
-import { consoleMessages, pageErrors, requests, responseBody, traceStart, traceStop } from "../operations/debug.ts";
+import {
+  consoleMessages,
+  pageErrors,
+  requests,
+  responseBody,
+  traceStart,
+  traceStop,
+} from "../operations/debug.ts";
 import * as overrides from "../operations/overrides.ts";
-import { clearCookies, clearStorage, cookies, setCookie, setStorage, storage } from "../operations/state.ts";
+import {
+  clearCookies,
+  clearStorage,
+  cookies,
+  setCookie,
+  setStorage,
+  storage,
+} from "../operations/state.ts";
 import { loadState, saveState } from "../operations/storage-state.ts";
 import { Bool, Filled, oneOf, optional, type Route, route, Text } from "./route.ts";
 
@@ -23,9 +37,21 @@ const cookie = Type.Object({
 });
 
 export const data: Route[] = [
-  route("GET", "/console", { level: optional(Filled), clear }, { what: "Reading the console" }, consoleMessages),
+  route(
+    "GET",
+    "/console",
+    { level: optional(Filled), clear },
+    { what: "Reading the console" },
+    consoleMessages,
+  ),
   route("GET", "/errors", { clear }, { what: "Reading the errors" }, pageErrors),
-  route("GET", "/requests", { filter: optional(Text), clear }, { what: "Reading the requests" }, requests),
+  route(
+    "GET",
+    "/requests",
+    { filter: optional(Text), clear },
+    { what: "Reading the requests" },
+    requests,
+  ),
   route(
     "POST",
     "/trace/start",
@@ -33,7 +59,13 @@ export const data: Route[] = [
     { what: "Starting the trace" },
     traceStart,
   ),
-  route("POST", "/trace/stop", { path: optional(Filled) }, { what: "Writing the trace", limitMs: 90_000 }, traceStop),
+  route(
+    "POST",
+    "/trace/stop",
+    { path: optional(Filled) },
+    { what: "Writing the trace", limitMs: 90_000 },
+    traceStop,
+  ),
   route(
     "POST",
     "/response/body",
@@ -41,15 +73,51 @@ export const data: Route[] = [
     { what: "Reading the response" },
     responseBody,
   ),
-  route("GET", "/cookies", { url: optional(Type.String(WEB_ADDRESS)) }, { what: "Reading the cookies" }, cookies),
+  route(
+    "GET",
+    "/cookies",
+    { url: optional(Type.String(WEB_ADDRESS)) },
+    { what: "Reading the cookies" },
+    cookies,
+  ),
   route("POST", "/cookies/set", { cookie }, { what: "Setting the cookie" }, setCookie),
   route("POST", "/cookies/clear", {}, { what: "Clearing the cookies" }, (op) => clearCookies(op)),
-  route("GET", "/storage/:kind", { kind, key: optional(Text) }, { what: "Reading the storage" }, storage),
-  route("POST", "/storage/:kind/set", { kind, key: Text, value: Text }, { what: "Writing the storage" }, setStorage),
+  route(
+    "GET",
+    "/storage/:kind",
+    { kind, key: optional(Text) },
+    { what: "Reading the storage" },
+    storage,
+  ),
+  route(
+    "POST",
+    "/storage/:kind/set",
+    { kind, key: Text, value: Text },
+    { what: "Writing the storage" },
+    setStorage,
+  ),
   route("POST", "/storage/:kind/clear", { kind }, { what: "Clearing the storage" }, clearStorage),
-  route("POST", "/state/save", { path: Filled }, { what: "Saving the state", limitMs: 60_000 }, saveState),
-  route("POST", "/state/load", { path: Filled }, { what: "Loading the state", limitMs: 60_000 }, loadState),
-  route("POST", "/set/offline", { offline: Bool }, { what: "Setting offline" }, overrides.setOffline),
+  route(
+    "POST",
+    "/state/save",
+    { path: Filled },
+    { what: "Saving the state", limitMs: 60_000 },
+    saveState,
+  ),
+  route(
+    "POST",
+    "/state/load",
+    { path: Filled },
+    { what: "Loading the state", limitMs: 60_000 },
+    loadState,
+  ),
+  route(
+    "POST",
+    "/set/offline",
+    { offline: Bool },
+    { what: "Setting offline" },
+    overrides.setOffline,
+  ),
   route(
     "POST",
     "/set/headers",
@@ -80,7 +148,12 @@ export const data: Route[] = [
   route(
     "POST",
     "/set/media",
-    { colorScheme: optional(Type.Union([oneOf("light", "dark", "no-preference", "none"), Type.Null()])), clear },
+    {
+      colorScheme: optional(
+        Type.Union([oneOf("light", "dark", "no-preference", "none"), Type.Null()]),
+      ),
+      clear,
+    },
     { what: "Setting the media" },
     overrides.setMedia,
   ),
@@ -91,7 +164,13 @@ export const data: Route[] = [
     { what: "Setting the time zone" },
     overrides.setTimezone,
   ),
-  route("POST", "/set/locale", { locale: optional(Text), clear }, { what: "Setting the locale" }, overrides.setLocale),
+  route(
+    "POST",
+    "/set/locale",
+    { locale: optional(Text), clear },
+    { what: "Setting the locale" },
+    overrides.setLocale,
+  ),
   route(
     "POST",
     "/set/device",

@@ -12,7 +12,9 @@ interface Described {
 
 /** A parameter of the path stands with the query. What every route takes may be in the query beside a body. */
 export function describeInput(method: Method, path: string): Described {
-  const { properties } = ROUTES.find((route) => route.method === method && route.path === path)!.schema;
+  const { properties } = ROUTES.find(
+    (route) => route.method === method && route.path === path,
+  )!.schema;
   if (method !== "POST") return { query: Type.Object(properties), body: Type.Object({}) };
   const isOutside = (name: string): boolean => path.includes(`:${name}`);
   const split = (keep: (name: string) => boolean) =>
@@ -28,7 +30,11 @@ export function describeInput(method: Method, path: string): Described {
 function actions(shared: Record<string, TSchema>): TSchema {
   return Type.Union(
     Object.entries(KINDS).map(([kind, { schema }]) =>
-      Type.Object({ ...shared, kind: Type.Literal(kind), ...(schema["properties"] as Record<string, TSchema>) }),
+      Type.Object({
+        ...shared,
+        kind: Type.Literal(kind),
+        ...(schema["properties"] as Record<string, TSchema>),
+      }),
     ),
   );
 }

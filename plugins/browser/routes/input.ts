@@ -16,7 +16,8 @@ function fromText(text: string, schema: Shape): unknown {
     if (/^(true|1|yes|on|)$/i.test(text)) return true;
     if (/^(false|0|no|off)$/i.test(text)) return false;
   }
-  if ((allowed.includes("integer") || allowed.includes("number")) && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if ((allowed.includes("integer") || allowed.includes("number")) && /^-?\d+(\.\d+)?$/.test(text))
+    return Number(text);
   return text;
 }
 

@@ -8,11 +8,18 @@ export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): voi
     const described = async () => (await import("./described.ts")).describeInput(method, path);
     const query = async () => (await described()).query;
     const body = method === "POST" ? async () => (await described()).body : undefined;
-    server.route(method, path, { access: "control", query, body }, (call) => answer(call, method, path, targets));
+    server.route(method, path, { access: "control", query, body }, (call) =>
+      answer(call, method, path, targets),
+    );
   }
 }
 
-async function answer(call: Call, method: Method, route: string, targets: Pick<Targets, "route">): Promise<unknown> {
+async function answer(
+  call: Call,
+  method: Method,
+  route: string,
+  targets: Pick<Targets, "route">,
+): Promise<unknown> {
   const body = method === "POST" ? await bodyOf(call) : undefined;
   const answered = await targets.route({
     method,
@@ -30,6 +37,7 @@ async function answer(call: Call, method: Method, route: string, targets: Pick<T
 async function bodyOf(call: Call): Promise<Record<string, unknown>> {
   if ((await call.body()).length === 0) return {};
   const value = await call.json();
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>;
   throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
 }

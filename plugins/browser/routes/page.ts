@@ -41,7 +41,13 @@ export const page: Route[] = [
     { what: "The screenshot" },
     screenshot,
   ),
-  route("POST", "/pdf", { format: optional(Filled), landscape: optional(Bool) }, { what: "The PDF" }, pdf),
+  route(
+    "POST",
+    "/pdf",
+    { format: optional(Filled), landscape: optional(Bool) },
+    { what: "The PDF" },
+    pdf,
+  ),
   route(
     "POST",
     "/act",
@@ -70,6 +76,12 @@ export const page: Route[] = [
     { what: "The download", limitMs: 150_000 },
     download,
   ),
-  route("POST", "/wait/download", { path: optional(Filled) }, { what: "The download", limitMs: 150_000 }, waitDownload),
+  route(
+    "POST",
+    "/wait/download",
+    { path: optional(Filled) },
+    { what: "The download", limitMs: 150_000 },
+    waitDownload,
+  ),
   route("POST", "/highlight", { ref: Ref }, { what: "The highlight" }, highlight),
 ];

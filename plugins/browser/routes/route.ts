@@ -43,8 +43,18 @@ export function route<P extends Fields>(
   path: string,
   fields: P,
   options: RouteOptions,
-  run: (op: Op, input: Values<P> & { profile?: string; targetId?: string; timeoutMs?: number }) => Promise<object>,
+  run: (
+    op: Op,
+    input: Values<P> & { profile?: string; targetId?: string; timeoutMs?: number },
+  ) => Promise<object>,
 ): Route {
   const schema = Type.Object({ ...COMMON, ...fields });
-  return { method, path, schema, what: options.what, limitMs: options.limitMs ?? 45_000, run: run as Route["run"] };
+  return {
+    method,
+    path,
+    schema,
+    what: options.what,
+    limitMs: options.limitMs ?? 45_000,
+    run: run as Route["run"],
+  };
 }

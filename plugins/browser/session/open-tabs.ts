@@ -66,7 +66,8 @@ export class OpenTabs {
     const { log, profile } = this.#options;
     const work = this.#add(page, wasThere)
       .catch((error: unknown) => {
-        if (!isGone(error)) log.warn({ err: error, profile: profile.name }, "a tab could not be taken over");
+        if (!isGone(error))
+          log.warn({ err: error, profile: profile.name }, "a tab could not be taken over");
         return undefined;
       })
       .finally(() => setTimeout(() => this.#coming.delete(page), 0));
@@ -95,7 +96,8 @@ export class OpenTabs {
     if (page.isClosed()) return undefined;
     this.#tabs.set(targetId, tab);
     for (const key of TAB_KEYS) {
-      if (overrides()[key] !== undefined) await attempt(3000, applyToTab(tab, key, overrides()), undefined);
+      if (overrides()[key] !== undefined)
+        await attempt(3000, applyToTab(tab, key, overrides()), undefined);
     }
     return tab;
   }
@@ -129,7 +131,9 @@ export class OpenTabs {
       "Listing the tabs",
       cdp.send<{ targetInfos: TabInfo[] }>("Target.getTargets"),
     );
-    const pages = targetInfos.filter(({ type, url }) => type === "page" && !url.startsWith("devtools://"));
+    const pages = targetInfos.filter(
+      ({ type, url }) => type === "page" && !url.startsWith("devtools://"),
+    );
     if (context !== undefined) {
       // A window that has just opened is known to the browser a moment before it is known to us.
       for (let i = 0; i < 20 && pages.some(({ targetId }) => !this.#tabs.has(targetId)); i++) {
@@ -156,7 +160,10 @@ export class OpenTabs {
   /** The full id for a unique prefix, or of the last used tab. 404 `tab_not_found`. */
   async targetId(given?: string): Promise<string> {
     const { used } = this.#options.memory;
-    const known = given === undefined ? used.findLast((id) => this.#tabs.has(id)) : this.#tabs.get(given)?.targetId;
+    const known =
+      given === undefined
+        ? used.findLast((id) => this.#tabs.has(id))
+        : this.#tabs.get(given)?.targetId;
     if (known !== undefined) return known;
     const ids = (await this.list()).map(({ targetId }) => targetId);
     if (given === undefined) {
@@ -179,7 +186,10 @@ export class OpenTabs {
     const targetId = await this.targetId(given);
     const tab = this.#tabs.get(targetId);
     if (tab === undefined)
-      throw new PorticoError("tab_not_found", "The tab was closed a moment ago: list the tabs with GET /tabs.");
+      throw new PorticoError(
+        "tab_not_found",
+        "The tab was closed a moment ago: list the tabs with GET /tabs.",
+      );
     this.use(targetId);
     return tab;
   }
@@ -194,7 +204,11 @@ export class OpenTabs {
   /** The empty tab that a browser of our own starts with. */
   first(): Tab | undefined {
     const [only] = this.#tabs.values();
-    if (this.#options.attachment.pid === undefined || this.#tabs.size !== 1 || only?.url !== "about:blank")
+    if (
+      this.#options.attachment.pid === undefined ||
+      this.#tabs.size !== 1 ||
+      only?.url !== "about:blank"
+    )
       return undefined;
     this.use(only.targetId);
     return only;
@@ -210,7 +224,8 @@ export class OpenTabs {
     const tab = known ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
     // Another one may have opened at the same time.
     if (tab === undefined && this.#surplus.has(page)) throw this.#tooMany();
-    if (tab === undefined) throw new PorticoError("tab_not_found", "The new tab was closed before it could be used.");
+    if (tab === undefined)
+      throw new PorticoError("tab_not_found", "The new tab was closed before it could be used.");
     this.use(tab.targetId);
     return tab;
   }

@@ -103,9 +103,12 @@ export class Profiles {
   }
 
   #make(name: string, given: ProfileConfig, source: Profile["source"]): Profile {
-    const isRelay = given.cdpUrl !== undefined && shownUrl(given.cdpUrl) === this.#options.relayUrl();
-    const driver = given.driver ?? (given.cdpUrl === undefined ? "managed" : isRelay ? "extension" : "remote");
-    const cdpUrl = driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
+    const isRelay =
+      given.cdpUrl !== undefined && shownUrl(given.cdpUrl) === this.#options.relayUrl();
+    const driver =
+      given.driver ?? (given.cdpUrl === undefined ? "managed" : isRelay ? "extension" : "remote");
+    const cdpUrl =
+      driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
     return {
       name,
       driver,
@@ -114,7 +117,11 @@ export class Profiles {
       dir: join(this.#options.dir, name),
       cdpUrl: driver === "managed" ? undefined : cdpUrl,
       cdpPort: given.cdpPort,
-      ...(driver === "managed" && { proxy: given.proxy, userAgent: given.userAgent, args: given.args }),
+      ...(driver === "managed" && {
+        proxy: given.proxy,
+        userAgent: given.userAgent,
+        args: given.args,
+      }),
     };
   }
 
@@ -129,8 +136,10 @@ export class Profiles {
     const legacy: ProfileConfig = { cdpUrl: config.cdpUrl };
     found.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
     found.set(RELAY, this.#make(RELAY, { driver: "extension" }, "built-in"));
-    for (const [name, given] of Object.entries(created)) found.set(name, this.#make(name, given, "created"));
-    for (const [name, given] of Object.entries(config.profiles)) found.set(name, this.#make(name, given, "config"));
+    for (const [name, given] of Object.entries(created))
+      found.set(name, this.#make(name, given, "created"));
+    for (const [name, given] of Object.entries(config.profiles))
+      found.set(name, this.#make(name, given, "config"));
     return found;
   }
 
@@ -169,7 +178,10 @@ export class Profiles {
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
     if (port === OTHERS_PORT)
-      throw new PorticoError("conflict", `${usedByOthers}: set another cdpPort for profile ${profile.name}.`);
+      throw new PorticoError(
+        "conflict",
+        `${usedByOthers}: set another cdpPort for profile ${profile.name}.`,
+      );
     if (await portFree(port)) return port;
     if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
     throw new PorticoError(
@@ -193,7 +205,11 @@ export class Profiles {
     return port;
   }
 
-  async #firstPort(profile: Profile, stored: Stored, fits: (port: number) => Promise<boolean>): Promise<number> {
+  async #firstPort(
+    profile: Profile,
+    stored: Stored,
+    fits: (port: number) => Promise<boolean>,
+  ): Promise<number> {
     const taken = new Set(
       Object.entries(stored.ports)
         .filter(([name]) => name !== profile.name)
@@ -216,26 +232,49 @@ export class Profiles {
     const stored = await this.#load();
     // Their directories are called so too, and not every file system tells `a` from `A`. From here until it is among
     // them nothing is waited for: another one of the name may be on its way.
-    const there = [...this.#named(stored).keys()].find((one) => one.toLowerCase() === name.toLowerCase());
+    const there = [...this.#named(stored).keys()].find(
+      (one) => one.toLowerCase() === name.toLowerCase(),
+    );
     if (there !== undefined)
-      throw new PorticoError("conflict", `There is already a browser profile ${JSON.stringify(there)}.`);
+      throw new PorticoError(
+        "conflict",
+        `There is already a browser profile ${JSON.stringify(there)}.`,
+      );
     if (given.driver === "remote" && given.cdpUrl === undefined) {
-      throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", { param: "cdpUrl" });
+      throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", {
+        param: "cdpUrl",
+      });
     }
     if (given.cdpUrl !== undefined && !parseUrl(given.cdpUrl)) {
       throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
     }
-    const { cdpUrl, driver = cdpUrl === undefined ? "managed" : "remote", proxy, userAgent, args } = given;
+    const {
+      cdpUrl,
+      driver = cdpUrl === undefined ? "managed" : "remote",
+      proxy,
+      userAgent,
+      args,
+    } = given;
     if (driver === "managed" && cdpUrl !== undefined)
-      throw new PorticoError("invalid_request_error", "A managed profile has no cdpUrl: leave it or driver out.", {
-        param: "cdpUrl",
-      });
+      throw new PorticoError(
+        "invalid_request_error",
+        "A managed profile has no cdpUrl: leave it or driver out.",
+        {
+          param: "cdpUrl",
+        },
+      );
     const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
     if (driver !== "managed" && own !== undefined)
-      throw new PorticoError("invalid_request_error", `Only a managed profile can have ${own[0]}.`, { param: own[0] });
+      throw new PorticoError(
+        "invalid_request_error",
+        `Only a managed profile can have ${own[0]}.`,
+        { param: own[0] },
+      );
     // Of a browser that is only attached to, the port is its owner's choice.
     if (driver === "managed" && given.cdpPort === OTHERS_PORT && !this.#options.config().attachOnly)
-      throw new PorticoError("invalid_request_error", `${usedByOthers}: set another cdpPort.`, { param: "cdpPort" });
+      throw new PorticoError("invalid_request_error", `${usedByOthers}: set another cdpPort.`, {
+        param: "cdpPort",
+      });
     stored.created[name] = given;
     await this.#save().catch((error: unknown) => {
       delete stored.created[name];
@@ -250,8 +289,13 @@ export class Profiles {
   async forget(profile: Profile): Promise<void> {
     if (profile.source !== "created") {
       const where =
-        profile.source === "config" ? "stands in the configuration (browser.profiles): remove it there" : "is built in";
-      throw new PorticoError("conflict", `Profile ${profile.name} ${where}. POST /reset-profile throws away its data.`);
+        profile.source === "config"
+          ? "stands in the configuration (browser.profiles): remove it there"
+          : "is built in";
+      throw new PorticoError(
+        "conflict",
+        `Profile ${profile.name} ${where}. POST /reset-profile throws away its data.`,
+      );
     }
     const stored = await this.#load();
     delete stored.created[profile.name];

@@ -9,7 +9,12 @@ import type { Attachment } from "../drivers/attach.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides } from "../tab/emulation.ts";
 import { isRunning } from "../drivers/process-record.ts";
 import { OpenTabs, type OpenTabsOptions, type TabMemory } from "./open-tabs.ts";
-import { type Browser, type BrowserContext, type Library, libraryUnavailable } from "../drivers/playwright.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  type Library,
+  libraryUnavailable,
+} from "../drivers/playwright.ts";
 import type { Profile } from "./profiles.ts";
 import { RequestJudge } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -113,7 +118,9 @@ export class Session {
     try {
       const library = await loading;
       const running =
-        library === undefined ? await this.#connectRaw(attachment) : await this.#connect(library, attachment);
+        library === undefined
+          ? await this.#connectRaw(attachment)
+          : await this.#connect(library, attachment);
       this.#running = running;
       await running.judge.follow();
       void attachment.exited?.then(() => this.#lost(running));
@@ -155,9 +162,15 @@ export class Session {
       timeoutMs: connectTimeoutMs,
       artifactsDir,
     });
-    const context = attachment.ownContext === undefined ? browser.contexts()[0] : await apart(browser, attachment);
+    const context =
+      attachment.ownContext === undefined
+        ? browser.contexts()[0]
+        : await apart(browser, attachment);
     if (context === undefined)
-      throw new PorticoError("browser_not_running", "The browser shows no window that can be controlled.");
+      throw new PorticoError(
+        "browser_not_running",
+        "The browser shows no window that can be controlled.",
+      );
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
     const judge = new RequestJudge({ ...this.#deps, attachment, context });
@@ -191,7 +204,8 @@ export class Session {
   /** After a browser that died: what was set still holds. */
   async #restore(running: Running): Promise<void> {
     for (const key of CONTEXT_KEYS) {
-      if (this.overrides[key] !== undefined) await applyToContext(running.context!, key, this.overrides);
+      if (this.overrides[key] !== undefined)
+        await applyToContext(running.context!, key, this.overrides);
     }
   }
 
@@ -210,7 +224,9 @@ export class Session {
     if (running.browser?.isConnected()) await attempt(2000, running.browser.close(), undefined);
     await running.attachment
       .release()
-      .catch((error: unknown) => this.#deps.log.warn({ err: error }, "the browser did not end cleanly"));
+      .catch((error: unknown) =>
+        this.#deps.log.warn({ err: error }, "the browser did not end cleanly"),
+      );
     await rm(join(this.profile.dir, "artifacts"), { recursive: true, force: true }).catch(() => {});
   }
 
@@ -266,12 +282,16 @@ export class Session {
   }
 
   /** Sets an override everywhere. A value that the browser refuses leaves everything as it was. */
-  async override<K extends keyof Overrides>(key: K, value: Overrides[K] | undefined): Promise<void> {
+  async override<K extends keyof Overrides>(
+    key: K,
+    value: Overrides[K] | undefined,
+  ): Promise<void> {
     const { context } = this;
     const next: Overrides = { ...this.overrides };
     if (value === undefined) delete next[key];
     else next[key] = value;
-    if (CONTEXT_KEYS.includes(key)) await within(10_000, "Setting the override", applyToContext(context, key, next));
+    if (CONTEXT_KEYS.includes(key))
+      await within(10_000, "Setting the override", applyToContext(context, key, next));
     else {
       for (const tab of this.tabs.all) {
         // A tab that hangs takes it over when it answers again; it must not hold up the others.

@@ -75,7 +75,8 @@ export async function readAxTree(
       const role = ROLES[raw] ?? raw;
       const name = text(node.name);
       const value = text(node.value);
-      const shown = !node.ignored && !SILENT.has(raw) && !(raw === "generic" && name === "" && value === "");
+      const shown =
+        !node.ignored && !SILENT.has(raw) && !(raw === "generic" && name === "" && value === "");
       if (shown) {
         if (out.length >= limit) {
           truncated = true;

@@ -36,5 +36,7 @@ export function nameHiddenBoxes(roots: readonly (AriaNode | string)[]): void {
 export function locatorOf(page: Page, native: string): Locator {
   const [, within, role, name] = OURS.exec(native) ?? [];
   if (within === undefined) return page.getByRef(native);
-  return page.getByRef(within).getByRole(role as "checkbox" | "radio" | "switch", { name: name!, exact: true });
+  return page
+    .getByRef(within)
+    .getByRole(role as "checkbox" | "radio" | "switch", { name: name!, exact: true });
 }

@@ -23,7 +23,11 @@ export function contentOf(node: AriaNode): string {
   let name = "";
   let left = MOST_NODES;
   const stack: (AriaNode | string)[] = [node];
-  for (let at = stack.pop(); at !== undefined && left > 0 && name.length < MOST_CHARACTERS; at = stack.pop()) {
+  for (
+    let at = stack.pop();
+    at !== undefined && left > 0 && name.length < MOST_CHARACTERS;
+    at = stack.pop()
+  ) {
     left -= 1;
     const own = typeof at === "string" ? at : at.name || at.text || "";
     if (own !== "") name += `${name === "" ? "" : " "}${own}`;

@@ -10,20 +10,28 @@ const FRAME_MS = 1_000;
 const plain = (value: string): string => value.replace(/[\s\u200b\u00ad]+/g, " ").trim();
 
 /** Masks the values of password fields in a tree, in all frames and open shadow roots. */
-export async function hidePasswords(page: Page, roots: readonly (AriaNode | string)[]): Promise<void> {
+export async function hidePasswords(
+  page: Page,
+  roots: readonly (AriaNode | string)[],
+): Promise<void> {
   const fields = [...everyNode(roots)].filter(({ role, text }) => role === "textbox" && text);
   if (fields.length === 0) return;
-  const told = await Promise.all(page.frames().map((frame) => attempt(FRAME_MS, passwordsOf(frame), undefined)));
+  const told = await Promise.all(
+    page.frames().map((frame) => attempt(FRAME_MS, passwordsOf(frame), undefined)),
+  );
   // Of a page that does not answer, any field may be one.
   const [top] = told;
   const values = new Set(told.flat().map((value) => plain(value ?? "")));
   for (const field of fields)
-    if (top === undefined || values.has(plain(field.text!))) field.text = "•".repeat(field.text!.length);
+    if (top === undefined || values.has(plain(field.text!)))
+      field.text = "•".repeat(field.text!.length);
 }
 
 /** Asked within the page: it can refer to nothing here. */
 function passwordsOf(frame: Frame): Promise<string[]> {
   return frame
     .locator("input[type=password]")
-    .evaluateAll((inputs) => inputs.map((input) => String((input as { value?: unknown }).value ?? "")));
+    .evaluateAll((inputs) =>
+      inputs.map((input) => String((input as { value?: unknown }).value ?? "")),
+    );
 }

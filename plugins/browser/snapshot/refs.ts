@@ -19,7 +19,8 @@ const KEPT = 60_000;
 
 /** `12`, `"12"`, `"e12"`, `"@e12"`, `"ref=e12"` → 12; `undefined` for anything else. */
 export function refNumber(given: unknown): number | undefined {
-  if (typeof given === "number") return Number.isSafeInteger(given) && given > 0 ? given : undefined;
+  if (typeof given === "number")
+    return Number.isSafeInteger(given) && given > 0 ? given : undefined;
   if (typeof given !== "string") return undefined;
   const digits = /^\s*(?:@|ref=|\[ref=)?e?(\d{1,12})\]?\s*$/.exec(given)?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -67,9 +68,13 @@ export class RefTable {
     }
     const entry = this.#byNumber.get(n);
     if (entry !== undefined) return entry;
-    throw new PorticoError("ref_not_found", `There is no ref ${n} in this tab: take a new snapshot.`, {
-      param,
-      details: { ref: `e${n}`, candidates: [] },
-    });
+    throw new PorticoError(
+      "ref_not_found",
+      `There is no ref ${n} in this tab: take a new snapshot.`,
+      {
+        param,
+        details: { ref: `e${n}`, candidates: [] },
+      },
+    );
   }
 }

@@ -37,7 +37,16 @@ export interface Rendered {
   leftOut: number;
 }
 
-const STATES = ["checked", "disabled", "expanded", "active", "level", "pressed", "selected", "invalid"] as const;
+const STATES = [
+  "checked",
+  "disabled",
+  "expanded",
+  "active",
+  "level",
+  "pressed",
+  "selected",
+  "invalid",
+] as const;
 
 function states(node: AriaNode): string {
   let text = "";
@@ -69,14 +78,23 @@ export function render(roots: Roots, view: View, table: RefTable): Rendered {
   const whole = draw(roots, view, table, view.maxChars);
   if (!whole.truncated || view.maxChars < 2 * NOTE_CHARS) return whole;
   const cut = draw(roots, view, table, view.maxChars - NOTE_CHARS);
-  cut.lines.push(`# cut here, ${cut.leftOut} more nodes: narrow it with selector, depth, interactive or compact`);
+  cut.lines.push(
+    `# cut here, ${cut.leftOut} more nodes: narrow it with selector, depth, interactive or compact`,
+  );
   return cut;
 }
 
 type Roots = readonly (AriaNode | string)[];
 
 function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered {
-  const out: Rendered = { lines: [], refs: {}, nodes: [], interactive: 0, truncated: false, leftOut: 0 };
+  const out: Rendered = {
+    lines: [],
+    refs: {},
+    nodes: [],
+    interactive: 0,
+    truncated: false,
+    leftOut: 0,
+  };
   const counts = new Map<string, RefInfo[]>();
   const limit = view.limit ?? Number.POSITIVE_INFINITY;
   // Of all lines joined: one break less than there are lines.
@@ -112,16 +130,22 @@ function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered
     const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
     // A clickable box has no name, only what it holds.
     const held = view.interactive && node.role === "generic" ? contentOf(node) : node.text;
-    const text = held === undefined || held === "" || held === shownName ? "" : `: ${sanitized(held)}`;
+    const text =
+      held === undefined || held === "" || held === shownName ? "" : `: ${sanitized(held)}`;
     const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
     if (view.style === "ai" || !view.compact) {
       if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
-      if (node.placeholder !== undefined) lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
+      if (node.placeholder !== undefined)
+        lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
     }
     if (!put(lines)) return;
     if (isInteractive(node)) out.interactive += 1;
     if (key === undefined) return;
-    const info: RefInfo = { role: node.role, native: node.ref!, name: sanitized(spelled) || undefined };
+    const info: RefInfo = {
+      role: node.role,
+      native: node.ref!,
+      name: sanitized(spelled) || undefined,
+    };
     const twins = counts.get(`${node.role}\0${spelled}`);
     if (twins === undefined) counts.set(`${node.role}\0${spelled}`, [info]);
     else twins.push(info);
@@ -146,14 +170,16 @@ function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered
     const below = counted ? level + 1 : level;
     if (view.depth !== undefined && below > view.depth) return;
     const deeper = shown && !view.interactive ? `${indent}  ` : indent;
-    for (const child of node.children ?? []) walk(child, below, deeper, inPointer || node.cursor === "pointer");
+    for (const child of node.children ?? [])
+      walk(child, below, deeper, inPointer || node.cursor === "pointer");
   }
 
   for (const root of roots) walk(root, 0, "", false);
   for (const twins of counts.values()) {
     if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
   }
-  if (view.interactive && out.lines.length === 0 && !out.truncated) out.lines.push("(no interactive elements)");
+  if (view.interactive && out.lines.length === 0 && !out.truncated)
+    out.lines.push("(no interactive elements)");
   return out;
 }
 

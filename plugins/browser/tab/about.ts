@@ -30,7 +30,9 @@ export function questionAbout(cdp: CDPSession): () => Promise<About> {
   let asking: ReturnType<typeof ask> | undefined;
   return async () => {
     asking = asking?.catch(ask) ?? ask();
-    const told = (await attempt(TELLS_MS, asking, undefined))?.result.value as [unknown, unknown, unknown] | undefined;
+    const told = (await attempt(TELLS_MS, asking, undefined))?.result.value as
+      | [unknown, unknown, unknown]
+      | undefined;
     const [title = "", elements = 0, root] = told ?? [];
     return {
       title: String(title),

@@ -24,13 +24,30 @@ interface Platform {
 const ARM = "arm";
 const X86 = "x86";
 const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
-  [/Android/, { name: "Android", navigator: "Linux armv81", architecture: ARM, version: /Android ([\d.]+)/ }],
-  [/iPhone/, { name: "iOS", navigator: "iPhone", architecture: ARM, version: /iPhone OS ([\d_]+)/ }],
+  [
+    /Android/,
+    { name: "Android", navigator: "Linux armv81", architecture: ARM, version: /Android ([\d.]+)/ },
+  ],
+  [
+    /iPhone/,
+    { name: "iOS", navigator: "iPhone", architecture: ARM, version: /iPhone OS ([\d_]+)/ },
+  ],
   [/iPad/, { name: "iOS", navigator: "iPad", architecture: ARM, version: /CPU OS ([\d_]+)/ }],
-  [/Windows/, { name: "Windows", navigator: "Win32", architecture: X86, version: /Windows\D{1,20}([\d.]+)/ }],
-  [/Mac OS X/, { name: "macOS", navigator: "MacIntel", architecture: X86, version: /Mac OS X ([\d_]+)/ }],
+  [
+    /Windows/,
+    { name: "Windows", navigator: "Win32", architecture: X86, version: /Windows\D{1,20}([\d.]+)/ },
+  ],
+  [
+    /Mac OS X/,
+    { name: "macOS", navigator: "MacIntel", architecture: X86, version: /Mac OS X ([\d_]+)/ },
+  ],
 ];
-const LINUX: Platform = { name: "Linux", navigator: "Linux x86_64", architecture: X86, version: /$^/ };
+const LINUX: Platform = {
+  name: "Linux",
+  navigator: "Linux x86_64",
+  architecture: X86,
+  version: /$^/,
+};
 
 const platformOf = (userAgent: string): Platform =>
   PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? LINUX;

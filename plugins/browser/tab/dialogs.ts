@@ -42,7 +42,8 @@ export class Dialogs {
 
   async #handle(dialog: Dialog): Promise<void> {
     const now = Date.now();
-    const armed = this.#armed !== undefined && this.#armed.until >= now ? this.#armed.answer : undefined;
+    const armed =
+      this.#armed !== undefined && this.#armed.until >= now ? this.#armed.answer : undefined;
     this.#armed = undefined;
     // A page that asks whether to leave would hold up every navigation: leaving is what was asked for.
     const accept = armed?.accept ?? dialog.type() === "beforeunload";

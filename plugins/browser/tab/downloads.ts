@@ -23,7 +23,9 @@ export class Downloads {
   next(): NextDownload {
     this.#prune();
     const waiting = this.#unclaimed.shift();
-    return waiting === undefined ? this.fresh() : { promise: Promise.resolve(waiting.download), cancel() {} };
+    return waiting === undefined
+      ? this.fresh()
+      : { promise: Promise.resolve(waiting.download), cancel() {} };
   }
 
   /** The next one to begin from now on. */
@@ -50,7 +52,10 @@ export class Downloads {
 
   #prune(): void {
     const oldest = Date.now() - UNCLAIMED_MS;
-    while (this.#unclaimed.length > UNCLAIMED || (this.#unclaimed[0]?.at ?? Number.POSITIVE_INFINITY) < oldest) {
+    while (
+      this.#unclaimed.length > UNCLAIMED ||
+      (this.#unclaimed[0]?.at ?? Number.POSITIVE_INFINITY) < oldest
+    ) {
       const { download } = this.#unclaimed.shift()!;
       void download.cancel().catch(() => {});
       void download.delete().catch(() => {});

@@ -35,29 +35,37 @@ export async function applyToContext(
   if (key === "geolocation") {
     const place = overrides.geolocation;
     await context.clearPermissions();
-    if (place !== undefined) await context.grantPermissions(["geolocation"], { origin: place.origin });
+    if (place !== undefined)
+      await context.grantPermissions(["geolocation"], { origin: place.origin });
     const { latitude, longitude, accuracy } = place ?? { latitude: 0, longitude: 0 };
     await context.setGeolocation(place === undefined ? null : { latitude, longitude, accuracy });
   }
 }
 
 /** What has to be set on each tab by itself. */
-export async function applyToTab(tab: Tab, key: keyof Overrides, overrides: Overrides): Promise<void> {
+export async function applyToTab(
+  tab: Tab,
+  key: keyof Overrides,
+  overrides: Overrides,
+): Promise<void> {
   const { cdp, page } = tab;
-  if (key === "colorScheme") await page.emulateMedia({ colorScheme: overrides.colorScheme ?? null });
+  if (key === "colorScheme")
+    await page.emulateMedia({ colorScheme: overrides.colorScheme ?? null });
   if (key === "timezoneId") await setTimezone(tab, overrides.timezoneId);
   if (key === "locale") {
     // The engine refuses to replace an override: it is taken away first.
     await cdp.send("Emulation.setLocaleOverride", {});
     if (overrides.locale !== undefined) {
-      await cdp.send("Emulation.setLocaleOverride", { locale: overrides.locale }).catch((cause: unknown) => {
-        if (isGone(cause)) throw cause;
-        throw new PorticoError(
-          "invalid_request_error",
-          `${JSON.stringify(overrides.locale)} is not a locale that the browser knows (en-GB, de-DE, …).`,
-          { param: "locale", cause },
-        );
-      });
+      await cdp
+        .send("Emulation.setLocaleOverride", { locale: overrides.locale })
+        .catch((cause: unknown) => {
+          if (isGone(cause)) throw cause;
+          throw new PorticoError(
+            "invalid_request_error",
+            `${JSON.stringify(overrides.locale)} is not a locale that the browser knows (en-GB, de-DE, …).`,
+            { param: "locale", cause },
+          );
+        });
     }
     await setAgent(tab, overrides);
   }
@@ -111,7 +119,10 @@ async function setDevice(tab: Tab, overrides: Overrides): Promise<void> {
     mobile: device.isMobile,
     screenWidth: screen.width,
     screenHeight: screen.height,
-    screenOrientation: width > height ? { type: "landscapePrimary", angle: 90 } : { type: "portraitPrimary", angle: 0 },
+    screenOrientation:
+      width > height
+        ? { type: "landscapePrimary", angle: 90 }
+        : { type: "portraitPrimary", angle: 0 },
   });
   await cdp.send("Emulation.setTouchEmulationEnabled", {
     enabled: device.hasTouch,
@@ -119,5 +130,15 @@ async function setDevice(tab: Tab, overrides: Overrides): Promise<void> {
   });
 }
 
-export const TAB_KEYS: readonly (keyof Overrides)[] = ["colorScheme", "timezoneId", "locale", "device"];
-export const CONTEXT_KEYS: readonly (keyof Overrides)[] = ["offline", "headers", "credentials", "geolocation"];
+export const TAB_KEYS: readonly (keyof Overrides)[] = [
+  "colorScheme",
+  "timezoneId",
+  "locale",
+  "device",
+];
+export const CONTEXT_KEYS: readonly (keyof Overrides)[] = [
+  "offline",
+  "headers",
+  "credentials",
+  "geolocation",
+];

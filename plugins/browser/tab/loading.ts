@@ -62,11 +62,16 @@ export async function goTo(
       // The page is there already, and what it does next is a navigation of its own.
       if (other === url) return answered;
       // What an earlier navigation came to (its page, its error page, the blank one) may be late and push this one aside.
-      const late = other !== undefined && (other === before || /^(chrome-error:|about:blank)/.test(other));
+      const late =
+        other !== undefined && (other === before || /^(chrome-error:|about:blank)/.test(other));
       if (late && tries < MOST_TRIES) return attemptAt(tries + 1);
       // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
       if (text.includes("net::ERR_") && !text.includes("ERR_ABORTED")) {
-        await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);
+        await attempt(
+          ERROR_PAGE_MS,
+          tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }),
+          undefined,
+        );
       }
       throw error;
     }
@@ -75,7 +80,11 @@ export async function goTo(
     tab.page.off("response", note),
   );
   if (waitUntil === undefined) {
-    await attempt(Math.min(LOAD_GRACE_MS, left(start, timeoutMs)), tab.page.waitForLoadState("load"), undefined);
+    await attempt(
+      Math.min(LOAD_GRACE_MS, left(start, timeoutMs)),
+      tab.page.waitForLoadState("load"),
+      undefined,
+    );
   }
   return response;
 }

@@ -128,7 +128,10 @@ const ENTRY = `
  * How a text comes into a field: `typed`, or `set` as a whole where the browser has a picker for it. The field's type
  * where it would not hold that text: it would be emptied without a word.
  */
-export const entryOf = new Function("element", "text", ENTRY) as (element: unknown, text: string) => string;
+export const entryOf = new Function("element", "text", ENTRY) as (
+  element: unknown,
+  text: string,
+) => string;
 
 /** True for a list that holds one value at a time. */
 export const holdsOne = new Function(

@@ -194,7 +194,8 @@ export class Tab {
   }
 
   #endLeaving(request?: Request): void {
-    if (this.#leaving === undefined || (request !== undefined && request !== this.#leaving.request)) return;
+    if (this.#leaving === undefined || (request !== undefined && request !== this.#leaving.request))
+      return;
     this.#leaving.end();
     this.#leaving = undefined;
   }
@@ -227,7 +228,8 @@ export class Tab {
   async arrived(moves: number, limitMs: number, echo: boolean): Promise<void> {
     const start = Date.now();
     // One round trip through the page: what it asked for on the action's account has been told to us by then.
-    if (echo) await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
+    if (echo)
+      await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
     if (this.#leaving === undefined && this.moves === moves) return;
     while (this.#leaving !== undefined && Date.now() - start < limitMs) {
       await attempt(left(start, limitMs), this.#leaving.over, undefined);

@@ -38,7 +38,8 @@ const LEVELS: Record<string, ConsoleEntry["level"]> = {
   warning: "warning",
   debug: "debug",
 };
-const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most)}…` : text);
+const clip = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
 
 export class TabWatch {
   readonly console = new Ring<ConsoleEntry>(500);
@@ -62,7 +63,11 @@ export class TabWatch {
       });
     });
     page.on("pageerror", (error) => {
-      this.errors.push({ name: error.name, message: clip(plainText(error.message), 4000), at: Date.now() });
+      this.errors.push({
+        name: error.name,
+        message: clip(plainText(error.message), 4000),
+        at: Date.now(),
+      });
     });
     page.on("request", (request) => {
       const entry: RequestEntry = {
@@ -84,7 +89,9 @@ export class TabWatch {
       this.#responses.push(response);
     });
     page.on("requestfinished", (request) => this.#end(request, null));
-    page.on("requestfailed", (request) => this.#end(request, request.failure()?.errorText ?? "failed"));
+    page.on("requestfailed", (request) =>
+      this.#end(request, request.failure()?.errorText ?? "failed"),
+    );
   }
 
   /** The newest response that fits, of those the tab has seen. */

@@ -25,7 +25,11 @@ export function createPolicy(deps: {
   let imposed: ImposedPolicy | undefined;
   return {
     config: () => narrowed(config(), imposed),
-    ownPorts: () => [...ports(), ...(imposed?.ports ?? []), ...configuredPorts(config(), sandbox().browser.cdpUrl)],
+    ownPorts: () => [
+      ...ports(),
+      ...(imposed?.ports ?? []),
+      ...configuredPorts(config(), sandbox().browser.cdpUrl),
+    ],
     ownAddresses: () => imposed?.addresses ?? [],
     take(policy) {
       if (policy === undefined || isDeepStrictEqual(policy, imposed)) return false;

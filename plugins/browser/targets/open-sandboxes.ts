@@ -26,8 +26,14 @@ export function openSandboxes(
   );
   const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
   // A session that exists for one turn only ends with it; the others begin anew, are deleted, or are not used.
-  const onTurn = (turn: { source: string; turnId: string; sessionId: string; willRetry?: boolean }): void => {
-    if (turn.sessionId === `${turn.source}:${turn.turnId}` && !turn.willRetry) void end(turn.sessionId);
+  const onTurn = (turn: {
+    source: string;
+    turnId: string;
+    sessionId: string;
+    willRetry?: boolean;
+  }): void => {
+    if (turn.sessionId === `${turn.source}:${turn.turnId}` && !turn.willRetry)
+      void end(turn.sessionId);
   };
   ctx.on("agent:completed", ({ context }) => onTurn(context));
   ctx.on("agent:failed", ({ context }) => onTurn(context));
@@ -39,9 +45,19 @@ export function openSandboxes(
   return {
     opened: () => opened,
     get: () =>
-      (opened ??= Promise.all([import("./sandboxes.ts"), import("../drivers/process-record.ts"), cleared]).then(
+      (opened ??= Promise.all([
+        import("./sandboxes.ts"),
+        import("../drivers/process-record.ts"),
+        cleared,
+      ]).then(
         async ([{ Sandboxes }, { gatewayName }]) =>
-          new Sandboxes({ ...options, dir, gateway: await gatewayName(), paths: ctx.paths, log: ctx.log }),
+          new Sandboxes({
+            ...options,
+            dir,
+            gateway: await gatewayName(),
+            paths: ctx.paths,
+            log: ctx.log,
+          }),
       )),
   };
 }
@@ -51,6 +67,7 @@ async function removeLeft(dir: string): Promise<void> {
   const { isRunningGateway } = await import("../drivers/process-record.ts");
   for (const name of await readdir(dir)) {
     const [gateway = ""] = name.split("-");
-    if (!(await isRunningGateway(gateway))) await rm(join(dir, name), { recursive: true, force: true });
+    if (!(await isRunningGateway(gateway)))
+      await rm(join(dir, name), { recursive: true, force: true });
   }
 }

@@ -108,9 +108,13 @@ export class Sandboxes {
   }
 
   #make(): Sandbox {
-    const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } = this.#options;
+    const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } =
+      this.#options;
     const { cdpUrl } = sandbox().browser;
-    const dir = join(this.#options.dir, `${this.#options.gateway}-${randomBytes(8).toString("hex")}`);
+    const dir = join(
+      this.#options.dir,
+      `${this.#options.gateway}-${randomBytes(8).toString("hex")}`,
+    );
     const control = new BrowserControl({
       config: () => sandboxed(config(), cdpUrl),
       paths: { ...paths, home: dir, state: dir },
@@ -122,7 +126,9 @@ export class Sandboxes {
       ownPorts,
       // There is no relay in a sandbox: a person's own tabs are the host's.
       relayUrl: () => "http://127.0.0.1:0",
-      ...(cdpUrl === undefined ? { choosePort: () => this.#choosePort(dir) } : { attach: attachContext }),
+      ...(cdpUrl === undefined
+        ? { choosePort: () => this.#choosePort(dir) }
+        : { attach: attachContext }),
     });
     return { control, dir, running: new Set(), timer: undefined };
   }
@@ -138,11 +144,15 @@ export class Sandboxes {
       }
       this.#ports.delete(port);
     }
-    throw new PorticoError("conflict", `No debugging port is free in ${LAST_PORT}–${FIRST_PORT}: stop a browser.`);
+    throw new PorticoError(
+      "conflict",
+      `No debugging port is free in ${LAST_PORT}–${FIRST_PORT}: stop a browser.`,
+    );
   }
 
   #freePorts(dir: string, kept?: number): void {
-    for (const [port, holder] of this.#ports) if (holder === dir && port !== kept) this.#ports.delete(port);
+    for (const [port, holder] of this.#ports)
+      if (holder === dir && port !== kept) this.#ports.delete(port);
   }
 
   /** Throws a session's browser away; nothing where it has none. */
@@ -161,8 +171,9 @@ export class Sandboxes {
     // Without a browser they end soon, and until then one of them may write below the directory.
     await Promise.allSettled(running);
     this.#freePorts(dir);
-    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, "a sandbox's files could not be removed"),
+    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(
+      (error: unknown) =>
+        this.#options.log.warn({ err: error }, "a sandbox's files could not be removed"),
     );
   }
 
@@ -187,6 +198,10 @@ function sandboxed(config: BrowserConfig, cdpUrl: string | undefined): BrowserCo
     headless: true,
     defaultProfile: PROFILE,
     profiles: { [PROFILE]: { cdpUrl } },
-    ssrfPolicy: { ...config.ssrfPolicy, dangerouslyAllowPrivateNetwork: false, allowPrivateNetwork: false },
+    ssrfPolicy: {
+      ...config.ssrfPolicy,
+      dangerouslyAllowPrivateNetwork: false,
+      allowPrivateNetwork: false,
+    },
   };
 }

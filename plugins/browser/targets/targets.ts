@@ -51,7 +51,10 @@ export function createTargets(options: TargetOptions): Targets {
   ): Promise<BrowserResponse> {
     const nodes = ctx.find("nodes");
     if (nodes === undefined)
-      throw new PorticoError("node_unavailable", "Node hosts are not available: the nodes plugin is off.");
+      throw new PorticoError(
+        "node_unavailable",
+        "Node hosts are not available: the nodes plugin is off.",
+      );
     const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
     const policy = policyOf(config(), ctx.ports());
     return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
@@ -60,7 +63,8 @@ export function createTargets(options: TargetOptions): Targets {
   /** The node that a profile stands for. */
   function nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
     // The list is this gateway's own; the data of a profile lie where its browser is.
-    if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile") return undefined;
+    if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile")
+      return undefined;
     const { defaultProfile, profiles } = config();
     const name = profileOf(request) ?? defaultProfile;
     const node = profiles[name]?.node;
@@ -70,7 +74,8 @@ export function createTargets(options: TargetOptions): Targets {
   /** True where a node should answer because there is no browser here. */
   async function isMissing(request: BrowserRequest): Promise<boolean> {
     const nodes = ctx.find("nodes");
-    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly || (await hasBrowser())) return false;
+    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly || (await hasBrowser()))
+      return false;
     const driver = await (await local()).driver(profileOf(request));
     return driver === "extension" ? !options.relayed() : driver !== "remote";
   }
@@ -79,8 +84,14 @@ export function createTargets(options: TargetOptions): Targets {
     if (!config().enabled) return (await local()).request(request);
     const named = nodeOf(request);
     if (named !== undefined)
-      return toNode(named.node, { ...request, query: { ...request.query, profile: named.name } }, true);
-    return (await isMissing(request)) ? toNode(undefined, request, false) : (await local()).request(request);
+      return toNode(
+        named.node,
+        { ...request, query: { ...request.query, profile: named.name } },
+        true,
+      );
+    return (await isMissing(request))
+      ? toNode(undefined, request, false)
+      : (await local()).request(request);
   }
 
   async function routeFor(
@@ -111,7 +122,10 @@ export function createTargets(options: TargetOptions): Targets {
 
 /** The profile that a request names. */
 function profileOf({ route, query, body }: BrowserRequest): string | undefined {
-  const name = body?.["profile"] ?? query?.["profile"] ?? (route === "/reset-profile" ? body?.["name"] : undefined);
+  const name =
+    body?.["profile"] ??
+    query?.["profile"] ??
+    (route === "/reset-profile" ? body?.["name"] : undefined);
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 

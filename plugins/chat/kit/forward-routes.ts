@@ -19,6 +19,9 @@ export function forwardRoutes(
   address: (route: ApiRoute, target: Target) => { url: string; headers: Record<string, string> },
 ): Partial<Record<ApiRoute, RouteForm>> {
   return Object.fromEntries(
-    routes.map((route): [ApiRoute, RouteForm] => [route, { forward: (target) => address(route, target) }]),
+    routes.map((route): [ApiRoute, RouteForm] => [
+      route,
+      { forward: (target) => address(route, target) },
+    ]),
   );
 }

@@ -78,7 +78,13 @@ export class ChunkMender {
     const choices = chunk["choices"] as unknown[];
     if (choices.length === 0) {
       // Azure's annotation frames, or a usage chunk that came early or was not asked for: clients look at `choices[0]`.
-      if (!isObject(usage) || !this.#options.includeUsage || this.#usageSent || !this.#allFinished()) return "drop";
+      if (
+        !isObject(usage) ||
+        !this.#options.includeUsage ||
+        this.#usageSent ||
+        !this.#allFinished()
+      )
+        return "drop";
       this.#usageSent = true;
       return this.#identify(chunk) || changed ? "changed" : "pass";
     }
@@ -103,7 +109,9 @@ export class ChunkMender {
   closing(): Fields[] {
     const out: Fields[] = [];
     if (this.#choices.size === 0) {
-      const first: Fields = { choices: [{ index: 0, delta: { content: "" }, finish_reason: null }] };
+      const first: Fields = {
+        choices: [{ index: 0, delta: { content: "" }, finish_reason: null }],
+      };
       this.mend(first);
       out.push(first);
     }
@@ -130,8 +138,11 @@ export class ChunkMender {
       const { id, created, model } = this.#options;
       this.#id = isCompletionId(chunk["id"]) ? chunk["id"] : id;
       this.#created =
-        Number.isInteger(chunk["created"]) && (chunk["created"] as number) > 0 ? (chunk["created"] as number) : created;
-      this.#model = typeof chunk["model"] === "string" && chunk["model"] !== "" ? chunk["model"] : model;
+        Number.isInteger(chunk["created"]) && (chunk["created"] as number) > 0
+          ? (chunk["created"] as number)
+          : created;
+      this.#model =
+        typeof chunk["model"] === "string" && chunk["model"] !== "" ? chunk["model"] : model;
     }
     if (chunk["id"] !== this.#id) {
       chunk["id"] = this.#id;
@@ -190,7 +201,8 @@ export class ChunkMender {
     if (mendOwnText(choice, mended)) changed = true;
     if (mendText(mended)) changed = true;
     if (dropOthers(mended, "tool_calls")) changed = true;
-    if (Array.isArray(mended["tool_calls"]) && state.calls.mend(mended["tool_calls"])) changed = true;
+    if (Array.isArray(mended["tool_calls"]) && state.calls.mend(mended["tool_calls"]))
+      changed = true;
     if (index === 0 && this.#options.capture === true && typeof mended["content"] === "string") {
       this.literal += literalOf(mended["content"]);
     }
@@ -218,13 +230,22 @@ export class ChunkMender {
 
   /** A call without arguments has the empty object. */
   #emptyArguments(index: number, state: ChoiceState): Fields[] {
-    const calls = state.calls.takeBare().map((call) => ({ index: call, function: { arguments: "{}" } }));
+    const calls = state.calls
+      .takeBare()
+      .map((call) => ({ index: call, function: { arguments: "{}" } }));
     if (calls.length === 0) return [];
-    return [{ ...this.#head(), choices: [{ index, delta: { tool_calls: calls }, finish_reason: null }] }];
+    return [
+      { ...this.#head(), choices: [{ index, delta: { tool_calls: calls }, finish_reason: null }] },
+    ];
   }
 
   #head(): Fields {
-    return { id: this.#id, object: "chat.completion.chunk", created: this.#created, model: this.#model };
+    return {
+      id: this.#id,
+      object: "chat.completion.chunk",
+      created: this.#created,
+      model: this.#model,
+    };
   }
 
   #allFinished(): boolean {
@@ -237,5 +258,8 @@ export class ChunkMender {
 /** Nothing but empty fields. */
 function isHollow(choice: Fields): boolean {
   const delta = choice["delta"] as Fields;
-  return choice["finish_reason"] == null && Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null);
+  return (
+    choice["finish_reason"] == null &&
+    Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null)
+  );
 }

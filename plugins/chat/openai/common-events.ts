@@ -63,13 +63,15 @@ export class CommonEvents {
 function onlyString(delta: Fields): string | undefined {
   const [key, ...others] = Object.keys(delta);
   if (key === undefined || others.length > 0) return undefined;
-  if (key === "content" || key === "reasoning_content") return typeof delta[key] === "string" ? key : undefined;
+  if (key === "content" || key === "reasoning_content")
+    return typeof delta[key] === "string" ? key : undefined;
   if (key !== "tool_calls") return undefined;
   const [call, ...more] = delta["tool_calls"] as Fields[];
   if (more.length > 0 || !isObject(call)) return undefined;
   if (Object.keys(call).some((name) => name !== "index" && name !== "function")) return undefined;
   const fn = call["function"];
-  if (!isObject(fn) || Object.keys(fn).length !== 1 || typeof fn["arguments"] !== "string") return undefined;
+  if (!isObject(fn) || Object.keys(fn).length !== 1 || typeof fn["arguments"] !== "string")
+    return undefined;
   // Whether a call has arguments at all is counted where events are parsed.
   if (fn["arguments"].trim() === "") return undefined;
   return "arguments";

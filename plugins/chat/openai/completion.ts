@@ -45,7 +45,10 @@ export function readCompletion(
 function notACompletion(body: Buffer): UpstreamError {
   const problem = readOpenAiProblem(200, body);
   return upstreamError(
-    { kind: "upstream", message: `The upstream's answer is not a chat completion. ${problem.message}` },
+    {
+      kind: "upstream",
+      message: `The upstream's answer is not a chat completion. ${problem.message}`,
+    },
     200,
   );
 }
@@ -62,12 +65,17 @@ export function errorIn(value: unknown): UpstreamError | undefined {
     value["usage"] == null &&
     (value["detail"] != null || typeof value["message"] === "string");
   if (told === undefined && value["object"] !== "error" && !bare) return undefined;
-  const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify(told === undefined ? value : { error: told })));
+  const problem = readOpenAiProblem(
+    200,
+    Buffer.from(JSON.stringify(told === undefined ? value : { error: told })),
+  );
   return upstreamError(asFailure(problem), 200);
 }
 
 /** An error inside a response is the upstream's failure; a numeric code may tell overload and limits apart. */
-export function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<typeof readOpenAiProblem> {
+export function asFailure(
+  problem: ReturnType<typeof readOpenAiProblem>,
+): ReturnType<typeof readOpenAiProblem> {
   const kind =
     problem.code === "429" || problem.type === "rate_limit_error"
       ? "rate_limit"
@@ -87,8 +95,10 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
   if (!isCompletionId(response["id"])) set(response, "id", defaults.id);
   if (response["object"] !== "chat.completion") set(response, "object", "chat.completion");
   if (typeof response["created"] !== "number") set(response, "created", defaults.created);
-  else if (!Number.isInteger(response["created"])) set(response, "created", Math.floor(response["created"]));
-  if (typeof response["model"] !== "string" || response["model"] === "") set(response, "model", defaults.model);
+  else if (!Number.isInteger(response["created"]))
+    set(response, "created", Math.floor(response["created"]));
+  if (typeof response["model"] !== "string" || response["model"] === "")
+    set(response, "model", defaults.model);
   if (dropOthers(response, "choices")) changed = true;
   const choices = response["choices"] as Fields[];
   for (const [i, choice] of choices.entries()) {
@@ -103,7 +113,9 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
     const calls = message["tool_calls"];
     if (Array.isArray(calls) && calls.length > 0 && mendCalls(calls)) changed = true;
     if (mendText(message)) changed = true;
-    const reason = finishReason(choice["finish_reason"] || "stop", Array.isArray(calls) && calls.length > 0) ?? "stop";
+    const reason =
+      finishReason(choice["finish_reason"] || "stop", Array.isArray(calls) && calls.length > 0) ??
+      "stop";
     if (reason !== choice["finish_reason"]) set(choice, "finish_reason", reason);
   }
   const { usage } = response;
@@ -116,7 +128,8 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
 export function mendUsage(usage: unknown): boolean {
   if (!isObject(usage)) return false;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
-  if (typeof prompt === "number" && typeof completion === "number" && typeof total === "number") return false;
+  if (typeof prompt === "number" && typeof completion === "number" && typeof total === "number")
+    return false;
   usage["prompt_tokens"] = count(prompt);
   usage["completion_tokens"] = count(completion);
   usage["total_tokens"] = total == null ? count(prompt) + count(completion) : count(total);
@@ -156,7 +169,11 @@ function mendCalls(calls: unknown[]): boolean {
 export function mendArguments(fn: unknown, whole: boolean): boolean {
   if (!isObject(fn)) return false;
   const given = fn["arguments"];
-  if (whole ? typeof given === "string" && given.trim() !== "" : typeof given === "string" || given === undefined)
+  if (
+    whole
+      ? typeof given === "string" && given.trim() !== ""
+      : typeof given === "string" || given === undefined
+  )
     return false;
   fn["arguments"] = whole ? toldArguments(given) : given === null ? "" : JSON.stringify(given);
   return true;
@@ -167,7 +184,8 @@ export function mendText(message: Fields): boolean {
   let changed = false;
   const content = message["content"];
   if (Array.isArray(content)) {
-    const text = (part: unknown): string => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "");
+    const text = (part: unknown): string =>
+      isObject(part) && typeof part["text"] === "string" ? part["text"] : "";
     const thinking = content.flatMap((part) =>
       isObject(part) && Array.isArray(part["thinking"]) ? part["thinking"] : [],
     );
@@ -245,8 +263,10 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
     if (typeof content === "string" && content !== "") writer.delta({ content }, index, logprobs);
     // a refusal, a sound, pictures, annotations, what a provider wants to see again
     const others = Object.entries(more).filter(([, value]) => value != null);
-    if (others.length > 0) writer.delta(Object.fromEntries(others), index, content ? undefined : logprobs);
-    for (const [i, call] of (calls ?? []).entries()) writer.delta({ tool_calls: [streamedCall(call, i)] }, index);
+    if (others.length > 0)
+      writer.delta(Object.fromEntries(others), index, content ? undefined : logprobs);
+    for (const [i, call] of (calls ?? []).entries())
+      writer.delta({ tool_calls: [streamedCall(call, i)] }, index);
     writer.finish(choice.finish_reason ?? "stop", index);
   }
   if (completion.usage) writer.usage(completion.usage);
@@ -255,12 +275,27 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
 }
 
 function streamedCall(call: ToolCallPart, index: number): ToolCallPart {
-  const { id = newCallId(), type = "function", function: { name = "", arguments: args = "{}" } = {}, ...more } = call;
-  return { index, id, type, ...(type === "function" ? { function: { name, arguments: args } } : {}), ...more };
+  const {
+    id = newCallId(),
+    type = "function",
+    function: { name = "", arguments: args = "{}" } = {},
+    ...more
+  } = call;
+  return {
+    index,
+    id,
+    type,
+    ...(type === "function" ? { function: { name, arguments: args } } : {}),
+    ...more,
+  };
 }
 
 /** A completion with one text response, for providers that answer with a string and for hooks that reply. */
-export function textCompletion(defaults: CompletionDefaults, content: string, usage?: Usage): ChatCompletion {
+export function textCompletion(
+  defaults: CompletionDefaults,
+  content: string,
+  usage?: Usage,
+): ChatCompletion {
   const message: ChatMessage = { role: "assistant", content };
   return {
     id: defaults.id,
@@ -276,7 +311,9 @@ export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_
 
 /** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
 export function completionBytes(completion: ChatCompletion): Buffer {
-  return Buffer.from(JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion));
+  return Buffer.from(
+    JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion),
+  );
 }
 
 let counter = 0;

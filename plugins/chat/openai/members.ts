@@ -56,7 +56,10 @@ export function tooMany(most: number): PorticoError {
  * Tells each member's name by where its quotes stand in the text, and how deep its object lies (1: the body itself). The
  * text may be the bytes as they are, and need not be JSON.
  */
-export function eachMember(text: string, tell: (from: number, to: number, depth: number) => void): void {
+export function eachMember(
+  text: string,
+  tell: (from: number, to: number, depth: number) => void,
+): void {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

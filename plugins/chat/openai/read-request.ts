@@ -27,7 +27,11 @@ export function readRequest(value: unknown, raw?: RawBody): ReadRequest {
   checkMembers(value, raw);
   const strayOptions = value["stream"] !== true && value["stream_options"] !== undefined;
   if (value["models"] === undefined && !strayOptions)
-    return { request: checkRequest(value), fallbacks: NONE, same: raw === undefined || !isMarked(raw) };
+    return {
+      request: checkRequest(value),
+      fallbacks: NONE,
+      same: raw === undefined || !isMarked(raw),
+    };
   const { fields, fallbacks } = splitModels(value);
   const { stream_options: _, ...others } = fields;
   return { request: checkRequest(strayOptions ? others : fields), fallbacks, same: false };
@@ -38,17 +42,24 @@ function isMarked(raw: RawBody): boolean {
 }
 
 /** The members without `models`, and the models to go on to after `model`, which may be the first of them. */
-export function splitModels({ models, ...fields }: Fields): { fields: Fields; fallbacks: readonly string[] } {
+export function splitModels({ models, ...fields }: Fields): {
+  fields: Fields;
+  fallbacks: readonly string[];
+} {
   const listed = readModels(models);
   if (fields["model"] == null && listed.length > 0) fields["model"] = listed[0];
-  const fallbacks = listed.filter((model, i) => model !== fields["model"] && listed.indexOf(model) === i);
+  const fallbacks = listed.filter(
+    (model, i) => model !== fields["model"] && listed.indexOf(model) === i,
+  );
   return { fields, fallbacks };
 }
 
 function readModels(models: unknown): string[] {
   if (models == null) return [];
   const good =
-    Array.isArray(models) && models.length > 0 && models.every((model) => typeof model === "string" && model !== "");
+    Array.isArray(models) &&
+    models.length > 0 &&
+    models.every((model) => typeof model === "string" && model !== "");
   if (!good) fail("`models` must be a list of model names, to be tried in their order.", "models");
   if (models.length > MOST_MODELS)
     fail(`\`models\` names ${models.length} models: at most ${MOST_MODELS} fit.`, "models");
@@ -90,8 +101,11 @@ export function checkMembers(value: Fields, raw?: RawBody): void {
       );
   }
   if (raw === undefined || ownMembers(latin1Of(raw)) === keys.length) return;
-  const twice = repeated(typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString());
-  if (twice !== undefined) fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
+  const twice = repeated(
+    typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString(),
+  );
+  if (twice !== undefined)
+    fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
 }
 
 /** As they are written: of two with one name, only the last is read. */

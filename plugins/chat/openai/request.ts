@@ -14,7 +14,9 @@ export function checkRequest(value: unknown): ChatRequest {
   const { model, messages } = value;
   if (typeof model !== "string" || model === "") {
     fail(
-      model == null ? '`model` is missing: name a model, for example "echo".' : "`model` must be a non-empty string.",
+      model == null
+        ? '`model` is missing: name a model, for example "echo".'
+        : "`model` must be a non-empty string.",
       "model",
     );
   }
@@ -30,7 +32,8 @@ export function checkRequest(value: unknown): ChatRequest {
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i);
 
   const v = value;
-  if (v["stream"] != null && typeof v["stream"] !== "boolean") fail("`stream` must be true or false.", "stream");
+  if (v["stream"] != null && typeof v["stream"] !== "boolean")
+    fail("`stream` must be true or false.", "stream");
   numberIn(v, "temperature", 0, 2);
   numberIn(v, "top_p", 0, 1);
   numberIn(v, "frequency_penalty", -2, 2);
@@ -50,7 +53,8 @@ export function checkRequest(value: unknown): ChatRequest {
   objectField(v, "logit_bias");
   objectField(v, "metadata");
   objectField(v, "stream_options");
-  if (v["stream_options"] != null) ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
+  if (v["stream_options"] != null)
+    ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
   objectField(v, "response_format");
   if (v["response_format"] != null) checkResponseFormat(v["response_format"] as Fields);
   return value as ChatRequest;
@@ -87,7 +91,10 @@ function checkMessage(value: unknown, i: number): void {
         "reasoning_content" in value)
     )
       return;
-    fail(`\`${at(".content")}\` is missing: give a string or an array of content parts.`, at(".content"));
+    fail(
+      `\`${at(".content")}\` is missing: give a string or an array of content parts.`,
+      at(".content"),
+    );
   }
   if (!Array.isArray(content))
     fail(`\`${at(".content")}\` must be a string or an array of content parts.`, at(".content"));
@@ -96,7 +103,8 @@ function checkMessage(value: unknown, i: number): void {
 
 function checkPart(part: unknown, path: string): void {
   if (!isObject(part)) fail(`\`${path}\` must be an object with a type.`, path);
-  if (typeof part["type"] !== "string") fail(`\`${path}.type\` is missing or not a string.`, `${path}.type`);
+  if (typeof part["type"] !== "string")
+    fail(`\`${path}.type\` is missing or not a string.`, `${path}.type`);
   if (part["type"] === "text" && typeof part["text"] !== "string")
     fail(`\`${path}.text\` must be a string.`, `${path}.text`);
   if (part["type"] === "image_url") {
@@ -133,18 +141,29 @@ function checkTools(tools: unknown): void {
   for (let i = 0; i < tools.length; i++) {
     const tool: unknown = tools[i];
     if (!isObject(tool)) fail(`\`tools[${i}]\` must be an object.`, `tools[${i}]`);
-    if (typeof tool["type"] !== "string") fail(`\`tools[${i}].type\` must be "function".`, `tools[${i}].type`);
+    if (typeof tool["type"] !== "string")
+      fail(`\`tools[${i}].type\` must be "function".`, `tools[${i}].type`);
     if (tool["type"] !== "function") continue;
     const fn = tool["function"];
-    if (!isObject(fn)) fail(`\`tools[${i}].function\` must be an object with a name.`, `tools[${i}].function`);
+    if (!isObject(fn))
+      fail(`\`tools[${i}].function\` must be an object with a name.`, `tools[${i}].function`);
     if (typeof fn["name"] !== "string" || fn["name"] === "") {
-      fail(`\`tools[${i}].function.name\` must be a non-empty string.`, `tools[${i}].function.name`);
+      fail(
+        `\`tools[${i}].function.name\` must be a non-empty string.`,
+        `tools[${i}].function.name`,
+      );
     }
     if (fn["description"] != null && typeof fn["description"] !== "string") {
-      fail(`\`tools[${i}].function.description\` must be a string.`, `tools[${i}].function.description`);
+      fail(
+        `\`tools[${i}].function.description\` must be a string.`,
+        `tools[${i}].function.description`,
+      );
     }
     if (fn["parameters"] != null && !isObject(fn["parameters"])) {
-      fail(`\`tools[${i}].function.parameters\` must be a JSON Schema object.`, `tools[${i}].function.parameters`);
+      fail(
+        `\`tools[${i}].function.parameters\` must be a JSON Schema object.`,
+        `tools[${i}].function.parameters`,
+      );
     }
   }
 }
@@ -152,7 +171,10 @@ function checkTools(tools: unknown): void {
 function checkToolChoice(choice: unknown): void {
   if (typeof choice === "string") {
     if (choice === "none" || choice === "auto" || choice === "required" || choice === "any") return;
-    fail('`tool_choice` must be "none", "auto", "required" or an object that names a tool.', "tool_choice");
+    fail(
+      '`tool_choice` must be "none", "auto", "required" or an object that names a tool.',
+      "tool_choice",
+    );
   }
   if (!isObject(choice) || typeof choice["type"] !== "string")
     fail("`tool_choice` must be a string or an object with a type.", "tool_choice");
@@ -169,13 +191,20 @@ function checkStop(stop: unknown): void {
 }
 
 function checkResponseFormat(format: Fields): void {
-  if (typeof format["type"] !== "string") fail("`response_format.type` must be a string.", "response_format.type");
+  if (typeof format["type"] !== "string")
+    fail("`response_format.type` must be a string.", "response_format.type");
   if (format["type"] !== "json_schema") return;
   const named = format["json_schema"];
   if (!isObject(named))
-    fail("`response_format.json_schema` must be an object with a name and a schema.", "response_format.json_schema");
+    fail(
+      "`response_format.json_schema` must be an object with a name and a schema.",
+      "response_format.json_schema",
+    );
   if (named["schema"] != null && !isObject(named["schema"])) {
-    fail("`response_format.json_schema.schema` must be a JSON Schema object.", "response_format.json_schema.schema");
+    fail(
+      "`response_format.json_schema.schema` must be a JSON Schema object.",
+      "response_format.json_schema.schema",
+    );
   }
 }
 
@@ -183,7 +212,8 @@ function numberIn(v: Fields, key: string, low: number, high: number): void {
   const n = v[key];
   if (n == null) return;
   if (typeof n !== "number") fail(`\`${key}\` must be a number.`, key);
-  if (!(n >= low && n <= high)) fail(`\`${key}\` must be between ${low} and ${high}, not ${n}.`, key);
+  if (!(n >= low && n <= high))
+    fail(`\`${key}\` must be between ${low} and ${high}, not ${n}.`, key);
 }
 
 function integerIn(v: Fields, key: string, low: number, high: number): void {
@@ -195,7 +225,8 @@ function integerIn(v: Fields, key: string, low: number, high: number): void {
 }
 
 function ofType(v: Fields, key: string, type: "boolean" | "string", of = ""): void {
-  if (v[key] != null && typeof v[key] !== type) fail(`\`${of}${key}\` must be a ${type}.`, of + key);
+  if (v[key] != null && typeof v[key] !== type)
+    fail(`\`${of}${key}\` must be a ${type}.`, of + key);
 }
 
 function objectField(v: Fields, key: string): void {
@@ -233,5 +264,8 @@ export function withLastUserText(request: ChatRequest, text: string): ChatReques
   const content = Array.isArray(old.content)
     ? [{ type: "text", text }, ...old.content.filter((part) => part.type !== "text")]
     : text;
-  return { ...request, messages: request.messages.map((message, i) => (i === at ? { ...message, content } : message)) };
+  return {
+    ...request,
+    messages: request.messages.map((message, i) => (i === at ? { ...message, content } : message)),
+  };
 }

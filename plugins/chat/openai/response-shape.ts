@@ -32,7 +32,8 @@ export class ResponseShapes {
     if (text.length > LONGEST_TEXT) return undefined;
     for (const shape of this.#shapes) {
       const found = shape.exec(text);
-      if (found !== null) return { usage: found[1] === undefined ? undefined : (JSON.parse(found[1]) as Usage) };
+      if (found !== null)
+        return { usage: found[1] === undefined ? undefined : (JSON.parse(found[1]) as Usage) };
     }
     return undefined;
   }
@@ -62,7 +63,8 @@ function sourceOf(text: string): string | undefined {
     if (token.startsWith('"') && /^\s*:/.test(tokens[i + 1] ?? "")) {
       key = token.slice(1, -1);
       source += escaped(token);
-    } else if (token.startsWith('"')) source += Object.hasOwn(STRINGS, key) ? STRINGS[key] : escaped(token);
+    } else if (token.startsWith('"'))
+      source += Object.hasOwn(STRINGS, key) ? STRINGS[key] : escaped(token);
     else if (/^\d+$/.test(token) && (key === "created" || usageAt !== -1)) source += NUMBER;
     else {
       const opens = token === "{" && key === "usage" && usageAt === -1;

@@ -107,7 +107,10 @@ export class OpenAiStream implements StreamDecoder {
     }
     if (!this.done && this.failure === undefined) {
       if (!this.#mender.started)
-        throw upstreamError({ kind: "upstream", message: "The upstream's stream ended before anything came." }, 200);
+        throw upstreamError(
+          { kind: "upstream", message: "The upstream's stream ended before anything came." },
+          200,
+        );
       pieces.push(this.#hide(Buffer.concat([this.#closing(), DONE])));
       this.done = true;
     }
@@ -135,7 +138,8 @@ export class OpenAiStream implements StreamDecoder {
         if (this.done) return;
         addTo(this.#parsed, this.#event(data, event, false));
       },
-      (comment) => this.#parsed.push(Buffer.concat([Buffer.from(":"), comment, Buffer.from("\n\n")])),
+      (comment) =>
+        this.#parsed.push(Buffer.concat([Buffer.from(":"), comment, Buffer.from("\n\n")])),
     );
   }
 
@@ -164,18 +168,23 @@ export class OpenAiStream implements StreamDecoder {
     let at = start;
     let common: CommonEvent | undefined;
     while (at < bytes.length && !this.done) {
-      common = common === undefined ? this.#common.match(bytes, at) : this.#common.matchNext(bytes, common);
+      common =
+        common === undefined
+          ? this.#common.match(bytes, at)
+          : this.#common.matchNext(bytes, common);
       const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
       if (common !== undefined && this.#mayPass(common, bytes)) {
         const { stringStart, stringEnd } = common.pattern;
-        if (this.#capture && common.text) this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
+        if (this.#capture && common.text)
+          this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
         const from = before + out.position(at);
         if (common.renamed !== undefined) {
           out.replace(at, stringStart, common.renamed.prefix);
           out.replace(stringEnd, end, common.renamed.suffix);
         }
-        if (common.text) this.#texts?.add(from, before + out.position(end), bytes, stringStart, stringEnd);
+        if (common.text)
+          this.#texts?.add(from, before + out.position(end), bytes, stringStart, stringEnd);
       } else {
         try {
           const mended = this.#readBlock(bytes, at, end);
@@ -196,7 +205,10 @@ export class OpenAiStream implements StreamDecoder {
 
   #mayPass({ pattern, growing }: CommonEvent, bytes: Buffer): boolean {
     if (this.#mask === undefined) return true;
-    return growing !== undefined && this.#mask.passes(growing, bytes, pattern.stringStart, pattern.stringEnd);
+    return (
+      growing !== undefined &&
+      this.#mask.passes(growing, bytes, pattern.stringStart, pattern.stringEnd)
+    );
   }
 
   #hide(bytes: Buffer): Buffer {
@@ -222,7 +234,13 @@ export class OpenAiStream implements StreamDecoder {
       bytes.compare(DATA, 0, 6, start, start + 6) === 0 &&
       bytes.indexOf(LF, start) === end - 2 &&
       bytes[end - 3] !== CR;
-    if (plain) return this.#event(bytes.subarray(start + 6, end - 2), "message", true, bytes.subarray(start, end));
+    if (plain)
+      return this.#event(
+        bytes.subarray(start + 6, end - 2),
+        "message",
+        true,
+        bytes.subarray(start, end),
+      );
     const out: Buffer[] = [];
     const parser = createSseParser((data, event) => {
       if (this.done) return;
@@ -248,15 +266,24 @@ export class OpenAiStream implements StreamDecoder {
       value = JSON.parse(text);
     } catch {
       if (this.finishReason !== undefined) return NOTHING; // a usage chunk that was cut off
-      throw upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 200);
+      throw upstreamError(
+        { kind: "upstream", message: "The upstream sent an event that is not JSON." },
+        200,
+      );
     }
-    const error = errorIn(name === "error" && isObject(value) && !value["error"] ? { error: value } : value);
+    const error = errorIn(
+      name === "error" && isObject(value) && !value["error"] ? { error: value } : value,
+    );
     if (error !== undefined) throw error;
     if (!isObject(value))
-      throw upstreamError({ kind: "upstream", message: "The upstream sent an event that is not an object." }, 200);
+      throw upstreamError(
+        { kind: "upstream", message: "The upstream sent an event that is not an object." },
+        200,
+      );
     const verdict = this.#mender.mend(value);
     const before = this.#mender.takeBefore();
-    if (before.length > 0) return Buffer.concat([...before, ...(verdict === "drop" ? [] : [value])].map(encode));
+    if (before.length > 0)
+      return Buffer.concat([...before, ...(verdict === "drop" ? [] : [value])].map(encode));
     if (verdict === "drop") return NOTHING;
     if (verdict === "changed" || !plain) return encode(value);
     const choices = value["choices"] as Fields[];

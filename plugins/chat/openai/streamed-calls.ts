@@ -60,7 +60,8 @@ export class StreamedCalls {
         changed = true;
       }
       if (mendArguments(fn, false)) changed = true;
-      if (typeof fn?.["arguments"] === "string" && fn["arguments"].trim() !== "") this.#bare.delete(index);
+      if (typeof fn?.["arguments"] === "string" && fn["arguments"].trim() !== "")
+        this.#bare.delete(index);
       else if (known === undefined) this.#bare.add(index);
     }
     return changed;
@@ -69,7 +70,8 @@ export class StreamedCalls {
   /** The call that a fragment goes on with; undefined where it begins one. A new id without a name begins none. */
   #known(id: string | undefined, given: number | undefined, name: string): number | undefined {
     const byId = id === undefined ? undefined : this.#byId.get(id);
-    if (byId !== undefined || (name !== "" && (id !== undefined || given === undefined))) return byId;
+    if (byId !== undefined || (name !== "" && (id !== undefined || given === undefined)))
+      return byId;
     if (given !== undefined) return this.#byIndex.get(given);
     return this.#names.length > 0 ? this.#names.length - 1 : undefined;
   }

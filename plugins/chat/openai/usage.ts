@@ -30,7 +30,10 @@ function parsed(text: string): Usage | undefined {
 const OPTION = ',"stream_options":{"include_usage":true}}';
 
 /** A request's bytes with `stream_options.include_usage` set; undefined where they have stream options already. */
-export function askingForUsage(bytes: Buffer | string, options: unknown): Buffer | string | undefined {
+export function askingForUsage(
+  bytes: Buffer | string,
+  options: unknown,
+): Buffer | string | undefined {
   if (options !== undefined) return undefined;
   const at = bytes.lastIndexOf("}");
   if (at === -1) return undefined;

@@ -18,18 +18,38 @@ const shapes = new WeakMap<Settings, AliasShape>();
 const OURS = ["model", "models", "messages", "stream", "stream_options"];
 /** What text completions do not have, or have in another form. */
 const CHAT_ONLY = [
-  ...["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "audio"],
-  ...["reasoning_effort", "logprobs", "top_logprobs", "modalities", "prediction", "verbosity", "web_search_options"],
+  ...[
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "functions",
+    "function_call",
+    "response_format",
+    "audio",
+  ],
+  ...[
+    "reasoning_effort",
+    "logprobs",
+    "top_logprobs",
+    "modalities",
+    "prediction",
+    "verbosity",
+    "web_search_options",
+  ],
 ];
 
 /** Undefined where the alias says nothing but its targets. */
 export function shapeOf(alias: Settings): AliasShape | undefined {
   const { params, system, fallbackOn, cache } = alias;
-  if ([params, system, fallbackOn, cache].every((setting) => setting === undefined)) return undefined;
+  if ([params, system, fallbackOn, cache].every((setting) => setting === undefined))
+    return undefined;
   let shape = shapes.get(alias);
   if (shape === undefined) {
     shape = {
-      apply: params === undefined && system === undefined ? undefined : (request) => shaped(request, alias),
+      apply:
+        params === undefined && system === undefined
+          ? undefined
+          : (request) => shaped(request, alias),
       completion: params && ((members) => withParams(members, forCompletions(params))),
       fallbackOn: new Set(fallbackOn),
       cache: cache && new ResponseCache(cache),
@@ -41,11 +61,15 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
 
 function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
   const out = withParams(request, params);
-  const instruction: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  const instruction: ChatMessage[] =
+    system === undefined ? [] : [{ role: "system", content: system }];
   return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
 }
 
-function withParams(request: Record<string, unknown>, params: Params | undefined): Record<string, unknown> {
+function withParams(
+  request: Record<string, unknown>,
+  params: Params | undefined,
+): Record<string, unknown> {
   const out = { ...request };
   for (const [name, value] of settable(params?.default)) {
     if (namesOf(name).every((one) => out[one] == null)) out[name] = value;

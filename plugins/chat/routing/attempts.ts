@@ -5,7 +5,14 @@ import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
-import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
+import {
+  busy,
+  cooldownOf,
+  hasBudget,
+  limited,
+  selectTargets,
+  withBudgets,
+} from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
 import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
 import { checkTranslated } from "../upstream/untranslated.ts";
@@ -32,7 +39,9 @@ export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
     );
   const own = resolve(engine.routing, request.model, channel);
   // Nothing to wait for, as with nearly all requests: each promise on the way costs about as much as the routing.
-  return own instanceof Promise ? own.then((all) => askCached(engine, job, all)) : askCached(engine, job, own);
+  return own instanceof Promise
+    ? own.then((all) => askCached(engine, job, all))
+    : askCached(engine, job, own);
 }
 
 function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
@@ -43,7 +52,9 @@ function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResp
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
   let last: unknown;
-  const known = all.some(hasBudget) ? await withBudgets(engine.budgets, all, (error) => (last = error)) : all;
+  const known = all.some(hasBudget)
+    ? await withBudgets(engine.budgets, all, (error) => (last = error))
+    : all;
   const { candidates, forced } = selectTargets(known);
   /** What a target gave whose filter has cut it; better than nothing. */
   let refused: ChatResponse | undefined;
@@ -57,7 +68,9 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       continue;
     }
     if (last !== undefined && !forced && cooldownOf(candidate) !== 0) continue;
-    const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
+    const placing = channel.place(
+      channel.config.maxConcurrent === undefined ? undefined : job.signal,
+    );
     const place = placing instanceof Promise ? await placing : placing;
     if (job.cancelled) {
       place?.release();
@@ -96,7 +109,8 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       refused = response;
     } catch (error) {
       place.release();
-      if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : clientDisconnected();
+      if (job.cancelled || error instanceof Final)
+        throw error instanceof Final ? error.error : clientDisconnected();
       // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
       if (last === undefined || isUpstreamError(error)) last = error;
     }
@@ -144,9 +158,13 @@ function attemptOnce(
     });
   }
   if (target.baseUrl === "") {
-    throw new PorticoError("service_unavailable", `The channel \`${channel.name}\` needs a baseUrl.`, {
-      type: "api_error",
-    });
+    throw new PorticoError(
+      "service_unavailable",
+      `The channel \`${channel.name}\` needs a baseUrl.`,
+      {
+        type: "api_error",
+      },
+    );
   }
   return attemptWire({
     client: engine.upstreams,

@@ -73,7 +73,11 @@ export class Channel {
     this.#places = new Places({ name, max, queueMs, workers });
     // An empty one counts as none: then credentials may come from elsewhere.
     const keys = [config.apiKey ?? []].flat().filter((key) => key.trim() !== "");
-    this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
+    this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({
+      value,
+      cooldownUntil: 0,
+      cooldownMs: 0,
+    }));
   }
 
   get enabled(): boolean {
@@ -173,7 +177,10 @@ export class Channel {
   keyRefused(index: number): void {
     const key = this.#keys[index];
     if (key === undefined) return;
-    key.cooldownMs = Math.min(LONGEST_COOLDOWN_MS, key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2);
+    key.cooldownMs = Math.min(
+      LONGEST_COOLDOWN_MS,
+      key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2,
+    );
     key.cooldownUntil = this.#now() + key.cooldownMs;
     this.#tell({ key: digestOf(key.value), ms: key.cooldownMs });
   }
@@ -207,7 +214,8 @@ export class Channel {
       key.cooldownMs = 0;
       this.#tell({ key: digestOf(key.value), ms: 0 });
     }
-    this.#latency = this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
+    this.#latency =
+      this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
   }
 
   /** The model failed a request: three in a row and it cools down, twice as long each time. */
@@ -220,7 +228,9 @@ export class Channel {
     // Requests that ran side by side with the one that began the cooldown tell nothing new.
     if (health.cooldownUntil > this.#now() && !wasProbe) return;
     health.cooldownMs =
-      health.cooldownMs === 0 ? FIRST_COOLDOWN_MS : Math.min(LONGEST_COOLDOWN_MS, health.cooldownMs * 2);
+      health.cooldownMs === 0
+        ? FIRST_COOLDOWN_MS
+        : Math.min(LONGEST_COOLDOWN_MS, health.cooldownMs * 2);
     health.cooldownUntil = this.#now() + health.cooldownMs;
     this.#onCooldown?.({ channel: this.name, model, until: health.cooldownUntil, error: message });
     this.#tell({ model, ms: health.cooldownMs });
@@ -243,11 +253,16 @@ export class Channel {
   /** Takes over what another process has learned. */
   learn({ model, key, ms }: Lesson): void {
     const until = this.#now() + ms;
-    const index = key === undefined ? -1 : this.#keys.findIndex(({ value }) => digestOf(value) === key);
+    const index =
+      key === undefined ? -1 : this.#keys.findIndex(({ value }) => digestOf(value) === key);
     const known = index === -1 ? undefined : this.#keys[index];
     if (key === undefined && model !== undefined) {
       if (ms === 0) return void this.#health.delete(model);
-      Object.assign(this.#healthOf(model), { failures: FAILURES_TO_COOL_DOWN, cooldownMs: ms, cooldownUntil: until });
+      Object.assign(this.#healthOf(model), {
+        failures: FAILURES_TO_COOL_DOWN,
+        cooldownMs: ms,
+        cooldownUntil: until,
+      });
     } else if (model !== undefined && known) this.#healthOf(model).limited.set(index, until);
     else if (known) Object.assign(known, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
   }
@@ -262,12 +277,19 @@ export class Channel {
     const restingKeys = this.#keys.filter((key) => key.cooldownUntil > now).length;
     const resting = [...this.#health.keys()].filter((model) => this.cooldownUntil(model) > now + 1);
     const untils = resting.map((model) => this.cooldownUntil(model));
-    if (restingKeys === this.#keys.length) untils.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
+    if (restingKeys === this.#keys.length)
+      untils.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
     const over = this.overLimit();
     if (over !== undefined) untils.push(over.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     return {
-      state: !this.enabled ? "disabled" : untils.length > 0 ? "resting" : failures > 0 ? "failing" : "ok",
+      state: !this.enabled
+        ? "disabled"
+        : untils.length > 0
+          ? "resting"
+          : failures > 0
+            ? "failing"
+            : "ok",
       failures,
       restingUntil: untils.length > 0 ? new Date(Math.max(...untils)).toISOString() : undefined,
       overLimit: over?.name,
@@ -280,7 +302,8 @@ export class Channel {
       requests: this.#requests,
       errors: this.#errors,
       lastError: this.#lastError?.message,
-      lastErrorAt: this.#lastError === undefined ? undefined : new Date(this.#lastError.at).toISOString(),
+      lastErrorAt:
+        this.#lastError === undefined ? undefined : new Date(this.#lastError.at).toISOString(),
       latencyMs: this.#latency === undefined ? undefined : Math.round(this.#latency * 10) / 10,
     };
   }

@@ -22,7 +22,9 @@ export function createChannelSet(around: ChannelSurroundings = {}): ChannelSet {
     const put = (name: string, config: Channels[string], builtin: boolean) => {
       const old = channels.get(name);
       const same =
-        old !== undefined && old.builtin === builtin && JSON.stringify(old.config) === JSON.stringify(config);
+        old !== undefined &&
+        old.builtin === builtin &&
+        JSON.stringify(old.config) === JSON.stringify(config);
       next.set(name, same ? old : new Channel(name, config, { ...around, builtin }));
     };
     for (const [name, config] of Object.entries(configured))

@@ -5,7 +5,8 @@ import type { Channel } from "./channel.ts";
 import { type Listings, namesOf } from "./models.ts";
 
 /** Lists of upstreams hold these too, and often first. */
-const NO_CHAT = /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
+const NO_CHAT =
+  /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
 
 export interface DefaultModelOptions {
   listings: Listings;
@@ -29,7 +30,9 @@ export async function defaultModel(
       : name === options.channel,
   );
   if (configured.length === 0) return undefined;
-  const enabled = configured.filter((channel) => channel.enabled).sort((a, b) => b.priority - a.priority);
+  const enabled = configured
+    .filter((channel) => channel.enabled)
+    .sort((a, b) => b.priority - a.priority);
   for (const channel of enabled) {
     const names = await namesOf(channel, options);
     const name = names.find((each) => !NO_CHAT.test(each)) ?? names[0];
@@ -37,7 +40,13 @@ export async function defaultModel(
   }
   const hint = "Name one in agents.defaults.model, or in the channel's models.";
   if (enabled.length === 0)
-    throw new PorticoError("model_not_found", `No model is set, and every channel is disabled. ${hint}`);
+    throw new PorticoError(
+      "model_not_found",
+      `No model is set, and every channel is disabled. ${hint}`,
+    );
   const asked = enabled.map(({ name }) => name).join(", ");
-  throw new PorticoError("upstream_error", `No model is set, and these channels list none: ${asked}. ${hint}`);
+  throw new PorticoError(
+    "upstream_error",
+    `No model is set, and these channels list none: ${asked}. ${hint}`,
+  );
 }

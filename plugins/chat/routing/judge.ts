@@ -26,7 +26,13 @@ export interface Chances {
 }
 
 /** Tells the channel what an attempt's failure says of it, and says what to do next. */
-export function judge(channel: Channel, model: string, key: number, error: unknown, chances: Chances): Next {
+export function judge(
+  channel: Channel,
+  model: string,
+  key: number,
+  error: unknown,
+  chances: Chances,
+): Next {
   if (!isUpstreamError(error)) {
     // A fault of the caller's says nothing of the channel.
     channel.noted(model, isPorticoError(error) && error.status >= 500 ? error.message : undefined);
@@ -71,7 +77,8 @@ const TOO_LONG = new RegExp(
   "i",
 );
 /** The same of a prompt that their rules forbid. */
-const FORBIDDEN = /content.?(?:filter|policy|management)|content exists risk|usage (?:policy|policies|guidelines)/i;
+const FORBIDDEN =
+  /content.?(?:filter|policy|management)|content exists risk|usage (?:policy|policies|guidelines)/i;
 
 /** An alias may want another target's word where this one finds the request too long, or its content wrong. */
 function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
@@ -82,18 +89,37 @@ function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): bool
 }
 
 /** Spent credit does not come back by waiting. */
-const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"]);
+const SPENT = new Set([
+  "insufficient_quota",
+  "credit_balance_exhausted",
+  "billing_hard_limit_reached",
+]);
 
 /** Attempts of one request are one failure. */
-function fail(channel: Channel, model: string, { message }: UpstreamError, { counted }: Chances): void {
+function fail(
+  channel: Channel,
+  model: string,
+  { message }: UpstreamError,
+  { counted }: Chances,
+): void {
   if (counted) channel.noted(model, message);
   else channel.failed(model, message);
 }
 
-function judgeLimit(channel: Channel, model: string, key: number, error: UpstreamError, chances: Chances): Next {
+function judgeLimit(
+  channel: Channel,
+  model: string,
+  key: number,
+  error: UpstreamError,
+  chances: Chances,
+): Next {
   const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
   if (channel.keyCount > 1 || long) {
-    channel.keyLimited(model, key, Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000));
+    channel.keyLimited(
+      model,
+      key,
+      Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000),
+    );
     channel.noted(model, error.message);
     if (chances.keysLeft > 0 && channel.hasFreshKey(model)) return "another key";
     if (long) return "next target";
@@ -101,12 +127,22 @@ function judgeLimit(channel: Channel, model: string, key: number, error: Upstrea
   return SPENT.has(error.code) ? "next target" : retry(channel, model, error, chances);
 }
 
-function retry(channel: Channel, model: string, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
+function retry(
+  channel: Channel,
+  model: string,
+  error: UpstreamError,
+  { retriesLeft, tried, random }: Chances,
+): Next {
   if (retriesLeft <= 0) return "next target";
   const wait = error.retryAfterMs;
   if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
   if (wait === undefined && channel.cooldownUntil(model) !== 0) return "next target";
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
   // Jitter goes upwards from a time that was named, and both ways from ours.
-  return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };
+  return {
+    again:
+      wait !== undefined
+        ? wait + random() * Math.min(250, wait / 10)
+        : backoff * (0.5 + random() * 0.5),
+  };
 }

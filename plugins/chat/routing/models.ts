@@ -39,7 +39,8 @@ export function createListings(options: ListingOptions) {
 
   function of(channel: Channel): Listing | Promise<Listing> {
     // one that asks other models knows its own: nothing is fetched, and a change of the configuration shows at once
-    if (options.provider(channel.config.provider)?.composite === true) return ask(channel).catch(() => "unknown");
+    if (options.provider(channel.config.provider)?.composite === true)
+      return ask(channel).catch(() => "unknown");
     let entry = kept.get(channel);
     if (entry !== undefined && entry.until > options.now()) return entry.listing;
     if (entry?.asking !== undefined) return entry.until > 0 ? entry.listing : entry.asking;
@@ -53,7 +54,10 @@ export function createListings(options: ListingOptions) {
         into.until = options.now() + FRESH_MS;
       },
       (error: unknown) => {
-        options.log.debug({ channel: channel.name, err: error }, "the upstream's models could not be listed");
+        options.log.debug(
+          { channel: channel.name, err: error },
+          "the upstream's models could not be listed",
+        );
         into.until = options.now() + RETRY_MS;
       },
     );
@@ -67,7 +71,10 @@ export function createListings(options: ListingOptions) {
   async function ask(channel: Channel): Promise<string[]> {
     const provider = options.provider(channel.config.provider);
     if (provider === undefined)
-      throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
+      throw new PorticoError(
+        "service_unavailable",
+        `There is no provider \`${channel.config.provider}\`.`,
+      );
     const { defaultBaseUrl } = provider;
     const target = new AttemptTarget(options, {
       channel,
@@ -85,7 +92,8 @@ export function createListings(options: ListingOptions) {
     const authorized = target.authorize(provider.wire!);
     if (authorized !== undefined) await authorized;
     const { status, headers, body } = await target.request(list.encode(target), TIMEOUT_MS);
-    if (status < 200 || status >= 300) throw upstreamError(provider.wire!.error(status, headers, body), status);
+    if (status < 200 || status >= 300)
+      throw upstreamError(provider.wire!.error(status, headers, body), status);
     // A name of nothing is none: no request could ask for it.
     return target.mask.value(list.decode(body)).filter((name) => name !== "");
   }
@@ -123,13 +131,18 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
 export async function listModels(
   aliases: Aliases,
   channels: Iterable<Channel>,
-  options: { listings: Listings; provider(name: string): ChatProvider | undefined; created: number },
+  options: {
+    listings: Listings;
+    provider(name: string): ChatProvider | undefined;
+    created: number;
+  },
 ): Promise<ModelEntry[]> {
   const enabled = [...channels].filter((channel) => channel.enabled);
   const names = await Promise.all(enabled.map((channel) => namesOf(channel, options)));
   const entries = new Map<string, ModelEntry>();
   const put = (id: string, owner: string) => {
-    if (!entries.has(id)) entries.set(id, { id, object: "model", created: options.created, owned_by: owner });
+    if (!entries.has(id))
+      entries.set(id, { id, object: "model", created: options.created, owned_by: owner });
   };
   for (const alias of aliases.keys()) put(alias, "portico");
   enabled.forEach((channel, i) => {
@@ -147,19 +160,28 @@ export async function namesOf(
   if (channel.builtin) {
     const provider = options.provider(channel.config.provider);
     const own = provider?.models === undefined ? [] : await options.listings.of(channel);
-    return [channel.name, ...(own === "unknown" ? [] : own.filter((name) => name !== channel.name).map(under))];
+    return [
+      channel.name,
+      ...(own === "unknown" ? [] : own.filter((name) => name !== channel.name).map(under)),
+    ];
   }
   const patterns = channel.config.models;
-  if (patterns !== undefined && !patterns.some((pattern) => pattern.includes("*"))) return patterns.map(under);
+  if (patterns !== undefined && !patterns.some((pattern) => pattern.includes("*")))
+    return patterns.map(under);
   const listing = await options.listings.of(channel);
   const listed = listing === "unknown" ? [] : listing;
   if (patterns === undefined) return listed.map(under);
   const exact = patterns.filter((pattern) => !pattern.includes("*"));
 
-  return [...exact, ...listed.filter((name) => patterns.some((pattern) => fitsPattern(pattern, name)))].map(under);
+  return [
+    ...exact,
+    ...listed.filter((name) => patterns.some((pattern) => fitsPattern(pattern, name))),
+  ].map(under);
 }
 
 /** One line for people: why a channel's test failed. */
 export function reason(error: unknown): string {
-  return isPorticoError(error) ? error.message : "It failed for a reason of the gateway's own; the log has it.";
+  return isPorticoError(error)
+    ? error.message
+    : "It failed for a reason of the gateway's own; the log has it.";
 }

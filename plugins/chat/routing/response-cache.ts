@@ -47,7 +47,8 @@ export class ResponseCache {
   /** What the request, as it would be sent, is kept under; undefined where it passes by. */
   keyOf({ request, client, stream }: Job): string | undefined {
     if (this.#config.always !== true && request["temperature"] !== 0) return undefined;
-    const owner = this.#config.shared === true ? "" : `${client.kind} ${client.keyId ?? client.key ?? ""}`;
+    const owner =
+      this.#config.shared === true ? "" : `${client.kind} ${client.keyId ?? client.key ?? ""}`;
     return createHash("sha256")
       .update(JSON.stringify([owner, stream, request]))
       .digest("base64");
@@ -66,7 +67,11 @@ export class ResponseCache {
       sink.write(bytes);
       sink.end();
     };
-    return { stream: { ...told, start, resume() {}, cancel() {} }, streamType: "sse", firstByteMs: 0 };
+    return {
+      stream: { ...told, start, resume() {}, cancel() {} },
+      streamType: "sse",
+      firstByteMs: 0,
+    };
   }
 
   /** Keeps the response once it has come whole. */
@@ -81,7 +86,8 @@ export class ResponseCache {
     if (stream !== undefined) return { ...response, stream: recorded(stream, keep) };
     if (body !== undefined && body.length <= MOST_BYTES_OF_ONE) {
       const { choices } = response.completion ?? parsed(body);
-      if (choices.length > 0 && choices.every((choice) => isWhole(choice.finish_reason))) keep(Buffer.from(body));
+      if (choices.length > 0 && choices.every((choice) => isWhole(choice.finish_reason)))
+        keep(Buffer.from(body));
     }
     return response;
   }
@@ -117,7 +123,10 @@ function parsed(bytes: Buffer): ChatCompletion {
   return readCompletion(bytes, hint).completion;
 }
 
-function recorded(source: ResponseStream, keep: (bytes: Buffer, told: Kept["told"]) => void): ResponseStream {
+function recorded(
+  source: ResponseStream,
+  keep: (bytes: Buffer, told: Kept["told"]) => void,
+): ResponseStream {
   let parts: Buffer[] | undefined = [];
   let size = 0;
   return onTopOf(source, {
@@ -132,7 +141,8 @@ function recorded(source: ResponseStream, keep: (bytes: Buffer, told: Kept["told
         },
         end() {
           const { usage, finishReason, text } = source;
-          if (parts !== undefined && isWhole(finishReason)) keep(Buffer.concat(parts), { usage, finishReason, text });
+          if (parts !== undefined && isWhole(finishReason))
+            keep(Buffer.concat(parts), { usage, finishReason, text });
           sink.end();
         },
         fail: (error) => sink.fail(error),

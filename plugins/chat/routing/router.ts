@@ -31,7 +31,11 @@ export interface Routing {
  * The candidates of a model: an alias; `<channel>/<model>`; the channels that list it. Throws `model_not_found` (404).
  * A channel whose upstream cannot be asked for its list comes last: it may well know the model, and says so if not.
  */
-export function resolve(routing: Routing, model: string, only?: string): Candidate[] | Promise<Candidate[]> {
+export function resolve(
+  routing: Routing,
+  model: string,
+  only?: string,
+): Candidate[] | Promise<Candidate[]> {
   const found = resolveName(routing, model, 0);
   return found instanceof Promise
     ? found.then((list) => finish(routing, model, list, only))
@@ -51,10 +55,18 @@ export async function resolveList(
 ): Promise<Candidate[]> {
   const more = (await Promise.all(others.map((model) => candidatesOf(routing, model)))).flat();
   const alone = more.length === 0 || only !== undefined;
-  return unique([...(await (alone ? resolve(routing, first, only) : candidatesOf(routing, first))), ...more]);
+  return unique([
+    ...(await (alone ? resolve(routing, first, only) : candidatesOf(routing, first))),
+    ...more,
+  ]);
 }
 
-function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {
+function finish(
+  routing: Routing,
+  model: string,
+  found: Candidate[],
+  only: string | undefined,
+): Candidate[] {
   let list = found;
   if (only !== undefined) {
     const channel = routing.channels().get(only);
@@ -82,21 +94,28 @@ function finish(routing: Routing, model: string, found: Candidate[], only: strin
 }
 
 function hint(routing: Routing, model: string): string {
-  if (routing.aliases().has(model)) return ": none of the targets of this alias names an enabled channel";
+  if (routing.aliases().has(model))
+    return ": none of the targets of this alias names an enabled channel";
   const channel = routing.channels().get(model) ?? namedChannel(routing.channels(), model);
-  if (channel !== undefined && !channel.enabled) return `: the channel \`${channel.name}\` is switched off`;
+  if (channel !== undefined && !channel.enabled)
+    return `: the channel \`${channel.name}\` is switched off`;
   return "";
 }
 
 /** Aliases may name aliases; a circle of them ends at this depth. */
 const MAX_DEPTH = 8;
 
-function resolveName(routing: Routing, model: string, depth: number): Candidate[] | Promise<Candidate[]> {
+function resolveName(
+  routing: Routing,
+  model: string,
+  depth: number,
+): Candidate[] | Promise<Candidate[]> {
   const alias = routing.aliases().get(model);
   if (alias !== undefined && depth < MAX_DEPTH) return resolveAlias(routing, alias, depth);
   const channels = routing.channels();
   const channel = namedChannel(channels, model);
-  if (channel !== undefined) return channel.enabled ? [{ channel, model: model.slice(channel.name.length + 1) }] : [];
+  if (channel !== undefined)
+    return channel.enabled ? [{ channel, model: model.slice(channel.name.length + 1) }] : [];
   const own = channels.get(model);
   if (own?.builtin === true && own.enabled) return [{ channel: own, model }];
   return resolveListed(routing, model);
@@ -110,26 +129,40 @@ function namedChannel(channels: ReadonlyMap<string, Channel>, model: string): Ch
   if (first !== undefined) return first;
   for (const channel of channels.values()) {
     const { length } = channel.name;
-    if (length > slash && length + 1 < model.length && model.startsWith(channel.name) && model[length] === "/")
+    if (
+      length > slash &&
+      length + 1 < model.length &&
+      model.startsWith(channel.name) &&
+      model[length] === "/"
+    )
       return channel;
   }
   return undefined;
 }
 
-function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Candidate[] | Promise<Candidate[]> {
+function resolveAlias(
+  routing: Routing,
+  alias: AliasConfig,
+  depth: number,
+): Candidate[] | Promise<Candidate[]> {
   if (typeof alias === "string") return resolveName(routing, alias, depth + 1);
   const parts = alias.targets.map((target) => resolveName(routing, target, depth + 1));
   const shape = shapeOf(alias);
   const join = (found: Candidate[][]): Candidate[] | Promise<Candidate[]> => {
     // An alias that leads to another is asked by its own rules first.
-    const lists = shape === undefined ? found : found.map((list) => list.map((one) => ({ ...one, shape })));
+    const lists =
+      shape === undefined ? found : found.map((list) => list.map((one) => ({ ...one, shape })));
     if (alias.strategy === "cost") return byCost(unique(lists.flat()), routing);
     if (alias.strategy === "latency") return byLatency(unique(lists.flat()));
     if (alias.strategy !== "weighted") return unique(lists.flat());
     const groups = lists.filter((list) => list.length > 0);
-    return unique(shuffleByWeight(groups, (list) => list[0]!.channel.weight, routing.random).flat());
+    return unique(
+      shuffleByWeight(groups, (list) => list[0]!.channel.weight, routing.random).flat(),
+    );
   };
-  return parts.some((part) => part instanceof Promise) ? Promise.all(parts).then(join) : join(parts as Candidate[][]);
+  return parts.some((part) => part instanceof Promise)
+    ? Promise.all(parts).then(join)
+    : join(parts as Candidate[][]);
 }
 
 /** One that has not been asked yet comes first: only so its time is known. */
@@ -139,7 +172,9 @@ function byLatency(list: Candidate[]): Candidate[] {
 
 /** The cheapest first, those without a price last; of equals the first that was named. */
 async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]> {
-  const priced = await Promise.all(list.map(async (one) => ({ one, price: (await routing.priceOf(one)) ?? Infinity })));
+  const priced = await Promise.all(
+    list.map(async (one) => ({ one, price: (await routing.priceOf(one)) ?? Infinity })),
+  );
   return priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price)).map(({ one }) => one);
 }
 
@@ -159,14 +194,17 @@ function resolveListed(routing: Routing, model: string): Candidate[] | Promise<C
       continue;
     }
     const listing = routing.listing(channel);
-    if (listing instanceof Promise) (waiting ??= []).push(listing.then((names) => take(channel, names)));
+    if (listing instanceof Promise)
+      (waiting ??= []).push(listing.then((names) => take(channel, names)));
     else take(channel, listing);
   }
   const order = () =>
-    [...byPriority(listed, routing.random), ...byPriority(unknown, routing.random)].map((channel) => ({
-      channel,
-      model,
-    }));
+    [...byPriority(listed, routing.random), ...byPriority(unknown, routing.random)].map(
+      (channel) => ({
+        channel,
+        model,
+      }),
+    );
   return waiting === undefined ? order() : Promise.all(waiting).then(order);
 }
 
@@ -185,7 +223,11 @@ export function byPriority(channels: readonly Channel[], random: () => number): 
 }
 
 /** A random order without repetition; an item of weight 0 comes after all others. */
-export function shuffleByWeight<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): T[] {
+export function shuffleByWeight<T>(
+  items: readonly T[],
+  weightOf: (item: T) => number,
+  random: () => number,
+): T[] {
   const rest = [...items];
   const out: T[] = [];
   while (rest.length > 1) {

@@ -59,13 +59,20 @@ function isWithinLimits({ channel }: Candidate): boolean {
 export function limited(channel: Channel, { name, until }: OverLimit): UpstreamError {
   const retryAfter = Math.max(1, Math.ceil((until - Date.now()) / 1000));
   const { budget } = channel.config;
-  const what = name === "budget" ? `its budget of $${budget?.usd} per ${budget?.per}` : `its own limit (${name})`;
+  const what =
+    name === "budget"
+      ? `its budget of $${budget?.usd} per ${budget?.per}`
+      : `its own limit (${name})`;
   const when =
     name === "budget"
       ? `A new ${budget?.per} begins at ${new Date(until).toISOString()}`
       : `Try again in ${retryAfter} s`;
   return upstreamError(
-    { kind: "rate_limit", message: `The channel \`${channel.name}\` is over ${what}. ${when}.`, retryAfter },
+    {
+      kind: "rate_limit",
+      message: `The channel \`${channel.name}\` is over ${what}. ${when}.`,
+      retryAfter,
+    },
     0,
   );
 }

@@ -5,7 +5,12 @@ import type {} from "portico/store";
 import type { SharedCounts } from "./limits/shared-limits.ts";
 
 /** Told when a model of a channel begins to cool down; `until` is the time of the clock. */
-export type CooldownListener = (cooldown: { channel: string; model: string; until: number; error: string }) => void;
+export type CooldownListener = (cooldown: {
+  channel: string;
+  model: string;
+  until: number;
+  error: string;
+}) => void;
 
 /** What one process has learned and the others should know: a model, a key, or a key for a model that is not to be asked. */
 export interface Lesson {
@@ -27,7 +32,9 @@ export interface ChannelSurroundings {
   log?: Logger | undefined;
 }
 
-export function channelSurroundings(ctx: Pick<PluginContext, "emit" | "find" | "log">): ChannelSurroundings {
+export function channelSurroundings(
+  ctx: Pick<PluginContext, "emit" | "find" | "log">,
+): ChannelSurroundings {
   return {
     log: ctx.log,
     onCooldown({ until, ...rest }) {

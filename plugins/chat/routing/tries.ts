@@ -39,7 +39,13 @@ export class Tries {
   #counted = false;
 
   /** `forced`: there is no target in a better state, and so none for a second try either. */
-  constructor(engine: TryServices, job: Job, candidate: Candidate, provider: ChatProvider, forced: boolean) {
+  constructor(
+    engine: TryServices,
+    job: Job,
+    candidate: Candidate,
+    provider: ChatProvider,
+    forced: boolean,
+  ) {
     this.#engine = engine;
     this.#job = job;
     this.#candidate = candidate;
@@ -177,5 +183,9 @@ export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job)
 
 /** A server that is strict about fields which it does not know. */
 function refusesUsageOption(error: unknown): boolean {
-  return isUpstreamError(error) && error.kind === "request" && /stream_options|include_usage/.test(error.message);
+  return (
+    isUpstreamError(error) &&
+    error.kind === "request" &&
+    /stream_options|include_usage/.test(error.message)
+  );
 }

@@ -6,7 +6,10 @@ import type { SecretMask } from "./secret-mask.ts";
 const DEPTH = 50;
 const WITHHELD = Buffer.from(
   JSON.stringify({
-    error: { message: "What the upstream said is withheld: put together, its texts spell a secret of the gateway's." },
+    error: {
+      message:
+        "What the upstream said is withheld: put together, its texts spell a secret of the gateway's.",
+    },
   }),
 );
 
@@ -41,6 +44,7 @@ function collect(value: unknown, path: string, texts: Map<string, string>, depth
   } else if (Array.isArray(value)) {
     for (const item of value) collect(item, `${path}[]`, texts, depth - 1);
   } else if (typeof value === "object" && value !== null) {
-    for (const [key, item] of Object.entries(value)) collect(item, `${path}.${key}`, texts, depth - 1);
+    for (const [key, item] of Object.entries(value))
+      collect(item, `${path}.${key}`, texts, depth - 1);
   }
 }

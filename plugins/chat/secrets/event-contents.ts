@@ -33,7 +33,8 @@ export function contentsOf(event: Fields): Contents {
   };
   const visit = (of: string, value: unknown, id: string): void => {
     if (Array.isArray(value)) {
-      for (const [i, item] of value.entries()) visit(of, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
+      for (const [i, item] of value.entries())
+        visit(of, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
     } else if (isObject(value)) {
       for (const key of Object.keys(value)) {
         if (typeof value[key] !== "string") visit(of, value[key], `${id}.${key}`);

@@ -102,7 +102,8 @@ export class MaskedStream {
   /** What was still held back. */
   end(): Buffer | undefined {
     const out = this.#release();
-    if (this.#rest.size > 0) out.push(Buffer.from(this.#mask.text(this.#rest.take().toString("latin1")), "latin1"));
+    if (this.#rest.size > 0)
+      out.push(Buffer.from(this.#mask.text(this.#rest.take().toString("latin1")), "latin1"));
     const large = this.#large?.end();
     if (large !== undefined) out.push(large);
     return out.length === 0 ? undefined : Buffer.concat(out);
@@ -165,7 +166,9 @@ export class MaskedStream {
       const hidden = this.#mask.text(text);
       // A comment in the middle of a secret ends nothing.
       const before = /^data:/m.test(text) ? this.#release() : [];
-      return hidden === text && before.length === 0 ? undefined : Buffer.concat([...before, Buffer.from(hidden)]);
+      return hidden === text && before.length === 0
+        ? undefined
+        : Buffer.concat([...before, Buffer.from(hidden)]);
     }
     const [, head = "", , tail = ""] = found;
     const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
@@ -178,7 +181,8 @@ export class MaskedStream {
       const given = holder[key] as string;
       let shown = this.#step(growing, given);
       // No honest stream has so many texts that may be about to say a secret.
-      const unseen = growing.held !== "" && this.#holding.size >= MOST_HELD && !this.#holding.has(id);
+      const unseen =
+        growing.held !== "" && this.#holding.size >= MOST_HELD && !this.#holding.has(id);
       if (ended.has(of) || unseen) {
         shown += unseen ? MASK : growing.held;
         growing.held = "";
@@ -245,7 +249,8 @@ export class MaskedStream {
     for (const [id, growing] of this.#holding) {
       if (except.has(id)) continue;
       const over = goesOn === "nothing" || ended.has(growing.of);
-      const aside = !over && goesOn.has(growing.of) && this.#automaton.depth[growing.state]! <= ASIDE;
+      const aside =
+        !over && goesOn.has(growing.of) && this.#automaton.depth[growing.state]! <= ASIDE;
       if (!over && !aside) continue;
       out.push(growing.event(growing.held));
       this.#holding.delete(id);
@@ -256,7 +261,12 @@ export class MaskedStream {
   }
 
   #learn(event: Buffer, { id, of, key }: Leaf): void {
-    const pattern = EventPattern.of(event, Buffer.from(`"${key}"`), "none", Math.max(0, event.indexOf('"delta"')));
+    const pattern = EventPattern.of(
+      event,
+      Buffer.from(`"${key}"`),
+      "none",
+      Math.max(0, event.indexOf('"delta"')),
+    );
     if (pattern !== undefined) this.#layout = { growing: this.#grown(id, of), pattern };
   }
 }

@@ -9,9 +9,40 @@ export type Range = readonly [from: number, to: number];
 
 /** Characters that HTML has names for, by their names in small letters. */
 const NAMED: Record<string, string> = {
-  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", excl: "!", num: "#", dollar: "$", percnt: "%", lpar: "(" },
-  ...{ rpar: ")", ast: "*", plus: "+", comma: ",", period: ".", sol: "/", colon: ":", semi: ";", equals: "=" },
-  ...{ quest: "?", commat: "@", lsqb: "[", lbrack: "[", bsol: "\\", rsqb: "]", rbrack: "]", hat: "^", lowbar: "_" },
+  ...{
+    amp: "&",
+    lt: "<",
+    gt: ">",
+    quot: '"',
+    apos: "'",
+    excl: "!",
+    num: "#",
+    dollar: "$",
+    percnt: "%",
+    lpar: "(",
+  },
+  ...{
+    rpar: ")",
+    ast: "*",
+    plus: "+",
+    comma: ",",
+    period: ".",
+    sol: "/",
+    colon: ":",
+    semi: ";",
+    equals: "=",
+  },
+  ...{
+    quest: "?",
+    commat: "@",
+    lsqb: "[",
+    lbrack: "[",
+    bsol: "\\",
+    rsqb: "]",
+    rbrack: "]",
+    hat: "^",
+    lowbar: "_",
+  },
   ...{ grave: "`", lcub: "{", lbrace: "{", verbar: "|", vert: "|", rcub: "}", rbrace: "}" },
 };
 /** One escaped character. The counts are bounded: an endless run of backslashes is not gone through again from each. */
@@ -46,7 +77,11 @@ export class SecretFinder {
     this.#plain = secrets;
     this.#unescaped = [...new Set(secrets.map((secret) => unescaped(secret)?.text ?? secret))];
     this.#base64 = [...new Set(secrets.flatMap(base64Writings))];
-    this.#lower = [...new Set(secrets.flatMap((secret) => [inLowerCase(secret), Buffer.from(secret).toString("hex")]))];
+    this.#lower = [
+      ...new Set(
+        secrets.flatMap((secret) => [inLowerCase(secret), Buffer.from(secret).toString("hex")]),
+      ),
+    ];
   }
 
   /** Ranges that do not overlap, in their order. */
@@ -66,7 +101,11 @@ export class SecretFinder {
   }
 }
 
-function collect(text: string, needles: readonly string[], take: (from: number, to: number) => void): void {
+function collect(
+  text: string,
+  needles: readonly string[],
+  take: (from: number, to: number) => void,
+): void {
   for (const needle of needles) {
     if (needle.length > text.length) continue;
     for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + needle.length))
@@ -109,10 +148,15 @@ function unescaped(text: string): Unescaped | undefined {
 }
 
 /** Undefined for what is no printable ASCII. */
-function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegExpMatchArray): string | undefined {
+function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegExpMatchArray):
+  | string
+  | undefined {
   if (slashed !== undefined) return slashed;
   if (name !== undefined) return NAMED[name.toLowerCase()];
-  const code = decimal === undefined ? Number.parseInt((percent ?? escaped ?? braced ?? hex)!, 16) : Number(decimal);
+  const code =
+    decimal === undefined
+      ? Number.parseInt((percent ?? escaped ?? braced ?? hex)!, 16)
+      : Number(decimal);
   return code >= 32 && code <= 126 ? String.fromCharCode(code) : undefined;
 }
 
@@ -125,7 +169,9 @@ export function base64Writings(secret: string): string[] {
 function inBase64(secret: string): string[] {
   return [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
-    return bytes.toString("base64").slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
+    return bytes
+      .toString("base64")
+      .slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
   });
 }
 

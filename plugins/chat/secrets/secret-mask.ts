@@ -29,7 +29,9 @@ export class SecretMask {
     const all = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST);
     this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
     this.#needles = [
-      ...new Set(this.#inContent.flatMap((secret) => [secret, ...base64Writings(secret)]).map(longestRun)),
+      ...new Set(
+        this.#inContent.flatMap((secret) => [secret, ...base64Writings(secret)]).map(longestRun),
+      ),
     ];
     this.#finder = all.length === 0 ? undefined : new SecretFinder(all);
   }
@@ -41,7 +43,9 @@ export class SecretMask {
 
   /** Made at the first stream. */
   get automaton(): SecretAutomaton {
-    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...otherWritings(secret)]));
+    this.#automaton ??= new SecretAutomaton(
+      this.#inContent.flatMap((secret) => [secret, ...otherWritings(secret)]),
+    );
     return this.#automaton;
   }
 
@@ -87,7 +91,10 @@ export class SecretMask {
     // Quicker than to look through the bytes for each.
     const text = latin1 ?? bytes.toString("latin1");
     for (const needle of this.#needles) if (text.includes(needle)) return true;
-    return SIGNS.some((sign) => text.includes(sign)) && WRITTEN_OUT.some((writing) => text.includes(writing));
+    return (
+      SIGNS.some((sign) => text.includes(sign)) &&
+      WRITTEN_OUT.some((writing) => text.includes(writing))
+    );
   }
 
   /** The same error, without secrets in whatever of it may be shown or logged. */
@@ -103,7 +110,8 @@ export class SecretMask {
       const value = fields[key];
       if (value === undefined) continue;
       const hidden = this.#masked(value);
-      if (hidden !== value) Object.defineProperty(error, key, { value: hidden, writable: true, configurable: true });
+      if (hidden !== value)
+        Object.defineProperty(error, key, { value: hidden, writable: true, configurable: true });
     }
     this.#maskError(error.cause, depth - 1);
   }
@@ -117,7 +125,9 @@ export class SecretMask {
     }
     const entries = Object.entries(value);
     const hidden = entries.map(([key, item]) => [this.text(key), this.#masked(item)] as const);
-    const same = hidden.every(([key, item], i) => key === entries[i]![0] && item === entries[i]![1]);
+    const same = hidden.every(
+      ([key, item], i) => key === entries[i]![0] && item === entries[i]![1],
+    );
     return same ? value : withoutTokens(Object.fromEntries(hidden));
   }
 }
@@ -126,7 +136,8 @@ export class SecretMask {
 export function withoutTokens(holder: Fields): Fields {
   if (holder["logprobs"] != null) holder["logprobs"] = null;
   const { choices } = holder;
-  if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice)) withoutTokens(choice);
+  if (Array.isArray(choices))
+    for (const choice of choices) if (isObject(choice)) withoutTokens(choice);
   return holder;
 }
 
@@ -141,7 +152,8 @@ function otherWritings(secret: string): string[] {
   }
   const escaped = JSON.stringify(secret).slice(1, -1);
   writings.add(escaped).add(escaped.replaceAll("/", "\\/"));
-  for (const text of base64Writings(secret)) writings.add(text).add(text.replaceAll("+", "-").replaceAll("/", "_"));
+  for (const text of base64Writings(secret))
+    writings.add(text).add(text.replaceAll("+", "-").replaceAll("/", "_"));
   writings.delete(secret);
   return [...writings];
 }

@@ -14,14 +14,24 @@ export function textIn(message: Partial<ChatMessage>, name: TextName): string | 
 }
 
 /** The same with another text. A sound would say what its words said: it goes. */
-export function withText<M extends Partial<ChatMessage>>(message: M, name: TextName, text: string): M {
+export function withText<M extends Partial<ChatMessage>>(
+  message: M,
+  name: TextName,
+  text: string,
+): M {
   if (name !== "transcript") return { ...message, [name]: text };
   const audio = isObject(message["audio"]) ? message["audio"] : {};
-  return { ...message, audio: { ...audio, transcript: text, ...(audio["data"] != null && { data: "" }) } };
+  return {
+    ...message,
+    audio: { ...audio, transcript: text, ...(audio["data"] != null && { data: "" }) },
+  };
 }
 
 /** It has tokens, and no text that they are the tokens of: handlers could not see what they say. */
-export function hasStrayTokens({ logprobs }: { logprobs?: unknown }, message: Partial<ChatMessage>): boolean {
+export function hasStrayTokens(
+  { logprobs }: { logprobs?: unknown },
+  message: Partial<ChatMessage>,
+): boolean {
   return logprobs != null && TEXTS.every((name) => textIn(message, name) === undefined);
 }
 

@@ -4,7 +4,14 @@ import { textOf } from "../kit/stream/literal.ts";
 import { saysOnlyText } from "../openai/read-chunks.ts";
 import { Rewriting } from "../kit/stream/rewriting.ts";
 import type { TextSpan } from "../kit/stream/text-spans.ts";
-import { hasStrayTokens, TEXTS, type TextName, textIn, withMessage, withText } from "./chat-texts.ts";
+import {
+  hasStrayTokens,
+  TEXTS,
+  type TextName,
+  textIn,
+  withMessage,
+  withText,
+} from "./chat-texts.ts";
 import type { Edit, StreamEditor } from "./edited-stream.ts";
 import { TextFinder } from "./text-finder.ts";
 
@@ -58,7 +65,8 @@ export class ChunkEditor implements StreamEditor {
         at = end;
         continue;
       }
-      if (piece !== undefined) this.#put(piece, await this.#offer(piece.text, endsText(event), 0), out);
+      if (piece !== undefined)
+        this.#put(piece, await this.#offer(piece.text, endsText(event), 0), out);
       piece = chunk && pieceOf(chunk, at, end);
       if (piece !== undefined) this.#seen.set(0, chunk!);
       else if (chunk !== undefined) await this.#change(chunk, at, end, out);
@@ -86,9 +94,15 @@ export class ChunkEditor implements StreamEditor {
     this.text += edited;
     if (edited === text) return;
     if (first !== undefined)
-      first.choices = [withMessage(first.choices[0]!, { ...first.choices[0]!.delta, content: edited })];
+      first.choices = [
+        withMessage(first.choices[0]!, { ...first.choices[0]!.delta, content: edited }),
+      ];
     const empty = first === undefined && edited === "";
-    out.replace(from, end, empty ? NOTHING : encode(first ?? eventOf(this.#seen.get(0)!, 0, { content: edited })));
+    out.replace(
+      from,
+      end,
+      empty ? NOTHING : encode(first ?? eventOf(this.#seen.get(0)!, 0, { content: edited })),
+    );
   }
 
   async #change(chunk: ChatChunk, from: number, end: number, out: Rewriting): Promise<void> {
@@ -129,7 +143,8 @@ export class ChunkEditor implements StreamEditor {
       const key = keyOf(choice, name);
       const rest = this.#finished.has(key) ? "" : await this.#offer("", true, key);
       if (key === 0) this.text += rest;
-      if (rest !== "") out.push(encode(eventOf(this.#seen.get(choice)!, choice, withText({}, name, rest))));
+      if (rest !== "")
+        out.push(encode(eventOf(this.#seen.get(choice)!, choice, withText({}, name, rest))));
     }
     return out.length === 0 ? NOTHING : Buffer.concat(out);
   }
@@ -184,7 +199,11 @@ function keyOf(choice: number, name: TextName): number | string {
   return name === "content" ? choice : `${choice}.${name}`;
 }
 
-function eventOf({ id, object, created, model }: ChatChunk, index: number, delta: Partial<ChatMessage>): ChatChunk {
+function eventOf(
+  { id, object, created, model }: ChatChunk,
+  index: number,
+  delta: Partial<ChatMessage>,
+): ChatChunk {
   return { id, object, created, model, choices: [{ index, delta, finish_reason: null }] };
 }
 

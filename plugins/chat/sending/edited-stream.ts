@@ -94,7 +94,11 @@ function joined(reads: readonly Read[]): Read {
   const texts = reads.map(({ bytes, texts }) => {
     const shift = before;
     before += bytes.length;
-    return texts?.map(({ from, end, literal }) => ({ from: from + shift, end: end + shift, literal }));
+    return texts?.map(({ from, end, literal }) => ({
+      from: from + shift,
+      end: end + shift,
+      literal,
+    }));
   });
   return { bytes, texts: texts.every((known) => known !== undefined) ? texts.flat() : undefined };
 }

@@ -96,7 +96,10 @@ function put(slot: TextSlot, text: string): void {
 }
 
 /** A whole stream with each text as `offer` leaves it; undefined where it leaves all as they were. */
-export async function rewritten(bytes: Buffer, offer: (text: string) => Promise<string>): Promise<Buffer | undefined> {
+export async function rewritten(
+  bytes: Buffer,
+  offer: (text: string) => Promise<string>,
+): Promise<Buffer | undefined> {
   const events: Event[] = [];
   const parser = createSseParser((data) => events.push(eventOf(data.toString("utf8"))));
   parser.push(bytes);
@@ -122,7 +125,9 @@ export async function rewritten(bytes: Buffer, offer: (text: string) => Promise<
       for (const slot of slots[i]!) if (replace(slot, changed, told)) pieces++;
       // a piece whose text has gone out with the first one
       const emptied =
-        slots[i]!.length > 0 && pieces === slots[i]!.length && slots[i]!.every(({ last }) => last !== true);
+        slots[i]!.length > 0 &&
+        pieces === slots[i]!.length &&
+        slots[i]!.every(({ last }) => last !== true);
       return emptied && value.usage == null ? [] : [encode(JSON.stringify(value))];
     }),
   );
@@ -142,7 +147,10 @@ function replace(slot: TextSlot, changed: ReadonlyMap<number, string>, told: Set
 function eventOf(data: string): Event {
   try {
     const value: unknown = JSON.parse(data);
-    return { data, value: typeof value === "object" && value !== null ? (value as Event["value"]) : undefined };
+    return {
+      data,
+      value: typeof value === "object" && value !== null ? (value as Event["value"]) : undefined,
+    };
   } catch {
     return { data, value: undefined };
   }

@@ -5,7 +5,11 @@ import { clientDisconnected, type ResponseStream, type Sink } from "../job.ts";
 import { onTopOf } from "../response-streams.ts";
 
 /** Resolves with the stream once so many bytes have come, or all of it; rejects with what it breaks off with before. */
-export function beginningOf(res: ServerResponse, source: ResponseStream, bytes: number): Promise<ResponseStream> {
+export function beginningOf(
+  res: ServerResponse,
+  source: ResponseStream,
+  bytes: number,
+): Promise<ResponseStream> {
   const held: Buffer[] = [];
   let size = 0;
   let sink: Sink | undefined;

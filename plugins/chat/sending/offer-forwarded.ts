@@ -21,13 +21,18 @@ export function judgesRoute(events: Emitter, route: ApiRoute): boolean {
 }
 
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
-export async function offerForwarded(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
+export async function offerForwarded(
+  events: Emitter,
+  job: Job,
+  response: ChatResponse,
+): Promise<ChatResponse> {
   const sending = events.hasHandlers("message:sending");
   const { stream, headers = {} } = response;
   const offer = (text: string) => offerText(events, job, text);
   if (stream === undefined) {
     const { completion } = response;
-    if (sending && completion !== undefined) await offerSlots(completion as unknown as Members, offer);
+    if (sending && completion !== undefined)
+      await offerSlots(completion as unknown as Members, offer);
     return response;
   }
   const type = headers["content-type"] ?? "";
@@ -42,7 +47,11 @@ export async function offerForwarded(events: Emitter, job: Job, response: ChatRe
   job.spent = stream.usage;
   const changed = await offerBody(bytes, type, offer);
   const { "content-length": _, ...others } = headers;
-  return { ...response, headers: others, stream: onTopOf(stream, { start: writing(changed), resume() {} }) };
+  return {
+    ...response,
+    headers: others,
+    stream: onTopOf(stream, { start: writing(changed), resume() {} }),
+  };
 }
 
 type Members = Record<string, unknown>;
@@ -70,7 +79,9 @@ async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buf
     members = undefined;
   }
   if (typeof members !== "object" || members === null) return Buffer.from(await offer(text));
-  return (await offerSlots(members as Members, offer)) ? Buffer.from(JSON.stringify(members)) : bytes;
+  return (await offerSlots(members as Members, offer))
+    ? Buffer.from(JSON.stringify(members))
+    : bytes;
 }
 
 /** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
@@ -115,7 +126,10 @@ function gathered(source: ResponseStream, { signal }: Job): Promise<Buffer> {
 }
 
 function tooLarge(excess: string): PorticoError {
-  return new PorticoError("upstream_error", `The response ${excess}: too large to be judged by hooks.`);
+  return new PorticoError(
+    "upstream_error",
+    `The response ${excess}: too large to be judged by hooks.`,
+  );
 }
 
 function writing(bytes: Buffer): ResponseStream["start"] {

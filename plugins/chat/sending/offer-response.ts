@@ -15,7 +15,11 @@ export function watchesSending(events: Emitter): boolean {
 }
 
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
-export async function offerResponse(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
+export async function offerResponse(
+  events: Emitter,
+  job: Job,
+  response: ChatResponse,
+): Promise<ChatResponse> {
   const { stream } = response;
   if (job.trace.judged) return response;
   const sending = events.hasHandlers("message:sending");
@@ -24,7 +28,9 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
     const own = completionOf(response);
     job.spent = own.usage;
     const completion = await offerCompletion(events, job, own);
-    return completion === undefined ? response : { ...response, completion, body: completionBytes(completion) };
+    return completion === undefined
+      ? response
+      : { ...response, completion, body: completionBytes(completion) };
   }
   const edit = events.hasHandlers("message:streaming") ? editOf(events, job) : AS_IT_IS;
   const flowing = throughEditor(stream, new ChunkEditor(edit));
@@ -39,10 +45,12 @@ export function editOf(events: Emitter, job: Job) {
   return (text: string, final: boolean, of: number | string): Promise<string> => {
     const streamId = of === 0 ? job.requestId : `${job.requestId}#${of}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
-    return events.emit("message:streaming", context, { sessionKey: job.sessionKey }).then(({ refusal, context }) => {
-      if (refusal) throw refusal;
-      return context.text;
-    });
+    return events
+      .emit("message:streaming", context, { sessionKey: job.sessionKey })
+      .then(({ refusal, context }) => {
+        if (refusal) throw refusal;
+        return context.text;
+      });
   };
 }
 
@@ -89,7 +97,12 @@ function heldStream(events: Emitter, job: Job, source: ResponseStream): Response
         const changed = await offerCompletion(events, job, completion);
         text = String((changed ?? completion).choices[0]?.message.content ?? "");
         if (changed === undefined) sink.write(Buffer.concat(held));
-        else streamOf(changed, job.includeUsage).start({ ...sink, write: (bytes) => sink.write(bytes), end() {} });
+        else
+          streamOf(changed, job.includeUsage).start({
+            ...sink,
+            write: (bytes) => sink.write(bytes),
+            end() {},
+          });
         sink.end();
       };
       source.start({

@@ -1,5 +1,10 @@
 /** Puts what hooks pushed on `event.messages` in front of a response: an HTTP response has no other place for it. */
-import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico/chat";
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  createSseParser,
+} from "portico/chat";
 import { onTopOf } from "../response-streams.ts";
 import type { ResponseStream } from "../job.ts";
 
@@ -27,7 +32,11 @@ export function prefixCompletion(
 }
 
 /** The stream with one chunk of the texts behind the role of its first event. */
-export function prefixStream(source: ResponseStream, pushed: readonly string[], request: ChatRequest): ResponseStream {
+export function prefixStream(
+  source: ResponseStream,
+  pushed: readonly string[],
+  request: ChatRequest,
+): ResponseStream {
   const before = textBefore(pushed, request);
   if (before === undefined) return source;
   let placed = false;

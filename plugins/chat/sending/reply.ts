@@ -1,6 +1,11 @@
 /** What a hook answers in place of a model. */
 import type { ChatResponse, Job } from "../job.ts";
-import { completionBytes, NO_TOKENS, newCompletionId, textCompletion } from "../openai/completion.ts";
+import {
+  completionBytes,
+  NO_TOKENS,
+  newCompletionId,
+  textCompletion,
+} from "../openai/completion.ts";
 import { streamOf } from "../response-streams.ts";
 
 /** A hook's reply, as if a model had given it. */

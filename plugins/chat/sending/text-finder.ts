@@ -22,6 +22,8 @@ export class TextFinder {
 
   /** An event that says nothing but some text of the first choice. */
   learn(event: Buffer): void {
-    this.#pattern = EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"'))) ?? this.#pattern;
+    this.#pattern =
+      EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"'))) ??
+      this.#pattern;
   }
 }

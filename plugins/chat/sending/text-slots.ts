@@ -17,7 +17,9 @@ export interface TextSlot {
 
 /** Those of a whole response. What tells a changed text a second time, word by word, goes. */
 export function slotsOfResponse(response: Members): TextSlot[] {
-  const slots = objectsIn(response.choices).flatMap((choice, key) => slotsOfChoice(choice, "message", key));
+  const slots = objectsIn(response.choices).flatMap((choice, key) =>
+    slotsOfChoice(choice, "message", key),
+  );
   const segments = objectsIn(response.segments);
   const parts = segments.flatMap((segment, i) => slotAt(segment, "text", i + 1));
   const [own] = slotAt(response, "text", 0);
@@ -41,9 +43,13 @@ export function dropStray(value: Members): boolean {
   const { type } = value;
   const own = type === "transcript.text.delta" ? value.delta : value.text;
   let dropped = "choices" in value ? false : dropFrom(value, own);
-  for (const segment of objectsIn(value.segments)) dropped = dropFrom(segment, segment.text) || dropped;
+  for (const segment of objectsIn(value.segments))
+    dropped = dropFrom(segment, segment.text) || dropped;
   for (const choice of objectsIn(value.choices)) {
-    const texts = [choice.text, ...objectsIn([choice.message, choice.delta]).map(({ content }) => content)];
+    const texts = [
+      choice.text,
+      ...objectsIn([choice.message, choice.delta]).map(({ content }) => content),
+    ];
     dropped = dropFrom(choice, texts.find(isSaid)) || dropped;
   }
   return dropped;
@@ -58,24 +64,31 @@ function dropFrom(holder: Members, text: unknown): boolean {
 
 const isSaid = (text: unknown) => typeof text === "string" && text !== "";
 
-const spokenBy = (segments: readonly Members[]) => withoutSpaces(segments.map(({ text }) => text).join(""));
+const spokenBy = (segments: readonly Members[]) =>
+  withoutSpaces(segments.map(({ text }) => text).join(""));
 const withoutSpaces = (text: string) => text.replace(/\s+/g, "");
 
 /** Those of one event of a stream. */
 export function slotsOfEvent(event: Members): TextSlot[] {
   if (event.type === "transcript.text.delta") return slotAt(event, "delta", 0);
-  if (event.type === "transcript.text.done") return slotAt(event, "text", 0).map((slot) => ({ ...slot, whole: true }));
+  if (event.type === "transcript.text.done")
+    return slotAt(event, "text", 0).map((slot) => ({ ...slot, whole: true }));
   // Told while its pieces flow: of one speaker, or of one part.
   if (event.type === "transcript.text.segment") return slotAt(event, "text", 1);
   return objectsIn(event.choices).flatMap((choice) => {
     const key = typeof choice.index === "number" ? choice.index : 0;
-    return slotsOfChoice(choice, "delta", key).map((slot) => ({ ...slot, last: choice.finish_reason != null }));
+    return slotsOfChoice(choice, "delta", key).map((slot) => ({
+      ...slot,
+      last: choice.finish_reason != null,
+    }));
   });
 }
 
 /** Some servers answer a text completion in chat's form: that is a text of its own, should both be there. */
 function slotsOfChoice(choice: Members, chat: "message" | "delta", key: number): TextSlot[] {
-  const spoken = objectsIn([choice[chat]]).flatMap((message) => slotAt(message, "content", -1 - key, choice));
+  const spoken = objectsIn([choice[chat]]).flatMap((message) =>
+    slotAt(message, "content", -1 - key, choice),
+  );
   return [...slotAt(choice, "text", key), ...spoken];
 }
 

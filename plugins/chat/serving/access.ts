@@ -20,24 +20,43 @@ export interface Endpoint {
 }
 
 /** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
-export function admit({ engine, gates }: Endpoint, call: Call, model: string): Promise<void> | undefined {
-  return call.client.kind === "key" ? askGates(gates(), call.client, wanted(engine, model), call.res) : undefined;
+export function admit(
+  { engine, gates }: Endpoint,
+  call: Call,
+  model: string,
+): Promise<void> | undefined {
+  return call.client.kind === "key"
+    ? askGates(gates(), call.client, wanted(engine, model), call.res)
+    : undefined;
 }
 
-async function askGates(gates: readonly ChatGate[], client: Client, model: Promise<WantedModel>, res: ServerResponse) {
+async function askGates(
+  gates: readonly ChatGate[],
+  client: Client,
+  model: Promise<WantedModel>,
+  res: ServerResponse,
+) {
   const asked = await model;
   for (const gate of gates) await gate.admit(client, asked, res);
 }
 
 /** Whether a client may use a model, for listings. */
-export async function mayUse({ engine, gates }: Endpoint, client: Client, model: string): Promise<boolean> {
+export async function mayUse(
+  { engine, gates }: Endpoint,
+  client: Client,
+  model: string,
+): Promise<boolean> {
   if (client.kind !== "key") return true;
   const asked = await wanted(engine, model);
   return gates().every((gate) => gate.allows(client, asked));
 }
 
 /** Those of the models that a client may use. */
-export async function usable(endpoint: Endpoint, client: Client, models: readonly string[]): Promise<string[]> {
+export async function usable(
+  endpoint: Endpoint,
+  client: Client,
+  models: readonly string[],
+): Promise<string[]> {
   const allowed = await Promise.all(models.map((model) => mayUse(endpoint, client, model)));
   return models.filter((_, i) => allowed[i]);
 }

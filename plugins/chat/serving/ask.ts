@@ -87,7 +87,8 @@ export class JobEnd {
     const meter = this.#meter;
     const { stream, firstByteMs } = response;
     if (stream !== undefined) {
-      if (done !== undefined || meter !== undefined) response.stream = this.#watched(stream, firstByteMs);
+      if (done !== undefined || meter !== undefined)
+        response.stream = this.#watched(stream, firstByteMs);
       return undefined;
     }
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
@@ -119,7 +120,11 @@ export class JobEnd {
 function watchedStream(
   stream: ResponseStream,
   job: Job,
-  done: (status: number, error: string | undefined, outgoing: Outgoing) => Promise<unknown> | undefined,
+  done: (
+    status: number,
+    error: string | undefined,
+    outgoing: Outgoing,
+  ) => Promise<unknown> | undefined,
 ): ResponseStream {
   let told = false;
   const outgoing = new Outgoing();
@@ -173,7 +178,9 @@ const DONE = Buffer.from("data: [DONE]\n\n");
 /** The bytes behind which clients of OpenAI's format do not read on: their end comes with them. */
 function isLast(bytes: Buffer): boolean {
   const from = bytes.length - DONE.length;
-  return from >= 0 && bytes[bytes.length - 3] === 0x5d && bytes.compare(DONE, 0, DONE.length, from) === 0;
+  return (
+    from >= 0 && bytes[bytes.length - 3] === 0x5d && bytes.compare(DONE, 0, DONE.length, from) === 0
+  );
 }
 
 /** The parsed response, whether or not anybody had parsed it before. */

@@ -1,6 +1,12 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
 import { type Call, isPorticoError, PorticoError, reply } from "portico";
-import { type ChatProvider, type ChatRequest, readOpenAiProblem, type Usage, upstreamError } from "portico/chat";
+import {
+  type ChatProvider,
+  type ChatRequest,
+  readOpenAiProblem,
+  type Usage,
+  upstreamError,
+} from "portico/chat";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
@@ -23,7 +29,9 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   const { engine, events } = endpoint;
   const value = await jsonBody(call);
   if (isObject(value)) checkMembers(value, await call.body());
-  const { fields, fallbacks } = isObject(value) ? splitModels(value) : { fields: value, fallbacks: [] };
+  const { fields, fallbacks } = isObject(value)
+    ? splitModels(value)
+    : { fields: value, fallbacks: [] };
   const request = checkEmbeddings(fields);
   await admit(endpoint, call, request.model);
   const job = new Job({
@@ -45,8 +53,12 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   let response: Fields;
   let firstByteMs: number;
   try {
-    const refuse = (channel: string) => unsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
-    const asked = await converse({ ...engine, provider: (name) => embedder(engine.provider(name), refuse) }, job);
+    const refuse = (channel: string) =>
+      unsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
+    const asked = await converse(
+      { ...engine, provider: (name) => embedder(engine.provider(name), refuse) },
+      job,
+    );
     response = asked.completion as unknown as Fields;
     ({ firstByteMs } = asked);
   } catch (error) {
@@ -71,11 +83,15 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
 }
 
 /** The provider as one that is asked for embeddings where chat would be asked. */
-function embedder(provider: ChatProvider | undefined, refuse: (channel: string) => never): ChatProvider | undefined {
+function embedder(
+  provider: ChatProvider | undefined,
+  refuse: (channel: string) => never,
+): ChatProvider | undefined {
   if (provider === undefined) return undefined;
   const { name, wire } = provider;
   const own = wire?.embeddings;
-  if (wire === undefined || own === undefined) return { name, complete: async (_, { channel }) => refuse(channel) };
+  if (wire === undefined || own === undefined)
+    return { name, complete: async (_, { channel }) => refuse(channel) };
   return {
     name,
     defaultBaseUrl: provider.defaultBaseUrl,
@@ -102,7 +118,9 @@ function withVectors(response: Fields, body: Buffer): Fields {
 }
 
 function hasVector({ embedding }: Fields): boolean {
-  return typeof embedding === "string" || (Array.isArray(embedding) && embedding.every(Number.isFinite));
+  return (
+    typeof embedding === "string" || (Array.isArray(embedding) && embedding.every(Number.isFinite))
+  );
 }
 
 type Decode = NonNullable<NonNullable<ChatProvider["wire"]>["decode"]>;
@@ -113,7 +131,8 @@ export function checkEmbeddings(value: unknown): Fields & { model: string } {
     fail("The body must be a JSON object with `model` and `input`.");
   const fields = value as Fields;
   const { model, input } = fields;
-  if (typeof model !== "string" || model === "") fail("`model` must be a non-empty string.", "model");
+  if (typeof model !== "string" || model === "")
+    fail("`model` must be a non-empty string.", "model");
   if (input == null) fail("`input` is missing: give a text or a list of texts.", "input");
   if (typeof input === "string") {
     if (input === "") fail("`input` must not be empty.", "input");
@@ -124,7 +143,8 @@ export function checkEmbeddings(value: unknown): Fields & { model: string } {
   const dimensions = fields["dimensions"];
   if (dimensions != null && !(Number.isInteger(dimensions) && (dimensions as number) >= 1))
     fail("`dimensions` must be an integer of at least 1.", "dimensions");
-  if (fields["user"] != null && typeof fields["user"] !== "string") fail("`user` must be a string.", "user");
+  if (fields["user"] != null && typeof fields["user"] !== "string")
+    fail("`user` must be a string.", "user");
   return fields as Fields & { model: string };
 }
 
@@ -133,12 +153,16 @@ function checkInputs(input: unknown): void {
   if (!Array.isArray(input)) fail("`input` must be a text, a list of texts, or tokens.", "input");
   if (input.length === 0) fail("`input` is empty: give at least one text.", "input");
   if (input.every(isToken)) return;
-  if (input.length > MAX_INPUTS) fail(`\`input\` holds ${input.length} texts: at most ${MAX_INPUTS} fit.`, "input");
+  if (input.length > MAX_INPUTS)
+    fail(`\`input\` holds ${input.length} texts: at most ${MAX_INPUTS} fit.`, "input");
   const kind = typeof input[0];
   for (const [i, one] of input.entries()) {
     const tokens = Array.isArray(one) && one.length > 0 && one.every(isToken);
     if (typeof one !== kind || (!tokens && (typeof one !== "string" || one === "")))
-      fail(`\`input[${i}]\` must be a non-empty text, or all of them lists of tokens.`, `input[${i}]`);
+      fail(
+        `\`input[${i}]\` must be a non-empty text, or all of them lists of tokens.`,
+        `input[${i}]`,
+      );
   }
 }
 
@@ -152,7 +176,8 @@ function inFormat(response: Fields, format: unknown): Fields {
   const data = (response["data"] as Fields[]).map((given, index) => {
     const entry: Fields = { object: "embedding", index, ...given };
     const { embedding } = entry;
-    if (base64 && Array.isArray(embedding)) return { ...entry, embedding: pack(embedding as number[]) };
+    if (base64 && Array.isArray(embedding))
+      return { ...entry, embedding: pack(embedding as number[]) };
     if (!base64 && typeof embedding === "string") return { ...entry, embedding: unpack(embedding) };
     return entry;
   });

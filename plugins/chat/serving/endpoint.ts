@@ -41,7 +41,8 @@ function read(bytes: Buffer): Incoming {
 
 function write({ endpoint, call, job, response }: Opened): unknown {
   const { stream, text, body } = response;
-  if (stream === undefined) return reply(200, text ?? body, traceOf(job, { "content-type": JSON_TYPE }));
+  if (stream === undefined)
+    return reply(200, text ?? body, traceOf(job, { "content-type": JSON_TYPE }));
   setTrace(call.res, job);
   void endpoint.busy(pass(endpoint, call, response));
   return undefined;
@@ -62,5 +63,11 @@ function pass({ workers }: Endpoint, call: Call, response: ChatResponse): Promis
       else out.end(errorEvent(error));
     },
   });
-  return writeStream(call, response.stream!, !json, sinkOf, LastWords.of(workers, json ? undefined : errorEvent));
+  return writeStream(
+    call,
+    response.stream!,
+    !json,
+    sinkOf,
+    LastWords.of(workers, json ? undefined : errorEvent),
+  );
 }

@@ -23,8 +23,9 @@ export class Outgoing {
       .filter((event) => event !== "");
     const strings = events.flatMap(
       (event) =>
-        event.match(/"(?:content|text|reasoning_content|arguments|partial_json|thinking)":"(?:[^"\\]|\\.){0,10000}/g) ??
-        [],
+        event.match(
+          /"(?:content|text|reasoning_content|arguments|partial_json|thinking)":"(?:[^"\\]|\\.){0,10000}/g,
+        ) ?? [],
     );
     const chars = strings.reduce((sum, string) => sum + string.length - string.indexOf(":") - 2, 0);
     const perRead = Math.max(strings.length, chars / CHARS_PER_TOKEN);
@@ -33,8 +34,18 @@ export class Outgoing {
 }
 
 /** What the upstream told so far, or more where more has gone out. */
-export function estimatedUsage(told: Usage | undefined, request: ChatRequest, outgoing: Outgoing): Usage {
-  const prompt = told?.prompt_tokens || Math.ceil(JSON.stringify(request.messages).length / CHARS_PER_TOKEN);
+export function estimatedUsage(
+  told: Usage | undefined,
+  request: ChatRequest,
+  outgoing: Outgoing,
+): Usage {
+  const prompt =
+    told?.prompt_tokens || Math.ceil(JSON.stringify(request.messages).length / CHARS_PER_TOKEN);
   const completion = Math.max(told?.completion_tokens ?? 0, outgoing.tokens);
-  return { ...told, prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  return {
+    ...told,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
 }

@@ -22,7 +22,11 @@ import { offerText } from "../sending/offer-response.ts";
 import { markFailure, offerMessage, sessionKeyOf, traceOf, traceparentOf } from "./open.ts";
 import { writeForwarded } from "./writing/write-forwarded.ts";
 
-export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
+export async function forward(
+  endpoint: Endpoint,
+  call: Call,
+  request: ForwardRequest,
+): Promise<void> {
   const { model, text, stream } = request;
   if (request.fields !== undefined) checkMembers(request.fields(undefined), await call.body());
   const job = new Job({
@@ -54,16 +58,24 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
   }
 }
 
-async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, job: Job): Promise<ChatResponse> {
+async function begin(
+  endpoint: Endpoint,
+  call: Call,
+  request: ForwardRequest,
+  job: Job,
+): Promise<ChatResponse> {
   const { engine, events } = endpoint;
   const meter = meterFor(endpoint.meters(), job, engine.log, request.route);
   const report = events.hasListeners("chat:response")
-    ? (told: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, { ...told, content: undefined })
+    ? (told: Parameters<typeof reportResponse>[2]) =>
+        reportResponse(events, job, { ...told, content: undefined })
     : undefined;
   const text = changedText(job, request);
   const { route } = request;
-  const refuse = (channel: string) => unsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
-  const provider = (name: string) => forwarder(engine.provider(name), shapedBy(job, request), text, refuse);
+  const refuse = (channel: string) =>
+    unsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
+  const provider = (name: string) =>
+    forwarder(engine.provider(name), shapedBy(job, request), text, refuse);
   try {
     const talk = () => converse({ ...engine, provider }, job);
     const judged = judgesRoute(events, request.route);
@@ -104,7 +116,8 @@ function forwarder(
   if (provider === undefined) return undefined;
   const { name, defaultBaseUrl, wire } = provider;
   const form = wire?.routes?.[request.route];
-  if (wire === undefined || form === undefined) return { name, complete: async (_, { channel }) => refuse(channel) };
+  if (wire === undefined || form === undefined)
+    return { name, complete: async (_, { channel }) => refuse(channel) };
   const error: typeof wire.error = (status, headers, body) => wire.error(status, headers, body);
   const { credential } = wire;
   if ("forward" in form) {
@@ -159,26 +172,42 @@ export function unsupported(
   };
   const able = [...engine.routing.channels().values()].filter(isAble).map((one) => one.name);
   const where =
-    able.length === 0 ? "No channel that is configured has it" : `These channels have it: ${able.join(", ")}`;
-  throw new PorticoError("unsupported_endpoint", `The channel \`${channel}\` has no /v1/${route}. ${where}.`, {
-    status: 400,
-    param: "model",
-    type: "invalid_request_error",
-  });
+    able.length === 0
+      ? "No channel that is configured has it"
+      : `These channels have it: ${able.join(", ")}`;
+  throw new PorticoError(
+    "unsupported_endpoint",
+    `The channel \`${channel}\` has no /v1/${route}. ${where}.`,
+    {
+      status: 400,
+      param: "model",
+      type: "invalid_request_error",
+    },
+  );
 }
 
 function untranslated(provider: string, stream: boolean): never {
-  const [what, param] = stream ? ["as a stream: leave out `stream`", "stream"] : ["in this form: send JSON", undefined];
-  throw new PorticoError("invalid_request_error", `The provider \`${provider}\` has this route, but not ${what}.`, {
-    param,
-  });
+  const [what, param] = stream
+    ? ["as a stream: leave out `stream`", "stream"]
+    : ["in this form: send JSON", undefined];
+  throw new PorticoError(
+    "invalid_request_error",
+    `The provider \`${provider}\` has this route, but not ${what}.`,
+    {
+      param,
+    },
+  );
 }
 
 function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: string): void {
   if (reply === undefined)
-    throw new PorticoError("blocked_by_hook", "A hook answered this request itself, which this route cannot pass on.", {
-      type: "invalid_request_error",
-    });
+    throw new PorticoError(
+      "blocked_by_hook",
+      "A hook answered this request itself, which this route cannot pass on.",
+      {
+        type: "invalid_request_error",
+      },
+    );
   const { contentType, body } = reply(text);
   res.writeHead(200, { ...traceOf(job), "content-type": contentType });
   res.end(body);
@@ -187,7 +216,10 @@ function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: st
 /** Images and transcriptions count input and output. */
 function usageOf(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
-  const { input_tokens: input, output_tokens: output } = usage as { input_tokens?: unknown; output_tokens?: unknown };
+  const { input_tokens: input, output_tokens: output } = usage as {
+    input_tokens?: unknown;
+    output_tokens?: unknown;
+  };
   if (typeof input !== "number") return typeof usage.prompt_tokens === "number" ? usage : undefined;
   const written = typeof output === "number" ? output : 0;
   return { prompt_tokens: input, completion_tokens: written, total_tokens: input + written };

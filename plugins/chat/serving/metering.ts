@@ -14,7 +14,12 @@ interface End {
 export type Meter = (end: End) => Promise<unknown> | undefined;
 
 /** Undefined where there are no meters. */
-export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger, operation?: string): Meter | undefined {
+export function meterFor(
+  meters: readonly ChatMeter[],
+  job: Job,
+  log: Logger,
+  operation?: string,
+): Meter | undefined {
   if (meters.length === 0) return undefined;
   job.metered = true;
   return (end) => {
@@ -40,7 +45,8 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger, op
     let counted: Promise<unknown> | undefined;
     for (const meter of meters) {
       const counting = tell(meter, record, log);
-      if (counting !== undefined) counted = counted === undefined ? counting : Promise.all([counted, counting]);
+      if (counting !== undefined)
+        counted = counted === undefined ? counting : Promise.all([counted, counting]);
     }
     return counted;
   };

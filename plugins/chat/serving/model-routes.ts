@@ -19,11 +19,16 @@ export async function usableModels(endpoint: Endpoint, client: Client): Promise<
 }
 
 /** Whatever chat takes as a model. Throws `model_not_found` (404) for anything else. */
-export async function oneModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
+export async function oneModel(
+  endpoint: Endpoint,
+  client: Client,
+  path: string,
+): Promise<ModelEntry> {
   const id = decoded(path);
   const allowed = await mayUse(endpoint, client, id);
   const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
-  if (first === undefined || !(await isThere(endpoint, first))) throw await withNearest(endpoint, client, notFound(id));
+  if (first === undefined || !(await isThere(endpoint, first)))
+    throw await withNearest(endpoint, client, notFound(id));
   const listed = (await endpoint.models()).find((model) => model.id === id);
   const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
   return listed ?? { id, object: "model", created, owned_by: first.channel.name };
@@ -38,11 +43,22 @@ async function isThere({ engine }: Endpoint, { channel, model }: Candidate): Pro
 }
 
 /** The same error; one of an unknown model with the nearest that the client may use. */
-export async function withNearest(endpoint: Endpoint, client: Client, error: unknown): Promise<unknown> {
-  if (!isPorticoError(error) || error.code !== "model_not_found" || error.details?.["model"] === undefined)
+export async function withNearest(
+  endpoint: Endpoint,
+  client: Client,
+  error: unknown,
+): Promise<unknown> {
+  if (
+    !isPorticoError(error) ||
+    error.code !== "model_not_found" ||
+    error.details?.["model"] === undefined
+  )
     return error;
   const { model, ...details } = error.details;
-  const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [id, id.slice(id.indexOf("/") + 1)]);
+  const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [
+    id,
+    id.slice(id.indexOf("/") + 1),
+  ]);
   const asked = String(model).slice(0, 200);
   const others = new Set(ids.filter((id) => id !== asked)); // an alias that leads nowhere is listed, too
   const nearest = didYouMean(asked, others) ?? (await underNearestChannel(endpoint, client, asked));
@@ -52,10 +68,15 @@ export async function withNearest(endpoint: Endpoint, client: Client, error: unk
 }
 
 /** A channel may take what it does not list: then its name alone can be mistyped. */
-async function underNearestChannel(endpoint: Endpoint, client: Client, asked: string): Promise<string | undefined> {
+async function underNearestChannel(
+  endpoint: Endpoint,
+  client: Client,
+  asked: string,
+): Promise<string | undefined> {
   const { routing } = endpoint.engine;
   const slash = asked.indexOf("/");
-  const name = slash > 0 ? didYouMean(asked.slice(0, slash), new Set(routing.channels().keys())) : undefined;
+  const name =
+    slash > 0 ? didYouMean(asked.slice(0, slash), new Set(routing.channels().keys())) : undefined;
   if (name === undefined) return undefined;
   const id = `${name}${asked.slice(slash)}`;
   const [first] = (await mayUse(endpoint, client, id)) ? await candidatesOf(routing, id) : [];

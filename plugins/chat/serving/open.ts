@@ -1,8 +1,20 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError } from "portico";
-import { type ChatCompletion, type ChatRequest, keySession, type NativeRequest } from "portico/chat";
-import { completionOf, type Emitter, JobEnd, offerRequest, type Report, reportResponse } from "./ask.ts";
+import {
+  type ChatCompletion,
+  type ChatRequest,
+  keySession,
+  type NativeRequest,
+} from "portico/chat";
+import {
+  completionOf,
+  type Emitter,
+  JobEnd,
+  offerRequest,
+  type Report,
+  reportResponse,
+} from "./ask.ts";
 import { replyResponse } from "../sending/reply.ts";
 import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
@@ -126,7 +138,8 @@ function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
 }
 
 function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed: string[]): void {
-  if (response.native !== true && dropped !== undefined) job.trace.dropped = [...dropped, ...job.trace.dropped];
+  if (response.native !== true && dropped !== undefined)
+    job.trace.dropped = [...dropped, ...job.trace.dropped];
   if (pushed.length > 0) prefix(response, pushed, job.request);
 }
 
@@ -168,7 +181,10 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
 }
 
 /** Where a response came from, beside the headers that it has. */
-export function traceOf({ trace }: Job, headers: Record<string, string> = {}): Record<string, string> {
+export function traceOf(
+  { trace }: Job,
+  headers: Record<string, string> = {},
+): Record<string, string> {
   const { channel, model, attempts, dropped, cache } = trace;
   headers["x-portico-attempts"] = String(attempts);
   // a hook has answered
@@ -206,8 +222,10 @@ function headerSafe(text: string): string {
 }
 
 function prefix(response: ChatResponse, pushed: string[], request: ChatRequest): void {
-  if (response.stream === undefined) setCompletion(response, prefixCompletion(completionOf(response), pushed, request));
-  else if (response.streamType !== "json") response.stream = prefixStream(response.stream, pushed, request);
+  if (response.stream === undefined)
+    setCompletion(response, prefixCompletion(completionOf(response), pushed, request));
+  else if (response.streamType !== "json")
+    response.stream = prefixStream(response.stream, pushed, request);
 }
 
 function setCompletion(response: ChatResponse, completion: ChatCompletion): void {
@@ -239,7 +257,12 @@ export async function offerMessage(events: Emitter, job: Job): Promise<string[] 
   return result.messages;
 }
 
-function tell(events: Emitter, job: Job, report: Report, wanted: { reports: boolean; sent: boolean }): void {
+function tell(
+  events: Emitter,
+  job: Job,
+  report: Report,
+  wanted: { reports: boolean; sent: boolean },
+): void {
   if (wanted.reports) reportResponse(events, job, report);
   if (wanted.sent && report.error === undefined && report.content !== undefined)
     sendMessage(events, job, report.content);

@@ -1,6 +1,13 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
 import type { Client, PorticoError } from "portico";
-import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, OpenedChat } from "portico/chat";
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatOptions,
+  ChatRequest,
+  ChatService,
+  OpenedChat,
+} from "portico/chat";
 import { replyResponse } from "../sending/reply.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
@@ -23,7 +30,11 @@ export function createChatService(
 ): ChatService {
   const { engine, events } = endpoint;
 
-  async function prepare(request: ChatRequest, options: ChatOptions, stream: boolean): Promise<Job> {
+  async function prepare(
+    request: ChatRequest,
+    options: ChatOptions,
+    stream: boolean,
+  ): Promise<Job> {
     const { request: checked, fallbacks } = readRequest({ ...request, stream });
     const job = new Job({
       request: checked,
@@ -35,7 +46,8 @@ export function createChatService(
       channel: options.channel,
     });
     job.cacheable = options.channel === undefined;
-    if (options.events !== false && events.hasListeners("chat:request")) job.reply = await offerRequest(events, job);
+    if (options.events !== false && events.hasListeners("chat:request"))
+      job.reply = await offerRequest(events, job);
     job.capture = options.events !== false && events.hasListeners("chat:response");
     return job;
   }
@@ -50,7 +62,9 @@ export function createChatService(
   }
 
   const reporter = (job: Job) =>
-    job.capture ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report) : undefined;
+    job.capture
+      ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report)
+      : undefined;
 
   /** A hook's reply takes the model's place. */
   const talk =
@@ -63,7 +77,9 @@ export function createChatService(
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);
       try {
-        return completionOf(await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log)));
+        return completionOf(
+          await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log)),
+        );
       } catch (error) {
         throw job.cancelled ? options.signal?.reason : error;
       } finally {
@@ -83,7 +99,12 @@ export function createChatService(
         wake = undefined;
       };
       try {
-        const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
+        const { stream } = await ask(
+          talk(job),
+          job,
+          reporter(job),
+          meterFor(endpoint.meters(), job, engine.log),
+        );
         const parser = readChunks((chunk) => waiting.push(chunk));
         job.onCancel({
           cancel() {
@@ -127,7 +148,11 @@ export function createChatService(
       const read = (bytes: Buffer) => {
         const { stream, body, dropped } = options;
         checkMembers(body, bytes);
-        const { request: checked, fallbacks, same } = readRequest({ ...request, stream, models: body["models"] });
+        const {
+          request: checked,
+          fallbacks,
+          same,
+        } = readRequest({ ...request, stream, models: body["models"] });
         const native = same ? options.native : undefined;
         return { request: checked, fallbacks, stream, native, dropped, translated: true };
       };
@@ -141,7 +166,8 @@ export function createChatService(
         call.res.once("close", () => job.cancel());
         return {
           kind: "stream",
-          pipe: (translator) => endpoint.busy(writeTranslated(call, response, translator, endpoint.workers)),
+          pipe: (translator) =>
+            endpoint.busy(writeTranslated(call, response, translator, endpoint.workers)),
         };
       });
     },

@@ -34,7 +34,8 @@ const WIRE: Kinds<WireProvider> = {
 /** A member that is undefined is one that it has not. */
 export function whyUnfitProvider(provider: ChatProvider): string | undefined {
   const { complete, stream, wire } = provider;
-  if ((complete ?? stream ?? wire) == null) return "it has neither complete, stream nor wire, so it answers nothing";
+  if ((complete ?? stream ?? wire) == null)
+    return "it has neither complete, stream nor wire, so it answers nothing";
   const why = whyUnfit(provider, PROVIDER) ?? (wire && whyUnfit(wire, WIRE, "wire."));
   if (why !== undefined) return why;
   const lacks = wire && (["encode", "error"] as const).find((member) => wire[member] === undefined);

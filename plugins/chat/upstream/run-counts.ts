@@ -52,7 +52,9 @@ export async function runsEverywhere(
   const others = (await workers?.askAll<ProviderRuns | undefined>(TOPIC, provider)) ?? [];
   const all = [counts.of(provider), ...others].filter((one) => one !== undefined && one !== null);
   if (all.length === 0) return undefined;
-  const [lastError] = all.flatMap((one) => one.lastError ?? []).sort((a, b) => b.at.localeCompare(a.at));
+  const [lastError] = all
+    .flatMap((one) => one.lastError ?? [])
+    .sort((a, b) => b.at.localeCompare(a.at));
   return { runs: sumOf(all, "runs"), failures: sumOf(all, "failures"), lastError };
 }
 

@@ -62,7 +62,10 @@ export class AttemptTarget implements Target {
   #id: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(services: TargetServices, { channel, model, apiKey, defaultBaseUrl, job }: TargetOptions) {
+  constructor(
+    services: TargetServices,
+    { channel, model, apiKey, defaultBaseUrl, job }: TargetOptions,
+  ) {
     const { config } = channel;
     this.#channel = channel;
     this.channel = channel.name;
@@ -179,7 +182,9 @@ export class AttemptTarget implements Target {
       // Whatever is wrong with the address is wrong with the caller's request.
       const why = isPorticoError(error) ? error.message : "its server could not be reached.";
       if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
-      throw new PorticoError("invalid_request_error", `An image could not be fetched: ${why}`, { cause: error });
+      throw new PorticoError("invalid_request_error", `An image could not be fetched: ${why}`, {
+        cause: error,
+      });
     }
   }
 }

@@ -16,5 +16,6 @@ export function checkTranslated({ messages, tools }: ChatRequest): void {
     }
   }
   for (const [i, { type }] of (tools ?? []).entries())
-    if (type !== "function") throw refused(`tools[${i}].type`, "This channel takes tools of type function only");
+    if (type !== "function")
+      throw refused(`tools[${i}].type`, "This channel takes tools of type function only");
 }

@@ -9,7 +9,11 @@ export default defineCommand({
     "answers have ended; a second signal stops it at once.",
   options: {
     port: { type: "number", value: "N", description: "Port (default: gateway.port, 18789)" },
-    workspace: { type: "string", value: "DIR", description: "The agent's workspace (default: <home>/workspace)" },
+    workspace: {
+      type: "string",
+      value: "DIR",
+      description: "The agent's workspace (default: <home>/workspace)",
+    },
   },
   examples: ["portico start", "portico start --port 8080 --home /srv/portico"],
   run: (io) => io.serve({}),

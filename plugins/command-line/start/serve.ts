@@ -8,7 +8,12 @@ import { handleSignals } from "./signals.ts";
 import { startWorkers } from "./start-workers.ts";
 
 /** Does not return. */
-export async function serve(program: Program, io: CommandIO, place: HomeOptions, part: ServePart): Promise<void> {
+export async function serve(
+  program: Program,
+  io: CommandIO,
+  place: HomeOptions,
+  part: ServePart,
+): Promise<void> {
   const { only } = part;
   const port = checkPort(part.port ?? (io.options["port"] as number | undefined));
   if (only === undefined) await startWorkers(program, io, place, port);
@@ -18,7 +23,9 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
   catchStrayErrors(program, () => gateway, link);
   refuseExit(program);
   const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
-  const write = process.stdout.isTTY ? io.printLog : writeTogether(process.stdout, link !== undefined);
+  const write = process.stdout.isTTY
+    ? io.printLog
+    : writeTogether(process.stdout, link !== undefined);
   try {
     gateway = await program.start({ ...place, only, port, link, write });
   } catch (error) {
@@ -32,7 +39,9 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
   }
   try {
     const never = new Promise<never>(() => {});
-    process.exit(await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]));
+    process.exit(
+      await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]),
+    );
   } catch (error) {
     await gateway.stop("it could not begin its work");
     throw error;
@@ -40,7 +49,10 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
 }
 
 /** The process that runs the workers decides when one ends: a Ctrl-C reaches them all. */
-async function endOf(link: ProcessLink, gateway: () => StartedGateway | undefined): Promise<number> {
+async function endOf(
+  link: ProcessLink,
+  gateway: () => StartedGateway | undefined,
+): Promise<number> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
   process.on("SIGHUP", () => gateway()?.rescan());
   const reason = await new Promise<string>((resolve) => link.onStop(resolve));
@@ -72,13 +84,19 @@ function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: strin
 }
 
 /** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
-function catchStrayErrors({ owner }: Program, gateway: () => StartedGateway | undefined, link?: ProcessLink): void {
+function catchStrayErrors(
+  { owner }: Program,
+  gateway: () => StartedGateway | undefined,
+  link?: ProcessLink,
+): void {
   const handle = (kind: string) => (thrown: unknown) => {
     const one = gateway();
     if (!one) {
       const whose = owner();
       const from = whose === undefined ? "" : `${kind} of ${whose}: `;
-      process.stderr.write(`portico: ${from}${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+      process.stderr.write(
+        `portico: ${from}${thrown instanceof Error ? thrown.stack : String(thrown)}\n`,
+      );
       if (whose !== undefined) return;
       process.exit(1);
     }
@@ -96,6 +114,8 @@ function refuseExit({ owner }: Program): void {
   process.exit = (code) => {
     const whose = owner();
     if (whose === undefined) return exit(code);
-    throw new Error(`${whose} called process.exit, which would end the gateway: return or throw instead.`);
+    throw new Error(
+      `${whose} called process.exit, which would end the gateway: return or throw instead.`,
+    );
   };
 }

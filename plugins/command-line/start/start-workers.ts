@@ -11,12 +11,15 @@ export async function startWorkers(
   place: HomeOptions,
   given: number | undefined,
 ): Promise<void> {
-  const setup = program.env[WORKER_VARIABLE] === undefined ? await program.workers(place) : undefined;
+  const setup =
+    program.env[WORKER_VARIABLE] === undefined ? await program.workers(place) : undefined;
   if (!setup) return;
   const { count, settings } = setup;
   const tokenIsNew = await setup.prepare();
   const { runWorkers } = await import("../workers/primary.ts");
-  const say = process.stdout.isTTY ? io.printLog : (line: string) => void process.stdout.write(line);
+  const say = process.stdout.isTTY
+    ? io.printLog
+    : (line: string) => void process.stdout.write(line);
   const primary = await runWorkers({
     count,
     host: settings.bind,
@@ -24,7 +27,8 @@ export async function startWorkers(
     tokenIsNew,
     stopMs: settings.shutdownTimeoutMs,
     started: (banner) => io.print(banner),
-    log: (msg) => say(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`),
+    log: (msg) =>
+      say(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`),
   });
   const stop = (reason: string) => primary.stop(reason);
   const signalled = handleSignals(() => ({

@@ -65,7 +65,8 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
     let waitedMs = 0;
     const timer = setInterval(() => {
       waitedMs += circleMs;
-      if (waitedMs >= SILENCE_MS) decide(subject, ballot, { error: "a worker has not answered in time" });
+      if (waitedMs >= SILENCE_MS)
+        decide(subject, ballot, { error: "a worker has not answered in time" });
       else if (isInCircle(subject, ballot)) {
         decide(subject, ballot, { error: "another change is taken up first", isOvertaken: true });
         ballots.delete(subject);
@@ -82,10 +83,14 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
    * who has seen but the other gets no further; once this one is given up, it looks for both.
    */
   function isInCircle(subject: string, { votes }: Ballot): boolean {
-    const lacks = (some: Set<number>, others: Set<number>) => [...others].some((worker) => !some.has(worker));
+    const lacks = (some: Set<number>, others: Set<number>) =>
+      [...others].some((worker) => !some.has(worker));
     return [...ballots].some(
       ([other, { decided, votes: others }]) =>
-        !decided && kindOf(other) === kindOf(subject) && lacks(votes, others) && lacks(others, votes),
+        !decided &&
+        kindOf(other) === kindOf(subject) &&
+        lacks(votes, others) &&
+        lacks(others, votes),
     );
   }
 

@@ -1,7 +1,14 @@
 /** A worker's side: the connections it is handed, what it says to the others, and what all decide together. */
 import type { Socket } from "node:net";
 import { PorticoError, type WorkerLink, type Workers } from "portico";
-import { portable, type Post, type ToPrimary, type ToWorker, unpacked, WORKER_VARIABLE } from "./messages.ts";
+import {
+  portable,
+  type Post,
+  type ToPrimary,
+  type ToWorker,
+  unpacked,
+  WORKER_VARIABLE,
+} from "./messages.ts";
 import { createVotes } from "./votes.ts";
 
 const ANSWER_MS = 5_000;
@@ -19,7 +26,9 @@ export interface ProcessLink extends WorkerLink {
 }
 
 /** Undefined in a process that is no worker. */
-export async function joinWorkers(env: Record<string, string | undefined>): Promise<ProcessLink | undefined> {
+export async function joinWorkers(
+  env: Record<string, string | undefined>,
+): Promise<ProcessLink | undefined> {
   if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
   delete env[WORKER_VARIABLE];
   return new Promise((resolve) => {
@@ -35,7 +44,13 @@ export async function joinWorkers(env: Record<string, string | undefined>): Prom
   });
 }
 
-function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorker, { type: "begin" }>): ProcessLink {
+function createLink({
+  index,
+  count,
+  gateway,
+  port,
+  tokenIsNew,
+}: Extract<ToWorker, { type: "begin" }>): ProcessLink {
   const takers = new Map<string, (data: never, from: number) => unknown>();
   const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
   const places = new Map<number, () => void>();
@@ -53,7 +68,8 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   function ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
     return new Promise((resolve, reject) => {
       const ref = ++refs;
-      const late = () => done(undefined, new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`));
+      const late = () =>
+        done(undefined, new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`));
       const timer = setTimeout(late, limitMs);
       const done = (value: unknown, error?: Error) => {
         clearTimeout(timer);
@@ -70,7 +86,11 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   async function answer(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
       const take = takers.get(topic);
-      if (!take) throw new PorticoError("service_unavailable", `Worker ${index + 1} does not know of ${topic} yet.`);
+      if (!take)
+        throw new PorticoError(
+          "service_unavailable",
+          `Worker ${index + 1} does not know of ${topic} yet.`,
+        );
       const value = await take(data as never, from);
       if (ref !== 0) send({ type: "answer", to: from, answer: { ref, value } });
     } catch (error) {
@@ -116,7 +136,9 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
     },
     ask,
     async askAll<T>(topic: string, data?: unknown, limitMs?: number) {
-      const answers = await Promise.allSettled(others().map((to) => ask<T>(to, topic, data, limitMs)));
+      const answers = await Promise.allSettled(
+        others().map((to) => ask<T>(to, topic, data, limitMs)),
+      );
       return answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
     },
     on(topic, take) {
@@ -155,7 +177,11 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
 }
 
 function gone(worker: number): PorticoError {
-  return new PorticoError("service_unavailable", `Worker ${worker + 1} is not there: try again in a moment.`, {
-    headers: { "retry-after": "1" },
-  });
+  return new PorticoError(
+    "service_unavailable",
+    `Worker ${worker + 1} is not there: try again in a moment.`,
+    {
+      headers: { "retry-after": "1" },
+    },
+  );
 }

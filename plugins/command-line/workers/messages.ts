@@ -33,7 +33,14 @@ export type ToPrimary =
   | { type: "leave"; ref: number };
 
 export type ToWorker =
-  | { type: "begin"; index: number; count: number; gateway: string; port: number; tokenIsNew: boolean }
+  | {
+      type: "begin";
+      index: number;
+      count: number;
+      gateway: string;
+      port: number;
+      tokenIsNew: boolean;
+    }
   | { type: "connection"; ref: number }
   | { type: "ready"; workers: readonly number[] }
   | { type: "post"; from: number; post: Post }
@@ -53,7 +60,8 @@ export interface Portable {
 }
 
 export function portable(error: unknown): Portable {
-  if (!isPorticoError(error)) return { code: "internal_error", message: String((error as Error).message), status: 500 };
+  if (!isPorticoError(error))
+    return { code: "internal_error", message: String((error as Error).message), status: 500 };
   const { code, message, status, headers } = error;
   return { code, message, status, headers };
 }

@@ -32,7 +32,12 @@ export function createPlaces(grant: (holder: Holder) => void) {
     leave(worker: number, ref?: number): void {
       const stays = (one: Holder) => !isOf(worker, ref)(one);
       for (const [name, room] of rooms) {
-        if (ref !== undefined && !room.held.some(isOf(worker, ref)) && !room.waiting.some(isOf(worker, ref))) continue;
+        if (
+          ref !== undefined &&
+          !room.held.some(isOf(worker, ref)) &&
+          !room.waiting.some(isOf(worker, ref))
+        )
+          continue;
         room.held = room.held.filter(stays);
         room.waiting = room.waiting.filter(stays);
         fill(name);

@@ -69,8 +69,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   let turn = 0;
   let connections = 0;
 
-  const send = (to: number, message: ToWorker) => void workers.get(to)?.child.send(message, () => {});
-  const ready = () => [...workers].flatMap(([index, worker]) => (worker.ready ? [index] : [])).sort((a, b) => a - b);
+  const send = (to: number, message: ToWorker) =>
+    void workers.get(to)?.child.send(message, () => {});
+  const ready = () =>
+    [...workers].flatMap(([index, worker]) => (worker.ready ? [index] : [])).sort((a, b) => a - b);
   const places = createPlaces(({ worker, ref }) => send(worker, { type: "granted", ref }));
   const ballots = createBallots({
     voters: ready,
@@ -108,7 +110,12 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     if (worker.handing.size === 0) worker.awaitedSince = performance.now();
     worker.handing.set(ref, socket);
     // kept until the worker has it: a worker that dies before that loses nothing
-    worker.child.send({ type: "connection", ref } satisfies ToWorker, socket, { keepOpen: true }, () => {});
+    worker.child.send(
+      { type: "connection", ref } satisfies ToWorker,
+      socket,
+      { keepOpen: true },
+      () => {},
+    );
   }
 
   function tellReady(): void {
@@ -119,9 +126,19 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   function start(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
-    const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
+    const child = fork(process.argv[1] as string, process.argv.slice(2), {
+      env,
+      serialization: "advanced",
+    });
     const held = new HeldConnections();
-    const worker: Worker = { child, ready: false, arrived: false, handing: new Map(), held, awaitedSince: 0 };
+    const worker: Worker = {
+      child,
+      ready: false,
+      arrived: false,
+      handing: new Map(),
+      held,
+      awaitedSince: 0,
+    };
     workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
       worker.silence?.heard();
@@ -134,7 +151,14 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   function take(index: number, message: ToPrimary): void {
     if (message.type === "hello") {
-      send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
+      send(index, {
+        type: "begin",
+        index,
+        count,
+        gateway,
+        port,
+        tokenIsNew: tokenIsNew && !isStarted,
+      });
       send(index, { type: "ready", workers: ready() });
     }
     if (message.type === "ready") arrived(index, message.banner);
@@ -142,10 +166,13 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     if (message.type === "closed") workers.get(index)?.held.close(message.ref);
     if (message.type === "last words") workers.get(index)?.held.note(message.ref, message.words);
     if (message.type === "leaving") leave(index);
-    if (message.type === "post") send(message.to, { type: "post", from: index, post: message.post });
-    if (message.type === "answer") send(message.to, { type: "answer", from: index, answer: message.answer });
+    if (message.type === "post")
+      send(message.to, { type: "post", from: index, post: message.post });
+    if (message.type === "answer")
+      send(message.to, { type: "answer", from: index, answer: message.answer });
     if (message.type === "vote") ballots.cast(index, message.vote);
-    if (message.type === "enter") places.enter(message.name, message.max, { worker: index, ref: message.ref });
+    if (message.type === "enter")
+      places.enter(message.name, message.max, { worker: index, ref: message.ref });
     if (message.type === "leave") places.leave(index, message.ref);
   }
 
@@ -208,7 +235,9 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     const failed = hasStarted ? 0 : (failures.get(index) ?? 0) + 1;
     failures.set(index, failed);
     const pause = failed < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failed);
-    log(`worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`);
+    log(
+      `worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`,
+    );
     setTimeout(() => stopping ?? start(index), pause);
   }
 
@@ -216,7 +245,9 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     const gone = [...workers.values()].map(
       // one that has not come to taking signals is ended by them
       ({ child }) =>
-        new Promise<number>((end) => child.once("exit", (code, by) => end(code ?? (by === "SIGKILL" ? 1 : 0)))),
+        new Promise<number>((end) =>
+          child.once("exit", (code, by) => end(code ?? (by === "SIGKILL" ? 1 : 0))),
+        ),
     );
     server.close();
     for (const socket of waiting.splice(0)) socket.destroy();

@@ -21,13 +21,21 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
     decided({ subject, id, error, isOvertaken }: Vote): void {
       const decide = waiting.get(`${subject} ${id}`);
       waiting.delete(`${subject} ${id}`);
-      decide?.(error === undefined ? undefined : isOvertaken ? new PorticoError("conflict", error) : new Error(error));
+      decide?.(
+        error === undefined
+          ? undefined
+          : isOvertaken
+            ? new PorticoError("conflict", error)
+            : new Error(error),
+      );
     },
     /** One that has it already says so; one that still does not see it does not have it. Whoever has voted has answered. */
     async lookFor({ subject, id }: Vote): Promise<void> {
       const one = { subject, voted: false };
       looks.add(one);
-      const seen = await look(subject).catch((error: Error): SeenVersion => ({ problem: error.message }));
+      const seen = await look(subject).catch(
+        (error: Error): SeenVersion => ({ problem: error.message }),
+      );
       looks.delete(one);
       if (one.voted || waiting.has(`${subject} ${id}`)) return;
       const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;

@@ -2,12 +2,19 @@
 import type { CommandIO, OptionSpec } from "portico/command-line";
 import { parseDuration, payloadFromOptions, scheduleFromText } from "portico/cron";
 
-const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
+const text = (description: string, value = "TEXT"): OptionSpec => ({
+  type: "string",
+  value,
+  description,
+});
 const length = (description: string): OptionSpec => text(description, "TIME");
 
 export const options: Record<string, OptionSpec> = {
   name: text("The job's name, where it is not given as a word", "NAME"),
-  cron: text('A cron expression of 5 fields, or 6 with seconds first, or @daily: "0 9 * * 1-5"', "EXPR"),
+  cron: text(
+    'A cron expression of 5 fields, or 6 with seconds first, or @daily: "0 9 * * 1-5"',
+    "EXPR",
+  ),
   tz: text("Its time zone, an IANA name; default cron.timezone", "ZONE"),
   every: length("Or an interval: 90s, 5m, 1h30m"),
   at: text("Or once: an ISO date, or a time from now such as 20m", "DATE"),
@@ -27,12 +34,23 @@ export const options: Record<string, OptionSpec> = {
     choices: ["skip", "run-once"],
     description: "What becomes of a date that was slept through",
   },
-  overlap: { type: "string", choices: ["skip", "queue"], description: "What if the run before is still going" },
+  overlap: {
+    type: "string",
+    choices: ["skip", "queue"],
+    description: "What if the run before is still going",
+  },
   timeout: length("Deadline of a run"),
   grace: length("How late a date may be and still count"),
   jitter: length("Delays each date by up to this"),
-  "max-errors": { type: "number", value: "N", description: "Failures in a row that disable it; 0 never" },
-  "delete-after-run": { type: "boolean", description: "Removes it once its last date has succeeded" },
+  "max-errors": {
+    type: "number",
+    value: "N",
+    description: "Failures in a row that disable it; 0 never",
+  },
+  "delete-after-run": {
+    type: "boolean",
+    description: "Removes it once its last date has succeeded",
+  },
   disabled: { type: "boolean", description: "Made, but not switched on" },
 };
 
@@ -42,7 +60,8 @@ function scheduleOf({ options: given }: CommandIO): unknown {
     throw new Error(
       `Give only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
     );
-  if (given["every"] !== undefined) return { kind: "every", everyMs: parseDuration(String(given["every"])) };
+  if (given["every"] !== undefined)
+    return { kind: "every", everyMs: parseDuration(String(given["every"])) };
   const tz = given["tz"] as string | undefined;
   if (given["schedule"] !== undefined) return scheduleFromText(String(given["schedule"]), tz);
   if (given["at"] !== undefined) {

@@ -41,7 +41,8 @@ export const when = ({ schedule }: JobView): string =>
       ? `every ${formatDuration(schedule.everyMs ?? 0)}`
       : `at ${timeText(schedule.at, schedule.tz)}`;
 
-const what = ({ payload }: JobView): string => payload.text ?? payload.message ?? `hook ${payload.event}`;
+const what = ({ payload }: JobView): string =>
+  payload.text ?? payload.message ?? `hook ${payload.event}`;
 
 export function details(view: JobView): string[] {
   const { state } = view;
@@ -56,7 +57,11 @@ export function details(view: JobView): string[] {
     `missed     ${view.missed}`,
     `overlap    ${view.overlap}`,
     `last run   ${state.lastRunAt === null ? "never" : time(state.lastRunAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
-    ...(state.lastError ? [`last error ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
-    ...(view.nextDates ?? []).map((date, i) => `${i === 0 ? "next      " : "          "} ${time(date)}`),
+    ...(state.lastError
+      ? [`last error ${state.lastError} (${state.consecutiveErrors} in a row)`]
+      : []),
+    ...(view.nextDates ?? []).map(
+      (date, i) => `${i === 0 ? "next      " : "          "} ${time(date)}`,
+    ),
   ];
 }

@@ -10,7 +10,8 @@ export function startHousekeeping(ctx: PluginContext, keepRuns: () => number): (
     async () => {
       try {
         const store = ctx.use("store");
-        for (const { id } of await store.schedules.list(KIND)) await store.runs.prune(`${KIND}:${id}`, keepRuns());
+        for (const { id } of await store.schedules.list(KIND))
+          await store.runs.prune(`${KIND}:${id}`, keepRuns());
       } catch (error) {
         ctx.log.warn({ err: error }, "histories of cron jobs could not be cut");
       }

@@ -27,7 +27,11 @@ export function startLoop(options: DueLoopOptions): DueLoop {
     clearTimeout(timer);
     const paused = pausedUntil - performance.now();
     const wait =
-      paused > 0 ? paused : dirty ? 0 : Math.min(LOOK_MS, (nextAt ?? Number.POSITIVE_INFINITY) - options.now());
+      paused > 0
+        ? paused
+        : dirty
+          ? 0
+          : Math.min(LOOK_MS, (nextAt ?? Number.POSITIVE_INFINITY) - options.now());
     timer = setTimeout(wake, Math.max(0, wait)).unref();
   }
 

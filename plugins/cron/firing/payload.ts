@@ -61,8 +61,11 @@ export async function emitHook(
   if (refusal?.code === "hook_unavailable") throw refusal;
   const failed = outcomes.find(({ ok }) => !ok);
   if (failed)
-    throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, { status: 500 });
-  if (block !== undefined) throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
+    throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, {
+      status: 500,
+    });
+  if (block !== undefined)
+    throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
 }
 
 /** Makes a custom event known, so that hooks for it are seen to have a source. */

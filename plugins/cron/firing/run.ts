@@ -29,15 +29,24 @@ export interface Prepared {
   failure?: PorticoError;
 }
 
-function delivered(ctx: PluginContext, { job, key, data }: Firing): Pick<Prepared, "delivery" | "failure"> {
+function delivered(
+  ctx: PluginContext,
+  { job, key, data }: Firing,
+): Pick<Prepared, "delivery" | "failure"> {
   const { body, row } = job;
   const order = {
     payload: body.payload,
     source: "cron",
     key,
-    metadata: { source: "cron", jobId: row.id, job: row.name, scheduledAt: new Date(data.slotAt).toISOString() },
+    metadata: {
+      source: "cron",
+      jobId: row.id,
+      job: row.name,
+      scheduledAt: new Date(data.slotAt).toISOString(),
+    },
     // Runs that queue up behind each other share a session: its lane keeps them in order.
-    defaultSession: body.overlap === "queue" ? `cron:${row.id}` : `cron:${row.id}:${key.slice(5, 13)}`,
+    defaultSession:
+      body.overlap === "queue" ? `cron:${row.id}` : `cron:${row.id}:${key.slice(5, 13)}`,
     timeoutMs: body.timeoutMs,
   };
   try {
@@ -52,7 +61,9 @@ function delivered(ctx: PluginContext, { job, key, data }: Firing): Pick<Prepare
 export function prepare(ctx: PluginContext, firing: Firing): Prepared {
   const { job, key, status, at, data } = firing;
   const fires = status === "running";
-  const { delivery, failure }: Omit<Prepared, "run"> = fires ? delivered(ctx, firing) : { delivery: { items: [] } };
+  const { delivery, failure }: Omit<Prepared, "run"> = fires
+    ? delivered(ctx, firing)
+    : { delivery: { items: [] } };
   const { items, ...ids } = delivery;
   // A queued event is all that such a job promises.
   const isDone = fires && failure === undefined && job.body.payload.kind === "systemEvent";

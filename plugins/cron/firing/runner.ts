@@ -59,7 +59,12 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       const work = async (): Promise<void> => {
         if (payload.event === "cron:fired") return;
         const { context: _, ...facts } = fired;
-        await emitHook(ctx, payload.event, { ...facts, ...payload.context }, body.timeoutMs ?? HOOK_TIMEOUT_MS);
+        await emitHook(
+          ctx,
+          payload.event,
+          { ...facts, ...payload.context },
+          body.timeoutMs ?? HOOK_TIMEOUT_MS,
+        );
       };
       settler.hookRun(run, work());
     }
@@ -72,8 +77,14 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
     const slotAt = state.slotAt ?? row.nextAt!;
     // A clock that went back must not bring a slot again: the next one lies after this one, too.
     const following = nextSlot(row.id, body, slotAt);
-    const next = following === undefined || following.slotAt > now ? following : nextSlot(row.id, body, now);
-    const data: RunData = { jobId: row.id, trigger: "schedule", slotAt, payload: body.payload.kind };
+    const next =
+      following === undefined || following.slotAt > now ? following : nextSlot(row.id, body, now);
+    const data: RunData = {
+      jobId: row.id,
+      trigger: "schedule",
+      slotAt,
+      payload: body.payload.kind,
+    };
     let status: RunStatus = "running";
     const late = now - row.nextAt!;
     if (body.missed === "skip" && late > graceOf(job, slotAt)) {
@@ -83,9 +94,17 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       status = "skipped";
       data.reason = "the run before it was still going";
     }
-    const { run, delivery, failure } = prepare(ctx, { job, key: slotKey(row.id, slotAt), status, at: now, data });
+    const { run, delivery, failure } = prepare(ctx, {
+      job,
+      key: slotKey(row.id, slotAt),
+      status,
+      at: now,
+      data,
+    });
     // What is taken ahead of its time waits for it in the queue.
-    const items: NewItem[] = ahead ? delivery.items.map((item) => ({ ...item, runAt: now })) : delivery.items;
+    const items: NewItem[] = ahead
+      ? delivery.items.map((item) => ({ ...item, runAt: now }))
+      : delivery.items;
     const taken = await store().tick(
       {
         kind: KIND,
@@ -109,7 +128,10 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       await fireSlot(job, now, ahead);
       return true;
     } catch (error) {
-      ctx.log.error({ err: error, job: job.row.name }, "cron slot could not be fired; it will be tried again");
+      ctx.log.error(
+        { err: error, job: job.row.name },
+        "cron slot could not be fired; it will be tried again",
+      );
       return false;
     }
   }
@@ -129,8 +151,19 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       for (;;) {
         const job = await find();
         const now = store().now();
-        const data: RunData = { jobId: job.row.id, trigger: "manual", slotAt: now, payload: job.body.payload.kind };
-        const { run, delivery, failure } = prepare(ctx, { job, key, status: "running", at: now, data });
+        const data: RunData = {
+          jobId: job.row.id,
+          trigger: "manual",
+          slotAt: now,
+          payload: job.body.payload.kind,
+        };
+        const { run, delivery, failure } = prepare(ctx, {
+          job,
+          key,
+          status: "running",
+          at: now,
+          data,
+        });
         if (failure) throw failure;
         const state = stateAfter(job, run, job.state.slotAt);
         const { nextAt, id } = job.row;

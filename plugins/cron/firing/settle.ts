@@ -2,7 +2,15 @@
 import type { PluginContext } from "portico";
 import type { CronFailed } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
-import { type Job, type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
+import {
+  type Job,
+  type JobState,
+  KIND,
+  nextSlot,
+  type RunData,
+  type RunStatus,
+  toJob,
+} from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];
 /** A turn that nobody can find any more, or a hook's run of a process that is gone, is given up after this. */
@@ -39,14 +47,19 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       return { enabled: false, nextAt: null };
     }
     if (row.nextAt === null || body.schedule.kind === "at") return row;
-    const earliest = end.endedAt + BACKOFF_MS[Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1]!;
+    const earliest =
+      end.endedAt + BACKOFF_MS[Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1]!;
     const later = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
     if (later) state.slotAt = later.slotAt;
     return { enabled: row.enabled, nextAt: later?.nextAt ?? row.nextAt };
   }
 
   async function settle(run: Run, end: End): Promise<void> {
-    const data: RunData = { ...(run.data as RunData), error: end.error, result: end.result?.slice(0, RESULT_CHARS) };
+    const data: RunData = {
+      ...(run.data as RunData),
+      error: end.error,
+      result: end.result?.slice(0, RESULT_CHARS),
+    };
     const ended: Run = { ...run, status: end.status, endedAt: end.endedAt, data };
     for (;;) {
       const row = await store().schedules.get(KIND, data.jobId);
@@ -56,7 +69,11 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       }
       const job = toJob(row);
       if ((await store().runs.get(run.id))?.status !== "running") return; // another gateway was faster
-      const state: JobState = { ...job.state, lastStatus: end.status, lastDurationMs: end.endedAt - run.at };
+      const state: JobState = {
+        ...job.state,
+        lastStatus: end.status,
+        lastDurationMs: end.endedAt - run.at,
+      };
       if (state.running?.runId === run.id) delete state.running;
       const isOk = end.status === "ok";
       if (isOk) Object.assign(state, { consecutiveErrors: 0, lastError: undefined });
@@ -73,9 +90,15 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     }
   }
 
-  async function announceFailure({ row }: Job, run: Run, state: JobState, disabled: boolean): Promise<void> {
+  async function announceFailure(
+    { row }: Job,
+    run: Run,
+    state: JobState,
+    disabled: boolean,
+  ): Promise<void> {
     const { slotAt, turnId, sessionId } = run.data as RunData;
-    if (disabled) ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
+    if (disabled)
+      ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
     const failed: CronFailed = {
       jobId: row.id,
       name: row.name ?? row.id,
@@ -101,13 +124,21 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     const now = store().now();
     if (run.itemId === undefined) {
       if (hooks.has(run.id) || now - run.at < LOST_AFTER_MS) return;
-      await settle(run, { status: "interrupted", error: "the gateway stopped during the run", endedAt: now });
+      await settle(run, {
+        status: "interrupted",
+        error: "the gateway stopped during the run",
+        endedAt: now,
+      });
       return;
     }
     const turn = await ctx.use("agent").turn(run.itemId);
     if (turn === undefined) {
       if (now - run.at < LOST_AFTER_MS) return;
-      await settle(run, { status: "interrupted", error: "the turn is gone from the store", endedAt: now });
+      await settle(run, {
+        status: "interrupted",
+        error: "the turn is gone from the store",
+        endedAt: now,
+      });
       return;
     }
     if (turn.state === "queued" || turn.state === "running") return;
@@ -118,7 +149,11 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     }
     const timedOut = turn.error?.code === "timeout";
     const status = turn.state === "cancelled" ? "cancelled" : timedOut ? "timeout" : "error";
-    await settle(run, { status, endedAt, error: turn.error?.message ?? `the turn is ${turn.state}` });
+    await settle(run, {
+      status,
+      endedAt,
+      error: turn.error?.message ?? `the turn is ${turn.state}`,
+    });
   }
 
   return {
@@ -137,7 +172,9 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
           }),
         )
         .then((end) => settle(run, end))
-        .catch((error: unknown) => ctx.log.error({ err: error, run: run.id }, "cron run could not be ended"))
+        .catch((error: unknown) =>
+          ctx.log.error({ err: error, run: run.id }, "cron run could not be ended"),
+        )
         .finally(() => hooks.delete(run.id));
       void ctx.busy(ended);
     },

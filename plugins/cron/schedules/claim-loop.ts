@@ -65,7 +65,8 @@ interface Running<B> {
 export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   const { log, kinds, leaseMs } = options;
   const name = newWorker();
-  const isOfThisProcess = (worker: string) => worker.startsWith(name.slice(0, name.lastIndexOf(":") + 1));
+  const isOfThisProcess = (worker: string) =>
+    worker.startsWith(name.slice(0, name.lastIndexOf(":") + 1));
   const running = new Map<string, Running<B>>();
   let draining = false;
   let renewal: NodeJS.Timeout | undefined;

@@ -20,8 +20,11 @@ export interface ScheduleCommandsOptions<V, R> {
 }
 
 /** `portico … NAME`: the path of the one that is named on the command line, with `tail` after it. */
-export const schedulePath = (io: CommandIO, { noun, root }: { noun: string; root: string }, tail = ""): string =>
-  `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
+export const schedulePath = (
+  io: CommandIO,
+  { noun, root }: { noun: string; root: string },
+  tail = "",
+): string => `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
 
 /**
  * The payload of `--message`, `--text` (or `--system-event`) or `--hook`, with the options that belong to it. Without one of
@@ -65,9 +68,13 @@ export function completed<C extends object>(change: C, before: object): C {
 
 function completedPart(given: unknown, before: unknown): unknown {
   if (typeof given !== "object" || given === null) return given;
-  const fresh = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const fresh = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  );
   const { kind } = (before ?? {}) as { kind?: unknown };
-  return fresh["kind"] === undefined || fresh["kind"] === kind ? { ...(before as object), ...fresh } : fresh;
+  return fresh["kind"] === undefined || fresh["kind"] === kind
+    ? { ...(before as object), ...fresh }
+    : fresh;
 }
 
 /** `show`, `edit`, `enable`, `disable`, `runs` and `rm`, each to be put where help is to list it. */
@@ -94,7 +101,9 @@ export function scheduleCommands<V extends { name: string }, R>(
         if (Object.values(given).every((value) => value === undefined))
           throw new Error("Nothing to change: give an option.");
         const hasParts = given["schedule"] !== undefined || given["payload"] !== undefined;
-        const body = hasParts ? completed(given, await io.gateway.request<object>("GET", at(io))) : given;
+        const body = hasParts
+          ? completed(given, await io.gateway.request<object>("GET", at(io)))
+          : given;
         io.show(await io.gateway.request<V>("PATCH", at(io), body), details);
       },
     },
@@ -109,13 +118,18 @@ export function scheduleCommands<V extends { name: string }, R>(
       summary: summaries.disable,
       args,
       run: async (io) =>
-        io.show(await io.gateway.request<V>("POST", at(io, "/disable")), ({ name }) => `${name} is disabled.`),
+        io.show(
+          await io.gateway.request<V>("POST", at(io, "/disable")),
+          ({ name }) => `${name} is disabled.`,
+        ),
     },
     runs: {
       name: "runs",
       summary: summaries.runs,
       args,
-      options: { limit: { type: "number", value: "N", description: "How many, newest first; default 20" } },
+      options: {
+        limit: { type: "number", value: "N", description: "How many, newest first; default 20" },
+      },
       run: async (io) =>
         io.show(
           await io.gateway.request<{ runs: R[] }>("GET", at(io, "/runs"), undefined, {
@@ -129,7 +143,10 @@ export function scheduleCommands<V extends { name: string }, R>(
       summary: `Remove a ${noun} and its history`,
       args,
       run: async (io) =>
-        io.show(await io.gateway.request<{ name: string }>("DELETE", at(io)), ({ name }) => `${name} is removed.`),
+        io.show(
+          await io.gateway.request<{ name: string }>("DELETE", at(io)),
+          ({ name }) => `${name} is removed.`,
+        ),
     },
   };
 }

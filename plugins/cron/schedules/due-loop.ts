@@ -45,7 +45,8 @@ export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) 
         ...work(),
         now: () => store().now(),
         nextDueAt: () => store().schedules.nextDueAt(kind),
-        failed: (error) => ctx.log.error({ err: error }, `${ctx.name}: what is due could not be looked up`),
+        failed: (error) =>
+          ctx.log.error({ err: error }, `${ctx.name}: what is due could not be looked up`),
       });
     },
     async off(): Promise<void> {

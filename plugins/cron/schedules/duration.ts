@@ -1,7 +1,14 @@
 import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
 
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const UNITS: Record<string, number> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
 /** A hundred years: every date that is so far ahead is one that can be written. */
 export const LONGEST_MS = 3_155_760_000_000;
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
@@ -14,7 +21,9 @@ export function parseDuration(value: string | number, param?: string, least = 1)
   const ms = msOf(value);
   if (ms >= least && ms <= LONGEST_MS) return ms;
   const whose = param === undefined ? "" : `${param}: `;
-  throw new PorticoError("invalid_request_error", `${whose}${shown(value)} ${whyNot(ms, least)}.`, { param });
+  throw new PorticoError("invalid_request_error", `${whose}${shown(value)} ${whyNot(ms, least)}.`, {
+    param,
+  });
 }
 
 /** For a schema's `refuse`: what is wrong with a length of time, or 0, to be read after its key. */
@@ -34,7 +43,8 @@ function whyNot(ms: number, least: number): string {
 
 /** NaN for what is none, and for what is too short to be told from 0. */
 function msOf(value: string | number): number {
-  const ms = typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));
+  const ms =
+    typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));
   return ms > 0 && ms < 0.5 ? Number.NaN : Math.round(ms);
 }
 
@@ -42,7 +52,8 @@ function sum(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   if (!WHOLE.test(text)) return Number.NaN;
   let ms = 0;
-  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|[smhdw])/g)) ms += Number(amount) * UNITS[unit!]!;
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|[smhdw])/g))
+    ms += Number(amount) * UNITS[unit!]!;
   return ms;
 }
 

@@ -42,7 +42,9 @@ export interface ScheduleEntriesOptions<G extends EnabledOrNot, E extends Schedu
   /** A definition of the configuration as it is stored. Throws where it is wrong. */
   bodyOf(given: G, anchorMs: number): E["body"];
   /** When a definition of the configuration that is new or has changed comes due, and with which state. */
-  place(definition: Definition<E>): Pick<NewSchedule, "enabled" | "nextAt" | "cursor"> & { state: E["state"] };
+  place(
+    definition: Definition<E>,
+  ): Pick<NewSchedule, "enabled" | "nextAt" | "cursor"> & { state: E["state"] };
   /** Called after each change: due times may have moved. */
   changed(): void;
 }
@@ -57,7 +59,9 @@ const newEntryId = (prefix: string): string =>
 
 /** Milliseconds since 1970 as ISO 8601, `null` for none, and for what is no date. */
 export const isoDate = (ms: number | null | undefined): string | null =>
-  typeof ms === "number" && Number.isFinite(new Date(ms).getTime()) ? new Date(ms).toISOString() : null;
+  typeof ms === "number" && Number.isFinite(new Date(ms).getTime())
+    ? new Date(ms).toISOString()
+    : null;
 
 /**
  * A change as JSON merge patches have it: `null` takes away what is `removable` (it is `undefined` in the result), and is
@@ -70,16 +74,25 @@ export function mergePatch<C extends object>(
 ): C {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return parse(given);
   const members = Object.entries(given);
-  const isRemoved = ([key, value]: [string, unknown]) => value === null && removable.some((one) => one === key);
+  const isRemoved = ([key, value]: [string, unknown]) =>
+    value === null && removable.some((one) => one === key);
   const rest = parse(Object.fromEntries(members.filter((one) => !isRemoved(one))));
   const kept = members.find((one) => one[1] === null && !isRemoved(one))?.[0];
   if (kept !== undefined)
-    throw new PorticoError("invalid_request_error", `${kept} cannot be taken away: give it a value.`, { param: kept });
-  return { ...rest, ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])) };
+    throw new PorticoError(
+      "invalid_request_error",
+      `${kept} cannot be taken away: give it a value.`,
+      { param: kept },
+    );
+  return {
+    ...rest,
+    ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])),
+  };
 }
 
 /** As a JSON body would bring it: without `undefined` members, at any depth. */
-export const asBody = (value: Record<string, unknown>): Record<string, unknown> => JSON.parse(JSON.stringify(value));
+export const asBody = (value: Record<string, unknown>): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(value));
 
 export function createScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry>(
   options: ScheduleEntriesOptions<G, E>,
@@ -104,9 +117,15 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
     const shown = JSON.stringify(idOrName);
     if (named.length > 1) {
       const ids = named.map((entry) => entry.row.id).join(", ");
-      throw new PorticoError("conflict", `Several ${noun}s are named ${shown}: use an id (${ids}).`);
+      throw new PorticoError(
+        "conflict",
+        `Several ${noun}s are named ${shown}: use an id (${ids}).`,
+      );
     }
-    throw new PorticoError("not_found", `There is no ${noun} ${shown}. List them with: ${options.listedBy}`);
+    throw new PorticoError(
+      "not_found",
+      `There is no ${noun} ${shown}. List them with: ${options.listedBy}`,
+    );
   }
 
   function refuseConfigured({ row, body }: E): void {
@@ -121,10 +140,18 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   async function add(
     prefix: string,
     name: string | undefined,
-    make: (id: string, now: number) => Pick<NewSchedule, "enabled" | "nextAt"> & Pick<E, "body" | "state">,
+    make: (
+      id: string,
+      now: number,
+    ) => Pick<NewSchedule, "enabled" | "nextAt"> & Pick<E, "body" | "state">,
   ): Promise<E> {
     const id = newEntryId(prefix);
-    const row = await store().schedules.put({ kind, id, name: name ?? id, ...make(id, store().now()) });
+    const row = await store().schedules.put({
+      kind,
+      id,
+      name: name ?? id,
+      ...make(id, store().now()),
+    });
     changed();
     return options.read(row!);
   }
@@ -195,7 +222,9 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   async function sync(configured: Readonly<Record<string, G>>): Promise<E[]> {
     const now = store().now();
     const all = await list();
-    const known = new Map(all.filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]));
+    const known = new Map(
+      all.filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]),
+    );
     let isChanged = false;
     for (const [name, given] of Object.entries(configured)) {
       const entry = known.get(name);
@@ -207,7 +236,14 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
       const definition = JSON.stringify([body, enabled]);
       if (entry?.state.configured === definition) continue;
       const { state, ...placed } = options.place({ id, body, enabled, entry, now });
-      await store().schedules.put({ kind, id, name, body, ...placed, state: { ...state, configured: definition } });
+      await store().schedules.put({
+        kind,
+        id,
+        name,
+        body,
+        ...placed,
+        state: { ...state, configured: definition },
+      });
       isChanged = true;
     }
     for (const gone of known.values()) await drop(gone.row.id);
@@ -216,11 +252,27 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   }
 
   /** The newest runs of one, by id or name, each as `view` shows it. */
-  async function history<V>(idOrName: string, limit: number, view: (run: Run, entry: E) => V): Promise<V[]> {
+  async function history<V>(
+    idOrName: string,
+    limit: number,
+    view: (run: Run, entry: E) => V,
+  ): Promise<V[]> {
     const entry = await find(idOrName);
     const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit });
     return runs.map((run) => view(run, entry));
   }
 
-  return { list, failing, find, refuseConfigured, add, change, drop, remove, problems, sync, history };
+  return {
+    list,
+    failing,
+    find,
+    refuseConfigured,
+    add,
+    change,
+    drop,
+    remove,
+    problems,
+    sync,
+    history,
+  };
 }

@@ -30,7 +30,10 @@ const LONGEST_PAUSE_MS = 60_000;
  * const late = startLate(ctx, { section: "cron", settings: config.cron, afterMs: 50, start: (settings) => startCron(ctx, settings) });
  * ctx.route("GET", "/cron/jobs", access, async () => (await late.started()).operations.list());
  */
-export function startLate<C, P extends LateStarted<C>>(ctx: PluginContext, options: LateStartOptions<C, P>) {
+export function startLate<C, P extends LateStarted<C>>(
+  ctx: PluginContext,
+  options: LateStartOptions<C, P>,
+) {
   let { settings } = options;
   let running: Promise<P> | undefined;
   let failure: Error | undefined;
@@ -43,7 +46,8 @@ export function startLate<C, P extends LateStarted<C>>(ctx: PluginContext, optio
       return made;
     } catch (error) {
       running = undefined;
-      if ((error as Error).message !== failure?.message) ctx.log.error({ err: error }, `${ctx.name} could not start`);
+      if ((error as Error).message !== failure?.message)
+        ctx.log.error({ err: error }, `${ctx.name} could not start`);
       failure = error as Error;
       throw error;
     }

@@ -4,7 +4,11 @@ import { wrongAtStart } from "portico/strings";
 import type { LoopSwitch } from "./due-loop.ts";
 import type { createScheduleEntries, EnabledOrNot, ScheduleEntry } from "./entries.ts";
 
-export interface LiveEntriesOptions<C extends { enabled: boolean }, G extends EnabledOrNot, E extends ScheduleEntry> {
+export interface LiveEntriesOptions<
+  C extends { enabled: boolean },
+  G extends EnabledOrNot,
+  E extends ScheduleEntry,
+> {
   ctx: PluginContext;
   /** The kind in the store. */
   kind: string;
@@ -21,9 +25,11 @@ export interface LiveEntriesOptions<C extends { enabled: boolean }, G extends En
  * Syncs the entries and starts their loop. Wrong definitions are logged and make the gateway not ready until they are
  * mended. They keep no other change from being applied; one that brings further wrong ones is refused.
  */
-export async function openLiveEntries<C extends { enabled: boolean }, G extends EnabledOrNot, E extends ScheduleEntry>(
-  options: LiveEntriesOptions<C, G, E>,
-) {
+export async function openLiveEntries<
+  C extends { enabled: boolean },
+  G extends EnabledOrNot,
+  E extends ScheduleEntry,
+>(options: LiveEntriesOptions<C, G, E>) {
   const { ctx, entries, loop, definitions } = options;
 
   async function turn(enabled: boolean): Promise<void> {
@@ -57,7 +63,8 @@ export async function openLiveEntries<C extends { enabled: boolean }, G extends 
     /** Throws where a definition is wrong that was not so, word for word, at the start. */
     async apply(next: C): Promise<void> {
       const found = entries.problems(definitions(next));
-      for (const [name, problem] of found) if (!isKnown(name, definitions(next)[name])) throw problem;
+      for (const [name, problem] of found)
+        if (!isKnown(name, definitions(next)[name])) throw problem;
       wrong = found;
       tellWrong();
       await entries.sync(definitions(next));

@@ -11,7 +11,10 @@ interface RequestParts {
 /** A request as it may be shown: its address, its secret, its headers. */
 export function maskedRequest<R extends RequestParts>(request: R): R {
   const { url, secret, headers } = request;
-  const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
+  const shown = Object.entries(headers ?? {}).map(([name, value]) => [
+    name,
+    isSecretHeader(name) ? MASK : value,
+  ]);
   return {
     ...request,
     url: url && maskAddress(url),
@@ -35,12 +38,20 @@ export function unmasked<T>(next: T, shown: unknown, before: unknown, param: str
     throw new PorticoError("invalid_request_error", message, { param });
   }
   if (typeof next !== "object" || next === null) return next;
-  const at = (value: unknown, key: string): unknown => (value as Record<string, unknown> | undefined)?.[key];
+  const at = (value: unknown, key: string): unknown =>
+    (value as Record<string, unknown> | undefined)?.[key];
   const entries = Object.entries(next).map(([key, value]) => [
     key,
-    unmasked(value, at(shown, key), at(before, key), Array.isArray(next) ? `${param}[${key}]` : `${param}.${key}`),
+    unmasked(
+      value,
+      at(shown, key),
+      at(before, key),
+      Array.isArray(next) ? `${param}[${key}]` : `${param}.${key}`,
+    ),
   ]);
-  return Array.isArray(next) ? (entries.map(([, value]) => value) as T) : Object.fromEntries(entries);
+  return Array.isArray(next)
+    ? (entries.map(([, value]) => value) as T)
+    : Object.fromEntries(entries);
 }
 
 /** A payload that comes back with the masks of `before`. */

@@ -14,15 +14,27 @@ export interface ScheduleOperations {
 }
 
 /** `GET` and `POST` on `root`; `GET`, `PATCH` and `DELETE` on `root/:id`; `run`, `enable`, `disable`, `runs` below it. */
-export function mountScheduleRoutes(mount: Mount, root: string, operations: () => Promise<ScheduleOperations>): void {
+export function mountScheduleRoutes(
+  mount: Mount,
+  root: string,
+  operations: () => Promise<ScheduleOperations>,
+): void {
   const access = { access: "gateway" } as const;
   const at = `${root}/:id`;
   mount.route("GET", root, access, async () => (await operations()).list());
-  mount.route("POST", root, access, async (call) => (await operations()).add(await call.json(), "api"));
+  mount.route("POST", root, access, async (call) =>
+    (await operations()).add(await call.json(), "api"),
+  );
   mount.route("GET", at, access, async ({ params }) => (await operations()).show(params["id"]!));
-  mount.route("PATCH", at, access, async (call) => (await operations()).change(call.params["id"]!, await call.json()));
-  mount.route("DELETE", at, access, async ({ params }) => (await operations()).remove(params["id"]!));
-  mount.route("POST", `${at}/run`, access, async ({ params }) => (await operations()).run(params["id"]!));
+  mount.route("PATCH", at, access, async (call) =>
+    (await operations()).change(call.params["id"]!, await call.json()),
+  );
+  mount.route("DELETE", at, access, async ({ params }) =>
+    (await operations()).remove(params["id"]!),
+  );
+  mount.route("POST", `${at}/run`, access, async ({ params }) =>
+    (await operations()).run(params["id"]!),
+  );
   mount.route("POST", `${at}/enable`, access, async ({ params }) =>
     (await operations()).switch(params["id"]!, "enabled"),
   );

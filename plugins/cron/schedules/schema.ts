@@ -8,7 +8,9 @@ export const closed = { additionalProperties: false } as const;
 export const entryFields = {
   description: Type.Optional(Type.String({ maxLength: 1_000 })),
   status: Type.Optional(Type.Union([Type.Literal("enabled"), Type.Literal("disabled")])),
-  enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
+  enabled: Type.Optional(
+    Type.Boolean({ description: "The same as status, for the configuration" }),
+  ),
 };
 
 /** What becomes of a turn's result: `announce`, `none`, or where it is posted. */
@@ -43,7 +45,10 @@ export const entryName = { name: Type.Optional(Type.String({ minLength: 1, maxLe
 
 /** A time zone in the configuration: one that does not exist is told with its line, when the file is read. */
 export function zoneSchema(description: string) {
-  return Type.String({ description, refuse: (zone: string) => (isZone(zone) ? undefined : noZone(zone)) });
+  return Type.String({
+    description,
+    refuse: (zone: string) => (isZone(zone) ? undefined : noZone(zone)),
+  });
 }
 
 const KEPT_ZONES = 1_000;

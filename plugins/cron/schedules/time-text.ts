@@ -21,7 +21,11 @@ function relativeTime(at: number, now: number): string {
  * A time for people: `Mon 08:00 Europe/Berlin, in 1 d`; with the date in the place of the weekday where it is far away.
  * `iso` as routes send it, `-` for none; `zone` an IANA name, default this machine's.
  */
-export function timeText(iso: string | null | undefined, zone: string | undefined, now = Date.now()): string {
+export function timeText(
+  iso: string | null | undefined,
+  zone: string | undefined,
+  now = Date.now(),
+): string {
   const at = Date.parse(iso ?? "");
   if (Number.isNaN(at)) return "-";
   const timeZone = zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -36,7 +36,11 @@ export async function request(method, path, { body, signal } = {}) {
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
   if (answer.status === 401) dispatchEvent(new Event("portico:refused"));
-  throw new ApiError(answer.status, error?.code ?? "", error?.message ?? `The gateway answered ${answer.status}.`);
+  throw new ApiError(
+    answer.status,
+    error?.code ?? "",
+    error?.message ?? `The gateway answered ${answer.status}.`,
+  );
 }
 
 /** How long the gateway may take to say what is so, ms. What it is asked to do may take as long as it takes. */
@@ -50,7 +54,9 @@ export async function inTime(work, signal) {
     return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
-    const why = late.signal.aborted ? "The gateway takes too long to answer." : "The gateway's answer was cut off.";
+    const why = late.signal.aborted
+      ? "The gateway takes too long to answer."
+      : "The gateway's answer was cut off.";
     throw new ApiError(0, "unreachable", why);
   } finally {
     clearTimeout(timer);

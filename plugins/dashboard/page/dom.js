@@ -16,7 +16,9 @@ function dress(element, attributes, children) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(3).filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(
+    ...children.flat(3).filter((child) => child !== undefined && child !== null && child !== false),
+  );
   return element;
 }
 
@@ -25,12 +27,18 @@ function dress(element, attributes, children) {
  * whose place has gone is the page's, so that whoever goes by keys need not begin at the top.
  */
 export function fill(root, ...nodes) {
-  const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  const open = new Set([...root.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
+  const focused = root.contains(document.activeElement)
+    ? document.activeElement.dataset.key
+    : undefined;
+  const open = new Set(
+    [...root.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key),
+  );
   root.replaceChildren(...nodes);
-  for (const each of root.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
+  for (const each of root.querySelectorAll("details[data-key]"))
+    if (open.has(each.dataset.key)) each.open = true;
   if (focused === undefined) return;
-  const again = root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? document.getElementById("main");
+  const again =
+    root.querySelector(`[data-key="${CSS.escape(focused)}"]`) ?? document.getElementById("main");
   again.focus({ preventScroll: true });
 }
 
@@ -86,7 +94,9 @@ export function table(columns, rows, empty) {
         h(
           "tr",
           {},
-          columns.map(([title, cell, kind]) => h("td", { "data-title": title, class: kind }, h("div", {}, cell(row)))),
+          columns.map(([title, cell, kind]) =>
+            h("td", { "data-title": title, class: kind }, h("div", {}, cell(row))),
+          ),
         ),
       ),
     ),
@@ -101,15 +111,21 @@ export function section(title, result, render, ...aside) {
 
 /** The same for one thing of a list, which may be none of it. */
 export function opened(title, result, render, ...aside) {
-  if (result.error?.status === 404) return titled(title, [], h("p", { class: "notice" }, result.error.message));
+  if (result.error?.status === 404)
+    return titled(title, [], h("p", { class: "notice" }, result.error.message));
   return section(title, result, render, ...aside);
 }
 
-const titled = (title, aside, body) => h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), body);
+const titled = (title, aside, body) =>
+  h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), body);
 
 export function notice(error) {
   if (error.status === 404 || error.status === 503) {
-    return h("p", { class: "notice" }, `This part of the gateway is not there now: ${error.message}`);
+    return h(
+      "p",
+      { class: "notice" },
+      `This part of the gateway is not there now: ${error.message}`,
+    );
   }
   return h("p", { class: "notice bad" }, error.message);
 }
@@ -129,7 +145,9 @@ export function problem(text) {
 
 /** The beginning of a text, all of it as its title. */
 export function beginning(text, most = 200) {
-  return text.length <= most ? text : h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
+  return text.length <= most
+    ? text
+    : h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
 }
 
 /** `3 min ago`; kept right by `tick`. */
@@ -168,6 +186,7 @@ export function duration(ms) {
   return `${Math.floor(ms / 1000 / size)} ${unit}`;
 }
 
-export const bytes = (n) => (n < 1048576 ? `${(n / 1024).toFixed(1)} kB` : `${(n / 1048576).toFixed(1)} MB`);
+export const bytes = (n) =>
+  n < 1048576 ? `${(n / 1024).toFixed(1)} kB` : `${(n / 1048576).toFixed(1)} MB`;
 
 export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2));

@@ -54,7 +54,11 @@ async function connect(signal, share) {
       tellAll("The feed has ended; connecting again …");
     } catch (error) {
       if (signal.aborted) break;
-      tellAll(error.status === 404 ? `There is no feed: ${error.message}` : `The feed is cut: ${error.message}`);
+      tellAll(
+        error.status === 404
+          ? `There is no feed: ${error.message}`
+          : `The feed is cut: ${error.message}`,
+      );
       if (error.status === 404) break;
     }
     await pause(wait, signal);

@@ -108,7 +108,9 @@ function showSignIn(message) {
 function showAll() {
   signedIn = new AbortController();
   nav.hidden = signOut.hidden = false;
-  nav.replaceChildren(...views.filter(({ of }) => !of).map(({ id, title }) => h("a", { href: `#/${id}` }, title)));
+  nav.replaceChildren(
+    ...views.filter(({ of }) => !of).map(({ id, title }) => h("a", { href: `#/${id}` }, title)),
+  );
   void follow(signedIn.signal);
   every(ROUND_MS, signedIn.signal, async () => {
     const ready = await askReady();
@@ -120,8 +122,12 @@ function showAll() {
 
 async function askReady() {
   try {
-    const { plugins } = await inTime(async (signal) => (await fetch("/ready", { cache: "no-store", signal })).json());
-    return plugins.length === 0 ? { ok: true, text: "ready" } : { ok: false, text: `not ready: ${plugins.join(", ")}` };
+    const { plugins } = await inTime(async (signal) =>
+      (await fetch("/ready", { cache: "no-store", signal })).json(),
+    );
+    return plugins.length === 0
+      ? { ok: true, text: "ready" }
+      : { ok: false, text: `not ready: ${plugins.join(", ")}` };
   } catch {
     return { ok: false, text: "The gateway does not answer" };
   }
@@ -172,7 +178,8 @@ function showView() {
     last = text;
     fill(root, view.render(data, arg));
     // what was opened stands last, perhaps below a long list
-    if (isFirst && arg !== undefined) root.querySelector("section:last-of-type")?.scrollIntoView({ block: "nearest" });
+    if (isFirst && arg !== undefined)
+      root.querySelector("section:last-of-type")?.scrollIntoView({ block: "nearest" });
   };
   every(view.everyMs ?? ROUND_MS, signal, refresh);
   addEventListener("portico:changed", refresh, { signal });

@@ -9,7 +9,10 @@ import { isLoopbackName, plainHost } from "../names.ts";
 /** Variables of a process; the spelling in small letters comes first. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
-function variable(env: ProxyEnvironment, name: string): { name: string; value: string } | undefined {
+function variable(
+  env: ProxyEnvironment,
+  name: string,
+): { name: string; value: string } | undefined {
   for (const spelling of [name.toLowerCase(), name]) {
     const value = env[spelling]?.trim();
     if (value) return { name: spelling, value };
@@ -22,13 +25,26 @@ function variable(env: ProxyEnvironment, name: string): { name: string; value: s
  * `invalid_request_error` for anything else; `name` says whose value it is, which is not shown: it may hold a password.
  */
 export function parseProxy(value: string, name: string): URL {
-  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value.trim()) ? value.trim() : `http://${value.trim()}`;
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value.trim())
+    ? value.trim()
+    : `http://${value.trim()}`;
   const url = parseUrl(text);
-  const isPlain = url !== undefined && ["/", ""].includes(url.pathname) && url.search + url.hash === "";
-  if (url !== undefined && url.hostname !== "" && isPlain && ["http:", "https:"].includes(url.protocol)) return url;
-  throw new PorticoError("invalid_request_error", `${name} is no address of a proxy: write http://host:port.`, {
-    param: name,
-  });
+  const isPlain =
+    url !== undefined && ["/", ""].includes(url.pathname) && url.search + url.hash === "";
+  if (
+    url !== undefined &&
+    url.hostname !== "" &&
+    isPlain &&
+    ["http:", "https:"].includes(url.protocol)
+  )
+    return url;
+  throw new PorticoError(
+    "invalid_request_error",
+    `${name} is no address of a proxy: write http://host:port.`,
+    {
+      param: name,
+    },
+  );
 }
 
 /**

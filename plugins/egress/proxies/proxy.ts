@@ -10,7 +10,13 @@ import { addressKind } from "../addresses.ts";
 import { pinnedLookup } from "../fetch.ts";
 import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
 import { dialProxy, proxyAddress, tunnel } from "./upstream-proxy.ts";
-import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "../types.ts";
+import type {
+  BlockReason,
+  Denial,
+  EgressProxy,
+  EgressProxyOptions,
+  ResolvedAddress,
+} from "../types.ts";
 
 const KEPT_DENIALS = 200;
 /** A client says in that time where it wants to go. */
@@ -21,14 +27,23 @@ function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; me
   if (isPorticoError(error)) {
     const { message, details } = error;
     if (error.status === 403) {
-      return { code: REPLY.forbidden, reason: (details?.["reason"] as BlockReason | undefined) ?? "invalid", message };
+      return {
+        code: REPLY.forbidden,
+        reason: (details?.["reason"] as BlockReason | undefined) ?? "invalid",
+        message,
+      };
     }
-    if (error.code === "name_not_resolved") return { code: REPLY.unreachable, reason: "name_not_resolved", message };
+    if (error.code === "name_not_resolved")
+      return { code: REPLY.unreachable, reason: "name_not_resolved", message };
     return { code: REPLY.failed, reason: "invalid", message };
   }
   const cause = (error as NodeJS.ErrnoException | undefined)?.code ?? "connection closed";
   const message = `The host could not be reached: ${cause}.`;
-  return { code: cause === "ECONNREFUSED" ? REPLY.refused : REPLY.unreachable, reason: "unreachable", message };
+  return {
+    code: cause === "ECONNREFUSED" ? REPLY.refused : REPLY.unreachable,
+    reason: "unreachable",
+    message,
+  };
 }
 
 async function connected(socket: Socket, timeoutMs: number): Promise<void> {
@@ -37,7 +52,9 @@ async function connected(socket: Socket, timeoutMs: number): Promise<void> {
     socket.once("close", () => reject(new Error("closed")));
   });
   try {
-    await withDeadline(done, timeoutMs, () => Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" }));
+    await withDeadline(done, timeoutMs, () =>
+      Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" }),
+    );
   } catch (error) {
     socket.destroy();
     throw error;
@@ -64,7 +81,9 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
   async function judge({ host, port }: Target): Promise<ResolvedAddress[]> {
     const addresses = await guard.checkHost(host, port);
     if (port === ownPort && addresses.some(({ address }) => addressKind(address) === "loopback")) {
-      throw new PorticoError("forbidden", "The proxy does not connect to itself.", { details: { reason: "own_port" } });
+      throw new PorticoError("forbidden", "The proxy does not connect to itself.", {
+        details: { reason: "own_port" },
+      });
     }
     return addresses;
   }
@@ -116,7 +135,9 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     clients.add(client);
     client.once("close", () => clients.delete(client));
     for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
-    serve(client).catch((error: unknown) => dismiss(client, error instanceof ProtocolError ? error.code : undefined));
+    serve(client).catch((error: unknown) =>
+      dismiss(client, error instanceof ProtocolError ? error.code : undefined),
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -129,7 +150,9 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     url: `socks5://127.0.0.1:${ownPort}`,
     denied: (sinceMs = 0) => denials.filter(({ at }) => at >= sinceMs),
     async recheck() {
-      await Promise.all([...tunnels].map(([upstream, target]) => judge(target).catch(() => upstream.destroy())));
+      await Promise.all(
+        [...tunnels].map(([upstream, target]) => judge(target).catch(() => upstream.destroy())),
+      );
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

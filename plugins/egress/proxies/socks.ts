@@ -19,7 +19,8 @@ export const REPLY = {
 } as const;
 
 /** The response to a request; the address in it means nothing for a connection out. */
-export const reply = (code: number): Buffer => Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
+export const reply = (code: number): Buffer =>
+  Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
 
 /** Where a client wants to go. */
 export interface Target {

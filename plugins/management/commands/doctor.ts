@@ -1,7 +1,14 @@
 /** `portico doctor`: works without a gateway, and looks at more where one runs. */
 import { checkHook } from "../hooks/check.ts";
 import { type ConfigProblem, type HomeOnDisk, isPorticoError, problemText } from "portico";
-import type { CheckContext, Command, CommandIO, Finding, GatewayClient, HealthCheck } from "portico/command-line";
+import type {
+  CheckContext,
+  Command,
+  CommandIO,
+  Finding,
+  GatewayClient,
+  HealthCheck,
+} from "portico/command-line";
 import { checkHome, checkPort, checkRights } from "./machine.ts";
 
 interface NamedFinding extends Finding {
@@ -20,7 +27,8 @@ interface Status {
 const doctor: Command = {
   name: "doctor",
   summary: "Look at everything, and say how to mend what is wrong",
-  description: "Needs no gateway, but looks at more where one runs. Exits with 1 where something is wrong.",
+  description:
+    "Needs no gateway, but looks at more where one runs. Exits with 1 where something is wrong.",
   examples: ["portico doctor", "portico doctor --json"],
   async run(io) {
     io.progress("looking …");
@@ -59,14 +67,20 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
     ...named("workers", status?.workers ? runAll(status.workers) : []),
     ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
     ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),
-    ...(status?.notices ?? []).map(({ from, text }) => ({ about: from, level: "warning" as const, message: text })),
+    ...(status?.notices ?? []).map(({ from, text }) => ({
+      about: from,
+      level: "warning" as const,
+      message: text,
+    })),
     // what the checks go by is not known while the configuration is wrong
     ...(isRight ? await askPlugins(io, look) : []),
   ];
 }
 
 /** What the configuration says, and what is wrong with it. */
-async function configOf(home: HomeOnDisk): Promise<{ value: CheckContext["config"]; problems: string[] }> {
+async function configOf(
+  home: HomeOnDisk,
+): Promise<{ value: CheckContext["config"]; problems: string[] }> {
   let value: CheckContext["config"] = {};
   try {
     const config = await home.config();
@@ -74,13 +88,16 @@ async function configOf(home: HomeOnDisk): Promise<{ value: CheckContext["config
     config.check();
     return { value, problems: [] };
   } catch (error) {
-    const found = isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
+    const found =
+      isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
     return { value, problems: found ? found.map(problemText) : [(error as Error).message] };
   }
 }
 
 async function statusOf(gateway: GatewayClient): Promise<Status | undefined> {
-  return gateway.request<Status>("GET", "/kernel/status", undefined, { timeoutMs: 5_000 }).catch(() => undefined);
+  return gateway
+    .request<Status>("GET", "/kernel/status", undefined, { timeoutMs: 5_000 })
+    .catch(() => undefined);
 }
 
 function orFine(message: string, findings: readonly Finding[]): readonly Finding[] {
@@ -92,13 +109,21 @@ function named(about: string, findings: readonly Finding[]): NamedFinding[] {
 }
 
 function runs({ url, servers }: Status): Finding[] {
-  return [{ level: "ok", message: `a gateway runs: ${[url, ...Object.values(servers)].join(", ")}` }];
+  return [
+    { level: "ok", message: `a gateway runs: ${[url, ...Object.values(servers)].join(", ")}` },
+  ];
 }
 
 function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
   const message = `${running.length} of ${count} run`;
   if (running.length === count) return [{ level: "ok", message }];
-  return [{ level: "warning", message, mend: "one that has ended is replaced at once; the log says why it ended" }];
+  return [
+    {
+      level: "warning",
+      message,
+      mend: "one that has ended is replaced at once; the log says why it ended",
+    },
+  ];
 }
 
 const FINE = new Set(["active", "disabled", "shadowed"]);
@@ -131,7 +156,11 @@ async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
   const broken = reports
     .filter((one) => !one.ok)
     .map(({ name, problems }): Finding => {
-      return { level: "error", message: `${name}: ${problems[0]?.message}`, mend: `portico hooks check ${name}` };
+      return {
+        level: "error",
+        message: `${name}: ${problems[0]?.message}`,
+        mend: `portico hooks check ${name}`,
+      };
     });
   return orFine(`${reports.length}, all load`, broken);
 }
@@ -152,7 +181,9 @@ async function ask(check: HealthCheck, context: CheckContext): Promise<readonly 
     const finding = { level: "error" as const, message: "it could not be looked at in time" };
     setTimeout(() => resolve([finding]), LIMIT_MS).unref();
   });
-  const found = check(context).catch((error: Error): Finding[] => [{ level: "error", message: error.message }]);
+  const found = check(context).catch((error: Error): Finding[] => [
+    { level: "error", message: error.message },
+  ]);
   return Promise.race([found, late]);
 }
 

@@ -30,7 +30,9 @@ export function editorConfig(packageDir: string): string {
 
 function nodeTypes(packageDir: string): string {
   try {
-    return dirname(dirname(createRequire(join(packageDir, "package.json")).resolve("@types/node/package.json")));
+    return dirname(
+      dirname(createRequire(join(packageDir, "package.json")).resolve("@types/node/package.json")),
+    );
   } catch {
     return join(packageDir, "node_modules/@types");
   }

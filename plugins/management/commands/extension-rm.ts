@@ -18,24 +18,39 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
       rmSync(dir, { recursive: !isLink });
       const next = await stateOf(io, kind, name);
       io.show({ name, dir, state: next?.state ?? null }, () =>
-        next ? `Removed ${dir}. ${name} is now the one in ${next.dir} (${next.state}).` : `Removed ${dir}.`,
+        next
+          ? `Removed ${dir}. ${name} is now the one in ${next.dir} (${next.state}).`
+          : `Removed ${dir}.`,
       );
     },
   };
 }
 
 /** The one in the higher root; one that goes by another name than its directory is known to the gateway. */
-async function directoryOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<string> {
+async function directoryOf(
+  io: CommandIO,
+  kind: "hooks" | "plugins",
+  name: string,
+): Promise<string> {
   const { paths } = io.home();
   const roots = [join(await workspaceOf(io), kind), join(paths.home, kind)];
   const isDirectoryName = /^[\w-][\w.-]*$/.test(name);
-  const here = roots.map((root) => join(root, name)).find((path) => isDirectoryName && existsSync(path));
-  const dir = here ?? (await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined))?.dir;
+  const here = roots
+    .map((root) => join(root, name))
+    .find((path) => isDirectoryName && existsSync(path));
+  const dir =
+    here ??
+    (await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined))?.dir;
   const one = kind.slice(0, -1);
   if (dir === undefined)
-    throw new Error(`There is no ${one} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`);
-  if (!existsSync(dir)) throw new Error(`${dir} is not on this machine: remove it where the gateway runs.`);
+    throw new Error(
+      `There is no ${one} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`,
+    );
+  if (!existsSync(dir))
+    throw new Error(`${dir} is not on this machine: remove it where the gateway runs.`);
   if (!roots.some((root) => isSamePlace(root, dirname(dir))))
-    throw new Error(`${name} lies in ${dir}, which is not removed. Switch it off: portico ${kind} disable ${name}`);
+    throw new Error(
+      `${name} lies in ${dir}, which is not removed. Switch it off: portico ${kind} disable ${name}`,
+    );
   return dir;
 }

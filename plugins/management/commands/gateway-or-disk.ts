@@ -7,7 +7,10 @@ import type { CommandIO } from "portico/command-line";
 export async function workspaceOf(io: CommandIO): Promise<string> {
   const { home, workspace } = io.home().paths;
   try {
-    const status = await io.gateway.request<{ home: string; workspace: string }>("GET", "/kernel/status");
+    const status = await io.gateway.request<{ home: string; workspace: string }>(
+      "GET",
+      "/kernel/status",
+    );
     return isSamePlace(status.home, home) ? status.workspace : workspace;
   } catch {
     return workspace;
@@ -30,7 +33,10 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
       "GET",
       "/kernel/events",
     );
-    return { ...(await io.home().events()), ...Object.fromEntries(events.map(({ name, ...rest }) => [name, rest])) };
+    return {
+      ...(await io.home().events()),
+      ...Object.fromEntries(events.map(({ name, ...rest }) => [name, rest])),
+    };
   } catch {
     return io.home().events();
   }
@@ -39,7 +45,11 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
 const PATIENCE_MS = 5_000;
 
 /** How an extension stands once the gateway has looked and loaded it; undefined where no gateway knows it. */
-export async function stateOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<Place | undefined> {
+export async function stateOf(
+  io: CommandIO,
+  kind: "hooks" | "plugins",
+  name: string,
+): Promise<Place | undefined> {
   const deadline = Date.now() + PATIENCE_MS;
   try {
     await io.gateway.request("POST", `/kernel/${kind}/rescan`);

@@ -14,7 +14,10 @@ export interface NewHook {
 
 /** File name → text of a working hook. */
 export function hookFiles(hook: NewHook): Record<string, string> {
-  return { "HOOK.md": descriptorText(hook), [hook.script ? "handler.js" : "handler.ts"]: handlerText(hook) };
+  return {
+    "HOOK.md": descriptorText(hook),
+    [hook.script ? "handler.js" : "handler.ts"]: handlerText(hook),
+  };
 }
 
 /** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
@@ -22,13 +25,15 @@ export function writeHook(root: string, editorConfig: string, hook: NewHook): st
   const dir = join(root, hook.name);
   writeDirectory(dir, hookFiles(hook));
   const config = join(root, "tsconfig.json");
-  if (!existsSync(config) || isStale(config, editorConfig)) writeFileSync(config, editorConfig, { mode: 0o600 });
+  if (!existsSync(config) || isStale(config, editorConfig))
+    writeFileSync(config, editorConfig, { mode: 0o600 });
   return dir;
 }
 
 /** Written by an installation that lay elsewhere: an editor would find no types there. Whatever else differs is somebody's own. */
 function isStale(file: string, editorConfig: string): boolean {
-  const withoutPlaces = (text: string) => text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');
+  const withoutPlaces = (text: string) =>
+    text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');
   const there = readFileSync(file, "utf8");
   return there !== editorConfig && withoutPlaces(there) === withoutPlaces(editorConfig);
 }
@@ -85,7 +90,9 @@ function hints(outline: EventOutline | undefined): string {
   const lines: string[] = [];
   const [first] = outline?.changes ?? [];
   if (outline?.changes?.length) {
-    lines.push(`This event lets you change ${outline.changes.map((field) => `event.context.${field}`).join(" and ")}:`);
+    lines.push(
+      `This event lets you change ${outline.changes.map((field) => `event.context.${field}`).join(" and ")}:`,
+    );
     if (first === "content") lines.push("  event.context.content = event.context.content.trim();");
     else if (first === "bootstrapFiles") {
       lines.push(
@@ -94,7 +101,9 @@ function hints(outline: EventOutline | undefined): string {
     } else if (first === "request") lines.push("  event.context.request.temperature = 0;");
   }
   const ends = outline?.effects ?? (outline?.mode === "answer" ? ["reply", "block"] : []);
-  if (ends.includes("reply")) lines.push("You can answer at once, without any model:", '  return { reply: "Hello." };');
-  if (ends.includes("block")) lines.push("You can refuse, with the reason:", '  return { block: "Not today." };');
+  if (ends.includes("reply"))
+    lines.push("You can answer at once, without any model:", '  return { reply: "Hello." };');
+  if (ends.includes("block"))
+    lines.push("You can refuse, with the reason:", '  return { block: "Not today." };');
   return lines.map((line) => `  // ${line}\n`).join("");
 }

@@ -27,7 +27,8 @@ function linesOf(one: HookCheckReport): string[] {
   return [
     `${one.ok ? "ok    " : "wrong "} ${one.name} (${one.events.join(", ") || "no events"})`,
     ...one.problems.map(
-      ({ message, file, line }) => `         ${message}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`,
+      ({ message, file, line }) =>
+        `         ${message}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`,
     ),
     ...one.warnings.map((warning) => `         note: ${warning}`),
   ];
@@ -40,21 +41,26 @@ function summaryOf(broken: readonly HookCheckReport[]): string {
 
 function directoryOf(wanted: string, io: CommandIO): string | undefined {
   const path = resolve(io.cwd, wanted);
-  const isPath = wanted.includes("/") || wanted.startsWith(".") || existsSync(join(path, "HOOK.md"));
+  const isPath =
+    wanted.includes("/") || wanted.startsWith(".") || existsSync(join(path, "HOOK.md"));
   if (!isPath) return undefined;
   if (!existsSync(path)) throw new Error(`There is no directory ${wanted}.`);
   return realpathSync(path);
 }
 
 async function checkByName(wanted: string | undefined, io: CommandIO): Promise<HookCheckReport[]> {
-  const reports = (await askGateway(wanted, io)) ?? (await onDisk(io, (hooks) => hooks.byName(wanted)));
+  const reports =
+    (await askGateway(wanted, io)) ?? (await onDisk(io, (hooks) => hooks.byName(wanted)));
   if (wanted !== undefined && reports.length === 0)
     throw new Error(`There is no hook ${wanted}. Give its directory, or see portico hooks list.`);
   return reports;
 }
 
 /** The gateway's own findings; undefined where none runs. */
-async function askGateway(wanted: string | undefined, io: CommandIO): Promise<HookCheckReport[] | undefined> {
+async function askGateway(
+  wanted: string | undefined,
+  io: CommandIO,
+): Promise<HookCheckReport[] | undefined> {
   let names: string[];
   try {
     const { hooks } = await io.gateway.request<{ hooks: HookRecord[] }>("GET", "/kernel/hooks");
@@ -65,7 +71,10 @@ async function askGateway(wanted: string | undefined, io: CommandIO): Promise<Ho
   const chosen = wanted === undefined ? names : [wanted];
   return Promise.all(
     chosen.map((name) =>
-      io.gateway.request<HookCheckReport>("POST", `/kernel/hooks/${encodeURIComponent(name)}/check`),
+      io.gateway.request<HookCheckReport>(
+        "POST",
+        `/kernel/hooks/${encodeURIComponent(name)}/check`,
+      ),
     ),
   );
 }
@@ -78,7 +87,10 @@ async function checkDirectory(dir: string, io: CommandIO): Promise<HookCheckRepo
 
 type Hooks = Awaited<ReturnType<ReturnType<CommandIO["home"]>["hooks"]>>;
 
-async function onDisk(io: CommandIO, chosen: (hooks: Hooks) => Promise<HookInfo[]>): Promise<HookCheckReport[]> {
+async function onDisk(
+  io: CommandIO,
+  chosen: (hooks: Hooks) => Promise<HookInfo[]>,
+): Promise<HookCheckReport[]> {
   const events = new Map(Object.entries(await declaredEvents(io)));
   const hooks = await chosen(await io.home().hooks(await workspaceOf(io)));
   return Promise.all(hooks.map((hook) => checkHook(hook, events)));

@@ -14,7 +14,8 @@ export const hookEvents: Command = {
   async run(io) {
     const all = await declaredEvents(io);
     const wanted = io.args["event"];
-    if (wanted !== undefined && !Object.hasOwn(all, wanted)) throw unknownEvent(wanted, Object.keys(all));
+    if (wanted !== undefined && !Object.hasOwn(all, wanted))
+      throw unknownEvent(wanted, Object.keys(all));
     const names = wanted === undefined ? Object.keys(all).sort() : [wanted];
     const events = names.map((name) => viewOf(name, all[name] as EventOutline));
     io.show({ events }, () =>
@@ -27,7 +28,9 @@ export const hookEvents: Command = {
 
 export function unknownEvent(event: string, known: readonly string[]): Error {
   const near = didYouMean(event, known);
-  return new Error(`Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`);
+  return new Error(
+    `Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`,
+  );
 }
 
 interface EventView {
@@ -40,14 +43,27 @@ interface EventView {
   sample: unknown;
 }
 
-function viewOf(name: string, { mode, description, changes = [], effects, sample }: EventOutline): EventView {
+function viewOf(
+  name: string,
+  { mode, description, changes = [], effects, sample }: EventOutline,
+): EventView {
   // As a gateway tells it: in JSON.
-  const fields = Object.entries(sample ?? {}).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+  const fields = Object.entries(sample ?? {}).flatMap(([field, value]) =>
+    value === undefined ? [] : [field],
+  );
   const ends = effects ?? (mode === "answer" ? ["reply", "block"] : []);
   return { name, mode, description, fields, changes: [...changes], effects: [...ends], sample };
 }
 
-function linesOf({ name, mode, description, fields, changes, effects, sample }: EventView): string[] {
+function linesOf({
+  name,
+  mode,
+  description,
+  fields,
+  changes,
+  effects,
+  sample,
+}: EventView): string[] {
   const rows = [
     ["Fields", fields.join(", ") || "none"],
     ["May change", changes.join(", ")],
@@ -57,7 +73,9 @@ function linesOf({ name, mode, description, fields, changes, effects, sample }: 
   return [
     `${name} (${mode})`,
     `  ${description}`,
-    ...rows.filter(([, text]) => text).map(([label = "", text]) => `  ${label.padEnd(10)}  ${text}`),
+    ...rows
+      .filter(([, text]) => text)
+      .map(([label = "", text]) => `  ${label.padEnd(10)}  ${text}`),
   ];
 }
 

@@ -14,7 +14,11 @@ export const newHook: Command = {
     "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is live at once where a gateway runs.",
   args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
   options: {
-    event: { type: "list", value: "E", description: "An event that it handles; may be given again" },
+    event: {
+      type: "list",
+      value: "E",
+      description: "An event that it handles; may be given again",
+    },
     workspace: { type: "boolean", description: "Into the workspace instead of the home" },
     js: { type: "boolean", description: "In plain JavaScript, typed by JSDoc" },
     description: { type: "string", value: "TEXT", description: "One line about it" },
@@ -26,14 +30,20 @@ export const newHook: Command = {
 async function run(io: CommandIO): Promise<void> {
   const hook = io.args["name"] ?? "";
   if (!isHookName(hook))
-    throw new Error(`"${hook}" is no hook name: use letters, digits, dots, dashes and underscores.`);
-  const wanted = (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
+    throw new Error(
+      `"${hook}" is no hook name: use letters, digits, dots, dashes and underscores.`,
+    );
+  const wanted =
+    (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
   const events = await declaredEvents(io);
   const names = Object.keys(events);
-  if (wanted.length === 0) throw new Error(`Say which event it handles: --event E, with E one of ${names.join(", ")}.`);
+  if (wanted.length === 0)
+    throw new Error(`Say which event it handles: --event E, with E one of ${names.join(", ")}.`);
   for (const event of wanted) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
-      throw new Error(`"${event}" is no event name: events are called noun:verb, such as gateway:startup.`);
+      throw new Error(
+        `"${event}" is no event name: events are called noun:verb, such as gateway:startup.`,
+      );
     if (!Object.hasOwn(events, event)) throw unknownEvent(event, names);
   }
   const home = io.home();
@@ -56,6 +66,10 @@ async function run(io: CommandIO): Promise<void> {
     : "It runs as soon as a gateway does: portico start.";
   io.show({ hook, dir, events: wanted, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
-    own === undefined ? later : state === "active" ? now : `It does not run: ${own.error ?? own.reason ?? state}`,
+    own === undefined
+      ? later
+      : state === "active"
+        ? now
+        : `It does not run: ${own.error ?? own.reason ?? state}`,
   ]);
 }

@@ -13,22 +13,25 @@ const name = { name: "name", description: "The hook's name, as in `portico hooks
 const hooks: Command = {
   name: "hooks",
   summary: "List, inspect, make, try and switch hooks",
-  description: "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
+  description:
+    "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
   examples: ["portico hooks new hello --event EVENT", "portico hooks info hello"],
   commands: [
     {
       name: "list",
       summary: "All hooks with their state",
       run: async (io) =>
-        io.show(await io.gateway.request<{ hooks: HookRecord[] }>("GET", "/kernel/hooks"), ({ hooks: all }) =>
-          listed(io, all),
+        io.show(
+          await io.gateway.request<{ hooks: HookRecord[] }>("GET", "/kernel/hooks"),
+          ({ hooks: all }) => listed(io, all),
         ),
     },
     {
       name: "info",
       summary: "One hook: its loaded version, its last run, its last error",
       args: [name],
-      run: async (io) => io.show(await io.gateway.request<HookRecord>("GET", pathOf(io)), described),
+      run: async (io) =>
+        io.show(await io.gateway.request<HookRecord>("GET", pathOf(io)), described),
     },
     checkHooks,
     newHook,
@@ -49,7 +52,11 @@ const hooks: Command = {
         "Shows what the hook would do; the gateway does none of it. Files and everything on ctx are the real ones.",
       args: [name],
       options: {
-        event: { type: "string", value: "E", description: "Which of its events; may be left out where it has one" },
+        event: {
+          type: "string",
+          value: "E",
+          description: "Which of its events; may be left out where it has one",
+        },
         context: { type: "string", value: "JSON", description: "Laid over the event's sample" },
         session: { type: "string", value: "S", description: "The event's sessionKey" },
       },
@@ -60,12 +67,19 @@ const hooks: Command = {
       name: "logs",
       summary: "The last lines of a hook",
       args: [name],
-      options: { lines: { type: "number", value: "N", description: "How many (default 50, at most 200)" } },
+      options: {
+        lines: { type: "number", value: "N", description: "How many (default 50, at most 200)" },
+      },
       run: async (io) => {
         const query = { lines: Number(io.options["lines"] ?? 50) };
-        const answer = await io.gateway.request<{ lines: HookLogLine[] }>("GET", pathOf(io, "/logs"), undefined, {
-          query,
-        });
+        const answer = await io.gateway.request<{ lines: HookLogLine[] }>(
+          "GET",
+          pathOf(io, "/logs"),
+          undefined,
+          {
+            query,
+          },
+        );
         io.show(answer, ({ lines }) => lines.map(logLine));
       },
     },
@@ -98,7 +112,9 @@ function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
       one.events.map(eventText).join(" "),
       one.runs,
       one.failures,
-      one.error ?? one.reason ?? (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
+      one.error ??
+        one.reason ??
+        (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
     ]),
   );
 }
@@ -122,14 +138,22 @@ function described(one: HookRecord): string[] {
     ["Events", one.events.map(eventText).join(", ")],
     ["Priority", one.priority],
     ["Deadline", `${one.timeoutMs} ms`],
-    ["Fails", one.failClosed ? "closed: while it does not work, its events are refused" : undefined],
+    [
+      "Fails",
+      one.failClosed ? "closed: while it does not work, its events are refused" : undefined,
+    ],
     [
       "Version",
-      loaded && `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,
+      loaded &&
+        `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,
     ],
     ["From", loaded && loaded.dir !== one.dir ? loaded.dir : undefined],
     ["Runs", `${one.runs}, ${one.failures} failed, ${one.failuresInARow} of them in a row`],
-    ["Last run", lastRun && `${lastRun.at} ${lastRun.event} in ${lastRun.ms} ms${lastRun.ok ? "" : ": failed"}`],
+    [
+      "Last run",
+      lastRun &&
+        `${lastRun.at} ${lastRun.event} in ${lastRun.ms} ms${lastRun.ok ? "" : ": failed"}`,
+    ],
     ["Last error", lastError && `${lastError.at} ${lastError.message}`],
     ["", lastError?.file && `at ${lastError.file}${lastError.line ? `:${lastError.line}` : ""}`],
     ...one.warnings.map((warning): [string, string] => ["Note", warning]),
@@ -153,7 +177,8 @@ async function runHook(io: CommandIO): Promise<void> {
 function parseContext(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
   } catch {
     // said below
   }
@@ -166,7 +191,9 @@ function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunRe
     done.push(`changes ${field} to ${JSON.stringify(value)}`);
   if (effects?.result) {
     done.push(
-      "reply" in effects.result ? `answers ${JSON.stringify(effects.result.reply)}` : `blocks: ${effects.result.block}`,
+      "reply" in effects.result
+        ? `answers ${JSON.stringify(effects.result.reply)}`
+        : `blocks: ${effects.result.block}`,
     );
   }
   for (const message of effects?.messages ?? []) done.push(`says ${JSON.stringify(message)}`);
@@ -174,7 +201,9 @@ function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunRe
   return [
     `${event}: ${ok ? "ok" : "failed"} in ${ms} ms`,
     ...(error ? [`  ${error}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`] : []),
-    ...(ok && done.length === 0 ? ["  changes nothing and says nothing"] : done.map((text) => `  ${text}`)),
+    ...(ok && done.length === 0
+      ? ["  changes nothing and says nothing"]
+      : done.map((text) => `  ${text}`)),
     ...logs.map((logged) => `  | ${logLine(logged)}`),
   ];
 }

@@ -8,7 +8,11 @@ const logs: Command = {
   options: {
     follow: { type: "boolean", short: "f", description: "Go on printing lines as they come" },
     lines: { type: "number", short: "n", description: "How many of the last lines (default 100)" },
-    level: { type: "string", description: "Only this level and above", choices: ["debug", "info", "warn", "error"] },
+    level: {
+      type: "string",
+      description: "Only this level and above",
+      choices: ["debug", "info", "warn", "error"],
+    },
   },
   examples: ["portico logs", "portico logs --follow --level warn", "portico logs --json -n 1000"],
   async run(io) {
@@ -17,12 +21,21 @@ const logs: Command = {
       if (io.json) io.print(line);
       else io.printLog(line);
     };
-    const { lines = 100, level, follow } = io.options as { lines?: number; level?: string; follow?: boolean };
+    const {
+      lines = 100,
+      level,
+      follow,
+    } = io.options as { lines?: number; level?: string; follow?: boolean };
     const query = { lines, level, follow };
     if (!follow) {
-      const found = await io.gateway.request<{ lines: { level: string }[] }>("GET", "/kernel/logs", undefined, {
-        query,
-      });
+      const found = await io.gateway.request<{ lines: { level: string }[] }>(
+        "GET",
+        "/kernel/logs",
+        undefined,
+        {
+          query,
+        },
+      );
       for (const entry of found.lines) print(entry);
       return;
     }

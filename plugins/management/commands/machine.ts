@@ -13,7 +13,13 @@ export function checkHome({ home }: Paths): Finding[] {
     if (!found) return [{ level: "ok", message: `${home} is made at the first start` }];
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    return [{ level: "error", message: `${home} cannot be used: ${(error as NodeJS.ErrnoException).code}`, mend }];
+    return [
+      {
+        level: "error",
+        message: `${home} cannot be used: ${(error as NodeJS.ErrnoException).code}`,
+        mend,
+      },
+    ];
   }
   const { mode, uid } = found;
   if (!found.isDirectory()) return [{ level: "error", message: `${home} is no directory`, mend }];
@@ -29,8 +35,13 @@ export function checkRights({ home, config, state }: Paths): Finding[] {
   const open = [config, join(home, ".env"), state, ...filesIn(state)].filter(
     (file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
   );
-  if (open.length === 0) return [{ level: "ok", message: "what holds secrets is readable by its owner only" }];
-  return open.map((file) => ({ level: "error", message: `others may read ${file}`, mend: `chmod go= ${file}` }));
+  if (open.length === 0)
+    return [{ level: "ok", message: "what holds secrets is readable by its owner only" }];
+  return open.map((file) => ({
+    level: "error",
+    message: `others may read ${file}`,
+    mend: `chmod go= ${file}`,
+  }));
 }
 
 function filesIn(dir: string): string[] {
@@ -45,11 +56,15 @@ function filesIn(dir: string): string[] {
 export async function checkPort(config: Readonly<Record<string, unknown>>): Promise<Finding[]> {
   const { port, bind } = config["gateway"] as { port: number; bind: string };
   const code = await new Promise<string | undefined>((resolve) => {
-    const server = createServer().once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    const server = createServer().once("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code ?? error.message),
+    );
     server.listen(port, bind, () => server.close(() => resolve(undefined)));
   });
-  if (code === undefined) return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
-  const reason = code === "EADDRINUSE" ? "is taken by another program" : `cannot be listened on: ${code}`;
+  if (code === undefined)
+    return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
+  const reason =
+    code === "EADDRINUSE" ? "is taken by another program" : `cannot be listened on: ${code}`;
   const mend = "stop what listens there, or: portico config set gateway.port N";
   return [{ level: "error", message: `${bind}:${port} ${reason}`, mend }];
 }

@@ -16,7 +16,10 @@ const plugins: Command = {
       name: "list",
       summary: "All plugins with their state",
       run: async (io) => {
-        const answer = await io.gateway.request<{ plugins: PluginRecord[] }>("GET", "/kernel/plugins");
+        const answer = await io.gateway.request<{ plugins: PluginRecord[] }>(
+          "GET",
+          "/kernel/plugins",
+        );
         io.show(answer, ({ plugins: all }) =>
           io.table(
             ["NAME", "STATE", "ROOT", "SETUP", ""],
@@ -43,7 +46,11 @@ const plugins: Command = {
       description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
       args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
       options: {
-        kind: { type: "string", value: "KIND", description: "What it is to be; needed where there are several" },
+        kind: {
+          type: "string",
+          value: "KIND",
+          description: "What it is to be; needed where there are several",
+        },
       },
       examples: ["portico plugins new my-plugin"],
       run: makePlugin,
@@ -53,13 +60,15 @@ const plugins: Command = {
       name: "enable",
       summary: "Switch a plugin on",
       args: [name],
-      run: async (io) => report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/enable"))),
+      run: async (io) =>
+        report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/enable"))),
     },
     {
       name: "disable",
       summary: "Switch a plugin off",
       args: [name],
-      run: async (io) => report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/disable"))),
+      run: async (io) =>
+        report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/disable"))),
     },
     {
       name: "reload",
@@ -91,14 +100,22 @@ function describe(one: PluginInfo): string[] {
     ["About", one.description],
     ["Directory", one.dir],
     ["Replaced by", one.shadowedBy],
-    ["Version", one.hash && `${one.hash} (generation ${one.generation}, loaded ${one.loadedAt ?? "but not set up"})`],
+    [
+      "Version",
+      one.hash &&
+        `${one.hash} (generation ${one.generation}, loaded ${one.loadedAt ?? "but not set up"})`,
+    ],
     ["Load, setup", one.setupMs === undefined ? undefined : `${one.loadMs} ms, ${one.setupMs} ms`],
   ];
   return [
     one.name,
-    ...rows.filter(([, value]) => value !== undefined).map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
+    ...rows
+      .filter(([, value]) => value !== undefined)
+      .map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
     ...Object.entries(one.runs ?? {}).flatMap(([effect, runs]) => sayRuns(effect, runs)),
-    ...(one.effects.length ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)] : []),
+    ...(one.effects.length
+      ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)]
+      : []),
   ];
 }
 
@@ -106,7 +123,10 @@ function sayRuns(effect: string, { runs, failures, lastError }: ShownRuns): stri
   const said = [`  Runs         ${effect}: ${runs}, of which ${failures} failed`];
   if (lastError === undefined) return said;
   const { at, file, line, message } = lastError;
-  return [...said, `  Last error   ${at} ${file === undefined ? "" : `${file}:${line}: `}${message}`];
+  return [
+    ...said,
+    `  Last error   ${at} ${file === undefined ? "" : `${file}:${line}: `}${message}`,
+  ];
 }
 
 async function makePlugin(io: CommandIO): Promise<void> {
@@ -131,13 +151,17 @@ async function makePlugin(io: CommandIO): Promise<void> {
 
 /** Plugins offer the kinds; the only one needs no naming. */
 async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = new Map((await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})));
+  const offered = new Map(
+    (await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})),
+  );
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (found) return (await found()).default;
   const near = kind === undefined ? undefined : didYouMean(kind, names);
   const hint = near ? `did you mean ${near}?` : `there is ${names.join(", ") || "none"}.`;
   throw new Error(
-    kind === undefined ? `Say which kind: --kind ${names.join(", ")}.` : `There is no kind ${kind}: ${hint}`,
+    kind === undefined
+      ? `Say which kind: --kind ${names.join(", ")}.`
+      : `There is no kind ${kind}: ${hint}`,
   );
 }

@@ -15,7 +15,13 @@ interface Status {
   notices: { from: string; text: string }[];
   workers?: {
     count: number;
-    running: { worker: number; pid: number; uptimeMs: number; rssBytes: number; requests: number }[];
+    running: {
+      worker: number;
+      pid: number;
+      uptimeMs: number;
+      rssBytes: number;
+      requests: number;
+    }[];
   };
 }
 
@@ -36,16 +42,21 @@ function describe(status: Status): string[] {
     `Home           ${status.home}`,
     `Configuration  ${status.config.file}`,
   ];
-  for (const [name, url] of Object.entries(status.servers)) lines.push(`${name.padEnd(13)}  ${url}`);
+  for (const [name, url] of Object.entries(status.servers))
+    lines.push(`${name.padEnd(13)}  ${url}`);
   if (status.workers) lines.push(...describeWorkers(status.workers));
   lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
     lines.push("", `The changed configuration is not in force${at}: ${problem.message}`);
   }
-  const wrong = [...status.plugins, ...status.hooks].filter(({ state, error }) => error && state !== "disabled");
-  if (wrong.length) lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
-  if (status.notices.length) lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
+  const wrong = [...status.plugins, ...status.hooks].filter(
+    ({ state, error }) => error && state !== "disabled",
+  );
+  if (wrong.length)
+    lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
+  if (status.notices.length)
+    lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
   return lines;
 }
 

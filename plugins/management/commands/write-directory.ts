@@ -3,11 +3,13 @@ import { basename, dirname, join } from "node:path";
 
 /** Puts a directory with its files in place at once: a gateway that watches never reads a part of it. */
 export function writeDirectory(dir: string, files: Readonly<Record<string, string>>): void {
-  if (existsSync(dir)) throw new Error(`${dir} is there already: choose another name, or remove it first.`);
+  if (existsSync(dir))
+    throw new Error(`${dir} is there already: choose another name, or remove it first.`);
   mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
   const temporary = mkdtempSync(join(dirname(dir), `.${basename(dir)}-`));
   try {
-    for (const [file, text] of Object.entries(files)) writeFileSync(join(temporary, file), text, { mode: 0o600 });
+    for (const [file, text] of Object.entries(files))
+      writeFileSync(join(temporary, file), text, { mode: 0o600 });
     renameSync(temporary, dir);
   } catch (error) {
     rmSync(temporary, { recursive: true, force: true });

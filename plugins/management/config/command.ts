@@ -9,7 +9,8 @@ import { printable } from "./schema.ts";
 const command: Command = {
   name: "config",
   summary: "Read, write and check the configuration",
-  description: "Works on the file itself; no gateway needs to run. One that runs applies a change at once.",
+  description:
+    "Works on the file itself; no gateway needs to run. One that runs applies a change at once.",
   commands: [
     {
       name: "get",
@@ -20,7 +21,9 @@ const command: Command = {
       async run(io) {
         const config = await io.home().config();
         const shown = config.get(io.args["key"], io.options["reveal"] === true) ?? null;
-        io.show(shown, (one) => (one === null ? "" : typeof one === "string" ? one : JSON.stringify(one, null, 2)));
+        io.show(shown, (one) =>
+          one === null ? "" : typeof one === "string" ? one : JSON.stringify(one, null, 2),
+        );
       },
     },
     {
@@ -31,7 +34,10 @@ const command: Command = {
         { name: "key", description: "A path such as channels.main.baseUrl" },
         { name: "value", optional: true },
       ],
-      examples: ["portico config set gateway.port 8080", `portico config set gateway.auth.token '\${PORTICO_TOKEN}'`],
+      examples: [
+        "portico config set gateway.port 8080",
+        `portico config set gateway.auth.token '\${PORTICO_TOKEN}'`,
+      ],
       run: (io) => (io.args["value"] === undefined ? unset(io) : set(io, io.args["value"])),
     },
     {
@@ -64,7 +70,9 @@ export default command;
 async function set(io: CommandIO, words: string): Promise<void> {
   const key = io.args["key"] ?? "";
   const config = await io.home().config();
-  const { written, atNextStart, unconfirmed } = await underGateway(io, () => config.set(key, words));
+  const { written, atNextStart, unconfirmed } = await underGateway(io, () =>
+    config.set(key, words),
+  );
   const hint = atNextStart ? " It takes effect at the next start of the gateway." : "";
   io.show({ key, value: written, unconfirmed }, () => `Set ${key}.${hint}${doubt(unconfirmed)}`);
 }
@@ -72,7 +80,9 @@ async function set(io: CommandIO, words: string): Promise<void> {
 async function unset(io: CommandIO): Promise<void> {
   const key = io.args["key"] ?? "";
   const config = await io.home().config();
-  const { undo, unconfirmed } = await underGateway(io, async () => ({ undo: await config.unset(key) }));
+  const { undo, unconfirmed } = await underGateway(io, async () => ({
+    undo: await config.unset(key),
+  }));
   const removed = undo !== undefined;
   io.show({ key, removed, unconfirmed }, () =>
     removed ? `Removed ${key}.${doubt(unconfirmed)}` : `${key} was not set.`,
@@ -110,10 +120,14 @@ async function underGateway<T extends { undo: Dispose | undefined }>(
   }
   if (!after.problem) return changed;
   if ("failure" in before || before.problem)
-    throw new Error(`It is written, but the running gateway goes on without it: ${after.problem.message}`);
+    throw new Error(
+      `It is written, but the running gateway goes on without it: ${after.problem.message}`,
+    );
   await changed.undo?.();
   await refresh(io);
-  throw new Error(`The running gateway refuses it, and the file is as it was: ${after.problem.message}`);
+  throw new Error(
+    `The running gateway refuses it, and the file is as it was: ${after.problem.message}`,
+  );
 }
 
 type Refreshed = { problem: { message: string } | null } | { failure: Error & { status?: number } };
@@ -122,7 +136,12 @@ type Refreshed = { problem: { message: string } | null } | { failure: Error & { 
 function refresh(io: CommandIO): Promise<Refreshed> {
   const options = { timeoutMs: 20_000 };
   return io.gateway
-    .request<{ problem: { message: string } | null }>("POST", "/kernel/config/refresh", undefined, options)
+    .request<{ problem: { message: string } | null }>(
+      "POST",
+      "/kernel/config/refresh",
+      undefined,
+      options,
+    )
     .catch((failure) => ({ failure }));
 }
 
@@ -134,10 +153,13 @@ async function validate(io: CommandIO): Promise<void> {
     const config = await io.home().config(file);
     config.check();
     io.show({ valid: true, file: config.file }, () =>
-      existsSync(config.file) ? `${config.file} is right.` : `${config.file} is not there; the defaults are in force.`,
+      existsSync(config.file)
+        ? `${config.file} is right.`
+        : `${config.file} is not there; the defaults are in force.`,
     );
   } catch (error) {
-    const problems = isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
+    const problems =
+      isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
     if (problems && io.json) io.print(JSON.stringify({ valid: false, problems }, null, 2));
     else if (problems) for (const problem of problems) io.print(problemText(problem));
     throw error;

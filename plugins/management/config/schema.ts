@@ -25,5 +25,7 @@ function loosen(schema: Schema): Schema {
 }
 
 function isFillable(schema: Schema | undefined): boolean {
-  return schema?.default !== undefined || (schema?.type === "object" && schema.required === undefined);
+  return (
+    schema?.default !== undefined || (schema?.type === "object" && schema.required === undefined)
+  );
 }

@@ -23,12 +23,19 @@ export async function checkHook(
   const problems: Problem[] = [];
   if (hook.refused) problems.push({ message: `refused: ${hook.refused}`, file: dir });
   if (hook.problem) problems.push(hook.problem);
-  for (const { name: event, known, didYouMean } of events.map((one) => describeEvent(one, declared))) {
+  for (const { name: event, known, didYouMean } of events.map((one) =>
+    describeEvent(one, declared),
+  )) {
     const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
-    if (!known) problems.push({ message: `nobody emits ${event}${near}`, file, line: lineOf(text, event) });
+    if (!known)
+      problems.push({ message: `nobody emits ${event}${near}`, file, line: lineOf(text, event) });
   }
   for (const message of hook.missing())
-    problems.push({ message: `it cannot run here: ${message}`, file, line: lineOf(text, "requires") });
+    problems.push({
+      message: `it cannot run here: ${message}`,
+      file,
+      line: lineOf(text, "requires"),
+    });
   if (!hook.isApproved()) {
     const message = `its content is not approved, so its code was not run: look at it, then \`portico hooks approve ${name}\``;
     problems.push({ message, file: dir });
@@ -36,9 +43,20 @@ export async function checkHook(
     const problem = await hook.load();
     if (problem) problems.push(problem);
   }
-  const unjudged = hook.meta?.failClosed ? events.filter((event) => declared.get(event)?.mode === "notify") : [];
-  const hints = unjudged.map((event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`);
-  return { name, dir, ok: problems.length === 0, problems, warnings: [...hook.warnings, ...hints], events };
+  const unjudged = hook.meta?.failClosed
+    ? events.filter((event) => declared.get(event)?.mode === "notify")
+    : [];
+  const hints = unjudged.map(
+    (event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`,
+  );
+  return {
+    name,
+    dir,
+    ok: problems.length === 0,
+    problems,
+    warnings: [...hook.warnings, ...hints],
+    events,
+  };
 }
 
 function lineOf(text: string, word: string): number {

@@ -43,14 +43,30 @@ type Declared = ReadonlyMap<string, Pick<EventOutline, "mode">>;
 
 /** An event that a hook handles, with the nearest known name where nobody emits it. */
 export function describeEvent(name: string, declared: Declared): HookEventRecord {
-  const isKind = name.endsWith(":*") && [...declared.keys()].some((event) => event.startsWith(name.slice(0, -1)));
+  const isKind =
+    name.endsWith(":*") &&
+    [...declared.keys()].some((event) => event.startsWith(name.slice(0, -1)));
   if (isKind || declared.has(name)) return { name, known: true };
   const near = didYouMean(name, declared.keys());
   return near === undefined ? { name, known: false } : { name, known: false, didYouMean: near };
 }
 
 export function describeHook(info: HookInfo, declared: Declared): HookRecord {
-  const { name, state, error, reason, file, line, root, dir, shadows, shadowedBy, loaded, meta, health } = info;
+  const {
+    name,
+    state,
+    error,
+    reason,
+    file,
+    line,
+    root,
+    dir,
+    shadows,
+    shadowedBy,
+    loaded,
+    meta,
+    health,
+  } = info;
   const { handler, enabled, priority, timeoutMs, warnings, missing } = info;
   const { runs, failures, failuresInARow, lastRun, lastError } = health;
   return {

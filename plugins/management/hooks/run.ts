@@ -26,16 +26,25 @@ export async function runHook(
   let context: Record<string, unknown> = {};
   const trial = await hooks.tryOut(hook, (handled) => {
     event = eventOf(handled, request.event, events().keys());
-    context = { ...structuredClone((events().get(event)?.sample ?? {}) as object), ...request.context };
+    context = {
+      ...structuredClone((events().get(event)?.sample ?? {}) as object),
+      ...request.context,
+    };
     return { name: event, context, sessionKey: request.sessionKey };
   });
   return { hook, event, context, ...trial };
 }
 
-function eventOf(handled: readonly string[], wanted: string | undefined, declared: Iterable<string>): string {
-  const refuse = (message: string) => new PorticoError("invalid_request_error", message, { param: "event" });
+function eventOf(
+  handled: readonly string[],
+  wanted: string | undefined,
+  declared: Iterable<string>,
+): string {
+  const refuse = (message: string) =>
+    new PorticoError("invalid_request_error", message, { param: "event" });
   const event = wanted ?? (handled.length === 1 ? handled[0] : undefined);
-  if (event === undefined) throw refuse(`Say which event: this hook handles ${handled.join(", ")}.`);
+  if (event === undefined)
+    throw refuse(`Say which event: this hook handles ${handled.join(", ")}.`);
   if (handled.includes(event)) return event;
   const near = didYouMean(event, [...handled, ...declared]);
   const hint = near && near !== event ? ` Did you mean ${near}?` : "";

@@ -8,7 +8,10 @@ export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "eve
     .standings() // whole records of those that are off take as long as the rest of a status
     .filter(({ state }) => state === "active")
     .flatMap(({ name }) =>
-      (hooks.info(name).meta?.events ?? []).map((event) => ({ hook: name, ...describeEvent(event, declared) })),
+      (hooks.info(name).meta?.events ?? []).map((event) => ({
+        hook: name,
+        ...describeEvent(event, declared),
+      })),
     )
     .filter(({ known }) => !known)
     .map(({ hook, name, didYouMean: near }) => {

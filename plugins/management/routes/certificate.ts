@@ -11,14 +11,18 @@ export async function certificateNotices(url: string): Promise<string[]> {
   const days = (Date.parse(validTo) - Date.now()) / DAY_MS;
   if (days > SOON_DAYS) return [];
   const what = days < 0 ? "has expired" : `expires in ${Math.floor(days)} d`;
-  return [`gateway.tls: the certificate ${what} (${validTo}): put a renewed one in its place, it is read at once.`];
+  return [
+    `gateway.tls: the certificate ${what} (${validTo}): put a renewed one in its place, it is read at once.`,
+  ];
 }
 
 async function servedUntil({ hostname, port }: URL): Promise<string> {
   const host = hostname.replace(/^\[|\]$/g, "");
   const { connect } = await import("node:tls");
   const socket = connect({ host, port: Number(port) || 443, rejectUnauthorized: false });
-  socket.setTimeout(HANDSHAKE_MS, () => socket.destroy(new Error("the gateway's own TLS does not answer")));
+  socket.setTimeout(HANDSHAKE_MS, () =>
+    socket.destroy(new Error("the gateway's own TLS does not answer")),
+  );
   try {
     await once(socket, "secureConnect");
     return socket.getPeerCertificate().valid_to;

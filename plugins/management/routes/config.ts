@@ -1,5 +1,13 @@
 /** `/kernel/config`: the configuration for who looks at it from elsewhere, secrets masked; a key of it, or members of an object, to write. */
-import { compile, isPorticoError, type Management, MASK, type Mount, PorticoError, Type } from "portico";
+import {
+  compile,
+  isPorticoError,
+  type Management,
+  MASK,
+  type Mount,
+  PorticoError,
+  Type,
+} from "portico";
 import { printable } from "../config/schema.ts";
 
 const change = compile(
@@ -11,7 +19,10 @@ const change = compile(
 
 const membersChange = compile(
   Type.Object(
-    { path: Type.Array(Type.String(), { minItems: 1 }), members: Type.Record(Type.String(), Type.Unknown()) },
+    {
+      path: Type.Array(Type.String(), { minItems: 1 }),
+      members: Type.Record(Type.String(), Type.Unknown()),
+    },
     { additionalProperties: false },
   ),
 );
@@ -36,14 +47,19 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
       const { key, value: given } = await call.json(change);
       const value = unmasked(given, at(config.shown(), key.split(".")));
       refuseMasked(value, "value");
-      await (value === undefined ? config.unset(key) : config.set(key, value)).catch(refusing("value"));
+      await (value === undefined ? config.unset(key) : config.set(key, value)).catch(
+        refusing("value"),
+      );
       return { ok: true, key };
     },
   );
   mount.route(
     "PATCH",
     "/kernel/config",
-    { ...owner, summary: "Writes members of one object of the configuration, all or none; null removes one" },
+    {
+      ...owner,
+      summary: "Writes members of one object of the configuration, all or none; null removes one",
+    },
     async (call) => {
       const { path, members } = await call.json(membersChange);
       refuseMasked(members, "members");
@@ -51,7 +67,9 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
       // Of a member that is undefined the text stays as it is: what is shown of it is not what stands there.
       const kept = isObject(there) ? Object.keys(there).map((name) => [name, undefined]) : [];
       const removed = (name: string) => members[name] === null;
-      const next = Object.entries({ ...Object.fromEntries(kept), ...members }).filter(([name]) => !removed(name));
+      const next = Object.entries({ ...Object.fromEntries(kept), ...members }).filter(
+        ([name]) => !removed(name),
+      );
       await config.set(path, Object.fromEntries(next)).catch(refusing("members"));
       return { ok: true, path };
     },
@@ -63,7 +81,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 const at = (value: unknown, path: readonly string[]): unknown =>
-  path.reduce((there, step) => (isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined), value);
+  path.reduce(
+    (there, step) => (isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined),
+    value,
+  );
 
 const isMasked = (value: unknown): boolean => JSON.stringify(value ?? null).includes(MASK);
 
@@ -72,7 +93,8 @@ function unmasked(value: unknown, shown: unknown): unknown {
   if (!isObject(value) || !isObject(shown)) return value;
   const member = ([name, one]: [string, unknown]): [string, unknown] => {
     const before = at(shown, [name]);
-    const isKept = !isObject(one) && isMasked(one) && JSON.stringify(one) === JSON.stringify(before);
+    const isKept =
+      !isObject(one) && isMasked(one) && JSON.stringify(one) === JSON.stringify(before);
     return [name, isKept ? undefined : unmasked(one, before)];
   };
   return Object.fromEntries(Object.entries(value).map(member));
@@ -81,7 +103,11 @@ function unmasked(value: unknown, shown: unknown): unknown {
 /** Whoever saves what was masked would lose what stands there. */
 function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value))
-    throw new PorticoError("invalid_request_error", "The value is masked: give the secret itself.", { param });
+    throw new PorticoError(
+      "invalid_request_error",
+      "The value is masked: give the secret itself.",
+      { param },
+    );
 }
 
 function refusing(param: string): (error: unknown) => never {

@@ -9,7 +9,11 @@ import { standingsText } from "./standings-text.ts";
 
 type Mounting = Mount & Pick<PluginContext, "find" | "list">;
 
-export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywhere: Everywhere): void {
+export function mountGatewayRoutes(
+  mount: Mounting,
+  gateway: Management,
+  everywhere: Everywhere,
+): void {
   const owner = { access: "gateway" } as const;
   const own: Notice = {
     name: "gateway",
@@ -19,19 +23,29 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
   const [pluginsText, hooksText] = [standingsText(), standingsText()];
   const status = coalesce(async () => {
     const workers = await everywhere.status();
-    const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
+    const sum = (of: (one: WorkerStatus) => number) =>
+      workers.reduce((all, one) => all + of(one), 0);
     const count = mount.find("workers")?.count;
     const shown = {
       version: gateway.version,
       pid: count === undefined ? process.pid : process.ppid,
       uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
       url: gateway.url(),
-      servers: Object.assign({}, ...workers.map(({ servers }) => servers)) as Record<string, string>,
+      servers: Object.assign({}, ...workers.map(({ servers }) => servers)) as Record<
+        string,
+        string
+      >,
       home: gateway.paths.home,
       workspace: gateway.paths.workspace,
-      memory: { rssBytes: sum(({ rssBytes }) => rssBytes), heapBytes: sum(({ heapBytes }) => heapBytes) },
+      memory: {
+        rssBytes: sum(({ rssBytes }) => rssBytes),
+        heapBytes: sum(({ heapBytes }) => heapBytes),
+      },
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
-      config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
+      config: {
+        file: gateway.paths.config,
+        problem: workers.find(({ problem }) => problem)?.problem,
+      },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
       notices: (await Promise.all([own, hooks, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
@@ -43,16 +57,33 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
     const text = `{${standings},${JSON.stringify(shown).slice(1)}`;
     return reply(200, text, { "content-type": "application/json; charset=utf-8" });
   });
-  mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, status);
-  mount.route("POST", "/kernel/config/refresh", { ...owner, summary: "Apply the file now" }, async () => {
-    await gateway.config.refresh();
-    return { problem: gateway.config.problem() ?? null };
-  });
-  mount.route("GET", "/kernel/events", { ...owner, summary: "All events, with what handlers may do" }, () => ({
-    events: [...gateway.events()].map(([name, { mode, description, changes, effects, sample }]) => {
-      return { name, mode, description, changes: changes ?? [], effects, sample };
+  mount.route(
+    "GET",
+    "/kernel/status",
+    { ...owner, summary: "What runs, and what is wrong" },
+    status,
+  );
+  mount.route(
+    "POST",
+    "/kernel/config/refresh",
+    { ...owner, summary: "Apply the file now" },
+    async () => {
+      await gateway.config.refresh();
+      return { problem: gateway.config.problem() ?? null };
+    },
+  );
+  mount.route(
+    "GET",
+    "/kernel/events",
+    { ...owner, summary: "All events, with what handlers may do" },
+    () => ({
+      events: [...gateway.events()].map(
+        ([name, { mode, description, changes, effects, sample }]) => {
+          return { name, mode, description, changes: changes ?? [], effects, sample };
+        },
+      ),
     }),
-  }));
+  );
 }
 
 /** One that cannot say what it has to say must not keep the others from it. */

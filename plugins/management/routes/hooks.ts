@@ -20,20 +20,36 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
     await everywhere.act(action, name);
     return everywhere.hook(name);
   };
-  const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
+  const named = (work: (name: string, call: Call) => unknown) => (call: Call) =>
+    work(call.params["name"] ?? "", call);
 
-  mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, async () => ({
-    hooks: await everywhere.hooks(),
-    roots: host.roots().map(({ name, dir }) => ({ name, dir })),
-  }));
-  mount.route("POST", "/kernel/hooks/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
-    await everywhere.act("hooks.rescan");
-    return { hooks: await everywhere.hooks() };
-  });
-  mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => {
-    await everywhere.act("hooks.reload");
-    return { hooks: await everywhere.hooks() };
-  });
+  mount.route(
+    "GET",
+    "/kernel/hooks",
+    { ...owner, summary: "All hooks, and the roots they come from" },
+    async () => ({
+      hooks: await everywhere.hooks(),
+      roots: host.roots().map(({ name, dir }) => ({ name, dir })),
+    }),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/rescan",
+    { ...owner, summary: "Look at the disk now" },
+    async () => {
+      await everywhere.act("hooks.rescan");
+      return { hooks: await everywhere.hooks() };
+    },
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/reload",
+    { ...owner, summary: "Load all hooks anew" },
+    async () => {
+      await everywhere.act("hooks.reload");
+      return { hooks: await everywhere.hooks() };
+    },
+  );
   mount.route(
     "GET",
     "/kernel/hooks/:name",
@@ -44,7 +60,9 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
     "GET",
     "/kernel/hooks/:name/logs",
     { ...owner, summary: "Its last lines" },
-    named(async (name, call) => ({ lines: await everywhere.hookLines(name, limitIn(call.query, 200, "lines")) })),
+    named(async (name, call) => ({
+      lines: await everywhere.hookLines(name, limitIn(call.query, 200, "lines")),
+    })),
   );
   mount.route(
     "POST",

@@ -23,12 +23,18 @@ const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 async function serve(call: Call, { find, log, lines, open }: Parts): Promise<unknown> {
   const count = Number(call.query.get("lines") ?? 100);
   if (!Number.isInteger(count) || count < 0)
-    throw new PorticoError("invalid_request_error", "lines is a number of lines.", { param: "lines" });
+    throw new PorticoError("invalid_request_error", "lines is a number of lines.", {
+      param: "lines",
+    });
   const least = LEVELS.indexOf(call.query.get("level") ?? "trace");
   if (least === -1)
-    throw new PorticoError("invalid_request_error", `level is one of ${LEVELS.join(", ")}.`, { param: "level" });
+    throw new PorticoError("invalid_request_error", `level is one of ${LEVELS.join(", ")}.`, {
+      param: "level",
+    });
   const wanted = (all: readonly string[]) =>
-    all.map((line) => JSON.parse(line) as { level: string }).filter(({ level }) => LEVELS.indexOf(level) >= least);
+    all
+      .map((line) => JSON.parse(line) as { level: string })
+      .filter(({ level }) => LEVELS.indexOf(level) >= least);
   const last = (all: readonly string[]) => (count > 0 ? wanted(all).slice(-count) : []);
   if (call.query.get("follow") !== "true") return { lines: last(await lines()) };
 
@@ -43,7 +49,8 @@ async function serve(call: Call, { find, log, lines, open }: Parts): Promise<unk
     for (const line of all) meanwhile.delete(line);
     const sse = open(call);
     sse.onClose(end);
-    const say = (entries: readonly object[]) => entries.forEach((entry) => void sse.send(undefined, entry));
+    const say = (entries: readonly object[]) =>
+      entries.forEach((entry) => void sse.send(undefined, entry));
     say(last(all));
     say(wanted([...meanwhile]));
     take = (line) => say(wanted([line]));

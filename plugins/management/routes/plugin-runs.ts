@@ -7,12 +7,17 @@ import type { ChannelsService } from "portico/chat";
 export interface ShownRuns {
   runs: number;
   failures: number;
-  lastError?: { at: string; message: string; file?: string | undefined; line?: number | undefined } | undefined;
+  lastError?:
+    | { at: string; message: string; file?: string | undefined; line?: number | undefined }
+    | undefined;
 }
 
 export type PluginInfo = PluginRecord & { runs?: Record<string, ShownRuns> | undefined };
 
-export async function withRuns(record: PluginRecord, channels: ChannelsService | undefined): Promise<PluginInfo> {
+export async function withRuns(
+  record: PluginRecord,
+  channels: ChannelsService | undefined,
+): Promise<PluginInfo> {
   const shown: Record<string, ShownRuns> = {};
   for (const effect of record.effects) {
     const [, provider] = /^provider (.*)$/.exec(effect) ?? [];
@@ -20,7 +25,11 @@ export async function withRuns(record: PluginRecord, channels: ChannelsService |
     if (found === undefined) continue;
     const { runs, failures, lastError } = found;
     const { at = "", message = "", stack = "" } = lastError ?? {};
-    shown[effect] = { runs, failures, lastError: lastError && { at, message, ...placeIn(stack, record.dir) } };
+    shown[effect] = {
+      runs,
+      failures,
+      lastError: lastError && { at, message, ...placeIn(stack, record.dir) },
+    };
   }
   return Object.keys(shown).length === 0 ? record : { ...record, runs: shown };
 }
@@ -30,7 +39,8 @@ function placeIn(stack: string, dir: string): { file?: string; line?: number } {
   for (const frame of stack.split("\n")) {
     const match = /(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?$/.exec(frame);
     const file = match?.[1] && decodeURI(match[1]);
-    if (match && file?.startsWith(`${dir}/`)) return { file: relative(dir, file), line: Number(match[2]) };
+    if (match && file?.startsWith(`${dir}/`))
+      return { file: relative(dir, file), line: Number(match[2]) };
   }
   return {};
 }

@@ -19,4 +19,5 @@ export function standingsText(): (list: readonly Standing[]) => string {
   };
 }
 
-const isSame = (a: Standing, b: Standing): boolean => a.name === b.name && a.state === b.state && a.error === b.error;
+const isSame = (a: Standing, b: Standing): boolean =>
+  a.name === b.name && a.state === b.state && a.error === b.error;

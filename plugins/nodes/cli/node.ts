@@ -9,16 +9,29 @@ export default defineCommand({
     "gateway; it connects again whenever the connection ends. --token is the gateway's; PORTICO_TOKEN or nodeHost.token\n" +
     "keep it off the command line.",
   options: {
-    gateway: { type: "string", value: "URL", description: "The gateway's address (default: nodeHost.gateway)" },
-    port: { type: "number", value: "N", description: "Port of its own (default: 18769 while that is free)" },
-    name: { type: "string", value: "N", description: "What the gateway calls this node (default: the host name)" },
+    gateway: {
+      type: "string",
+      value: "URL",
+      description: "The gateway's address (default: nodeHost.gateway)",
+    },
+    port: {
+      type: "number",
+      value: "N",
+      description: "Port of its own (default: 18769 while that is free)",
+    },
+    name: {
+      type: "string",
+      value: "N",
+      description: "What the gateway calls this node (default: the host name)",
+    },
   },
   examples: [
     "portico node --gateway https://gateway.example:18789 --token T --name laptop",
     "PORTICO_TOKEN=T portico node --gateway http://192.168.1.5:18789 --home ~/.portico-node",
   ],
   async run(io) {
-    const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+    const text = (value: unknown): string | undefined =>
+      typeof value === "string" ? value : undefined;
     const gateway = text(io.options["gateway"]);
     const token = text(io.options["token"]) ?? io.env["PORTICO_TOKEN"];
     const name = text(io.options["name"]);

@@ -30,6 +30,7 @@ const list = defineCommand({
 export default defineCommand({
   name: "nodes",
   summary: "Browsers on other machines",
-  description: "Nodes are machines on which 'portico node' runs: their browsers stand in for one here.",
+  description:
+    "Nodes are machines on which 'portico node' runs: their browsers stand in for one here.",
   commands: [list],
 });

@@ -28,7 +28,12 @@ interface Ticket {
   code: Buffer;
 }
 
-export type Accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
+export type Accept = (
+  node: ConnectingNode,
+  req: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+) => Promise<void>;
 
 /** In the first worker: takes over nodes that come in by another one. `admit` throws where one is not to come. */
 export function takeOver(
@@ -49,7 +54,9 @@ export function takeOver(
         const announced = code && expected.get(code);
         if (!code || !announced) return void socket.destroy();
         expected.delete(code);
-        accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0)).catch(() => socket.end(BAD_REQUEST));
+        accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0)).catch(() =>
+          socket.end(BAD_REQUEST),
+        );
       });
     });
     ctx.defer(() => void server.close());
@@ -75,7 +82,12 @@ export function takeOver(
 }
 
 /** In another worker. Rejects with what the first one has against the node. */
-export async function handOn(workers: Workers, announced: Announced, socket: Duplex, head: Buffer): Promise<void> {
+export async function handOn(
+  workers: Workers,
+  announced: Announced,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
   const { port, code } = await workers.ask<Ticket>(FIRST, TOPIC, announced);
   if (socket.destroyed) return; // nobody would tell the first worker that the node has gone
   const onward = connect({ port, host: "127.0.0.1", noDelay: true });

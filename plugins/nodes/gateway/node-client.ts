@@ -3,7 +3,15 @@ import { PorticoError } from "portico";
 import { Incoming, memorySink } from "../incoming.ts";
 import type { NodeSocket } from "../node-socket.ts";
 import type { BrowserResponse, BrowserRequest } from "portico/browser";
-import { type Chunk, type FromNode, MAX_MESSAGE, setAt, type ToNode, valueAt, type WireError } from "../wire.ts";
+import {
+  type Chunk,
+  type FromNode,
+  MAX_MESSAGE,
+  setAt,
+  type ToNode,
+  valueAt,
+  type WireError,
+} from "../wire.ts";
 import { Pending } from "./pending.ts";
 import { pack } from "./request-files.ts";
 
@@ -71,7 +79,9 @@ export class NodeClient {
     if (files.length === 0) pending.sent();
     else pending.sending();
     const announced = tell({ t: "request", id, request: packed.request, orDefaultProfile, files });
-    void announced.then(() => this.#sendFiles(id, pending)).catch((error: unknown) => pending.giveUp(error));
+    void announced
+      .then(() => this.#sendFiles(id, pending))
+      .catch((error: unknown) => pending.giveUp(error));
     return pending.answer;
   }
 
@@ -80,7 +90,13 @@ export class NodeClient {
     if (files.length === 0) return;
     const goesOn = (): boolean => this.#pending.has(id);
     for (let i = 0; i < files.length; i++) {
-      if (!(await this.#options.nodeSocket.stream(id, i, read(i), { goesOn, sent: () => pending.moved() }))) return;
+      if (
+        !(await this.#options.nodeSocket.stream(id, i, read(i), {
+          goesOn,
+          sent: () => pending.moved(),
+        }))
+      )
+        return;
     }
     pending.sent();
   }
@@ -99,10 +115,15 @@ export class NodeClient {
       return;
     }
     if (!pending.isAnswering)
-      pending.answering(message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message));
+      pending.answering(
+        message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message),
+      );
   }
 
-  async #bytes(pending: Pending, { type, size }: { type: string; size: number }): Promise<BrowserResponse> {
+  async #bytes(
+    pending: Pending,
+    { type, size }: { type: string; size: number },
+  ): Promise<BrowserResponse> {
     if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) throw protocolError();
     if (size > MAX_MESSAGE) throw tooLarge(size, MAX_MESSAGE);
     const sink = memorySink();
@@ -136,7 +157,10 @@ export class NodeClient {
 }
 
 const protocolError = (): PorticoError =>
-  new PorticoError("node_unavailable", "The node sent an answer that does not belong to the request.");
+  new PorticoError(
+    "node_unavailable",
+    "The node sent an answer that does not belong to the request.",
+  );
 
 const tooLarge = (size: number, most: number): PorticoError =>
   new PorticoError(
@@ -146,7 +170,8 @@ const tooLarge = (size: number, most: number): PorticoError =>
 
 /** The node's own words, as far as they have the form of an error. */
 function errorOf({ code, message, status, param, details }: WireError): PorticoError {
-  const isPlain = typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code) && typeof message === "string";
+  const isPlain =
+    typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code) && typeof message === "string";
   if (!isPlain || !Number.isInteger(status) || status < 400 || status > 599) return protocolError();
   return new PorticoError(code, message.slice(0, 4000), {
     // A node's own refusals of the gateway are no refusals of the caller.

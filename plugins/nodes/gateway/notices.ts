@@ -12,7 +12,10 @@ export interface NodesStatus {
 }
 
 /** A sentence for each profile that no node answers for, with what to do. */
-export function nodeNotices(profiles: Profiles | undefined, { mode, nodes }: NodesStatus): string[] {
+export function nodeNotices(
+  profiles: Profiles | undefined,
+  { mode, nodes }: NodesStatus,
+): string[] {
   return Object.entries(profiles ?? {}).flatMap(([profile, { node: name }]) => {
     if (name === undefined) return [];
     const why = problemOf(name, mode, nodes);
@@ -20,12 +23,18 @@ export function nodeNotices(profiles: Profiles | undefined, { mode, nodes }: Nod
   });
 }
 
-function problemOf(name: string, mode: "auto" | "off", nodes: readonly NodeStatus[]): string | undefined {
+function problemOf(
+  name: string,
+  mode: "auto" | "off",
+  nodes: readonly NodeStatus[],
+): string | undefined {
   if (mode === "off") return "it names a node, and gateway.nodes.browser.mode is off";
   const node = nodes.find((one) => one.name === name);
   if (node?.state !== "connected") {
     const seen = node === undefined ? "" : ` (last seen ${node.lastSeen})`;
     return `node ${name} is not connected${seen}; run 'portico node --name ${name}' on the machine with the browser`;
   }
-  return node.browser ? undefined : `node ${name} offers no browser (nodeHost.browserProxy.enabled, browser.enabled)`;
+  return node.browser
+    ? undefined
+    : `node ${name} offers no browser (nodeHost.browserProxy.enabled, browser.enabled)`;
 }

@@ -93,7 +93,8 @@ export class Pending {
 
   #within(ms: number, message: string): void {
     clearTimeout(this.#timer);
-    if (!this.#isOver) this.#timer = setTimeout(() => this.giveUp(new PorticoError("timeout", message)), ms);
+    if (!this.#isOver)
+      this.#timer = setTimeout(() => this.giveUp(new PorticoError("timeout", message)), ms);
   }
 
   #end(): boolean {

@@ -69,7 +69,9 @@ export class Registry implements NodesService {
   }
 
   #isTaken({ name, identity }: ConnectingNode): boolean {
-    return [...this.#sockets.values()].some((other) => other.name === name && other.identity !== identity);
+    return [...this.#sockets.values()].some(
+      (other) => other.name === name && other.identity !== identity,
+    );
   }
 
   /** Loads what a connection needs; the answer takes connections over. */
@@ -90,7 +92,8 @@ export class Registry implements NodesService {
       parse: checkFromNode.parse,
       message: (message) => {
         if (!this.#sockets.has(nodeSocket)) return;
-        if (message.t === "hello") known = this.#greet(node, message, { client, nodeSocket }, known);
+        if (message.t === "hello")
+          known = this.#greet(node, message, { client, nodeSocket }, known);
         else if (message.t === "navigated") this.#navigated(message);
         else client.answered(message);
       },
@@ -104,7 +107,12 @@ export class Registry implements NodesService {
         ctx.log.info({ node: name, code }, `node ${name} is gone`);
       },
     });
-    const client = new NodeClient({ name, nodeSocket, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
+    const client = new NodeClient({
+      name,
+      nodeSocket,
+      tmp: ctx.paths.tmp,
+      maxFileBytes: () => config().maxFileBytes,
+    });
     // Another one may have come since this one was admitted.
     if (this.#isTaken(node)) {
       nodeSocket.close(...NAME_IN_USE);
@@ -119,10 +127,20 @@ export class Registry implements NodesService {
     const { ctx, config } = this.#options;
     const { heartbeatMs, maxFileBytes } = config();
     nodeSocket.watch(heartbeatMs);
-    void nodeSocket.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
+    void nodeSocket.send({
+      t: "welcome",
+      version: ctx.version,
+      heartbeatMs,
+      maxFileBytes,
+    } satisfies ToNode);
   }
 
-  #greet(node: ConnectingNode, hello: Hello, now: NonNullable<Known["now"]>, known: Known | undefined): Known {
+  #greet(
+    node: ConnectingNode,
+    hello: Hello,
+    now: NonNullable<Known["now"]>,
+    known: Known | undefined,
+  ): Known {
     const { name } = node;
     const clean = cleanHello(hello);
     if (known !== undefined) {
@@ -130,7 +148,13 @@ export class Registry implements NodesService {
       return known;
     }
     const before = this.#nodes.get(name)?.now;
-    const fresh: Known = { ...node, connectedAt: Date.now(), lastSeen: Date.now(), hello: clean, now };
+    const fresh: Known = {
+      ...node,
+      connectedAt: Date.now(),
+      lastSeen: Date.now(),
+      hello: clean,
+      now,
+    };
     this.#nodes.delete(name);
     this.#nodes.set(name, fresh);
     // The same node came back before its old connection was known to be dead.
@@ -146,7 +170,11 @@ export class Registry implements NodesService {
   #navigated({ profile, targetId, url }: Extract<FromNode, { t: "navigated" }>): void {
     const { ctx } = this.#options;
     if (!ctx.declared("browser:navigated") || !ctx.hasListeners("browser:navigated")) return;
-    void ctx.emit("browser:navigated", { profile: String(profile), targetId: String(targetId), url: String(url) });
+    void ctx.emit("browser:navigated", {
+      profile: String(profile),
+      targetId: String(targetId),
+      url: String(url),
+    });
   }
 
   async request(
@@ -161,14 +189,19 @@ export class Registry implements NodesService {
       );
     }
     const answer = await now.client.request(request, { deadlineMs, orDefaultProfile });
-    return request.route === "/" && "body" in answer ? { body: { ...answer.body, node: found } } : answer;
+    return request.route === "/" && "body" in answer
+      ? { body: { ...answer.body, node: found } }
+      : answer;
   }
 
   #find(name: string | undefined): Known & { now: NonNullable<Known["now"]> } {
     if (this.mode === "off")
-      throw unavailable("Node hosts are switched off: set gateway.nodes.browser.mode to auto to use one.");
+      throw unavailable(
+        "Node hosts are switched off: set gateway.nodes.browser.mode to auto to use one.",
+      );
     const all = [...this.#nodes.values()];
-    const isThere = (node: Known): node is Known & { now: NonNullable<Known["now"]> } => node.now !== undefined;
+    const isThere = (node: Known): node is Known & { now: NonNullable<Known["now"]> } =>
+      node.now !== undefined;
     if (name === undefined) {
       const connected = all.filter(isThere);
       const first = connected.find(({ hello }) => hello.browser) ?? connected[0];

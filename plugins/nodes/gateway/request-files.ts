@@ -3,10 +3,24 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { PorticoError } from "portico";
-import { checkUpload, confinedPath, existingFile, ensureTmpRoot, plainName, thinOut } from "portico/browser";
+import {
+  checkUpload,
+  confinedPath,
+  existingFile,
+  ensureTmpRoot,
+  plainName,
+  thinOut,
+} from "portico/browser";
 import { fileSink, type Sink } from "../incoming.ts";
 import type { BrowserRequest } from "portico/browser";
-import { FILE_RESPONSES, type FileHead, type JsonPath, setAt, uploadPaths, valueAt } from "../wire.ts";
+import {
+  FILE_RESPONSES,
+  type FileHead,
+  type JsonPath,
+  setAt,
+  uploadPaths,
+  valueAt,
+} from "../wire.ts";
 
 const MOST_FILES = 1000;
 
@@ -23,14 +37,20 @@ export interface Packed {
 }
 
 /** Checks the files that a request names, as the control API here would, before anything is sent. */
-export async function pack(given: BrowserRequest, node: string, tmp: string, maxFileBytes: number): Promise<Packed> {
+export async function pack(
+  given: BrowserRequest,
+  node: string,
+  tmp: string,
+  maxFileBytes: number,
+): Promise<Packed> {
   const { path: root } = await ensureTmpRoot(tmp);
   const request = structuredClone(given);
   const rule = FILE_RESPONSES[`${given.method} ${given.route}`];
   const dir = join(root, rule?.dir ?? "");
   const wanted = rule?.wanted ? takePath(request) : undefined;
   if (wanted !== undefined) await confinedPath(dir, wanted);
-  if (wanted !== undefined && rule?.name !== undefined) request.body = { ...request.body, path: rule.name };
+  if (wanted !== undefined && rule?.name !== undefined)
+    request.body = { ...request.body, path: rule.name };
   const { files, paths } = await packUploads(request, root, maxFileBytes);
   return {
     request,
@@ -48,7 +68,10 @@ export async function pack(given: BrowserRequest, node: string, tmp: string, max
 
 /** The path that the caller wants for a file is this machine's affair: the node does not see it. */
 function takePath(request: BrowserRequest): string | undefined {
-  const { body, query } = request as { body?: Record<string, unknown>; query?: Record<string, string> };
+  const { body, query } = request as {
+    body?: Record<string, unknown>;
+    query?: Record<string, string>;
+  };
   const path = body?.["path"] ?? query?.["path"];
   if (typeof path !== "string" || path === "") return undefined;
   delete body?.["path"];
@@ -63,9 +86,13 @@ async function packUploads(
 ): Promise<{ files: FileHead[]; paths: string[] }> {
   const places = uploadPaths(request);
   if (places.length > MOST_FILES) {
-    throw new PorticoError("invalid_request_error", `At most ${MOST_FILES} files go with one request.`, {
-      param: "paths",
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `At most ${MOST_FILES} files go with one request.`,
+      {
+        param: "paths",
+      },
+    );
   }
   const files: FileHead[] = [];
   const paths: string[] = [];
@@ -73,7 +100,9 @@ async function packUploads(
     const param = spelled(at);
     const named = valueAt(request.body, at) as string;
     const isState = request.route === "/state/load";
-    const path = await (isState ? existingFile(root, named) : checkUpload(join(root, "uploads"), named, param));
+    const path = await (isState
+      ? existingFile(root, named)
+      : checkUpload(join(root, "uploads"), named, param));
     const { size } = await stat(path);
     if (size > maxFileBytes) {
       throw new PorticoError(
@@ -90,4 +119,6 @@ async function packUploads(
 }
 
 const spelled = (at: JsonPath): string =>
-  at.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");
+  at
+    .map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`))
+    .join("");

@@ -10,8 +10,13 @@ import type { ConnectingNode, Registry } from "./registry.ts";
 export function acceptNodes(ctx: PluginContext, registry: Registry): void {
   const workers = ctx.find("workers");
   const accept: Accept = async (node, req, socket, head) => {
-    const [{ MAX_FRAME }, connect] = await Promise.all([import("../node-socket.ts"), registry.prepare()]);
-    await acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => connect(node, ws));
+    const [{ MAX_FRAME }, connect] = await Promise.all([
+      import("../node-socket.ts"),
+      registry.prepare(),
+    ]);
+    await acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) =>
+      connect(node, ws),
+    );
   };
   const isFirst = workers === undefined || workers.index === 0;
   if (workers && isFirst) takeOver(ctx, workers, (node) => registry.admit(node), accept);
@@ -43,7 +48,10 @@ function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNo
   }
   const identity = header(HEADER.identity);
   if (!/^[\w-]{8,64}$/.test(identity)) {
-    throw new PorticoError("invalid_request_error", `The header ${HEADER.identity} is missing or malformed.`);
+    throw new PorticoError(
+      "invalid_request_error",
+      `The header ${HEADER.identity} is missing or malformed.`,
+    );
   }
   return { name, identity };
 }

@@ -79,7 +79,9 @@ export async function connect(
   });
   await Promise.race([
     welcome,
-    closed.then(({ code, reason }) => Promise.reject(new Error(`closed at once: ${reason || code}`))),
+    closed.then(({ code, reason }) =>
+      Promise.reject(new Error(`closed at once: ${reason || code}`)),
+    ),
   ]);
   await nodeSocket.send(await handler.hello());
   return { target, closed, close: (reason) => nodeSocket.close(1000, reason) };

@@ -25,7 +25,10 @@ export interface Target {
 export const isSame = (a: Target, b: Target): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** Built for each connection: the settings may have changed. Rejects where they name no gateway, token or usable name. */
-export async function targetOf({ ctx, config }: HostContext, options: NodeHostOptions): Promise<Target> {
+export async function targetOf(
+  { ctx, config }: HostContext,
+  options: NodeHostOptions,
+): Promise<Target> {
   const set = config();
   const gateway = options.gateway ?? set.gateway;
   const token = options.token ?? set.token;

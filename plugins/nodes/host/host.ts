@@ -66,14 +66,17 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
         hasMoved = true;
         close("the node's settings have changed");
       };
-      const look = (): void => void targetOf(parts, options).then(follow, (error) => say(error.message));
+      const look = (): void =>
+        void targetOf(parts, options).then(follow, (error) => say(error.message));
       const unlisten = onConfig(look);
       look(); // they may have changed while it connected
       const { code, reason } = await closed;
       unlisten();
       if (ctx.signal.aborted) return;
       if (hasMoved || Date.now() - since > STEADY_MS) failures = 0;
-      say(`The connection to ${target.shown} ended${reason === "" ? ` (${code})` : `: ${reason}`}.`);
+      say(
+        `The connection to ${target.shown} ended${reason === "" ? ` (${code})` : `: ${reason}`}.`,
+      );
       connection = await next(false, hasMoved);
     }
   }
@@ -91,10 +94,15 @@ function otherScheme({ url }: Target, reason: string): string {
 }
 
 /** What went wrong, for the person who must act, and whether trying again could help. */
-function explain(error: unknown, target: Target | undefined): { error: PorticoError; isFinal: boolean } {
+function explain(
+  error: unknown,
+  target: Target | undefined,
+): { error: PorticoError; isFinal: boolean } {
   if (target === undefined) return { error: error as PorticoError, isFinal: true };
   const { shown, name } = target;
-  const refusal = (isPorticoError(error) ? error.details?.["refusal"] : undefined) as Refusal | undefined;
+  const refusal = (isPorticoError(error) ? error.details?.["refusal"] : undefined) as
+    | Refusal
+    | undefined;
   const final = (code: string, message: string) => ({
     error: new PorticoError(code, message, { cause: error }),
     isFinal: true,
@@ -107,7 +115,10 @@ function explain(error: unknown, target: Target | undefined): { error: PorticoEr
         `The certificate of the gateway at ${shown} is not trusted (${reason}): name the file of its authority in NODE_EXTRA_CA_CERTS.`,
       );
     const message = `No gateway can be reached at ${shown} (${reason})${otherScheme(target, reason)}.`;
-    return { error: new PorticoError("node_unavailable", message, { cause: error }), isFinal: false };
+    return {
+      error: new PorticoError("node_unavailable", message, { cause: error }),
+      isFinal: false,
+    };
   }
   const { status, message = "" } = refusal;
   if (status === 401)
@@ -115,9 +126,13 @@ function explain(error: unknown, target: Target | undefined): { error: PorticoEr
       "unauthorized",
       `The gateway at ${shown} refuses the token: give the one in its configuration (gateway.auth.token).`,
     );
-  if (status === 426) return final("version_mismatch", message || `The gateway at ${shown} is of another version.`);
+  if (status === 426)
+    return final("version_mismatch", message || `The gateway at ${shown} is of another version.`);
   if (status === 409)
-    return final("node_name_in_use", message || `The name ${name} is in use: choose one with --name.`);
+    return final(
+      "node_name_in_use",
+      message || `The name ${name} is in use: choose one with --name.`,
+    );
   if (status === 404)
     return final(
       "not_found",
@@ -127,7 +142,10 @@ function explain(error: unknown, target: Target | undefined): { error: PorticoEr
     return final("forbidden", `The gateway at ${shown} refuses this node: ${message}`);
   const words = message || `it answered ${status}`;
   return {
-    error: new PorticoError("node_unavailable", `The gateway at ${shown} takes no node now: ${words}`),
+    error: new PorticoError(
+      "node_unavailable",
+      `The gateway at ${shown} takes no node now: ${words}`,
+    ),
     isFinal: false,
   };
 }

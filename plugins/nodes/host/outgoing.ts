@@ -33,7 +33,8 @@ export class Outgoing {
     const file = this.#unconfirmed.get(id);
     this.#unconfirmed.delete(id);
     // What cannot be removed now goes by its age.
-    if (file !== undefined) await rm(dirname(file.path), { recursive: true, force: true }).catch(() => {});
+    if (file !== undefined)
+      await rm(dirname(file.path), { recursive: true, force: true }).catch(() => {});
   }
 
   /** The gateway will not have it: it is kept where it is the only one. */
@@ -42,7 +43,10 @@ export class Outgoing {
     if (file === undefined) return;
     if (!file.isOnly) return void this.confirmed(id);
     this.#unconfirmed.delete(id);
-    this.#log.warn({ path: file.path }, "a file did not reach the gateway: it is kept here for a week");
+    this.#log.warn(
+      { path: file.path },
+      "a file did not reach the gateway: it is kept here for a week",
+    );
   }
 
   allFailed(): void {

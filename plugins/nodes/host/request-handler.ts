@@ -57,7 +57,13 @@ export class RequestHandler {
     } catch {
       browser = false;
     }
-    return { t: "hello", version: ctx.version, platform: process.platform, browser, profiles: this.#profiles };
+    return {
+      t: "hello",
+      version: ctx.version,
+      platform: process.platform,
+      browser,
+      profiles: this.#profiles,
+    };
   }
 
   /** Never rejects: what goes wrong is the answer. */
@@ -75,7 +81,8 @@ export class RequestHandler {
       this.#cancelled.delete(id);
       this.#running.delete(id);
     }
-    if (/^\/(profiles\/|reset-profile)/.test(request.route)) await nodeSocket.send(await this.hello());
+    if (/^\/(profiles\/|reset-profile)/.test(request.route))
+      await nodeSocket.send(await this.hello());
     if (request.route === "/stop") await this.#forgetUploads();
   }
 
@@ -92,7 +99,9 @@ export class RequestHandler {
       if (uploads !== undefined) await this.#takeFiles(message, uploads);
       const { policy } = message.request;
       if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
-      const request = message.orDefaultProfile ? await this.#ownProfile(message.request) : message.request;
+      const request = message.orDefaultProfile
+        ? await this.#ownProfile(message.request)
+        : message.request;
       return await ctx.use("browser").request(request);
     } catch (error) {
       // No page has them.
@@ -112,7 +121,9 @@ export class RequestHandler {
     this.#incoming.set(id, coming);
     for (const [i, file] of files.entries()) {
       if (file.size > most)
-        throw new PorticoError("invalid_request_error", `A file has more than ${most} bytes.`, { param: "paths" });
+        throw new PorticoError("invalid_request_error", `A file has more than ${most} bytes.`, {
+          param: "paths",
+        });
       const sink = dir.then((into) => fileSink(into, join(String(i), basename(file.name))));
       coming.set(i, new Incoming(sink, file.size));
     }
@@ -131,7 +142,10 @@ export class RequestHandler {
 
   /** A profile that this node lacks is the gateway's name for the default one. */
   async #ownProfile(request: BrowserRequest): Promise<BrowserRequest> {
-    const { query, body } = request as { query?: Record<string, string>; body?: Record<string, unknown> };
+    const { query, body } = request as {
+      query?: Record<string, string>;
+      body?: Record<string, unknown>;
+    };
     const name = body?.["profile"] ?? query?.["profile"];
     if (name === undefined || this.#profiles.includes(String(name))) return request;
     this.#profiles = (await profilesOf(this.#options.ctx)).map(({ name: own }) => own);
@@ -190,7 +204,8 @@ export class RequestHandler {
   /** The browser's work cannot be called back; its answer is dropped. */
   cancel(id: number): void {
     if (this.#running.has(id)) this.#cancelled.add(id);
-    for (const one of this.#incoming.get(id)?.values() ?? []) void one.fail(new Error("cancelled by the gateway"));
+    for (const one of this.#incoming.get(id)?.values() ?? [])
+      void one.fail(new Error("cancelled by the gateway"));
     this.#options.outgoing.failed(id);
   }
 
@@ -203,7 +218,11 @@ export class RequestHandler {
   #shown(error: unknown): WireError {
     if (!isPorticoError(error)) {
       this.#options.ctx.log.error({ err: error }, "a request of the gateway failed");
-      return { code: "internal_error", message: "Something went wrong on the node: see its log.", status: 500 };
+      return {
+        code: "internal_error",
+        message: "Something went wrong on the node: see its log.",
+        status: 500,
+      };
     }
     const { code, message, status, param, details } = error;
     return {
@@ -225,7 +244,10 @@ async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: 
 }
 
 const tooLarge = (bytes: number): PorticoError =>
-  new PorticoError("action_failed", `The answer has ${bytes} bytes, more than a node may send (${MAX_MESSAGE}).`);
+  new PorticoError(
+    "action_failed",
+    `The answer has ${bytes} bytes, more than a node may send (${MAX_MESSAGE}).`,
+  );
 
 async function* once(content: Buffer): AsyncIterable<Buffer> {
   yield content;

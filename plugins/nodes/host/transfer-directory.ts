@@ -28,7 +28,8 @@ export class TransferDirectory {
     for (const name of await readdir(root)) {
       const path = join(root, name);
       const found = await stat(path).catch(() => undefined);
-      if (found !== undefined && found.mtimeMs < oldest) await rm(path, { recursive: true, force: true });
+      if (found !== undefined && found.mtimeMs < oldest)
+        await rm(path, { recursive: true, force: true });
     }
   }
 

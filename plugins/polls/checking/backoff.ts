@@ -17,12 +17,20 @@ export interface Failure {
  * How long a failing source is left alone: doubling from 5 s to 30 min, a tenth more or less. `Retry-After` raises it, up to
  * an hour, and by a tenth at most: nobody comes sooner than asked. `share` is a random number in [0, 1).
  */
-export function backoffMs({ errors, intervalMs, status, retryAfterMs = 0 }: Failure, share: number): number {
+export function backoffMs(
+  { errors, intervalMs, status, retryAfterMs = 0 }: Failure,
+  share: number,
+): number {
   const first = Math.min(Math.max(intervalMs, FIRST_MS), FIRST_AT_MOST_MS);
   const hopeless = status !== undefined && HOPELESS.has(status);
-  const doubled = hopeless ? CEILING_MS : Math.min(CEILING_MS, first * 2 ** Math.min(errors - 1, 20));
+  const doubled = hopeless
+    ? CEILING_MS
+    : Math.min(CEILING_MS, first * 2 ** Math.min(errors - 1, 20));
   const asked = Math.min(retryAfterMs, RETRY_AFTER_CEILING_MS);
-  return Math.max(jittered(Math.max(doubled, hopeless ? intervalMs : 0), share), Math.ceil(asked * (1 + share * 0.1)));
+  return Math.max(
+    jittered(Math.max(doubled, hopeless ? intervalMs : 0), share),
+    Math.ceil(asked * (1 + share * 0.1)),
+  );
 }
 
 /** A tenth more or less, so that polls made together do not stay together. `share` is a random number in [0, 1). */

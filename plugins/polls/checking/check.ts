@@ -58,7 +58,8 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const result = await read({ ...options, validators: due ? undefined : cursor.validators });
   const { found, validators } = result;
   const facts = { bytes: result.bytes, httpStatus: result.status };
-  if (found.kind === "unchanged") return { status: "unchanged", cursor, news: [], sample: [], ...facts };
+  if (found.kind === "unchanged")
+    return { status: "unchanged", cursor, news: [], sample: [], ...facts };
   const kept = { fullAt: now, validators };
   if (found.kind === "items") {
     const { fresh, seen } = compareItems(found.items, cursor);
@@ -76,7 +77,8 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const { text, hash, ending } = found;
   refuseCutOff(ending, cursor?.form);
   const first = cursor?.kind !== "text";
-  if (hash === "absent" && !first && cursor.hash !== "absent") throw new CheckFailed("The file is gone.");
+  if (hash === "absent" && !first && cursor.hash !== "absent")
+    throw new CheckFailed("The file is gone.");
   const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
   const before = first ? "" : cursor.text;
   const diff = changed ? (before === undefined ? NOT_KEPT : lineDiff(before, text)) : undefined;

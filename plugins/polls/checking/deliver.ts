@@ -30,7 +30,8 @@ export interface News {
   payload: PayloadSpec;
 }
 
-const asJson = (value: unknown, indent?: number): string => JSON.stringify(value, null, indent) ?? String(value);
+const asJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent) ?? String(value);
 
 /** The payload of a poll that was given none. */
 export function defaultPayload(kind: string): PayloadSpec {
@@ -56,7 +57,12 @@ export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[]
 }
 
 /** `poll:changed` comes with every change anyway, and is not delivered a second time. */
-function deliverHook({ pollId, runId }: News, key: string, event: string, context: object): PayloadDelivery {
+function deliverHook(
+  { pollId, runId }: News,
+  key: string,
+  event: string,
+  context: object,
+): PayloadDelivery {
   if (event === "poll:changed") return { items: [] };
   const body: HookBody = { event, context: { ...context, deliveryId: key }, runId };
   return { items: [{ id: `hook_${key}`, lane: `poll:${pollId}`, kind: HOOK, body }] };
@@ -74,13 +80,26 @@ const metadataOf = ({ pollId, name, place, items }: News): Record<string, unknow
   count: items.length,
 });
 
-function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: number): PayloadDelivery {
+function deliverOne(
+  tools: ScheduleTools,
+  news: News,
+  item: unknown,
+  index: number,
+): PayloadDelivery {
   const { payload } = news;
   const values = valuesOf(news, item);
   const key = `poll_${digest(`${news.checkKey} ${index}`)}`;
   if (payload.kind === "hook") {
     const { name, pollId, place: url, items, diff } = news;
-    const context = { pollId, name, url, item, count: items.length, diff: diff || undefined, ...payload.context };
+    const context = {
+      pollId,
+      name,
+      url,
+      item,
+      count: items.length,
+      diff: diff || undefined,
+      ...payload.context,
+    };
     return deliverHook(news, key, payload.event, context);
   }
   const order = {
@@ -110,7 +129,10 @@ function prompt(
   let message = template;
   if (hasPlaceholders(template, values)) {
     message = `${template}\n\n(Words in braces stand for data from outside. The text with them filled in, and the data, are below.)`;
-    untrusted.push({ label: "the task with the data filled in", text: clip(render(template, values), DATA_CHARS) });
+    untrusted.push({
+      label: "the task with the data filled in",
+      text: clip(render(template, values), DATA_CHARS),
+    });
   }
   untrusted.push({ label: "item", text: clip(asJson(values["item"], 2), DATA_CHARS) });
   if (diff) untrusted.push({ label: "diff", text: clip(diff, DATA_CHARS) });
@@ -121,7 +143,15 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
   const { payload, name, pollId, place: url, items } = news;
   const key = `poll_${digest(`${news.checkKey} rest`)}`;
   if (payload.kind === "hook") {
-    const context = { pollId, name, url, items: rest, count: items.length, summary: true, ...payload.context };
+    const context = {
+      pollId,
+      name,
+      url,
+      items: rest,
+      count: items.length,
+      summary: true,
+      ...payload.context,
+    };
     return deliverHook(news, key, payload.event, context);
   }
   const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
@@ -139,5 +169,9 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
   }
   const { session: _, ...task } = payload;
   const message = `${payload.message}\n\n(This is for all of the ${rest.length} remaining items of a poll, which are listed below.)`;
-  return tools.deliver({ ...order, payload: { ...task, message }, untrusted: [{ label: intro, text: lines }] });
+  return tools.deliver({
+    ...order,
+    payload: { ...task, message },
+    untrusted: [{ label: intro, text: lines }],
+  });
 }

@@ -19,7 +19,9 @@ export function lineDiff(before: string, after: string): string {
       added || removed ? value.map((line) => `${added ? "+" : "-"} ${line}`) : [],
     ) ?? unordered(was, is);
   const text = lines.join("\n");
-  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n… (${text.length - MAX_CHARS} more characters)` : text;
+  return text.length > MAX_CHARS
+    ? `${text.slice(0, MAX_CHARS)}\n… (${text.length - MAX_CHARS} more characters)`
+    : text;
 }
 
 /** Lines that only one side has. */

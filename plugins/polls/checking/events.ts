@@ -14,7 +14,12 @@ const factsOf = ({ row, body }: Poll, run: Run) => ({
   runId: run.id,
 });
 
-export async function announceChange(ctx: PluginContext, poll: Poll, run: Run, { news, diff }: Checked): Promise<void> {
+export async function announceChange(
+  ctx: PluginContext,
+  poll: Poll,
+  run: Run,
+  { news, diff }: Checked,
+): Promise<void> {
   const changedAt = new Date(run.endedAt!).toISOString();
   const items = news.slice(0, ITEMS_IN_EVENT);
   const change = { ...factsOf(poll, run), changedAt, count: news.length, items, diff };

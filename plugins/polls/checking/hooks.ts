@@ -25,7 +25,8 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
   async function emit(claim: Claim<HookBody>): Promise<void> {
     const { event, context, runId } = claim.item.body;
     try {
-      if (claim.item.attempts > MOST_ATTEMPTS) throw new Error(`The gateway ended ${MOST_ATTEMPTS} times during it.`);
+      if (claim.item.attempts > MOST_ATTEMPTS)
+        throw new Error(`The gateway ended ${MOST_ATTEMPTS} times during it.`);
       // Asked for anew: events are declared by the plugin that is loaded now.
       const tools = await ctx.use("schedule").load();
       await tools.emitHook(event, context, TIMEOUT_MS);
@@ -33,8 +34,15 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
       const { code = "hook_failed", message } = error as Error & { code?: string };
       ctx.log.warn({ err: error, event, run: runId }, "a hook of a poll failed");
       const run = await store().runs.get(runId);
-      const told = run && { ...run, data: { ...(run.data as object), error: `${event}: ${message}` } };
-      await store().finish(claim, { state: "dead", error: { code, message } }, { runs: told && [told] });
+      const told = run && {
+        ...run,
+        data: { ...(run.data as object), error: `${event}: ${message}` },
+      };
+      await store().finish(
+        claim,
+        { state: "dead", error: { code, message } },
+        { runs: told && [told] },
+      );
       return;
     }
     await store().finish(claim, { state: "done" });

@@ -30,7 +30,11 @@ export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
     checks: before.checks + 1,
   };
   if (checked === undefined)
-    return { ...after, lastError: failure?.message, consecutiveErrors: before.consecutiveErrors + 1 };
+    return {
+      ...after,
+      lastError: failure?.message,
+      consecutiveErrors: before.consecutiveErrors + 1,
+    };
   const { validators, hash } = checked.cursor ?? {};
   after.consecutiveErrors = 0;
   after.cursor = {
@@ -54,23 +58,31 @@ export function nextCheckAt(
   { failure, endedAt }: Outcome,
 ): number | null {
   const regular = tools.next(body.schedule, endedAt, body.anchorMs);
-  const interval = body.schedule.kind === "every" ? body.schedule.everyMs : (regular ?? endedAt) - endedAt;
+  const interval =
+    body.schedule.kind === "every" ? body.schedule.everyMs : (regular ?? endedAt) - endedAt;
   if (failure !== undefined) {
     const { status, retryAfterMs } = failure instanceof CheckFailed ? failure : {};
-    return endedAt + backoffMs({ errors, intervalMs: interval, status, retryAfterMs }, Math.random());
+    return (
+      endedAt + backoffMs({ errors, intervalMs: interval, status, retryAfterMs }, Math.random())
+    );
   }
   if (body.schedule.kind !== "every") return regular ?? null;
   return endedAt + (interval >= JITTER_FROM_MS ? jittered(interval, Math.random()) : interval);
 }
 
-export function dataOf(poll: Poll, trigger: CheckData["trigger"], { checked, failure }: Outcome): CheckData {
+export function dataOf(
+  poll: Poll,
+  trigger: CheckData["trigger"],
+  { checked, failure }: Outcome,
+): CheckData {
   return {
     pollId: poll.row.id,
     trigger,
     count: checked?.news.length ?? 0,
     bytes: checked?.bytes,
     items: checked?.listed,
-    httpStatus: checked?.httpStatus ?? (failure instanceof CheckFailed ? failure.status : undefined),
+    httpStatus:
+      checked?.httpStatus ?? (failure instanceof CheckFailed ? failure.status : undefined),
     error: failure?.message,
   };
 }

@@ -80,7 +80,9 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
 
   async function outcomeOf({ row, body }: Poll): Promise<Outcome> {
     const startedAt = store().now();
-    const cursor = ((await store().schedules.cursor(KIND, row.id)) ?? undefined) as Cursor | undefined;
+    const cursor = ((await store().schedules.cursor(KIND, row.id)) ?? undefined) as
+      | Cursor
+      | undefined;
     try {
       const checked = await look(body, cursor);
       return { checked, startedAt, endedAt: store().now() };
@@ -92,7 +94,11 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     }
   }
 
-  function deliveriesOf({ poll: { row, body }, rev }: Lease, checked: Checked | undefined, runId: string) {
+  function deliveriesOf(
+    { poll: { row, body }, rev }: Lease,
+    checked: Checked | undefined,
+    runId: string,
+  ) {
     if (checked?.status !== "changed") return [];
     return deliverNews(tools, {
       pollId: row.id,
@@ -121,7 +127,14 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     const eventIds = listOf(deliveries.flatMap(({ eventId }) => eventId ?? []));
     const turnIds = listOf(deliveries.flatMap(({ turnId }) => turnId ?? []));
     const data: CheckData = { ...dataOf(poll, trigger, outcome), eventIds, turnIds };
-    const run: Run = { id: runId, owner: `${KIND}:${row.id}`, at: startedAt, status, endedAt, data };
+    const run: Run = {
+      id: runId,
+      owner: `${KIND}:${row.id}`,
+      at: startedAt,
+      status,
+      endedAt,
+      data,
+    };
     const keepsSlot = slot === null || (slot !== undefined && slot > endedAt);
     const next = keepsSlot ? slot : nextCheckAt(tools, poll, state.consecutiveErrors, outcome);
     const committed = await store().commitSchedule(
@@ -169,7 +182,10 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     const rev = await lease(poll, now);
     if (rev === undefined) return;
     const work = complete({ poll, rev, trigger: "schedule" }).catch((error: unknown) => {
-      ctx.log.error({ err: error, poll: poll.row.name }, "poll could not be completed; it will be tried again");
+      ctx.log.error(
+        { err: error, poll: poll.row.name },
+        "poll could not be completed; it will be tried again",
+      );
     });
     void track(poll.row.id, work);
   }
@@ -194,7 +210,8 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
         const { leased } = poll.state;
         const isTaken = leased !== undefined && leased.until === nextAt && leased.until > now;
         const rev = isTaken ? undefined : await lease(poll, now);
-        const done = rev && (await track(id, complete({ poll, rev, trigger: "manual", slot: nextAt })));
+        const done =
+          rev && (await track(id, complete({ poll, rev, trigger: "manual", slot: nextAt })));
         if (done) return done;
         // Another gateway's end is not told.
         await Promise.race([active.get(id)?.catch(() => {}), sleep(LOOK_AGAIN_MS)].filter(Boolean));

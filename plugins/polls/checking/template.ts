@@ -6,7 +6,11 @@ const PLACEHOLDER = /\{(json\s+)?([A-Za-z_][\w.[\]*$-]*)\}/g;
 export type TemplateValues = Record<string, unknown>;
 
 const asText = (value: unknown): string =>
-  value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  value === undefined || value === null
+    ? ""
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
 
 /** Fills in `{item.title}` and its kin; `{json item}` as JSON. What is not there renders empty. */
 export function render(template: string, values: TemplateValues): string {
@@ -20,5 +24,7 @@ export function render(template: string, values: TemplateValues): string {
 
 /** True where filling in would change the text. */
 export function hasPlaceholders(template: string, values: TemplateValues): boolean {
-  return [...template.matchAll(PLACEHOLDER)].some(([, , path]) => Object.hasOwn(values, /^\w+/.exec(path!)![0]));
+  return [...template.matchAll(PLACEHOLDER)].some(([, , path]) =>
+    Object.hasOwn(values, /^\w+/.exec(path!)![0]),
+  );
 }

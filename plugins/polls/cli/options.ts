@@ -2,29 +2,55 @@
 import type { CommandIO, OptionSpec } from "portico/command-line";
 import { payloadFromOptions, scheduleFromText } from "portico/cron";
 
-const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
+const text = (description: string, value = "TEXT"): OptionSpec => ({
+  type: "string",
+  value,
+  description,
+});
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
 
 export const options: Record<string, OptionSpec> = {
   name: text("The poll's name, where it is not given as a word", "NAME"),
-  kind: { type: "string", choices: KINDS, description: "What the source is; default feed, with --path file" },
+  kind: {
+    type: "string",
+    choices: KINDS,
+    description: "What the source is; default feed, with --path file",
+  },
   url: text("Where it is", "URL"),
   path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
-  header: { type: "list", value: "NAME:VALUE", description: "A request header; may be given again" },
-  method: { type: "string", choices: ["GET", "POST", "PUT", "QUERY"], description: "Default GET; POST with a body" },
+  header: {
+    type: "list",
+    value: "NAME:VALUE",
+    description: "A request header; may be given again",
+  },
+  method: {
+    type: "string",
+    choices: ["GET", "POST", "PUT", "QUERY"],
+    description: "Default GET; POST with a body",
+  },
   body: text("What is sent, such as a GraphQL query; JSON is sent as such"),
   browser: { type: "boolean", description: "html, http: the page as the browser renders it" },
   items: text("json: where the list is, such as data.items", "PATH"),
   key: text("json: what tells items apart, such as id", "PATH"),
   selector: text("html: which part counts", "CSS"),
-  ignore: { type: "list", value: "REGEX", description: "Lines that do not count; may be given again" },
-  remove: { type: "list", value: "CSS", description: "html: parts that do not count; may be given again" },
+  ignore: {
+    type: "list",
+    value: "REGEX",
+    description: "Lines that do not count; may be given again",
+  },
+  remove: {
+    type: "list",
+    value: "CSS",
+    description: "html: parts that do not count; may be given again",
+  },
   match: text("file, a directory: only such names", "GLOB"),
   every: text("How often: 30s, 15m, 2h; default 5m", "TIME"),
   cron: text("Or by a cron expression", "EXPR"),
   tz: text("Its time zone", "ZONE"),
   schedule: text('Or a schedule as of a cron job, as one text: "0 9 * * *"'),
-  message: text("Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}"),
+  message: text(
+    "Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}",
+  ),
   model: text("Model of the turn", "MODEL"),
   session: text("Session of the turn; default one of its own", "SESSION"),
   announce: { type: "boolean", description: "Posts the turn's result to the main session" },
@@ -32,8 +58,15 @@ export const options: Record<string, OptionSpec> = {
   now: { type: "boolean", description: "Wakes the agent at once for the event" },
   hook: text("Or: emits this event for hooks", "EVENT"),
   "fire-on-first": { type: "boolean", description: "The first check fires for all that it finds" },
-  "max-items": { type: "number", value: "N", description: "Deliveries per check; more become one summary" },
-  "allow-private": { type: "boolean", description: "It may reach private addresses, by redirects too" },
+  "max-items": {
+    type: "number",
+    value: "N",
+    description: "Deliveries per check; more become one summary",
+  },
+  "allow-private": {
+    type: "boolean",
+    description: "It may reach private addresses, by redirects too",
+  },
   disabled: { type: "boolean", description: "Made, but not switched on" },
 };
 

@@ -9,7 +9,14 @@ export interface PollView {
   origin: string;
   every?: string;
   schedule?: { kind: string; expr?: string; tz?: string; at?: string };
-  source: { kind: string; url?: string; path?: string; items?: string; key?: string; selector?: string };
+  source: {
+    kind: string;
+    url?: string;
+    path?: string;
+    items?: string;
+    key?: string;
+    selector?: string;
+  };
   payload: { kind: string; text?: string; message?: string; event?: string };
   state: {
     lastCheckAt: string | null;
@@ -50,7 +57,8 @@ export const place = ({ source }: PollView): string => source.url ?? source.path
 
 export function details(view: PollView): string[] {
   const { state, source, payload } = view;
-  const time = (iso: string | null): string => (iso === null ? "none yet" : timeText(iso, view.schedule?.tz));
+  const time = (iso: string | null): string =>
+    iso === null ? "none yet" : timeText(iso, view.schedule?.tz);
   return [
     `${view.name}  (${view.id})`,
     `status      ${view.status}${view.origin === "config" ? ", from the configuration" : ""}`,
@@ -59,7 +67,9 @@ export function details(view: PollView): string[] {
     `does        ${payload.kind}: ${payload.text ?? payload.message ?? payload.event}`,
     `last check  ${time(state.lastCheckAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
     `last change ${time(state.lastChangeAt)}`,
-    ...(state.lastError ? [`last error  ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
+    ...(state.lastError
+      ? [`last error  ${state.lastError} (${state.consecutiveErrors} in a row)`]
+      : []),
     ...(state.nextCheckAt ? [`next check  ${time(state.nextCheckAt)}`] : []),
     ...(view.note ? [view.note] : []),
   ];

@@ -12,7 +12,9 @@ interface Navigated {
 }
 
 /** Judged as every other source before the browser sees it; what it loads then is judged by the browser's own policy. */
-export async function renderedPage(request: ReadRequest): Promise<{ html: string; url: string; status?: number }> {
+export async function renderedPage(
+  request: ReadRequest,
+): Promise<{ html: string; url: string; status?: number }> {
   const { source, guard, timeoutMs, maxBytes } = request;
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
@@ -30,17 +32,30 @@ export async function renderedPage(request: ReadRequest): Promise<{ html: string
     if (status !== null && (status < 200 || status > 299))
       throw new CheckFailed(`The server answered ${status}.`, { status });
     const fn = "() => document.documentElement.outerHTML";
-    const { result } = await ask<{ result?: unknown }>(browser, "/act", { kind: "evaluate", targetId, fn });
-    if (typeof result !== "string" || result === "") throw new CheckFailed("The browser shows no page.");
-    if (Buffer.byteLength(result) > maxBytes) throw new CheckFailed(`The page is larger than ${maxBytes} bytes.`);
+    const { result } = await ask<{ result?: unknown }>(browser, "/act", {
+      kind: "evaluate",
+      targetId,
+      fn,
+    });
+    if (typeof result !== "string" || result === "")
+      throw new CheckFailed("The browser shows no page.");
+    if (Buffer.byteLength(result) > maxBytes)
+      throw new CheckFailed(`The page is larger than ${maxBytes} bytes.`);
     return { html: `<!doctype html>${result}`, url: reached, status: status ?? undefined };
   } finally {
-    await browser.request({ method: "DELETE", route: "/tabs/:targetId", params: { targetId } }).catch(() => {});
+    await browser
+      .request({ method: "DELETE", route: "/tabs/:targetId", params: { targetId } })
+      .catch(() => {});
   }
 }
 
-async function ask<T>(browser: BrowserService, route: string, body: Record<string, unknown>): Promise<T> {
+async function ask<T>(
+  browser: BrowserService,
+  route: string,
+  body: Record<string, unknown>,
+): Promise<T> {
   const response = await browser.request({ method: "POST", route, body });
-  if ("bytes" in response) throw new PorticoError("internal_error", `${route} answered with a file.`);
+  if ("bytes" in response)
+    throw new PorticoError("internal_error", `${route} answered with a file.`);
   return response.body as T;
 }

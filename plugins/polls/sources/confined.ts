@@ -3,7 +3,10 @@ import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { type PluginContext, PorticoError } from "portico";
 
-export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [paths.workspace, ...roots];
+export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [
+  paths.workspace,
+  ...roots,
+];
 
 /** The real path of what is asked for; `undefined` where nothing is there. Refuses what lies outside all roots. */
 export function confined(roots: readonly string[], asked: string): string | undefined {

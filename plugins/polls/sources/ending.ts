@@ -10,11 +10,15 @@ const END: Record<Form, string> = {
 /** `type`: what its sender, or its name, says that it is. */
 export function endingOf(text: string, type = ""): Ending | undefined {
   const trimmed = text.trim();
-  if (/^[{[]/.test(trimmed)) return { form: "json", isWhole: isJson(trimmed), isSaid: /json/i.test(type) };
+  if (/^[{[]/.test(trimmed))
+    return { form: "json", isWhole: isJson(trimmed), isSaid: /json/i.test(type) };
   if (/^<(!doctype\s+html|html)[\s>]/i.test(trimmed))
     return { form: "html", isWhole: /<\/html\s*>/i.test(trimmed.slice(-10_000)), isSaid: false };
   // Nothing but the beginning of a beginning.
-  if (trimmed !== "" && ["<!doctype html>", "<html>", "<?xml"].some((tag) => tag.startsWith(trimmed.toLowerCase())))
+  if (
+    trimmed !== "" &&
+    ["<!doctype html>", "<html>", "<?xml"].some((tag) => tag.startsWith(trimmed.toLowerCase()))
+  )
     return { form: "html", isWhole: false, isSaid: true };
   const isXml = /^<\?xml[\s?]/.test(trimmed) || (/xml/i.test(type) && trimmed.startsWith("<"));
   return isXml ? { form: "xml", isWhole: isClosed(trimmed), isSaid: true } : undefined;
@@ -30,7 +34,10 @@ function isJson(text: string): boolean {
       return false;
     }
   };
-  return parses(text) || (text.includes("\n") && text.split("\n").every((line) => line.trim() === "" || parses(line)));
+  return (
+    parses(text) ||
+    (text.includes("\n") && text.split("\n").every((line) => line.trim() === "" || parses(line)))
+  );
 }
 
 /** True where the root element has its end tag, or is nothing but one tag. */
@@ -39,7 +46,10 @@ function isClosed(xml: string): boolean {
   if (root === null) return false;
   if (root[0].trimEnd().endsWith("/>")) return true;
   const end = xml.lastIndexOf(`</${root[1]}`);
-  return end > root.index && /^\s*>/.test(xml.slice(end + 2 + root[1]!.length, end + 100 + root[1]!.length));
+  return (
+    end > root.index &&
+    /^\s*>/.test(xml.slice(end + 2 + root[1]!.length, end + 100 + root[1]!.length))
+  );
 }
 
 /** Throws `CheckFailed` where a document was cut off: it does not end as it is said to, or as it did before. */

@@ -1,7 +1,14 @@
 /** Fetches a source under the guard, conditionally. */
 import { type GuardedResponse, guardedFetch, retryAfterMs } from "portico/egress";
 import { refuseErrors } from "./graphql.ts";
-import { type ReadResult, type ReadRequest, CheckFailed, type Found, needs, type Validators } from "./source.ts";
+import {
+  type ReadResult,
+  type ReadRequest,
+  CheckFailed,
+  type Found,
+  needs,
+  type Validators,
+} from "./source.ts";
 
 const ACCEPT: Record<string, string> = {
   json: "application/json, */*;q=0.5",
@@ -22,7 +29,10 @@ export interface Fetched {
 }
 
 /** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
-export async function fetchSource(request: ReadRequest, read: (fetched: Fetched) => Found): Promise<ReadResult> {
+export async function fetchSource(
+  request: ReadRequest,
+  read: (fetched: Fetched) => Found,
+): Promise<ReadResult> {
   const fetched = request.source.browser ? await renderPage(request) : await fetchBody(request);
   if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
   const { validators, status, body } = fetched;
@@ -32,11 +42,19 @@ export async function fetchSource(request: ReadRequest, read: (fetched: Fetched)
 
 async function renderPage(request: ReadRequest): Promise<Fetched> {
   const { html, ...reached } = await (await import("./browser.ts")).renderedPage(request);
-  return { body: Buffer.from(html), contentType: "text/html; charset=utf-8", isFramed: true, ...reached };
+  return {
+    body: Buffer.from(html),
+    contentType: "text/html; charset=utf-8",
+    isFramed: true,
+    ...reached,
+  };
 }
 
 /** The request of a source. A body that is no text is sent as JSON, and makes it a POST where no method is given. */
-function requestOf({ kind, method, body, headers }: ReadRequest["source"], known: Validators | undefined) {
+function requestOf(
+  { kind, method, body, headers }: ReadRequest["source"],
+  known: Validators | undefined,
+) {
   const isJson = body !== undefined && typeof body !== "string";
   return {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -65,7 +83,9 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   const { status, headers, body } = response;
   if (status === 304) {
     if (!("if-none-match" in wanted.headers || "if-modified-since" in wanted.headers))
-      throw new CheckFailed("The server answered 304 to a request without a condition.", { status });
+      throw new CheckFailed("The server answered 304 to a request without a condition.", {
+        status,
+      });
     return "unchanged";
   }
   if (status < 200 || status > 299)
@@ -74,7 +94,10 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
       retryAfterMs: retryAfterMs(headers["retry-after"]),
     });
   if (status === 206 && !("range" in wanted.headers))
-    throw new CheckFailed("The server answered with a part of the document (206), which nobody asked for.", { status });
+    throw new CheckFailed(
+      "The server answered with a part of the document (206), which nobody asked for.",
+      { status },
+    );
   if (body.length === 0) throw new CheckFailed("The response is empty.", { status });
   return {
     body,

@@ -20,7 +20,8 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
   const path = confined(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
-  if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, request) }, bytes: 0 };
+  if (facts.isDirectory())
+    return { found: { kind: "items", items: await entries(path, request) }, bytes: 0 };
   if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
   const content = await settledContent(path, request);
   const whole = content.includes(0) ? "" : decodeText(content);
@@ -31,13 +32,22 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
 }
 
 /** What a file of this name must be, to be whole. */
-const TYPES: Record<string, string> = { ".json": "json", ".xml": "xml", ".rss": "xml", ".atom": "xml", ".svg": "xml" };
+const TYPES: Record<string, string> = {
+  ".json": "json",
+  ".xml": "xml",
+  ".rss": "xml",
+  ".atom": "xml",
+  ".svg": "xml",
+};
 
 /** Two looks at a file that show this alike lie on both sides of no write. */
 const trace = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
 
 /** Reads a file that nobody is writing to; one that is not left alone until the deadline is an error. */
-async function settledContent(path: string, { settleMs, timeoutMs, maxBytes, signal }: ReadRequest): Promise<Buffer> {
+async function settledContent(
+  path: string,
+  { settleMs, timeoutMs, maxBytes, signal }: ReadRequest,
+): Promise<Buffer> {
   const deadline = performance.now() + timeoutMs;
   const now = Date.now();
   let before = await stat(path);
@@ -57,7 +67,9 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
   const matches = picomatch(match);
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
-    throw new CheckFailed(`The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`);
+    throw new CheckFailed(
+      `The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`,
+    );
   const now = Date.now();
   const found = await filesAmong(dir, names);
   const fresh = found.filter(({ facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
@@ -71,14 +83,19 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
     ).map(({ name, facts }) => [name, trace(facts)]),
   );
   // One that is being written to is left to the next check.
-  const settled = found.filter((one) => !fresh.includes(one) || still.get(one.name) === trace(one.facts));
+  const settled = found.filter(
+    (one) => !fresh.includes(one) || still.get(one.name) === trace(one.facts),
+  );
   return settled.map(({ name, facts }) => ({
     value: { name, path: name, size: facts.size, modifiedAt: facts.mtime.toISOString() },
     id: `${name} ${facts.size} ${facts.mtimeMs}`,
   }));
 }
 
-async function filesAmong(dir: string, names: readonly string[]): Promise<{ name: string; facts: Stats }[]> {
+async function filesAmong(
+  dir: string,
+  names: readonly string[],
+): Promise<{ name: string; facts: Stats }[]> {
   const found = [];
   for (const name of names) {
     const facts = await lstat(join(dir, name)).catch(() => undefined);

@@ -16,7 +16,12 @@ export function refuseErrors({ body, items }: Source, response: Buffer): void {
   const request = typeof body === "string" ? fieldsIn(body) : (body as Fields | undefined);
   if (typeof request?.query !== "string") return;
   const { data, errors } = fieldsIn(response.toString("utf8")) ?? {};
-  if (!Array.isArray(errors) || errors.length === 0 || (items && data !== null && data !== undefined)) return;
+  if (
+    !Array.isArray(errors) ||
+    errors.length === 0 ||
+    (items && data !== null && data !== undefined)
+  )
+    return;
   const { message } = (errors[0] ?? {}) as { message?: unknown };
   const why = typeof message === "string" ? message.slice(0, 200) : "it does not say which";
   throw new CheckFailed(`The server answered the query with an error: ${why}.`);

@@ -6,7 +6,8 @@ import { fetchSource } from "./fetch.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
 import type { ReadResult, ReadRequest } from "./source.ts";
 
-export const hashOf = (content: string | Buffer): string => createHash("sha256").update(content).digest("base64url");
+export const hashOf = (content: string | Buffer): string =>
+  createHash("sha256").update(content).digest("base64url");
 
 const TEXT = /^(text\/|application\/(json|xml|javascript|x-yaml|yaml|toml)|[\w/-]+\+(json|xml))/i;
 

@@ -19,13 +19,17 @@ export function jsonItems(text: string, path: string | undefined, key: string | 
     document = JSON.parse(text);
   } catch (cause) {
     const begin = text.trim().slice(0, 30).replace(/\s+/g, " ");
-    throw new CheckFailed(`The response is not JSON: it begins with ${JSON.stringify(begin)}.`, { cause });
+    throw new CheckFailed(`The response is not JSON: it begins with ${JSON.stringify(begin)}.`, {
+      cause,
+    });
   }
   let list: unknown = document;
   if (path !== undefined && path !== "") {
     list = valueAt(document, path);
-    if (list === undefined) throw new CheckFailed(`The document has nothing at ${JSON.stringify(path)}.`);
-    if (!Array.isArray(list)) throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
+    if (list === undefined)
+      throw new CheckFailed(`The document has nothing at ${JSON.stringify(path)}.`);
+    if (!Array.isArray(list))
+      throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
   return countable(values).map((value) => {

@@ -55,7 +55,10 @@ export class CheckFailed extends Error {
   readonly status: number | undefined;
   /** The server asked to wait this long. */
   readonly retryAfterMs: number | undefined;
-  constructor(message: string, options: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
@@ -74,4 +77,6 @@ export function countable<T>(items: readonly T[]): readonly T[] {
 }
 
 export const needs = (field: string, kind: string): PorticoError =>
-  new PorticoError("invalid_request_error", `A source of kind ${kind} needs ${field}.`, { param: `source.${field}` });
+  new PorticoError("invalid_request_error", `A source of kind ${kind} needs ${field}.`, {
+    param: `source.${field}`,
+  });

@@ -11,10 +11,12 @@ export async function check(io: CommandIO): Promise<void> {
   const given = io.args["store"];
   if (given !== undefined) return show(io, given, urlFrom(io, given));
   const home = io.home();
-  if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running()) return ask(io);
+  if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running())
+    return ask(io);
   const url = urlOf((await home.config()).current, home.paths.state);
   const name = isPostgres(url) ? "store.url" : fileOf(url);
-  if (!isPostgres(url) && !existsSync(name)) throw new Error(`${name} is not there: the first start makes it.`);
+  if (!isPostgres(url) && !existsSync(name))
+    throw new Error(`${name} is not there: the first start makes it.`);
   return show(io, name, url);
 }
 
@@ -22,14 +24,17 @@ export async function check(io: CommandIO): Promise<void> {
 function urlFrom({ cwd }: CommandIO, given: string): string {
   if (isPostgres(given) || given.startsWith("file:")) return given;
   // not repeated: a password may stand in it
-  if (/^\w+:\/\//.test(given)) throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
+  if (/^\w+:\/\//.test(given))
+    throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
   return resolve(cwd, given);
 }
 
 async function ask(io: CommandIO): Promise<void> {
   io.progress("checking …");
   const timeoutMs = 600_000;
-  const found = await io.gateway.request<Inspection>("POST", "/store/check", undefined, { timeoutMs });
+  const found = await io.gateway.request<Inspection>("POST", "/store/check", undefined, {
+    timeoutMs,
+  });
   io.show(found, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
   refuse("The store", { ...found, mend: RESTORE });
 }

@@ -6,6 +6,8 @@ import type { Inspection } from "./inspection.ts";
 
 /** Throws `config_error` for an address that cannot be right. */
 export async function inspect(url: string): Promise<Inspection> {
-  const { mend, ...seen } = await (isPostgres(url) ? inspectDatabase(url) : inspectFile(fileOf(url)));
+  const { mend, ...seen } = await (isPostgres(url)
+    ? inspectDatabase(url)
+    : inspectFile(fileOf(url)));
   return { ...seen, ...(seen.problems.length > 0 && { mend }) };
 }

@@ -33,10 +33,13 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
 }
 
 /** Its rows, and contradictions among them. */
-export function* contents(version: number): Operation<Pick<Inspection, "rows" | "problems" | "mend">> {
+export function* contents(
+  version: number,
+): Operation<Pick<Inspection, "rows" | "problems" | "mend">> {
   const rows: Inspection["rows"] = {};
   for (const { name, columns } of tablesOf(version)) {
-    const count = name === "deliveries" && columns.includes("size") ? "COALESCE(SUM(size), 0)" : "COUNT(*)";
+    const count =
+      name === "deliveries" && columns.includes("size") ? "COALESCE(SUM(size), 0)" : "COUNT(*)";
     const counted = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
     if (counted && Number(counted.n) > 0) rows[name] = Number(counted.n);
   }
@@ -46,4 +49,5 @@ export function* contents(version: number): Operation<Pick<Inspection, "rows" | 
 
 export const ANOTHER = "name another one";
 export const OLDER = "take an older copy";
-export const RESTORE = "copy it away while no gateway runs, and start with the last copy in <home>/state/backups";
+export const RESTORE =
+  "copy it away while no gateway runs, and start with the last copy in <home>/state/backups";

@@ -41,7 +41,10 @@ class NewItems implements Deferred {
   *#insert(): Operation<Addition[]> {
     const before = yield* first<{ seq: number | null }>("SELECT MAX(seq) AS seq FROM items");
     if ((yield* insertItems(this.all.map(({ row }) => row))) === this.all.length) return this.all;
-    const inserted = yield* all<{ id: string }>("SELECT id FROM items WHERE seq > ?", before?.seq ?? 0);
+    const inserted = yield* all<{ id: string }>(
+      "SELECT id FROM items WHERE seq > ?",
+      before?.seq ?? 0,
+    );
     const ids = new Set(inserted.map(({ id }) => id));
     return this.all.filter(({ item }) => ids.delete(item.id));
   }
@@ -53,7 +56,12 @@ export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   for (const item of items) {
     const { id, kind, lane, maxAttempts = 5 } = item;
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
-    additions.push({ item, runAt, now, row: [kind, lane, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"] });
+    additions.push({
+      item,
+      runAt,
+      now,
+      row: [kind, lane, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"],
+    });
   }
 }
 

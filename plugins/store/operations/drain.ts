@@ -47,7 +47,11 @@ export function* drain(
   by: string,
   maxChars = Number.POSITIVE_INFINITY,
 ): Operation<WorkItem[]> {
-  const held = yield* all<ItemRow>("SELECT * FROM items WHERE drained_by = ? AND kind = ? ORDER BY seq", by, kind);
+  const held = yield* all<ItemRow>(
+    "SELECT * FROM items WHERE drained_by = ? AND kind = ? ORDER BY seq",
+    by,
+    kind,
+  );
   const room = max - held.length;
   if (room <= 0) return held.map(toItem);
   const chars = maxChars - held.reduce((sum, { body }) => sum + body.length, 0);
@@ -82,7 +86,12 @@ function* fitting(
 ): Operation<string[]> {
   const select = `SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND {waiting} AND`;
   const waiting = [
-    ...(yield* all<Waiting>(`${select} run_at <= 0 ORDER BY run_at, seq LIMIT ?`, kind, lane, room)),
+    ...(yield* all<Waiting>(
+      `${select} run_at <= 0 ORDER BY run_at, seq LIMIT ?`,
+      kind,
+      lane,
+      room,
+    )),
     ...(yield* all<Waiting>(
       `${select} run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT ?`,
       kind,

@@ -40,7 +40,14 @@ export function* addValue(tx: Transaction, entry: Entry): Operation<boolean> {
 }
 
 export function* deleteValue(tx: Transaction, namespace: string, key: string): Operation<boolean> {
-  return (yield* run(`DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`, namespace, key, tx.now)) > 0;
+  return (
+    (yield* run(
+      `DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`,
+      namespace,
+      key,
+      tx.now,
+    )) > 0
+  );
 }
 
 export function* listKeys(tx: Transaction, namespace: string, prefix: string): Operation<string[]> {
@@ -57,5 +64,6 @@ export function* listKeys(tx: Transaction, namespace: string, prefix: string): O
 
 /** Forgets what has expired, in every table that has a time of expiry. */
 export function* sweep(tx: Transaction): Operation<void> {
-  for (const table of ["kv", "known", "limits"]) yield* run(`DELETE FROM ${table} WHERE expires_at <= ?`, tx.now);
+  for (const table of ["kv", "known", "limits"])
+    yield* run(`DELETE FROM ${table} WHERE expires_at <= ?`, tx.now);
 }

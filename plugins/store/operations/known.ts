@@ -42,6 +42,10 @@ export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
     tx.deferred(NewKeys).byKey.set(key, row);
     return true;
   }
-  const { changes } = yield { sql: `${INSERT} VALUES (?, ?, ?, ?) ${UNLESS_KNOWN}`, params: row, apart: true };
+  const { changes } = yield {
+    sql: `${INSERT} VALUES (?, ?, ?, ?) ${UNLESS_KNOWN}`,
+    params: row,
+    apart: true,
+  };
   return changes > 0;
 }

@@ -73,12 +73,18 @@ const insertLanes = insertion(
 
 /** Each lane once. One with an item in progress keeps its time; any other comes ready with its earliest item. */
 export function* openLanes(tx: Transaction, lanes: readonly LaneOpening[]): Operation<void> {
-  yield* insertLanes(lanes.map(({ id, kind, lane, readyAt, since }) => [kind, lane, readyAt, id, since]));
+  yield* insertLanes(
+    lanes.map(({ id, kind, lane, readyAt, since }) => [kind, lane, readyAt, id, since]),
+  );
   for (const { kind } of lanes) tx.touch(kind);
 }
 
 /** For an item that is waiting again. */
-export function reopenLane(tx: Transaction, { id, kind, lane }: ItemRow, readyAt: number): Operation<void> {
+export function reopenLane(
+  tx: Transaction,
+  { id, kind, lane }: ItemRow,
+  readyAt: number,
+): Operation<void> {
   return openLanes(tx, [{ id, kind, lane, readyAt, since: tx.now }]);
 }
 
@@ -111,7 +117,11 @@ export function* holdLane(
 /** Gives a lane that has nothing in progress the time of its next item, or removes it. */
 export function* settleLane(tx: Transaction, kind: string, lane: string): Operation<void> {
   // what another transaction is adding must be seen below, or wait for this one
-  yield { sql: "SELECT 1 FROM lanes WHERE kind = ? AND lane = ? {hold}", params: [kind, lane], locks: true };
+  yield {
+    sql: "SELECT 1 FROM lanes WHERE kind = ? AND lane = ? {hold}",
+    params: [kind, lane],
+    locks: true,
+  };
   const next = yield* first<{ run_at: number; seq: number }>(
     `SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND {waiting} ORDER BY run_at, seq LIMIT 1`,
     kind,

@@ -38,7 +38,13 @@ class Logs implements Deferred {
   }
 }
 
-export function* take(tx: Transaction, key: string, cost: number, max: number, windowMs: number): Operation<Take> {
+export function* take(
+  tx: Transaction,
+  key: string,
+  cost: number,
+  max: number,
+  windowMs: number,
+): Operation<Take> {
   const { byKey } = tx.deferred(Logs);
   const log = byKey.get(key) ?? (yield* readLog(byKey, key));
   return takeFrom(log, tx.now, cost, max, windowMs);
@@ -88,7 +94,12 @@ function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
     locks: true,
     apart: true,
   };
-  const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
+  const { rows } = yield {
+    sql: "SELECT hits FROM limits WHERE key = ?",
+    params: [key],
+    one: true,
+    apart: true,
+  };
   const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];
   const log = { hits, used: hits.reduce((sum, [, count]) => sum + count, 0) };
   byKey.set(longKey, log);

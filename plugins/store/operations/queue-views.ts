@@ -1,7 +1,14 @@
 /** Looking at the queue, and forgetting what has ended. */
 import type { Operation } from "../sql/operation.ts";
 import { all, conditions, first, optional, pageSize, run } from "../sql/query.ts";
-import type { EndedState, ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
+import type {
+  EndedState,
+  ItemFilter,
+  ItemState,
+  LaneStatus,
+  QueueStats,
+  WorkItem,
+} from "../types.ts";
 import { type ItemRow, toItem } from "./lanes.ts";
 
 export function* getItem(id: string): Operation<WorkItem | undefined> {
@@ -25,13 +32,21 @@ export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
 }
 
 export function* countItems(kind: string, state: ItemState): Operation<number> {
-  const row = yield* first<{ n: number }>("SELECT COUNT(*) AS n FROM items WHERE kind = ? AND state = ?", kind, state);
+  const row = yield* first<{ n: number }>(
+    "SELECT COUNT(*) AS n FROM items WHERE kind = ? AND state = ?",
+    kind,
+    state,
+  );
   return row?.n ?? 0;
 }
 
 export function* pruneItems(before: number, states: readonly EndedState[]): Operation<number> {
   const marks = states.map(() => "?").join(", ");
-  return yield* run(`DELETE FROM items WHERE finished_at < ? AND state IN (${marks})`, before, ...states);
+  return yield* run(
+    `DELETE FROM items WHERE finished_at < ? AND state IN (${marks})`,
+    before,
+    ...states,
+  );
 }
 
 export function* queueStats(): Operation<QueueStats> {

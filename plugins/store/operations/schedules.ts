@@ -37,7 +37,12 @@ export function* putSchedule(
   schedule: NewSchedule,
   expectedRev: number | undefined,
 ): Operation<Schedule | undefined> {
-  const fields = [schedule.name ?? null, schedule.enabled ? 1 : 0, schedule.nextAt, toJson(schedule.body) ?? "null"];
+  const fields = [
+    schedule.name ?? null,
+    schedule.enabled ? 1 : 0,
+    schedule.nextAt,
+    toJson(schedule.body) ?? "null",
+  ];
   if (expectedRev === undefined) {
     yield* run(
       `INSERT INTO schedules (kind, id, name, enabled, next_at, body, rev, created_at, updated_at)
@@ -68,7 +73,12 @@ export function* putSchedule(
   return yield* getSchedule(schedule.kind, schedule.id);
 }
 
-function* putLarge(kind: string, id: string, column: "state" | "poll_cursor", value: unknown): Operation<void> {
+function* putLarge(
+  kind: string,
+  id: string,
+  column: "state" | "poll_cursor",
+  value: unknown,
+): Operation<void> {
   if (value === undefined) return;
   yield* run(
     `UPDATE schedules SET ${column} = ? WHERE kind = ? AND id = ?`,
@@ -79,12 +89,19 @@ function* putLarge(kind: string, id: string, column: "state" | "poll_cursor", va
 }
 
 export function* getSchedule(kind: string, id: string): Operation<Schedule | undefined> {
-  const row = yield* first<ScheduleRow>(`SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND id = ?`, kind, id);
+  const row = yield* first<ScheduleRow>(
+    `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND id = ?`,
+    kind,
+    id,
+  );
   return row && toSchedule(row);
 }
 
 export function* listSchedules(kind: string): Operation<Schedule[]> {
-  const rows = yield* all<ScheduleRow>(`SELECT ${COLUMNS} FROM schedules WHERE kind = ? ORDER BY created_at, id`, kind);
+  const rows = yield* all<ScheduleRow>(
+    `SELECT ${COLUMNS} FROM schedules WHERE kind = ? ORDER BY created_at, id`,
+    kind,
+  );
   return rows.map(toSchedule);
 }
 
@@ -149,7 +166,10 @@ export function* tick(tx: Transaction, slot: ScheduleSlot): Operation<number | u
   return row.rev;
 }
 
-export function* commitSchedule(tx: Transaction, commit: ScheduleCommit): Operation<number | undefined> {
+export function* commitSchedule(
+  tx: Transaction,
+  commit: ScheduleCommit,
+): Operation<number | undefined> {
   const row = yield* first<{ rev: number }>(
     `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
     commit.next,
@@ -168,5 +188,10 @@ export function* commitSchedule(tx: Transaction, commit: ScheduleCommit): Operat
 
 function* putEnabled(kind: string, id: string, enabled: boolean | undefined): Operation<void> {
   if (enabled === undefined) return;
-  yield* run("UPDATE schedules SET enabled = ? WHERE kind = ? AND id = ?", enabled ? 1 : 0, kind, id);
+  yield* run(
+    "UPDATE schedules SET enabled = ? WHERE kind = ? AND id = ?",
+    enabled ? 1 : 0,
+    kind,
+    id,
+  );
 }

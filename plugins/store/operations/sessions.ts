@@ -1,6 +1,16 @@
 /** Sessions and their transcripts. */
 import type { Operation, Transaction } from "../sql/operation.ts";
-import { all, conditions, first, fromJson, optional, pageSize, prefixEnd, run, toJson } from "../sql/query.ts";
+import {
+  all,
+  conditions,
+  first,
+  fromJson,
+  optional,
+  pageSize,
+  prefixEnd,
+  run,
+  toJson,
+} from "../sql/query.ts";
 import type { NewMessage, Session, StoredMessage } from "../types.ts";
 
 interface SessionRow {
@@ -26,7 +36,11 @@ export function* getSession(id: string): Operation<Session | undefined> {
   return row && toSession(row);
 }
 
-export function* putSession(tx: Transaction, id: string, meta: Record<string, unknown>): Operation<Session> {
+export function* putSession(
+  tx: Transaction,
+  id: string,
+  meta: Record<string, unknown>,
+): Operation<Session> {
   const row = yield* first<SessionRow>("SELECT * FROM sessions WHERE id = ? {hold}", id);
   const known = row && toSession(row);
   const merged = mergeMeta(known?.meta, meta);
@@ -53,11 +67,17 @@ function mergeMeta(
   change: Record<string, unknown>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries({ ...known, ...change }).filter(([, value]) => value !== null && value !== undefined),
+    Object.entries({ ...known, ...change }).filter(
+      ([, value]) => value !== null && value !== undefined,
+    ),
   );
 }
 
-export function* listSessions(filter: { limit?: number; before?: number; prefix?: string }): Operation<Session[]> {
+export function* listSessions(filter: {
+  limit?: number;
+  before?: number;
+  prefix?: string;
+}): Operation<Session[]> {
   const { where, params } = conditions([
     ["updated_at < ?", filter.before],
     ["id >= ?", filter.prefix || undefined],
@@ -71,7 +91,11 @@ export function* listSessions(filter: { limit?: number; before?: number; prefix?
   return rows.map(toSession);
 }
 
-export function* appendMessages(tx: Transaction, id: string, messages: readonly NewMessage[]): Operation<void> {
+export function* appendMessages(
+  tx: Transaction,
+  id: string,
+  messages: readonly NewMessage[],
+): Operation<void> {
   const row = yield* first<{ last_seq: number }>(
     `INSERT INTO sessions (id, created_at, updated_at, messages, last_seq, meta) VALUES (?, ?, ?, ?, ?, '{}')
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at,
@@ -103,7 +127,13 @@ export function* transcript(
   range: { after?: number; limit?: number; last?: number },
 ): Operation<StoredMessage[]> {
   const newestFirst = range.last !== undefined;
-  const rows = yield* all<{ seq: number; role: string; body: string; turn_id: string | null; at: number }>(
+  const rows = yield* all<{
+    seq: number;
+    role: string;
+    body: string;
+    turn_id: string | null;
+    at: number;
+  }>(
     `SELECT seq, role, body, turn_id, at FROM messages WHERE session = ? AND seq > ?
      ORDER BY seq ${newestFirst ? "DESC" : "ASC"} LIMIT ?`,
     id,

@@ -1,7 +1,14 @@
 /** Usage of models: sums per minute, and blocks of single requests. */
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { all, conditions, first, insertion, run } from "../sql/query.ts";
-import type { NewRequests, RequestBlock, RequestRange, UsageFilter, UsageRecord, UsageSum } from "../types.ts";
+import type {
+  NewRequests,
+  RequestBlock,
+  RequestRange,
+  UsageFilter,
+  UsageRecord,
+  UsageSum,
+} from "../types.ts";
 
 const MINUTE = 60_000;
 const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;
@@ -44,8 +51,11 @@ export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Ope
 }
 
 function byRow(a: UsageRecord, b: UsageRecord): number {
-  const minutes = (a.at ?? Infinity) === (b.at ?? Infinity) ? 0 : (a.at ?? Infinity) - (b.at ?? Infinity);
-  return minutes || compare(a.key, b.key) || compare(a.channel, b.channel) || compare(a.model, b.model);
+  const minutes =
+    (a.at ?? Infinity) === (b.at ?? Infinity) ? 0 : (a.at ?? Infinity) - (b.at ?? Infinity);
+  return (
+    minutes || compare(a.key, b.key) || compare(a.channel, b.channel) || compare(a.model, b.model)
+  );
 }
 
 function compare(a = "", b = ""): number {
@@ -60,7 +70,10 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
     else groups.set("at", `minute - minute % ${PERIODS[by]}`);
   }
   const { where, params } = conditions([
-    ["minute >= ?", filter.since === undefined ? undefined : filter.since - (filter.since % MINUTE)],
+    [
+      "minute >= ?",
+      filter.since === undefined ? undefined : filter.since - (filter.since % MINUTE),
+    ],
     ["minute < ?", filter.until],
     ["channel = ?", filter.channel],
     ["model = ?", filter.model],
@@ -113,7 +126,12 @@ function* addRequests({ blocks, keep }: NewRequests): Operation<void> {
 /** Blocks in one answer; most hold one request where little is asked. */
 const MOST_BLOCKS = 500;
 
-export function* listRequests({ since, until, after, least }: RequestRange): Operation<RequestBlock[]> {
+export function* listRequests({
+  since,
+  until,
+  after,
+  least,
+}: RequestRange): Operation<RequestBlock[]> {
   // No block is longer than the longest: so those that end far behind the range need not be looked at.
   const end = after
     ? "(last_at, number) < (?, ?)"
@@ -135,7 +153,10 @@ export function* listRequests({ since, until, after, least }: RequestRange): Ope
     held += requests;
     blocks++;
   }
-  return yield* rows<RequestBlock>(`number, requests, first_at AS "firstAt", last_at AS "lastAt", lines`, blocks);
+  return yield* rows<RequestBlock>(
+    `number, requests, first_at AS "firstAt", last_at AS "lastAt", lines`,
+    blocks,
+  );
 }
 
 export function* pruneUsage(before: number): Operation<number> {

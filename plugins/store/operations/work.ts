@@ -8,7 +8,11 @@ import type { Claim, ClaimOutcome } from "../types.ts";
 /** True where `claim` has something to do: spares an empty queue the write. */
 export function* anythingReady(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
   for (const kind of kinds) {
-    const row = yield* first("SELECT 1 AS yes FROM lanes WHERE kind = ? AND ready_at <= ? LIMIT 1", kind, tx.now);
+    const row = yield* first(
+      "SELECT 1 AS yes FROM lanes WHERE kind = ? AND ready_at <= ? LIMIT 1",
+      kind,
+      tx.now,
+    );
     if (row) return true;
   }
   return false;
@@ -80,7 +84,11 @@ function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string 
   // not `= 0`: then the order would be that of the items' key too, by which all that has ever ended comes first
   const next =
     due ??
-    (yield* first<{ id: string }>(`SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`, kind, lane));
+    (yield* first<{ id: string }>(
+      `SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`,
+      kind,
+      lane,
+    ));
   return next?.id;
 }
 
@@ -108,7 +116,9 @@ export function* extend(tx: Transaction, held: Claim, leaseMs: number): Operatio
 }
 
 export function* workers(): Operation<string[]> {
-  const rows = yield* all<{ worker: string }>("SELECT DISTINCT worker FROM lanes WHERE worker IS NOT NULL");
+  const rows = yield* all<{ worker: string }>(
+    "SELECT DISTINCT worker FROM lanes WHERE worker IS NOT NULL",
+  );
   return rows.map(({ worker }) => worker);
 }
 
@@ -175,7 +185,10 @@ export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Op
 export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefined> {
   let next: number | undefined;
   for (const kind of kinds) {
-    const row = yield* first<{ at: number | null }>("SELECT MIN(ready_at) AS at FROM lanes WHERE kind = ?", kind);
+    const row = yield* first<{ at: number | null }>(
+      "SELECT MIN(ready_at) AS at FROM lanes WHERE kind = ?",
+      kind,
+    );
     const at = optional(row?.at);
     if (at !== undefined && (next === undefined || at < next)) next = at;
   }

@@ -15,8 +15,12 @@ interface CopyOptions {
 }
 
 /** All that is read is as it was at one moment, and other work goes on meanwhile. */
-export async function copyToFile(client: Client, { file, log, now }: CopyOptions): Promise<{ bytes: number }> {
-  if (existsSync(file)) throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
+export async function copyToFile(
+  client: Client,
+  { file, log, now }: CopyOptions,
+): Promise<{ bytes: number }> {
+  if (existsSync(file))
+    throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
   const part = `${file}.copying`;
   const remove = () => {
     for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });

@@ -32,14 +32,17 @@ export interface Pool {
 }
 interface Driver {
   Pool: new (options: object) => Pool;
-  Client: new (options: object) => { connect(told: (error?: Error) => void): void; connection: { stream: Socket } };
+  Client: new (
+    options: object,
+  ) => { connect(told: (error?: Error) => void): void; connection: { stream: Socket } };
 }
 
 const INT8 = 20;
 const NUMERIC = 1700;
 /** Numbers of a store are times and counts: they fit into a double. */
 const types = {
-  getTypeParser: (oid: number) => (oid === INT8 || oid === NUMERIC ? Number : (text: string) => parseOther(oid, text)),
+  getTypeParser: (oid: number) =>
+    oid === INT8 || oid === NUMERIC ? Number : (text: string) => parseOther(oid, text),
 };
 const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? Number(text) : text);
 /** int2, int4, float4, float8. */
@@ -91,7 +94,10 @@ export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool>
 function checked(url: string): string {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
   const wrong = (why: string, cause?: unknown) =>
-    new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url", cause });
+    new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
+      param: "store.url",
+      cause,
+    });
   for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
     const file = query.get(name);
     try {
@@ -101,7 +107,8 @@ function checked(url: string): string {
     }
   }
   for (const value of query.getAll("query_timeout"))
-    if (!/^[1-9]\d{0,8}$/.test(value)) throw wrong("query_timeout is no number of milliseconds above 0");
+    if (!/^[1-9]\d{0,8}$/.test(value))
+      throw wrong("query_timeout is no number of milliseconds above 0");
   // the driver checks as much for these names too, and warns that it may not always do so
   return url.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
@@ -111,10 +118,14 @@ async function importPg(): Promise<Driver> {
   try {
     return ((await import(name)) as { default: Driver }).default;
   } catch (error) {
-    throw new PorticoError("config_error", "store.url names PostgreSQL, which needs the package pg: npm install pg", {
-      param: "store.url",
-      cause: error,
-    });
+    throw new PorticoError(
+      "config_error",
+      "store.url names PostgreSQL, which needs the package pg: npm install pg",
+      {
+        param: "store.url",
+        cause: error,
+      },
+    );
   }
 }
 

@@ -88,7 +88,13 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
       if (isFull(error)) full = problemOf(error);
       return unavailable(error);
     };
-    const options = { pool, notifications: heard, clock: { note, own: clock }, unavailable: refused, succeeded };
+    const options = {
+      pool,
+      notifications: heard,
+      clock: { note, own: clock },
+      unavailable: refused,
+      succeeded,
+    };
     const writer = new Writer(options);
     return { pool, writer };
   }
@@ -100,7 +106,8 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
       try {
         return await withClient(pool, async (client) => {
           await migrate(client);
-          if (!isPart && (await client.query(FIND_PART)).rows.length > 0) throw wrongUrl(`${PART}: ${COMPLETE_PART}`);
+          if (!isPart && (await client.query(FIND_PART)).rows.length > 0)
+            throw wrongUrl(`${PART}: ${COMPLETE_PART}`);
           note(Number((await client.query(CLOCK)).rows[0]?.["now"]));
         });
       } catch (error) {
@@ -173,19 +180,29 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
           return { ok: true, engine: "postgresql", bytes: read, schemaVersion: version };
         });
       } catch (error) {
-        return { ok: false, engine: "postgresql", problem: error instanceof Error ? error.message : String(error) };
+        return {
+          ok: false,
+          engine: "postgresql",
+          problem: error instanceof Error ? error.message : String(error),
+        };
       }
     },
     check: () => withOpen(invalidIndexes),
     copied: () =>
       withOpen(async (client) => {
-        await client.query("SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))");
+        await client.query(
+          "SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))",
+        );
       }),
     backup: (file) => withOpen((client) => copyToFile(client, { file, log, now })),
     compact: () =>
       withOpen(async (client) => {
         const size = async () =>
-          Number((await client.query("SELECT pg_database_size(current_database()) AS bytes")).rows[0]?.["bytes"]);
+          Number(
+            (await client.query("SELECT pg_database_size(current_database()) AS bytes")).rows[0]?.[
+              "bytes"
+            ],
+          );
         const before = await size();
         await client.query({ text: "VACUUM (ANALYZE)", query_timeout: PATIENT_MS });
         return { before, after: await size() };
@@ -218,7 +235,8 @@ async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): 
 /** Without the address: a password stands in it. */
 function wrongUrl(error: unknown): PorticoError {
   const found = typeof error === "string" ? error : problemOf(error);
-  const why = found ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
+  const why =
+    found ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
   return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
     param: "store.url",
     cause: error,

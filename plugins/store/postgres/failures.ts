@@ -1,7 +1,8 @@
 /** What goes wrong with the server, in plain words. */
 import { PorticoError } from "portico";
 
-const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
+const BROKEN =
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
 const SILENT = /^(timeout exceeded|Query read timeout)/;
 /** The driver's words where it has no password, or an empty one. */
 const NO_PASSWORD = /^SASL: .*password must be/;
@@ -47,7 +48,8 @@ export function problemOf(error: unknown): string | undefined {
   const code = codeOf(error);
   const known = reasons.find(([pattern]) => pattern.test(code));
   if (known) return known[1];
-  if (NO_PASSWORD.test(messageOf(error))) return "the server asks for a password, and the address has none";
+  if (NO_PASSWORD.test(messageOf(error)))
+    return "the server asks for a password, and the address has none";
   if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
   if (SILENT.test(messageOf(error))) return "the server does not answer";
   if (isBroken(error)) return "the connection is broken";

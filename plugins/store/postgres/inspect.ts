@@ -7,7 +7,12 @@ import { perform } from "./perform.ts";
 
 /** Rejects only for an address that cannot be right, and where the package `pg` is missing. */
 export async function inspectDatabase(url: string): Promise<Inspection> {
-  const found = (what: Partial<Inspection>): Inspection => ({ engine: "postgresql", rows: {}, problems: [], ...what });
+  const found = (what: Partial<Inspection>): Inspection => ({
+    engine: "postgresql",
+    rows: {},
+    problems: [],
+    ...what,
+  });
   // rows are counted, which takes its time
   const pool = await openPool(url, PATIENT_MS);
   pool.on("error", () => {});
@@ -20,7 +25,9 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
       client.release();
     }
   } catch (error) {
-    const problem = problemOf(error) ?? "the address cannot be read (postgres://user:password@host:port/database)";
+    const problem =
+      problemOf(error) ??
+      "the address cannot be read (postgres://user:password@host:port/database)";
     return found({ problems: [problem], mend: "see to the server, or name another one" });
   } finally {
     await pool.end();
@@ -28,7 +35,9 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
 }
 
 async function look(client: Client): Promise<Partial<Inspection>> {
-  const { rows } = await client.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()");
+  const { rows } = await client.query(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()",
+  );
   const present = new Set(rows.map(({ name }) => String(name)));
   const version = present.has("portico_schema") ? await schemaVersion(client) : 0;
   const strange = strangeness(present, version);
@@ -50,5 +59,7 @@ export async function invalidIndexes(client: Client): Promise<string[]> {
     `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid`,
   );
-  return rows.map(({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`);
+  return rows.map(
+    ({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`,
+  );
 }

@@ -11,14 +11,19 @@ const SERVER = `SELECT current_setting('server_version_num')::int AS version, cu
 
 export async function migrate(client: Client): Promise<void> {
   const { version, encoding } = (await client.query(SERVER)).rows[0] ?? {};
-  if (Number(version) < OLDEST_SERVER) throw wrong(`the server is older than PostgreSQL 13 (${String(version)})`);
+  if (Number(version) < OLDEST_SERVER)
+    throw wrong(`the server is older than PostgreSQL 13 (${String(version)})`);
   if (!ENCODINGS.includes(String(encoding)))
-    throw wrong(`the database is in ${String(encoding)}, which lacks characters: make one with ENCODING 'UTF8'`);
+    throw wrong(
+      `the database is in ${String(encoding)}, which lacks characters: make one with ENCODING 'UTF8'`,
+    );
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL lock_timeout = 0");
     const patiently = (text: string) => client.query({ text, query_timeout: PATIENT_MS });
-    await patiently("SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))");
+    await patiently(
+      "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
+    );
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
     const found = await schemaVersion(client);
     if (found > migrations.length)
@@ -27,7 +32,8 @@ export async function migrate(client: Client): Promise<void> {
       );
     for (const sql of migrations.slice(found).flat()) await patiently(translated(sql));
     if (found === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
-    if (found < migrations.length) await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
+    if (found < migrations.length)
+      await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -49,5 +55,7 @@ function translated(sql: string): string {
 }
 
 function wrong(why: string): PorticoError {
-  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url" });
+  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
+    param: "store.url",
+  });
 }

@@ -115,7 +115,10 @@ export class Notifications {
     if (this.#stopped) return;
     this.#wasLost = true;
     this.#log.debug({ err: error }, "store: other gateways are not heard; connecting again");
-    this.#retry = setTimeout(() => void this.#listen(), this.#waitMs * (0.5 + Math.random())).unref();
+    this.#retry = setTimeout(
+      () => void this.#listen(),
+      this.#waitMs * (0.5 + Math.random()),
+    ).unref();
     this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
   }
 

@@ -57,7 +57,13 @@ export class Writer {
   write<T>(operation: (tx: Transaction) => Operation<T>, soft: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const until = performance.now() + PATIENCE_MS;
-      this.#waiting.push({ operation, soft, until, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({
+        operation,
+        soft,
+        until,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       if (this.#scheduled) return;
       this.#scheduled = true;
       setImmediate(() => {
@@ -107,7 +113,8 @@ export class Writer {
           error,
         );
         left = left.filter(({ until }) => next <= until);
-        if (left.length > 0) await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
+        if (left.length > 0)
+          await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
       }
     }
   }
@@ -130,7 +137,8 @@ export class Writer {
         batch.every(({ soft }) => soft),
       );
       values = [];
-      for (const { operation } of batch) values.push(await perform(client, shared.perform(operation, now())));
+      for (const { operation } of batch)
+        values.push(await perform(client, shared.perform(operation, now())));
       await perform(client, shared.end());
       await notifications.tell(client, shared.touched);
       await this.#commit(client);
@@ -150,7 +158,9 @@ export class Writer {
     const { own, note } = this.#options.clock;
     const begin = soft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";
     const sent = performance.now();
-    const results = (await client.query(`${begin}; ${CLOCK}`)) as unknown as { rows: Record<string, unknown>[] }[];
+    const results = (await client.query(`${begin}; ${CLOCK}`)) as unknown as {
+      rows: Record<string, unknown>[];
+    }[];
     const serverNow = Number(results.at(-1)?.rows[0]?.["now"]);
     note(serverNow);
     const back = performance.now();
@@ -162,7 +172,9 @@ export class Writer {
     try {
       await client.query("COMMIT");
     } catch (error) {
-      throw isBroken(error) ? new Uncertain("the commit was not answered", { cause: error }) : error;
+      throw isBroken(error)
+        ? new Uncertain("the commit was not answered", { cause: error })
+        : error;
     }
   }
 }

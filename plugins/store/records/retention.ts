@@ -24,11 +24,16 @@ export async function applyRetention(
 }
 
 /** A session that somebody named stays. */
-async function forgetSessions(store: Store, before: number, forgotten: (sessionId: string) => void): Promise<void> {
+async function forgetSessions(
+  store: Store,
+  before: number,
+  forgotten: (sessionId: string) => void,
+): Promise<void> {
   let cursor = before;
   for (;;) {
     const page = await store.sessions.list({ before: cursor, limit: PAGE });
-    for (const { id, meta } of page) if (meta["temporary"] === true && (await store.sessions.delete(id))) forgotten(id);
+    for (const { id, meta } of page)
+      if (meta["temporary"] === true && (await store.sessions.delete(id))) forgotten(id);
     const last = page.at(-1);
     if (page.length < PAGE || !last) return;
     cursor = last.updatedAt;

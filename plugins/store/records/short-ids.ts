@@ -20,15 +20,23 @@ export function shortIds(ids: readonly string[]): string[] {
  * The record that `given` means: its beginning or its end, with or without `<kind>_`. Throws `conflict` where it fits
  * several.
  */
-export function byShortId<T extends { id: string }>(records: readonly T[], given: string): T | undefined {
+export function byShortId<T extends { id: string }>(
+  records: readonly T[],
+  given: string,
+): T | undefined {
   const fits = ({ id }: T): boolean => {
     const kind = kindOf(id);
     const part = given.startsWith(kind) ? given.slice(kind.length) : given;
-    return part !== "" && (id.startsWith(given) || id.startsWith(part, kind.length) || id.endsWith(part));
+    return (
+      part !== "" && (id.startsWith(given) || id.startsWith(part, kind.length) || id.endsWith(part))
+    );
   };
   const [found, ...more] = records.filter(fits);
   if (more.length === 0) return found;
-  throw new PorticoError("conflict", `${more.length + 1} ids begin or end with ${given}: give more of it.`);
+  throw new PorticoError(
+    "conflict",
+    `${more.length + 1} ids begin or end with ${given}: give more of it.`,
+  );
 }
 
 const kindOf = (id: string): string => id.slice(0, id.indexOf("_") + 1);

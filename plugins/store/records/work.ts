@@ -7,7 +7,11 @@ export interface Batch {
   items?: readonly NewItem[];
   deliveries?: readonly NewDelivery[];
   runs?: readonly Run[];
-  messages?: readonly { session: string; messages: readonly NewMessage[]; meta?: Record<string, unknown> }[];
+  messages?: readonly {
+    session: string;
+    messages: readonly NewMessage[];
+    meta?: Record<string, unknown>;
+  }[];
   kv?: readonly { namespace: string; key: string; value: unknown; ttlMs?: number }[];
   usage?: readonly UsageRecord[];
 }

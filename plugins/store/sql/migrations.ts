@@ -142,7 +142,10 @@ export const migrations: readonly (readonly string[])[] = [
     "INSERT INTO counters (name, value) VALUES ('usage_requests', 0)",
   ],
   ["CREATE INDEX lanes_leased ON lanes (worker) WHERE worker IS NOT NULL"],
-  ["DROP INDEX items_waiting", "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE {waiting}"],
+  [
+    "DROP INDEX items_waiting",
+    "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE {waiting}",
+  ],
   [
     // a row may hold several deliveries that came together
     "ALTER TABLE deliveries ADD COLUMN size INTEGER NOT NULL DEFAULT 1",

@@ -117,7 +117,10 @@ export function prefixEnd(prefix: string): string {
 }
 
 /** A WHERE clause of the conditions whose value is there, or nothing. */
-export function conditions(list: [sql: string, value: Param | undefined][]): { where: string; params: Param[] } {
+export function conditions(list: [sql: string, value: Param | undefined][]): {
+  where: string;
+  params: Param[];
+} {
   const set = list.filter((entry): entry is [string, Param] => entry[1] !== undefined);
   return {
     where: set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : "",

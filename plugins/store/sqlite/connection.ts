@@ -111,7 +111,9 @@ function connectionOf(db: Database): Connection {
   function statementOf(sql: string): { statement: Statement; reader: boolean } {
     let known = statements.get(sql);
     if (!known) {
-      const statement = db.prepare(sql.replace(/\{(lock|hold)\}/, "").replace("{waiting}", WAITING));
+      const statement = db.prepare(
+        sql.replace(/\{(lock|hold)\}/, "").replace("{waiting}", WAITING),
+      );
       known = { statement, reader: statement.reader };
       statements.set(sql, known);
     }
@@ -203,7 +205,10 @@ export interface BackgroundConnection {
 }
 
 /** `file`: a path, or a `file:` address with SQLite's own parameters. `busyMs`: how long its thread waits for a lock. */
-export async function connectInBackground(file: string, busyMs = BUSY_MS): Promise<BackgroundConnection> {
+export async function connectInBackground(
+  file: string,
+  busyMs = BUSY_MS,
+): Promise<BackgroundConnection> {
   const Libsql = await importBackground();
   const db = withThreads(() => new Libsql(file, { timeout: busyMs }));
   return {

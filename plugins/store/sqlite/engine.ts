@@ -12,7 +12,13 @@ import { createCheckpoints } from "./checkpoints.ts";
 import { perform, performBatch } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
-import { Journal, type JournalOptions, type JournalWrite, MOST_AT_ONCE, type Noted } from "./journal/journal.ts";
+import {
+  Journal,
+  type JournalOptions,
+  type JournalWrite,
+  MOST_AT_ONCE,
+  type Noted,
+} from "./journal/journal.ts";
 import { LastReads } from "./last-reads.ts";
 import { Listeners } from "./listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
@@ -91,7 +97,10 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     return connection;
   }
 
-  function write<T>(operation: (tx: Transaction) => Operation<T>, how?: WriteOptions<T>): Promise<T> {
+  function write<T>(
+    operation: (tx: Transaction) => Operation<T>,
+    how?: WriteOptions<T>,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({
         operation,
@@ -130,15 +139,18 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       for (let held = heldBy(); held; held = heldBy()) await held;
       await use((connection) => {
         const batch = journal.isFull && problem === undefined ? [] : waiting.splice(0, BATCH);
-        const noted = intoTables || problem !== undefined ? undefined : journal.noted(batch, listeners.has);
+        const noted =
+          intoTables || problem !== undefined ? undefined : journal.noted(batch, listeners.has);
         if (!noted && batch.length === 0 && !journal.isWaiting) return;
         lastReads.forget();
         cameTogether = batch.length > MOST_AT_ONCE;
-        writing = (noted ? accept(connection, batch, noted) : commit(connection, batch)).finally(() => {
-          writing = undefined;
-          if (waiting.length > 0) schedule();
-          else if (journal.isWaiting) gather();
-        });
+        writing = (noted ? accept(connection, batch, noted) : commit(connection, batch)).finally(
+          () => {
+            writing = undefined;
+            if (waiting.length > 0) schedule();
+            else if (journal.isWaiting) gather();
+          },
+        );
       });
     } catch (error) {
       for (const one of waiting.splice(0)) one.reject(error);
@@ -156,22 +168,36 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   /** What is in the journal alone is in the tables after this, as far as they can be written. */
   async function gathered(): Promise<void> {
-    for (let tries = 0; tries < 5 && journal.isWaiting && problem === undefined && !maintenance.held; tries++) {
+    for (
+      let tries = 0;
+      tries < 5 && journal.isWaiting && problem === undefined && !maintenance.held;
+      tries++
+    ) {
       if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 20)); // the file was busy
       await flush(true).then(() => writing);
     }
   }
 
-  async function accept(connection: Connection, batch: readonly Waiting[], noted: readonly Noted[]): Promise<void> {
+  async function accept(
+    connection: Connection,
+    batch: readonly Waiting[],
+    noted: readonly Noted[],
+  ): Promise<void> {
     const { last } = journal;
     try {
       const tell = journal.accept(connection, batch, noted, clock);
-      await timed((isQuick) => (journal.last === last ? undefined : journal.sync(isQuick && batch.length === 1)));
+      await timed((isQuick) =>
+        journal.last === last ? undefined : journal.sync(isQuick && batch.length === 1),
+      );
       for (const one of tell) one();
     } catch (error) {
       journal.fail(last);
-      log.error({ err: error }, "store: its journal could not be written, and is not used any more");
-      for (const one of batch) one.reject(storeUnavailable("its disk failed: try again later", error));
+      log.error(
+        { err: error },
+        "store: its journal could not be written, and is not used any more",
+      );
+      for (const one of batch)
+        one.reject(storeUnavailable("its disk failed: try again later", error));
     }
   }
 
@@ -179,9 +205,14 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     try {
       const soft = !journal.isDoubtful && batch.every((one) => one.soft);
       connection.synchronize(soft ? "NORMAL" : "FULL");
-      const { settle, touched } = performBatch(connection, batch, clock, (own, singly) => journal.apply(own, singly));
+      const { settle, touched } = performBatch(connection, batch, clock, (own, singly) =>
+        journal.apply(own, singly),
+      );
       if (soft) connection.exec("COMMIT");
-      else await timed((isQuick) => (isQuick && batch.length === 1 ? connection.exec("COMMIT") : connection.commit()));
+      else
+        await timed((isQuick) =>
+          isQuick && batch.length === 1 ? connection.exec("COMMIT") : connection.commit(),
+        );
       journal.applied(!soft);
       settle();
       problem = undefined;
@@ -235,7 +266,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   function unavailable(error: unknown): unknown {
     const known = problemOf(error);
     if (!known) return error;
-    if (problem !== known.problem) log.error({ err: error, code: known.code }, `store: ${known.problem}`);
+    if (problem !== known.problem)
+      log.error({ err: error, code: known.code }, `store: ${known.problem}`);
     problem = known.problem;
     return storeUnavailable(`${problem}: nothing was accepted, ${known.mend}`, error);
   }
@@ -243,7 +275,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   async function read<T>(operation: (tx: Transaction) => Operation<T>, name?: string): Promise<T> {
     await gathered();
     return outside((connection) => {
-      const look = () => perform(connection, new SharedTransaction(true).perform(operation, clock()));
+      const look = () =>
+        perform(connection, new SharedTransaction(true).perform(operation, clock()));
       // where the tables take nothing in, as on a full disk
       if (problem !== undefined && journal.isWaiting) return journal.lookBeyond(connection, look);
       return lastReads.of(connection, name, look, journal.inSoleUse);
@@ -274,11 +307,22 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     open: () => use(() => {}),
     async health(isQuick) {
       try {
-        const version = await outside((db) => lastReads.of(db, "schema", () => schemaVersion(db), journal.inSoleUse));
+        const version = await outside((db) =>
+          lastReads.of(db, "schema", () => schemaVersion(db), journal.inSoleUse),
+        );
         if (problem !== undefined) return { ok: false, engine: "sqlite", problem };
-        return { ok: true, engine: "sqlite", bytes: isQuick ? undefined : sizeWithLog(file), schemaVersion: version };
+        return {
+          ok: true,
+          engine: "sqlite",
+          bytes: isQuick ? undefined : sizeWithLog(file),
+          schemaVersion: version,
+        };
       } catch (error) {
-        return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
+        return {
+          ok: false,
+          engine: "sqlite",
+          problem: error instanceof Error ? error.message : String(error),
+        };
       }
     },
     check: () => use(() => {}).then(maintenance.check),

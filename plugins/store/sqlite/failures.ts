@@ -26,10 +26,13 @@ export function isDiskError(error: unknown): boolean {
 }
 
 /** What an error of the database means, and what to do; `undefined` for any other. */
-export function problemOf(error: unknown): { code: string; problem: string; mend: string } | undefined {
+export function problemOf(
+  error: unknown,
+): { code: string; problem: string; mend: string } | undefined {
   const code = codeOf(error);
   if (!code.startsWith("SQLITE")) return undefined;
-  const problem = reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written";
+  const problem =
+    reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written";
   return { code, problem, mend: LASTING.test(code) ? MEND : "try again later" };
 }
 

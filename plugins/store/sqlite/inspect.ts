@@ -1,7 +1,13 @@
 /** A file of the embedded engine as it lies there, of a stopped gateway or a copy: is it a sound store? */
 import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { ANOTHER, contents, type Inspection, OLDER, strangeness } from "../inspection/inspection.ts";
+import {
+  ANOTHER,
+  contents,
+  type Inspection,
+  OLDER,
+  strangeness,
+} from "../inspection/inspection.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf, isBusy, problemOf } from "./failures.ts";
 import { integrityProblems, sizeWithLog } from "./maintenance.ts";
@@ -12,7 +18,12 @@ const MAGIC = "SQLite format 3\0";
 
 /** Never rejects: that it cannot be read is what is found. */
 export async function inspectFile(file: string): Promise<Inspection> {
-  const found = (what: Partial<Inspection>): Inspection => ({ engine: "sqlite", rows: {}, problems: [], ...what });
+  const found = (what: Partial<Inspection>): Inspection => ({
+    engine: "sqlite",
+    rows: {},
+    problems: [],
+    ...what,
+  });
   try {
     const refusal = atFirstSight(file, statSync(file, { throwIfNoEntry: false }));
     if (refusal) return found(refusal);
@@ -39,7 +50,10 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
     closeSync(descriptor);
   }
   if (head.toString("latin1") === MAGIC) return undefined;
-  return { problems: ["it is no database"], mend: "a packed copy is to be unpacked first; else name another one" };
+  return {
+    problems: ["it is no database"],
+    mend: "a packed copy is to be unpacked first; else name another one",
+  };
 }
 
 /**
@@ -61,7 +75,11 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
     if (strange) return { schemaVersion, ...strange };
     const unreadable = await textProblems(connection, schemaVersion);
     if (unreadable.length > 0) return { schemaVersion, problems: unreadable, mend: OLDER };
-    return { schemaVersion, mend: CONTRADICTORY, ...(await perform(connection, contents(schemaVersion))) };
+    return {
+      schemaVersion,
+      mend: CONTRADICTORY,
+      ...(await perform(connection, contents(schemaVersion))),
+    };
   } catch (error) {
     return failed(error);
   } finally {
@@ -80,16 +98,22 @@ async function perform<T>(connection: BackgroundConnection, operation: Operation
 
 const LOGLESS =
   "the file alone is no copy while a gateway runs: what is new stands in its -wal. Make copies with: portico store backup";
-const CONTRADICTORY = "a gateway starts with it, but this work is never done: take an older copy, or live with that";
+const CONTRADICTORY =
+  "a gateway starts with it, but this work is never done: take an older copy, or live with that";
 
 function failed(error: unknown): Partial<Inspection> {
   const { code } = error as { code?: string };
   if (code === "EACCES" || code === "EPERM")
     return { problems: ["this user may not read it"], mend: "be another user" };
-  if (isBusy(error)) return { problems: ["another process is writing to it"], mend: "try again later" };
+  if (isBusy(error))
+    return { problems: ["another process is writing to it"], mend: "try again later" };
   const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
-  const problem = problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
-  return { problems: [damaged ? "it is damaged" : problem], mend: damaged ? OLDER : "see to its disk" };
+  const problem =
+    problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
+  return {
+    problems: [damaged ? "it is damaged" : problem],
+    mend: damaged ? OLDER : "see to its disk",
+  };
 }
 
 function hasLog(file: string): boolean {

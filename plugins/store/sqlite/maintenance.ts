@@ -26,7 +26,10 @@ export function createMaintenance(file: string): Maintenance {
   let last: Promise<void> = Promise.resolve();
   let held: Promise<void> | undefined;
 
-  function inTurn<T>(what: string, job: (connection: BackgroundConnection) => Promise<T>): Promise<T> {
+  function inTurn<T>(
+    what: string,
+    job: (connection: BackgroundConnection) => Promise<T>,
+  ): Promise<T> {
     const result = last.then(async () => {
       let connection: BackgroundConnection | undefined;
       try {
@@ -69,7 +72,9 @@ export function createMaintenance(file: string): Maintenance {
     compact: () =>
       inTurn("The store could not be compacted", async (connection) => {
         // a write that waits keeps its place; one that ran into the lock would be refused after a few seconds
-        const rewriting = connection.exec("VACUUM").then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
+        const rewriting = connection
+          .exec("VACUUM")
+          .then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
         held = settled(rewriting);
         const before = sizeWithLog(file);
         try {
@@ -109,7 +114,9 @@ const reasons: Record<string, string> = {
 
 function failure(what: string, error: unknown): PorticoError {
   const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
-  return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, { cause: error });
+  return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, {
+    cause: error,
+  });
 }
 
 function sizeOf(file: string): number {

@@ -30,7 +30,11 @@ export function migrate(connection: MigratedConnection): void {
       // read again inside: another process may have migrated while this one waited for the lock
       const version = schemaVersion(connection);
       for (const sql of migrations[version] ?? []) {
-        connection.exec(sql.replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT").replace("{waiting}", WAITING));
+        connection.exec(
+          sql
+            .replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT")
+            .replace("{waiting}", WAITING),
+        );
       }
       connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
       connection.exec("COMMIT");

@@ -30,7 +30,8 @@ export async function migrate(io: CommandIO): Promise<void> {
   try {
     const source = await open(from, "--from");
     if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
-    if (await isEmpty(source)) throw wrong("there is nothing in the source; see whether --from names the right one");
+    if (await isEmpty(source))
+      throw wrong("there is nothing in the source; see whether --from names the right one");
     if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
     if (await isUsed(target, to)) throw wrong("a gateway uses the target: stop it first");
@@ -39,11 +40,15 @@ export async function migrate(io: CommandIO): Promise<void> {
       told: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
       async confirm() {
         if (await isUsed(source, from))
-          throw wrong("a gateway was started with the source meanwhile. Stop it, and call this again");
+          throw wrong(
+            "a gateway was started with the source meanwhile. Stop it, and call this again",
+          );
       },
     });
     io.show(sums, (shown) => [
-      ...Object.entries(shown).map(([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`),
+      ...Object.entries(shown).map(
+        ([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`,
+      ),
       "All is there. Set store.url to the new address and start the gateway.",
     ]);
   } finally {
@@ -86,14 +91,21 @@ function named(engine: Engine, option: string): Engine {
 /** An error that says which of the two addresses it is about, not what a gateway's owner has to do. */
 function ofOption(error: unknown, option: string): unknown {
   if (isPorticoError(error) && error.param === "store.url")
-    return new PorticoError(error.code, error.message.replace("store.url", option), { param: option, cause: error });
+    return new PorticoError(error.code, error.message.replace("store.url", option), {
+      param: option,
+      cause: error,
+    });
   const { code = "", message, cause } = error as NodeJS.ErrnoException;
   const isKnown = code === "store_unavailable";
   if (!isKnown && !/^E[A-Z]+$/.test(code)) return error;
   const problem = isKnown ? (problemOf(cause)?.problem ?? message) : code;
-  return new PorticoError("store_unavailable", `The store is not moved: ${option} cannot be used: ${problem}.`, {
-    cause: error,
-  });
+  return new PorticoError(
+    "store_unavailable",
+    `The store is not moved: ${option} cannot be used: ${problem}.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function wrong(why: string): PorticoError {

@@ -13,7 +13,11 @@ export type Row = Record<string, unknown>;
 export type Key = readonly Param[];
 
 /** Those behind `after`; each page has a row at least. */
-export async function* pagesOf(engine: Pick<Engine, "read">, table: Table, after?: Key): AsyncGenerator<Row[], void> {
+export async function* pagesOf(
+  engine: Pick<Engine, "read">,
+  table: Table,
+  after?: Key,
+): AsyncGenerator<Row[], void> {
   for (let behind = after; ; ) {
     const from = behind;
     const page = await engine.read(() => pageOf(table, from));
@@ -36,9 +40,15 @@ function* pageOf({ name, key, columns, texts }: Table, after: Key | undefined): 
   ];
   const rest = `FROM ${name} ${conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""} ORDER BY ${keys} LIMIT ?`;
   const size = ["0", ...texts.map((column) => `COALESCE(octet_length(${column}), 0)`)].join(" + ");
-  const sizes = yield* all<{ bytes: number }>(`SELECT ${size} AS bytes ${rest}`, ...(after ?? []), MOST_ROWS);
+  const sizes = yield* all<{ bytes: number }>(
+    `SELECT ${size} AS bytes ${rest}`,
+    ...(after ?? []),
+    MOST_ROWS,
+  );
   const count = howMany(sizes.map(({ bytes }) => bytes));
-  return count === 0 ? [] : yield* all<Row>(`SELECT ${columns.join(", ")} ${rest}`, ...(after ?? []), count);
+  return count === 0
+    ? []
+    : yield* all<Row>(`SELECT ${columns.join(", ")} ${rest}`, ...(after ?? []), count);
 }
 
 /** Of rows of these sizes, as many as make a page. */

@@ -20,7 +20,10 @@ export const tables: readonly Table[] = tablesOf(migrations.length);
 export const FRACTIONS = new Set(["cost"]);
 
 function readTables(statements: readonly string[]): Table[] {
-  const found = new Map<string, { name: string; key: string[]; columns: string[]; texts: string[] }>();
+  const found = new Map<
+    string,
+    { name: string; key: string[]; columns: string[]; texts: string[] }
+  >();
   for (const sql of statements) {
     const created = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
     if (created) {
@@ -33,7 +36,8 @@ function readTables(statements: readonly string[]): Table[] {
       const own = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
       found.set(name, { name, columns, key: key ?? [nameOf(own ?? "")], texts });
     }
-    const [, to = "", column = "", type] = /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
+    const [, to = "", column = "", type] =
+      /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
     found.get(to)?.columns.push(column);
     if (type === "TEXT") found.get(to)?.texts.push(column);
   }

@@ -66,20 +66,36 @@ async function begin(target: Target, mark: number): Promise<void> {
   const marked = await target.read(partMark);
   if (marked === mark) return;
   if (marked !== undefined || !(await isEmpty(target)))
-    throw new PorticoError("conflict", "The target holds a store already, or part of another: name an empty one.");
-  await target.write(() => run("INSERT INTO counters (name, value) VALUES (?, ?)", PART_MARK, mark));
+    throw new PorticoError(
+      "conflict",
+      "The target holds a store already, or part of another: name an empty one.",
+    );
+  await target.write(() =>
+    run("INSERT INTO counters (name, value) VALUES (?, ?)", PART_MARK, mark),
+  );
 }
 
 /** Nobody has put anything into it: what is counted begins with the tables themselves. */
 export async function isEmpty(engine: Source): Promise<boolean> {
   for (const { name } of tables)
-    if (name !== "counters" && (await engine.read(() => first(`SELECT 1 AS yes FROM ${name} LIMIT 1`)))) return false;
+    if (
+      name !== "counters" &&
+      (await engine.read(() => first(`SELECT 1 AS yes FROM ${name} LIMIT 1`)))
+    )
+      return false;
   return true;
 }
 
-async function copy(source: Source, target: Target, table: Table, told: TransferOptions["told"]): Promise<void> {
+async function copy(
+  source: Source,
+  target: Target,
+  table: Table,
+  told: TransferOptions["told"],
+): Promise<void> {
   const last = await target.read(() =>
-    first<Row>(`SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`),
+    first<Row>(
+      `SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`,
+    ),
   );
   // some rows are there from the beginning: it is copied as a whole
   const after = last && table.name !== "counters" ? keyOf(table, last) : undefined;
@@ -93,7 +109,9 @@ async function copy(source: Source, target: Target, table: Table, told: Transfer
 
 function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation<void> {
   const marks = `(${columns.map(() => "?").join(", ")})`;
-  const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  const set = columns
+    .filter((column) => !key.includes(column))
+    .map((column) => `${column} = excluded.${column}`);
   for (let at = 0; at < rows.length; at += ROWS) {
     const some = rows.slice(at, at + ROWS);
     const values = `${`${marks}, `.repeat(some.length - 1)}${marks}`;

@@ -6,7 +6,11 @@ import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./option
 const options = {
   ...rangeOptions,
   ...filterOptions,
-  status: { type: "string", value: "STATUS", description: "only this status (429) or class (4xx, 5xx)" },
+  status: {
+    type: "string",
+    value: "STATUS",
+    description: "only this status (429) or class (4xx, 5xx)",
+  },
   limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
   before: { type: "string", value: "NEXT", description: "the page after the one that named this" },
 } as const;
@@ -17,7 +21,10 @@ export default defineCommand({
   description:
     "Of the last 30 days, unless told otherwise, as far as they are kept (usage.requests.keep). Times are those of UTC, at the end of the answer. A dash: nobody knows.",
   options,
-  examples: ["portico usage requests --since 1h --status 5xx", "portico usage requests --key ci --limit 200 --json"],
+  examples: [
+    "portico usage requests --since 1h --status 5xx",
+    "portico usage requests --key ci --limit 200 --json",
+  ],
   async run(io) {
     const page = await io.gateway.request<RequestPage>("GET", "/usage/requests", undefined, {
       query: queryOf(io, Object.keys(options)),

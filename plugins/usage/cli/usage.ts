@@ -11,7 +11,11 @@ export default defineCommand({
     "Sums of the last 30 days, unless told otherwise. Days are those of UTC. Costs are US dollars by list price: no bill.",
   options: {
     ...rangeOptions,
-    by: { type: "list", value: "WHAT", description: "a row for each model, channel, key, day or hour; default model" },
+    by: {
+      type: "list",
+      value: "WHAT",
+      description: "a row for each model, channel, key, day or hour; default model",
+    },
     ...filterOptions,
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
@@ -26,7 +30,15 @@ export default defineCommand({
     });
     io.show(result, ({ rows, total }) => [
       ...io.table(
-        [...result.by.map((name) => name.toUpperCase()), "REQUESTS", "ERRORS", "PROMPT", "CACHED", "ANSWER", "COST"],
+        [
+          ...result.by.map((name) => name.toUpperCase()),
+          "REQUESTS",
+          "ERRORS",
+          "PROMPT",
+          "CACHED",
+          "ANSWER",
+          "COST",
+        ],
         [
           ...rows.map((row) => [...result.by.map((name) => nameIn(row, name)), ...cells(row)]),
           [...result.by.map((_, i) => (i === 0 ? "total" : "")), ...cells(total)],
@@ -50,7 +62,14 @@ function cells({
   costUsd,
   unpriced,
 }: Amounts): (string | number)[] {
-  return [requests, errors, promptTokens, cachedTokens, completionTokens, costOf(costUsd, unpriced)];
+  return [
+    requests,
+    errors,
+    promptTokens,
+    cachedTokens,
+    completionTokens,
+    costOf(costUsd, unpriced),
+  ];
 }
 
 /** What is not known is not nothing: `$1.20 + unknown` where only some of the responses have a price. */
@@ -61,7 +80,11 @@ function costOf(costUsd: number | null, unpriced: number): string {
 
 function notes({ unmetered, unpriced }: Amounts): string[] {
   return [
-    ...(unmetered > 0 ? [`${unmetered} answers came without usage, or were cut: their tokens are not in here.`] : []),
-    ...(unpriced > 0 ? [`${unpriced} answers have no known price: their cost is not in here (see usage.prices).`] : []),
+    ...(unmetered > 0
+      ? [`${unmetered} answers came without usage, or were cut: their tokens are not in here.`]
+      : []),
+    ...(unpriced > 0
+      ? [`${unpriced} answers have no known price: their cost is not in here (see usage.prices).`]
+      : []),
   ];
 }

@@ -49,7 +49,13 @@ export function writeHead(bytes: Uint8Array, base: number): number {
 }
 
 /** Writes a line from `start` on; there must be room for the longest. Answers where it ends. */
-export function writeLine(bytes: Uint8Array, start: number, base: number, record: ChatRecord, entry: Entry): number {
+export function writeLine(
+  bytes: Uint8Array,
+  start: number,
+  base: number,
+  record: ChatRecord,
+  entry: Entry,
+): number {
   const { usage, firstByteMs } = record;
   let end = putNumber(bytes, start, entry.at - base);
   end = putText(bytes, end, record.requestId);
@@ -57,14 +63,20 @@ export function writeLine(bytes: Uint8Array, start: number, base: number, record
   end = putNumber(bytes, end, record.attempts);
   end = putNumber(bytes, end, record.stream ? 1 : 0);
   end = putNumber(bytes, end, Math.round(record.ms));
-  end = firstByteMs === undefined ? putNothing(bytes, end) : putNumber(bytes, end, Math.round(firstByteMs));
+  end =
+    firstByteMs === undefined
+      ? putNothing(bytes, end)
+      : putNumber(bytes, end, Math.round(firstByteMs));
   if (usage === undefined) {
     end = putNothing(bytes, putNothing(bytes, putNothing(bytes, putNothing(bytes, end))));
   } else {
     end = putNumber(bytes, end, count(usage.prompt_tokens));
     end = putNumber(bytes, end, count(usage.completion_tokens));
     end = putNumber(bytes, end, count(usage.prompt_tokens_details?.cached_tokens));
-    end = entry.cost === undefined ? putNothing(bytes, end) : putNumber(bytes, end, Math.round(entry.cost * 1e9));
+    end =
+      entry.cost === undefined
+        ? putNothing(bytes, end)
+        : putNumber(bytes, end, Math.round(entry.cost * 1e9));
   }
   end = putText(bytes, end, record.channel);
   end = putText(bytes, end, record.model);
@@ -101,7 +113,8 @@ function putText(bytes: Uint8Array, start: number, text: string): number {
   const length = Math.min(text.length, LONGEST_NAME);
   for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i);
-    if (code <= SPACE || code > 126 || code === PERCENT) return putEscaped(bytes, start, text.slice(0, length));
+    if (code <= SPACE || code > 126 || code === PERCENT)
+      return putEscaped(bytes, start, text.slice(0, length));
     bytes[start + i] = code;
   }
   bytes[start + length] = SPACE;
@@ -139,7 +152,11 @@ export function* readLines(block: RequestBlock): Generator<Line> {
   const [base, ...lines] = block.lines.split("\n");
   for (let i = 0; i < block.requests; i++) {
     const fields = lines[i]!.split(" ");
-    yield { at: Number(base) + Number(fields[0]), number: block.number - block.requests + 1 + i, fields };
+    yield {
+      at: Number(base) + Number(fields[0]),
+      number: block.number - block.requests + 1 + i,
+      fields,
+    };
   }
 }
 

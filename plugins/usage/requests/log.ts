@@ -72,7 +72,9 @@ export class RequestLog {
     for (const { requests } of this.#waiting) waiting += requests;
     while (waiting > MOST_WAITING) {
       if (this.lost === 0)
-        this.#log.error("single requests are lost, the oldest first: the store has not taken any for too long");
+        this.#log.error(
+          "single requests are lost, the oldest first: the store has not taken any for too long",
+        );
       const { requests } = this.#waiting.shift()!;
       waiting -= requests;
       this.lost += requests;

@@ -48,7 +48,8 @@ export async function requestPage(store: Store, query: RequestsQuery): Promise<R
   for (;;) {
     const least = after === undefined ? limit + 1 : AT_A_TIME;
     const blocks = await store.usage.requests({ since: from, until, after, least });
-    for (const block of blocks) for (const line of readLines(block)) if (fits(line)) found.push(line);
+    for (const block of blocks)
+      for (const line of readLines(block)) if (fits(line)) found.push(line);
     found.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
     after = blocks.at(-1);
     // One more than the page holds tells whether another follows.
@@ -69,7 +70,8 @@ export async function requestPage(store: Store, query: RequestsQuery): Promise<R
  * time: only what is later than the end of all that is unread has its place for good.
  */
 function isSettled(line: Line | undefined, block: RequestBlock): boolean {
-  if (line === undefined || line.at !== block.lastAt) return line !== undefined && line.at > block.lastAt;
+  if (line === undefined || line.at !== block.lastAt)
+    return line !== undefined && line.at > block.lastAt;
   return line.number > block.number - block.requests;
 }
 
@@ -77,10 +79,12 @@ function filterOf({ from, to, before, status, filter }: RequestsQuery): (line: L
   const names = (["channel", "model", "key"] as const).flatMap((name) =>
     filter[name] === undefined ? [] : [[name, escapeName(filter[name])] as const],
   );
-  const statuses = status === undefined ? undefined : new RegExp(`^${status.replace("xx", "\\d\\d")}$`);
+  const statuses =
+    status === undefined ? undefined : new RegExp(`^${status.replace("xx", "\\d\\d")}$`);
   return (line) => {
     if (line.at < from || line.at > to) return false;
-    if (before && (line.at > before.at || (line.at === before.at && line.number >= before.number))) return false;
+    if (before && (line.at > before.at || (line.at === before.at && line.number >= before.number)))
+      return false;
     if (statuses && !statuses.test(fieldOf(line, "status"))) return false;
     return names.every(([name, wanted]) => fieldOf(line, name) === wanted);
   };

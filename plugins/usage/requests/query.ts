@@ -33,7 +33,8 @@ export function placeText({ at, number }: Place): string {
 
 function readStatus(text: string | null): string | undefined {
   if (text === null) return undefined;
-  if (!/^[1-5](\d\d|xx)$/.test(text)) refuse("`status` must be a status (429) or a class of them (4xx).", "status");
+  if (!/^[1-5](\d\d|xx)$/.test(text))
+    refuse("`status` must be a status (429) or a class of them (4xx).", "status");
   return text;
 }
 

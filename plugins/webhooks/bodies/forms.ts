@@ -13,14 +13,26 @@ export async function readMultipart(body: Buffer, type: string): Promise<Record<
     // undici's reader, the one of fetch
     form = await new Response(body, { headers: { "content-type": type } }).formData();
   } catch (cause) {
-    throw new PorticoError("invalid_request_error", "The body is not the multipart form that it says it is.", {
-      cause,
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      "The body is not the multipart form that it says it is.",
+      {
+        cause,
+      },
+    );
   }
   const fields = [...form].map(async ([name, value]): Promise<[string, unknown]> => {
     if (typeof value === "string") return [name, value];
     const bytes = Buffer.from(await value.arrayBuffer());
-    return [name, { filename: value.name, type: value.type, bytes: bytes.length, base64: bytes.toString("base64") }];
+    return [
+      name,
+      {
+        filename: value.name,
+        type: value.type,
+        bytes: bytes.length,
+        base64: bytes.toString("base64"),
+      },
+    ];
   });
   return collected(await Promise.all(fields));
 }
@@ -36,7 +48,12 @@ function collected(pairs: Iterable<[string, unknown]>): Record<string, unknown> 
   const entries = [...fields].map(([name, values]) => {
     const [value] = values;
     if (values.length > 1) return [name, values];
-    return [name, name === "payload" && typeof value === "string" && /^\s*[[{]/.test(value) ? parsed(value) : value];
+    return [
+      name,
+      name === "payload" && typeof value === "string" && /^\s*[[{]/.test(value)
+        ? parsed(value)
+        : value,
+    ];
   });
   return Object.fromEntries(entries);
 }

@@ -7,7 +7,9 @@ import { readForm, readMultipart } from "./forms.ts";
 /** Throws 415, 400 `invalid_json`, 400 `invalid_request_error`. */
 export async function readContent(call: Call): Promise<unknown> {
   const type = call.req.headers["content-type"];
-  return readerOf(type) === undefined ? call.json().catch(refuse) : readBytes(await call.body(), type);
+  return readerOf(type) === undefined
+    ? call.json().catch(refuse)
+    : readBytes(await call.body(), type);
 }
 
 function refuse(error: unknown): never {
@@ -46,7 +48,8 @@ function readerOf(type = ""): Reader | undefined {
 
 /** Escapes are bytes of the form's own charset; those of `%`, `&`, `+` and `=`, which it is taken apart by, stay escaped. */
 function readUrlEncoded(bytes: Buffer, type: string): unknown {
-  if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type))) return readForm(textOf(bytes, type));
+  if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type)))
+    return readForm(textOf(bytes, type));
   const byte = (_: string, hex = "25") =>
     /25|26|2b|3d/i.test(hex) ? `%${hex}` : String.fromCharCode(Number.parseInt(hex, 16));
   const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, byte);
@@ -62,6 +65,9 @@ function essenceOf(type = ""): string {
 function textOf(bytes: Buffer, type: string, declares = false): string {
   const said = declares || /charset/i.test(type) ? type : "charset=utf-8";
   if (/^utf-?8$/i.test(encodingOf(bytes, said)) && !isUtf8(bytes))
-    throw new PorticoError("invalid_request_error", "The body is not valid UTF-8: name its charset in `Content-Type`.");
+    throw new PorticoError(
+      "invalid_request_error",
+      "The body is not valid UTF-8: name its charset in `Content-Type`.",
+    );
   return decodeText(bytes, said);
 }

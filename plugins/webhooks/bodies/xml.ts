@@ -27,19 +27,23 @@ export function readXml(text: string): unknown {
     {
       onopentag(_name, attributes) {
         if (open.length > MAX_DEPTH) throw wrong(`is nested more than ${MAX_DEPTH} levels deep`);
-        const fields = Object.entries(attributes).map(([name, value]) => [`@${name}`, value] as const);
+        const fields = Object.entries(attributes).map(
+          ([name, value]) => [`@${name}`, value] as const,
+        );
         open.push({ fields: new Map(fields), texts: [] });
         isEmpty = true;
       },
       onprocessinginstruction(name) {
-        if (name.toLowerCase() === "!doctype") throw wrong("has a document type, which is not taken");
+        if (name.toLowerCase() === "!doctype")
+          throw wrong("has a document type, which is not taken");
       },
       ontext(piece) {
         open.at(-1)!.texts.push(piece);
         isEmpty = false;
       },
       onclosetag(name, isImplied) {
-        const closesItself = isEmpty && text.slice(parser.endIndex - 1, parser.endIndex + 1) === "/>";
+        const closesItself =
+          isEmpty && text.slice(parser.endIndex - 1, parser.endIndex + 1) === "/>";
         isEmpty = false;
         if (isImplied && !closesItself) throw wrong(`does not close <${name.slice(0, 100)}>`);
         add(open.at(-2)!.fields, name, contentOf(open.pop()!));
@@ -69,5 +73,8 @@ function add(fields: Map<string, Value>, name: string, value: Value): void {
 }
 
 function wrong(why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `The body is no XML that can be read: it ${why}.`);
+  return new PorticoError(
+    "invalid_request_error",
+    `The body is no XML that can be read: it ${why}.`,
+  );
 }

@@ -1,6 +1,12 @@
 /** Lets a caller in, or answers 401, 403 or 429. */
 import { PorticoError, type Throttle } from "portico";
-import { checkAddress, type Presented, presentedSignature, presentedToken, unauthorized } from "./credentials.ts";
+import {
+  checkAddress,
+  type Presented,
+  presentedSignature,
+  presentedToken,
+  unauthorized,
+} from "./credentials.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Visit } from "./visit.ts";
 
@@ -21,8 +27,15 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
     const { mapping } = target;
     const { credential: known, problem } = presentedSignature(mapping, signed);
     // a compressed body has not been read
-    const hint = visit.raw === undefined ? " The body is compressed, and so cannot be checked: send it as it is." : "";
-    const credential = admitted(visit, { credential: known, problem: problem && problem + hint }, refusals);
+    const hint =
+      visit.raw === undefined
+        ? " The body is compressed, and so cannot be checked: send it as it is."
+        : "";
+    const credential = admitted(
+      visit,
+      { credential: known, problem: problem && problem + hint },
+      refusals,
+    );
     return { credential, mapping, allowed: () => true };
   }
   checkAddress(settings, call.address);
@@ -36,19 +49,30 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   const allowed = (one: Mapping) =>
     one.verifier ? verified.includes(one) : credential.allows("") || credential.allows(one.name);
   if (target.kind !== "root" && !credential.allows(path)) {
-    throw new PorticoError("forbidden", "This key may not call this path: webhooks.keys says which it may.");
+    throw new PorticoError(
+      "forbidden",
+      "This key may not call this path: webhooks.keys says which it may.",
+    );
   }
   return { credential, allowed, mapping };
 }
 
-function signedMappings({ mappings }: Settings, signed: Parameters<typeof presentedSignature>[1]): Mapping[] {
+function signedMappings(
+  { mappings }: Settings,
+  signed: Parameters<typeof presentedSignature>[1],
+): Mapping[] {
   return [...mappings.values()].filter(
-    (mapping) => mapping.verifier && mapping.match && presentedSignature(mapping, signed).credential,
+    (mapping) =>
+      mapping.verifier && mapping.match && presentedSignature(mapping, signed).credential,
   );
 }
 
 /** A wrong credential counts against its address; a right one always passes. */
-export function admitted(visit: Visit, { credential, problem }: Presented, refusals: Throttle): Credential {
+export function admitted(
+  visit: Visit,
+  { credential, problem }: Presented,
+  refusals: Throttle,
+): Credential {
   checkAddress(visit.settings, visit.call.address);
   if (credential) return credential;
   if (problem !== undefined) {

@@ -38,7 +38,8 @@ export function deliveryId(
   // what a signature covers goes first: a replay cannot change it
   const signed = verifier?.signedId?.({ headers, body: raw, now: 0 }, body);
   if (signed) return `signed ${signed}`;
-  for (const name of [...ID_HEADERS, ...(verifier?.idHeaders ?? [])]) if (headers[name]) return headers[name];
+  for (const name of [...ID_HEADERS, ...(verifier?.idHeaders ?? [])])
+    if (headers[name]) return headers[name];
   if (headers["stripe-signature"]) {
     const id = (body() as { id?: unknown } | null | undefined)?.id;
     if (typeof id === "string" && id !== "") return id;

@@ -14,7 +14,10 @@ export interface Presented {
 /** Throws `forbidden` for an address that is not in `webhooks.allowedIps`. */
 export function checkAddress({ allowedIps }: Settings, address: string): void {
   if (!allowedIps || allowedIps.contains(address)) return;
-  throw new PorticoError("forbidden", "This address may not call: it is not in webhooks.allowedIps.");
+  throw new PorticoError(
+    "forbidden",
+    "This address may not call: it is not in webhooks.allowedIps.",
+  );
 }
 
 /** Looks at `Authorization: Bearer` and `x-service-token`, never at the query. */
@@ -59,7 +62,10 @@ function credentialOf({ tokens }: Settings, token: string | undefined): Credenti
 
 const TWICE = Symbol();
 
-function headerOf({ rawHeaders }: IncomingMessage, name: string): string | typeof TWICE | undefined {
+function headerOf(
+  { rawHeaders }: IncomingMessage,
+  name: string,
+): string | typeof TWICE | undefined {
   let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const header = rawHeaders[i] as string;

@@ -2,7 +2,14 @@
  * A request from outside, from its first byte to its answer. In order: method, size, credentials or signature, a known
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
-import { type Call, isPorticoError, type PluginContext, PorticoError, reply, type Throttle } from "portico";
+import {
+  type Call,
+  isPorticoError,
+  type PluginContext,
+  PorticoError,
+  reply,
+  type Throttle,
+} from "portico";
 import type { KnownKey, Take } from "portico/store";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
@@ -60,13 +67,15 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       query: queryOf(call),
     };
     try {
-      const { status, body, headers } = target.kind === "status" ? await lookUp(visit, target) : await take(visit);
+      const { status, body, headers } =
+        target.kind === "status" ? await lookUp(visit, target) : await take(visit);
       const limits = limitHeaders(visit.limit ?? refusals.look(call.address));
       return reply(status, body, headers ? { ...headers, ...limits } : limits);
     } catch (error) {
       if (isPorticoError(error) && error.code === "client_closed") throw error;
       const limit = await stateFor(visit, error);
-      for (const [name, value] of Object.entries(limitHeaders(limit))) call.res.setHeader(name, value);
+      for (const [name, value] of Object.entries(limitHeaders(limit)))
+        call.res.setHeader(name, value);
       // who goes on guessing gets no more room in the log; what is accepted stays so, however its turn ends
       const isGuess = isPorticoError(error) && error.code === "too_many_attempts";
       if (!visit.isLogged && !isGuess) log.note(refusedRow(visit, error));
@@ -76,7 +85,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 
   async function lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
     const { call, settings } = visit;
-    if (call.method !== "GET" && call.method !== "HEAD") throw methodNotAllowed(call.method, "GET, HEAD");
+    if (call.method !== "GET" && call.method !== "HEAD")
+      throw methodNotAllowed(call.method, "GET, HEAD");
     visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
     visit.limit = await peek(visit.credential);
     const { what, id } = target;
@@ -91,7 +101,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 
   async function take(visit: Visit): Promise<Response> {
     const { call, target, settings } = visit;
-    if (call.method !== "POST" && target.kind !== "unknown") throw methodNotAllowed(call.method, "POST");
+    if (call.method !== "POST" && target.kind !== "unknown")
+      throw methodNotAllowed(call.method, "POST");
     const unreadable = await readRaw(visit);
     const admission = identify(visit, refusals);
     const { credential } = admission;
@@ -189,7 +200,10 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return answerOf(visit, first);
   }
 
-  async function answerOf({ call }: Visit, { status, body, waitFor, respond }: FirstAnswer): Promise<Response> {
+  async function answerOf(
+    { call }: Visit,
+    { status, body, waitFor, respond }: FirstAnswer,
+  ): Promise<Response> {
     const agent = ctx.use("agent");
     const end = waitFor
       ? agent.endOf(await agent.waitFor(waitFor, { signal: call.signal, refusedAtOnce: true }))
@@ -220,13 +234,19 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     if (visit.limit) return visit.limit;
     // a store that has just failed is not asked again
     if (isPorticoError(error) && error.status >= 500) return refusals.look(visit.call.address);
-    const credential = visit.credential ?? presentedToken(visit.settings, visit.call.req).credential;
-    return (credential && (await peek(credential).catch(() => undefined))) ?? refusals.look(visit.call.address);
+    const credential =
+      visit.credential ?? presentedToken(visit.settings, visit.call.req).credential;
+    return (
+      (credential && (await peek(credential).catch(() => undefined))) ??
+      refusals.look(visit.call.address)
+    );
   }
 
   function keyOf(visit: Visit, raw: Buffer, mapping: Mapping | undefined): string | undefined {
     const id = deliveryId(visit.headers, raw, () => jsonOf(raw), mapping?.verifier);
-    return id === undefined ? undefined : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
+    return id === undefined
+      ? undefined
+      : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
   }
 }
 
@@ -240,5 +260,7 @@ function jsonOf(raw: Buffer): unknown {
 }
 
 function methodNotAllowed(method: string, allow: string): PorticoError {
-  return new PorticoError("method_not_allowed", `${method} is not taken here. Use ${allow}.`, { headers: { allow } });
+  return new PorticoError("method_not_allowed", `${method} is not taken here. Use ${allow}.`, {
+    headers: { allow },
+  });
 }

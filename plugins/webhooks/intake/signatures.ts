@@ -45,13 +45,19 @@ const WRONG = "The signature does not fit the body.";
 const LATE = "The signature's time is too far from now: the delivery is late, or was sent before.";
 
 const schemes: Record<string, Scheme> = {
-  github: { check: byHmac({ header: "x-hub-signature-256", prefix: "sha256=" }), idHeaders: ["x-github-delivery"] },
+  github: {
+    check: byHmac({ header: "x-hub-signature-256", prefix: "sha256=" }),
+    idHeaders: ["x-github-delivery"],
+  },
   gitlab: {
     // a signing token has a form of its own; anything else is the older secret token, sent as it is
     check: (signed, secret) =>
-      secret.startsWith("whsec_") ? standard(signed, secret) : sameText(signed.headers["x-gitlab-token"], secret),
+      secret.startsWith("whsec_")
+        ? standard(signed, secret)
+        : sameText(signed.headers["x-gitlab-token"], secret),
     idHeaders: ["idempotency-key", "x-gitlab-event-uuid"],
-    signedId: (signed) => (signed.headers["webhook-signature"] ? signed.headers["webhook-id"] : undefined),
+    signedId: (signed) =>
+      signed.headers["webhook-signature"] ? signed.headers["webhook-id"] : undefined,
   },
   stripe: { check: stripe, signedId: (_signed, body) => textField(body(), "id") },
   slack: { check: slack, signedId: (_signed, body) => textField(body(), "event_id") },
@@ -60,7 +66,10 @@ const schemes: Record<string, Scheme> = {
     check: byHmac({ header: "x-shopify-hmac-sha256", encoding: "base64" }),
     idHeaders: ["x-shopify-event-id", "x-shopify-webhook-id"],
   },
-  standard: { check: standard, signedId: ({ headers }) => headers["webhook-id"] ?? headers["svix-id"] },
+  standard: {
+    check: standard,
+    signedId: ({ headers }) => headers["webhook-id"] ?? headers["svix-id"],
+  },
 };
 
 /** Throws `invalid_request_error` for settings that name no scheme or no secret. */
@@ -68,11 +77,18 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
   const named = typeof config.scheme === "string" ? config.scheme : undefined;
   const hmac = config.hmac ?? (typeof config.scheme === "object" ? config.scheme.hmac : undefined);
   const hmacKey = config.hmac === undefined ? `${key}.scheme.hmac` : `${key}.hmac`;
-  const refuse = (at: string, why: string) => new PorticoError("invalid_request_error", `${at} ${why}`, { param: at });
+  const refuse = (at: string, why: string) =>
+    new PorticoError("invalid_request_error", `${at} ${why}`, { param: at });
   if ((named === undefined) === (hmac === undefined))
-    throw refuse(`${key}.scheme`, `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`);
+    throw refuse(
+      `${key}.scheme`,
+      `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`,
+    );
   const secrets = secretsOf(config);
-  const at = config.secret === undefined && hmac?.secret !== undefined ? `${hmacKey}.secret` : `${key}.secret`;
+  const at =
+    config.secret === undefined && hmac?.secret !== undefined
+      ? `${hmacKey}.secret`
+      : `${key}.secret`;
   if (secrets.length === 0) throw refuse(at, "is missing: it is what the sender signs with.");
   for (const secret of secrets) {
     const problem = weakness(secret, named);
@@ -115,11 +131,15 @@ function sameText(given: string | undefined, secret: string): string | undefined
 function stripe({ headers, body, now }: Signed, secret: string): string | undefined {
   const header = headers["stripe-signature"];
   if (header === undefined) return MISSING;
-  const parts = header.split(",").map((part) => part.trim().split("=") as [string, string | undefined]);
+  const parts = header
+    .split(",")
+    .map((part) => part.trim().split("=") as [string, string | undefined]);
   const time = parts.find(([name]) => name === "t")?.[1];
   if (time === undefined) return WRONG;
   const digest = createHmac("sha256", secret).update(`${time}.`).update(body).digest();
-  const fits = parts.filter(([name, value]) => name === "v1" && sameBytes(value ?? "", "hex", digest)).length > 0;
+  const fits =
+    parts.filter(([name, value]) => name === "v1" && sameBytes(value ?? "", "hex", digest)).length >
+    0;
   return fits ? lateness(time, now) : WRONG;
 }
 
@@ -138,11 +158,14 @@ function linear(signed: Signed, secret: string): string | undefined {
   if (problem !== undefined) return problem;
   let time: unknown;
   try {
-    time = (JSON.parse(signed.body.toString("utf8")) as { webhookTimestamp?: unknown } | null)?.webhookTimestamp;
+    time = (JSON.parse(signed.body.toString("utf8")) as { webhookTimestamp?: unknown } | null)
+      ?.webhookTimestamp;
   } catch {
     return undefined; // refused as JSON later
   }
-  return typeof time === "number" && Math.abs(signed.now - time) > LINEAR_TOLERANCE_MS ? LATE : undefined;
+  return typeof time === "number" && Math.abs(signed.now - time) > LINEAR_TOLERANCE_MS
+    ? LATE
+    : undefined;
 }
 
 /** Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` an Ed25519 signature (`whpk_…`); several may stand side by side. */
@@ -173,7 +196,11 @@ function isEd25519(content: Buffer, signature: string, secret: string): boolean 
   let publicKey: KeyObject;
   try {
     const raw = Buffer.from(secret.slice("whpk_".length), "base64");
-    publicKey = createPublicKey({ key: Buffer.concat([ED25519_HEAD, raw]), format: "der", type: "spki" });
+    publicKey = createPublicKey({
+      key: Buffer.concat([ED25519_HEAD, raw]),
+      format: "der",
+      type: "spki",
+    });
   } catch {
     return false;
   }

@@ -18,7 +18,11 @@ function maySee({ name }: Credential, { kind, body }: WorkItem): boolean {
 }
 
 /** The state of a turn that a webhook has started; `undefined` for any other, and for other callers'. */
-export async function turnState(ctx: PluginContext, id: string, by: Credential): Promise<TurnStatus | undefined> {
+export async function turnState(
+  ctx: PluginContext,
+  id: string,
+  by: Credential,
+): Promise<TurnStatus | undefined> {
   const agent = ctx.use("agent");
   const item = await ctx.use("store").items.get(id);
   if (!item || !maySee(by, item)) return undefined;
@@ -30,7 +34,11 @@ export async function turnState(ctx: PluginContext, id: string, by: Credential):
   return { turnId: id, sessionId: session, source: "webhook", ...queued(item) };
 }
 
-export async function eventState(ctx: PluginContext, id: string, by: Credential): Promise<WakeStatus | undefined> {
+export async function eventState(
+  ctx: PluginContext,
+  id: string,
+  by: Credential,
+): Promise<WakeStatus | undefined> {
   const agent = ctx.use("agent");
   const item = await ctx.use("store").items.get(id);
   if (!item || !maySee(by, item)) return undefined;
@@ -42,10 +50,15 @@ export async function eventState(ctx: PluginContext, id: string, by: Credential)
 
 /** What the burst became that the item belongs to. */
 async function becameOf(ctx: PluginContext, item: WorkItem): Promise<string | undefined> {
-  const head = item.drainedBy === undefined ? item : await ctx.use("store").items.get(item.drainedBy);
+  const head =
+    item.drainedBy === undefined ? item : await ctx.use("store").items.get(item.drainedBy);
   return (head?.result as { became?: string } | undefined)?.became;
 }
 
 function queued(item: WorkItem) {
-  return { state: "queued" as const, attempts: 0, createdAt: new Date(item.createdAt).toISOString() };
+  return {
+    state: "queued" as const,
+    attempts: 0,
+    createdAt: new Date(item.createdAt).toISOString(),
+  };
 }

@@ -122,7 +122,9 @@ export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewD
   const { missing, challenge } = visit.plan ?? {};
   const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
   const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
-  const payload = parsed ? JSON.stringify(visit.plan?.request.body) : (visit.raw?.toString("utf8") ?? "");
+  const payload = parsed
+    ? JSON.stringify(visit.plan?.request.body)
+    : (visit.raw?.toString("utf8") ?? "");
   return rowOf(visit, { outcome, itemId, status, action, missing, payload, parsed });
 }
 
@@ -134,7 +136,10 @@ export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
   const { status, code, message } = isPorticoError(problem)
     ? problem
     : { status: 500, code: "internal_error", message: "" };
-  const payload = visit.credential && visit.raw ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS) : undefined;
+  const payload =
+    visit.credential && visit.raw
+      ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS)
+      : undefined;
   return rowOf(visit, { outcome: outcomeOf(status), payload, status, error: { code, message } });
 }
 

@@ -19,7 +19,8 @@ export function weakness(secret: string, scheme: string | undefined): string | u
   if (rest === "") return "is empty: it is what the sender signs with.";
   if (prefix === undefined && scheme !== "standard") return undefined;
   const bytes = Buffer.from(rest, "base64").length;
-  if (prefix === "whpk_") return bytes === 32 ? undefined : "is no Ed25519 key: whpk_ and 32 bytes in Base64.";
+  if (prefix === "whpk_")
+    return bytes === 32 ? undefined : "is no Ed25519 key: whpk_ and 32 bytes in Base64.";
   // Stripe's secrets begin alike, but are no Base64
   if (scheme !== "standard" && scheme !== "gitlab") return undefined;
   if (bytes >= LEAST_KEY_BYTES) return undefined;

@@ -39,7 +39,8 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    if (dropped > 0) ctx.log.warn({ dropped }, "refused requests came too fast for the delivery log");
+    if (dropped > 0)
+      ctx.log.warn({ dropped }, "refused requests came too fast for the delivery log");
     dropped = 0;
     const deliveries = waiting;
     waiting = [];
@@ -51,7 +52,10 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
     try {
       await ctx.use("store").enqueue({ deliveries });
     } catch (error) {
-      ctx.log.warn({ err: error, lost: deliveries.length }, "the delivery log could not be written");
+      ctx.log.warn(
+        { err: error, lost: deliveries.length },
+        "the delivery log could not be written",
+      );
     }
   }
 

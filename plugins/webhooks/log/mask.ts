@@ -34,7 +34,8 @@ export function withoutSecrets(
 export function maskText(text: string, secrets: readonly string[], shortest = SHORTEST): string {
   let masked = text;
   for (const secret of secrets)
-    if (secret.length >= shortest && masked.includes(secret)) masked = masked.replaceAll(secret, MASK);
+    if (secret.length >= shortest && masked.includes(secret))
+      masked = masked.replaceAll(secret, MASK);
   return masked;
 }
 
@@ -44,7 +45,9 @@ export function maskPayload(payload: string, secrets: readonly string[]): string
   try {
     return JSON.stringify(maskNamed(JSON.parse(text)));
   } catch {
-    return /^\s*</.test(text) ? text.replace(ELEMENT, maskElement) : text.replace(/[^&\s]+/g, maskField);
+    return /^\s*</.test(text)
+      ? text.replace(ELEMENT, maskElement)
+      : text.replace(/[^&\s]+/g, maskField);
   }
 }
 

@@ -11,7 +11,9 @@ export async function newestDeliveries(
   const refused = newest.filter(({ outcome }) => REFUSED.includes(outcome));
   const share = Math.floor(limit / 2);
   if (newest.length < limit || refused.length <= share) return newest;
-  const others = (await Promise.all(ACCEPTED.map((outcome) => deliveries.list({ ...filter, outcome }))))
+  const others = (
+    await Promise.all(ACCEPTED.map((outcome) => deliveries.list({ ...filter, outcome })))
+  )
     .flat()
     .sort(newestFirst)
     .slice(0, limit - share);

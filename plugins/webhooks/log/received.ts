@@ -31,7 +31,10 @@ export const events: PluginDefinition["events"] = {
   },
 };
 
-export function announceDelivery(ctx: PluginContext, { id, job, source, request, address, secrets }: Accepted): void {
+export function announceDelivery(
+  ctx: PluginContext,
+  { id, job, source, request, address, secrets }: Accepted,
+): void {
   if (!ctx.hasListeners("webhook:received")) return;
   const { action, eventId, turnId, sessionId } = job;
   const context = {

@@ -15,10 +15,15 @@ export async function readMatch(match: Record<string, Condition>, key: string): 
   return (request) => tests.every(({ path, holds }) => holds(lookUp(request, path)));
 }
 
-async function readCondition(condition: Condition, key: string): Promise<(value: unknown) => boolean> {
-  if (typeof condition !== "object" || condition === null) return (value) => isSame(value, condition);
+async function readCondition(
+  condition: Condition,
+  key: string,
+): Promise<(value: unknown) => boolean> {
+  if (typeof condition !== "object" || condition === null)
+    return (value) => isSame(value, condition);
   if ("in" in condition) return (value) => condition.in.some((one) => isSame(value, one));
-  if ("prefix" in condition) return (value) => typeof value === "string" && value.startsWith(condition.prefix);
+  if ("prefix" in condition)
+    return (value) => typeof value === "string" && value.startsWith(condition.prefix);
   if ("exists" in condition) return (value) => (value !== undefined) === condition.exists;
   const pattern = await readPattern(condition.regex, key);
   return (value) => isText(value) && pattern(String(value));

@@ -26,7 +26,9 @@ export function readPath(text: string): Path | undefined {
     const found = STEP.exec(text);
     if (!found) return undefined;
     const [, name, index, quoted] = found;
-    steps.push(index === undefined ? (name ?? (quoted as string).replace(/\\(.)/g, "$1")) : Number(index));
+    steps.push(
+      index === undefined ? (name ?? (quoted as string).replace(/\\(.)/g, "$1")) : Number(index),
+    );
   }
   if (root !== "body" && (steps.length !== 1 || typeof steps[0] !== "string")) return undefined;
   return { root, steps: root === "headers" ? [(steps[0] as string).toLowerCase()] : steps };
@@ -67,14 +69,19 @@ export function pathsOf({ body, headers, query }: Request): string[] {
   const visit = (value: unknown, path: string): void => {
     if (paths.length >= MOST_PATHS) return;
     paths.push(path);
-    if (Array.isArray(value)) for (const [i, item] of value.slice(0, 3).entries()) visit(item, `${path}[${i}]`);
+    if (Array.isArray(value))
+      for (const [i, item] of value.slice(0, 3).entries()) visit(item, `${path}[${i}]`);
     else if (typeof value === "object" && value !== null)
       for (const [name, item] of Object.entries(value))
-        visit(item, /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`);
+        visit(
+          item,
+          /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`,
+        );
   };
   visit(body, "body");
   // what is masked has no value for a template either
-  for (const [name, value] of Object.entries(headers)) if (value !== MASK) paths.push(`headers.${name}`);
+  for (const [name, value] of Object.entries(headers))
+    if (value !== MASK) paths.push(`headers.${name}`);
   for (const name of Object.keys(query)) paths.push(`query.${name}`);
   return paths;
 }

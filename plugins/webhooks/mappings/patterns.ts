@@ -15,7 +15,10 @@ export async function readPattern(source: string, key: string): Promise<Pattern>
   const refuse = (why: string) =>
     new PorticoError("invalid_request_error", `${key}: the pattern ${why}.`, { param: key });
   if (source.length > 1000) throw refuse("is longer than 1000 characters");
-  if (nests(source)) throw refuse("repeats what repeats itself, which takes for ever on the wrong text: write it flat");
+  if (nests(source))
+    throw refuse(
+      "repeats what repeats itself, which takes for ever on the wrong text: write it flat",
+    );
   const { RE2JS } = await import("re2js");
   let compiled: { matcher(text: string): { find(): boolean } };
   try {

@@ -27,7 +27,17 @@ export interface Rendering {
 }
 
 const PAYLOAD_CHARS = 20_000;
-const FIELDS = ["body", "message", "text", "session", "model", "channel", "delivery", "action", "mode"] as const;
+const FIELDS = [
+  "body",
+  "message",
+  "text",
+  "session",
+  "model",
+  "channel",
+  "delivery",
+  "action",
+  "mode",
+] as const;
 
 /** What a transform answered, taken apart. `skip`: the delivery is dropped. */
 export interface Change {
@@ -44,7 +54,11 @@ export function readChange(answer: unknown, mapping: string): Change {
   if (answer === undefined) return { overrides: {} };
   if (answer === null) return { skip: true, overrides: {} };
   if (typeof answer === "string") return { overrides: { message: answer } };
-  if (typeof answer !== "object" || Array.isArray(answer) || !FIELDS.some((name) => Object.hasOwn(answer, name)))
+  if (
+    typeof answer !== "object" ||
+    Array.isArray(answer) ||
+    !FIELDS.some((name) => Object.hasOwn(answer, name))
+  )
     return { body: answer, overrides: {} };
   const given = answer as Record<string, unknown>;
   const change: Change = { overrides: {} };
@@ -75,7 +89,11 @@ export function render(mapping: Mapping, given: Request, change: Change): Render
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
   const delivery =
-    overrides.delivery === undefined ? config.delivery : overrides.delivery === "announce" ? "announce" : "none";
+    overrides.delivery === undefined
+      ? config.delivery
+      : overrides.delivery === "announce"
+        ? "announce"
+        : "none";
   const mode = overrides.mode ?? config.mode;
   return {
     mapping: name,
@@ -97,7 +115,8 @@ function wording(
   missing: string[],
 ): Pick<Rendering, "task" | "text" | "filled"> {
   const plain = `A webhook has come in through the mapping "${name}". Do what it calls for.`;
-  if (words !== undefined) return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
+  if (words !== undefined)
+    return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
   if (!message || message.isFixed)
     return { task: message?.source ?? plain, text: payloadOf(request.body), filled: false };
   const { text, missing: without } = message.render(request);
@@ -110,7 +129,11 @@ function wording(
  * What the payload has a part in lies under `webhook:`: no sender may name a session of others. Where the payload has
  * nothing for it, strangers would meet in one: then nobody has named it.
  */
-function sessionOf(template: Mapping["session"], request: Request, missing: string[]): string | undefined {
+function sessionOf(
+  template: Mapping["session"],
+  request: Request,
+  missing: string[],
+): string | undefined {
   if (!template) return undefined;
   const { text, missing: without, isBlank } = template.render(request);
   missing.push(...without);

@@ -25,7 +25,13 @@ export interface Respond {
 }
 
 /** What the server itself sets. */
-const OWN_HEADERS = new Set(["connection", "content-length", "keep-alive", "transfer-encoding", "upgrade"]);
+const OWN_HEADERS = new Set([
+  "connection",
+  "content-length",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 /** Throws `invalid_request_error` for a header that cannot be set, or a wrong placeholder. */
 export function readRespond(config: RespondConfig, key: string): Respond {
@@ -34,7 +40,9 @@ export function readRespond(config: RespondConfig, key: string): Respond {
     const at = `${key}.headers.${name}`;
     const lower = name.toLowerCase();
     if (!/^[\w-]+$/.test(name) || OWN_HEADERS.has(lower))
-      throw new PorticoError("invalid_request_error", `${at} is no header that can be set.`, { param: at });
+      throw new PorticoError("invalid_request_error", `${at} is no header that can be set.`, {
+        param: at,
+      });
     return [lower, readTemplate(text, at)] as const;
   });
   const fill = readValue(body, `${key}.body`);
@@ -58,7 +66,9 @@ export function finished({ status, headers, body, result: place }: PreparedRespo
   const fill = (text: string) => text.replaceAll(place, () => result);
   return {
     status,
-    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, headerText(fill(text))])),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, text]) => [name, headerText(fill(text))]),
+    ),
     body: mapTexts(body, fill),
   };
 }
@@ -77,7 +87,9 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapTexts(item, change)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, mapTexts(item, change)]),
+  );
 }
 
 /** A header is one line of Latin-1. */

@@ -14,7 +14,10 @@ export interface Samples {
   /** Hands a request to whoever waits for one of this mapping; `fits`: it is what the mapping is made for. */
   offer(mapping: string, request: Request, fits: boolean, secrets: readonly string[]): void;
   /** Keeps the next request of a mapping that fits, or any. Throws `timeout`, or with the signal. */
-  catch(mapping: string, wanted: { any: boolean; signal: AbortSignal; timeoutMs: number }): Promise<Request>;
+  catch(
+    mapping: string,
+    wanted: { any: boolean; signal: AbortSignal; timeoutMs: number },
+  ): Promise<Request>;
   forget(mapping: string): Promise<void>;
 }
 

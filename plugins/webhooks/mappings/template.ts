@@ -22,7 +22,8 @@ export interface Template {
 
 type Segment = string | { path: Path; json: boolean; placeholder: string };
 
-const PLACEHOLDER = /\{(json\s+)?((?:body|headers|query)(?:\.[^\s.[\]{}"']+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*)\}/g;
+const PLACEHOLDER =
+  /\{(json\s+)?((?:body|headers|query)(?:\.[^\s.[\]{}"']+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*)\}/g;
 /** What looks like one. */
 const ATTEMPT = /\{(json\s+)?([A-Za-z]\w*)([.[][^{}\s]*)?\}/g;
 const ROOTS = ["body", "headers", "query"];
@@ -70,7 +71,10 @@ export function checkAgainst(template: Template, sample: Request, key: string): 
   const [placeholder] = template.render(sample).missing;
   if (placeholder === undefined) return;
   const near = nearestPath(placeholder, sample);
-  throw wrong(key, `${placeholder} has no value in the mapping's sample.${near ? ` Did you mean {${near}}?` : ""}`);
+  throw wrong(
+    key,
+    `${placeholder} has no value in the mapping's sample.${near ? ` Did you mean {${near}}?` : ""}`,
+  );
 }
 
 /** The path of a request that is written most like a placeholder. */
@@ -78,7 +82,10 @@ export function nearestPath(placeholder: string, request: Request): string | und
   return didYouMean(placeholder.replace(/^\{(json\s+)?|\}$/g, ""), pathsOf(request));
 }
 
-function checkAttempt([placeholder, json, root = "", rest = ""]: RegExpExecArray, key: string): void {
+function checkAttempt(
+  [placeholder, json, root = "", rest = ""]: RegExpExecArray,
+  key: string,
+): void {
   if (json === undefined && rest === "" && !ROOTS.includes(root)) return;
   const meant = BODY.has(root) ? "body" : didYouMean(root, ROOTS);
   if (meant === undefined && json === undefined) return;
@@ -93,7 +100,9 @@ function wrong(key: string, why: string): PorticoError {
 }
 
 function named(words: string, names: Readonly<Record<string, string>>): string {
-  return words.replace(/\{(\w+)\}/g, (all, name: string) => (Object.hasOwn(names, name) ? names[name]! : all));
+  return words.replace(/\{(\w+)\}/g, (all, name: string) =>
+    Object.hasOwn(names, name) ? names[name]! : all,
+  );
 }
 
 function shown(value: unknown): string {

@@ -68,10 +68,14 @@ export function createTransforms(ctx: PluginContext): Transforms {
           () => new Error(`still running after ${timeoutMs} ms`),
         );
       } catch (error) {
-        throw new PorticoError("transform_failed", `The transform of the mapping ${input.mapping} failed.`, {
-          status: 500,
-          cause: error,
-        });
+        throw new PorticoError(
+          "transform_failed",
+          `The transform of the mapping ${input.mapping} failed.`,
+          {
+            status: 500,
+            cause: error,
+          },
+        );
       }
     },
   };
@@ -84,8 +88,10 @@ function confined(root: string, file: string): string {
   );
   if (path === undefined) throw new Error(`there is no ${file} below <home>/transforms`);
   const real = realpathSync(path);
-  if (!real.startsWith(realpathSync(root) + sep)) throw new Error(`${file} leads out of <home>/transforms`);
-  if ((statSync(real).mode & 0o022) !== 0) throw new Error(`others may write ${file}: run chmod go-w on it`);
+  if (!real.startsWith(realpathSync(root) + sep))
+    throw new Error(`${file} leads out of <home>/transforms`);
+  if ((statSync(real).mode & 0o022) !== 0)
+    throw new Error(`others may write ${file}: run chmod go-w on it`);
   return real;
 }
 
@@ -101,6 +107,7 @@ function stampOf(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY)
   const now = Date.now();
   // One that says it is of the future was not saved just now; a file's time has parts of the millisecond, and ours has none.
   const isFresh = (at = 0) => at > readFrom - COARSE_MS && Math.floor(at) <= now;
-  if (files.length === 0 || files.some((file) => isFresh(file?.mtimeMs))) return String(Math.random());
+  if (files.length === 0 || files.some((file) => isFresh(file?.mtimeMs)))
+    return String(Math.random());
   return files.map((file) => (file ? `${file.mtimeMs}:${file.size}` : "gone")).join();
 }

@@ -20,7 +20,11 @@ const CLIENTS = {
     body: (text) => ({ ...inMessages(text), max_tokens: 1000 }),
     end: '"message_stop"',
   },
-  responses: { path: "/v1/responses", body: (text) => ({ input: text, store: false }), end: '"completed_at":' },
+  responses: {
+    path: "/v1/responses",
+    body: (text) => ({ input: text, store: false }),
+    end: '"completed_at":',
+  },
 } satisfies Record<string, ClientFormat>;
 
 export type Client = keyof typeof CLIENTS;
@@ -41,7 +45,9 @@ export function bytesOf(
   if (body === undefined) return Buffer.from(`${head}\r\n`);
   const text = JSON.stringify(body);
   const length = Buffer.byteLength(text);
-  return Buffer.from(`${head}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n${text}`);
+  return Buffer.from(
+    `${head}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n${text}`,
+  );
 }
 
 export async function open(subject: Pick<Subject, "port">): Promise<Socket> {

@@ -24,7 +24,13 @@ function upstream(): void {
     object: "chat.completion",
     created: 1790000000,
     model: "bench-model",
-    choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(70) }, finish_reason: "stop" }],
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: "word ".repeat(70) },
+        finish_reason: "stop",
+      },
+    ],
     usage: { prompt_tokens: 10, completion_tokens: 70, total_tokens: 80 },
   });
   const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(answer)}\r\n\r\n`;
@@ -48,7 +54,9 @@ export interface StreamPlan {
 
 function streamTo(socket: Socket, plan: StreamPlan): Promise<void> {
   const now = () => String(process.hrtime.bigint());
-  const word = framed(chunk({ content: plan.text ?? (plan.bytes === undefined ? " word" : "x".repeat(plan.bytes)) }));
+  const word = framed(
+    chunk({ content: plan.text ?? (plan.bytes === undefined ? " word" : "x".repeat(plan.bytes)) }),
+  );
   return streamRaw(socket, {
     begin: chunk({ role: "assistant", content: plan.stamp ? now() : "" }),
     event: () => (plan.stamp ? framed(chunk({ content: now() })) : word),

@@ -51,7 +51,11 @@ async function startPart(file: string, args: string[], children: ChildProcess[])
 }
 
 async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {
-  const main = { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: BENCH_KEY };
+  const main = {
+    provider: "openai",
+    baseUrl: `http://127.0.0.1:${upstream}/v1`,
+    apiKey: BENCH_KEY,
+  };
   const gateway = await startBuilt({ config: { channels: { main } } });
   children.push(gateway.process);
   return gateway;
@@ -75,8 +79,16 @@ async function unary(bare: Subject, ours: Subject): Promise<Figure[]> {
   };
   const [a, b] = await inTurn(bare, ours, run);
   return [
-    { what: `unary, ${CONNECTIONS} connections: bare proxy`, value: median(a.map((one) => one.rate)), unit: "req/s" },
-    { what: `unary, ${CONNECTIONS} connections: portico`, value: median(b.map((one) => one.rate)), unit: "req/s" },
+    {
+      what: `unary, ${CONNECTIONS} connections: bare proxy`,
+      value: median(a.map((one) => one.rate)),
+      unit: "req/s",
+    },
+    {
+      what: `unary, ${CONNECTIONS} connections: portico`,
+      value: median(b.map((one) => one.rate)),
+      unit: "req/s",
+    },
     {
       what: "unary: CPU added",
       value: median(b.map((one) => one.micros)) - median(a.map((one) => one.micros)),
@@ -101,14 +113,23 @@ async function streaming(bare: Subject, ours: Subject): Promise<Figure[]> {
   const chunks = 1000;
   const run = async (subject: Subject) => {
     const began = performance.now();
-    await Promise.all(Array.from({ length: streams }, () => streamOnce(subject, { chunks, delayMs: 0 })));
+    await Promise.all(
+      Array.from({ length: streams }, () => streamOnce(subject, { chunks, delayMs: 0 })),
+    );
     return (streams * chunks) / ((performance.now() - began) / 1000);
   };
   const [a, b] = await inTurn(bare, ours, run);
   return [
     { what: `${streams} streams without delay: bare proxy`, value: median(a), unit: "chunks/s" },
     { what: `${streams} streams without delay: portico`, value: median(b), unit: "chunks/s" },
-    { what: "streaming: ratio", value: ratio(b, a), unit: "×", limit: 0.9, bound: "min", ratioTo: "bare proxy" },
+    {
+      what: "streaming: ratio",
+      value: ratio(b, a),
+      unit: "×",
+      limit: 0.9,
+      bound: "min",
+      ratioTo: "bare proxy",
+    },
   ];
 }
 
@@ -144,7 +165,11 @@ async function firstByte(direct: Subject, bare: Subject, ours: Subject): Promise
       unit: "ms",
       limit: 1,
     },
-    { what: "50 paced streams, each chunk: added by portico", value: of(2, "way") - of(0, "way"), unit: "ms" },
+    {
+      what: "50 paced streams, each chunk: added by portico",
+      value: of(2, "way") - of(0, "way"),
+      unit: "ms",
+    },
   ];
 }
 
@@ -168,7 +193,12 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
       unit: "",
       limit: 0,
     },
-    { what: "1,000 streams at once: RSS", value: residentMegabytes(ours.process.pid!), unit: "MB", limit: 250 },
+    {
+      what: "1,000 streams at once: RSS",
+      value: residentMegabytes(ours.process.pid!),
+      unit: "MB",
+      limit: 250,
+    },
   ];
 }
 
@@ -179,7 +209,10 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
   const socket = await open(ours);
   socket.pause();
   socket.write(
-    requestOf(ours, { stream: true, bench: { chunks: 1600, delayMs: 0, bytes: 65_536 } satisfies StreamPlan }),
+    requestOf(ours, {
+      stream: true,
+      bench: { chunks: 1600, delayMs: 0, bytes: 65_536 } satisfies StreamPlan,
+    }),
   );
   let most = before;
   for (let second = 0; second < 10; second++) {
@@ -192,7 +225,14 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
     most = Math.max(most, residentMegabytes(ours.process.pid!));
   }
   socket.destroy();
-  return [{ what: "100 MB to a client that reads 1 MB/s: RSS growth", value: most - before, unit: "MB", limit: 20 }];
+  return [
+    {
+      what: "100 MB to a client that reads 1 MB/s: RSS growth",
+      value: most - before,
+      unit: "MB",
+      limit: 20,
+    },
+  ];
 }
 
 /**
@@ -222,11 +262,17 @@ async function flat(ours: Subject): Promise<Figure[]> {
   const before = await lowest();
   await load(50_000);
   const after = await lowest();
-  return [{ what: "RSS growth over 100,000 requests", value: after - before, unit: "MB", limit: 20 }];
+  return [
+    { what: "RSS growth over 100,000 requests", value: after - before, unit: "MB", limit: 20 },
+  ];
 }
 
 /** Rounds of both in turn; the first of each warms up. */
-async function inTurn<T>(a: Subject, b: Subject, run: (subject: Subject) => Promise<T>): Promise<[T[], T[]]> {
+async function inTurn<T>(
+  a: Subject,
+  b: Subject,
+  run: (subject: Subject) => Promise<T>,
+): Promise<[T[], T[]]> {
   const seen: [T[], T[]] = [[], []];
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [at, subject] of [a, b].entries()) {

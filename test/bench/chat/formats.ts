@@ -28,7 +28,13 @@ const generated = (text: string, more: object = {}) =>
     responseId: "bench",
   }).replace(/\n\n$/, "\r\n\r\n");
 
-const message = { id: "msg_bench", type: "message", role: "assistant", model: "bench-model", content: [] };
+const message = {
+  id: "msg_bench",
+  type: "message",
+  role: "assistant",
+  model: "bench-model",
+  content: [],
+};
 const FORMATS: Format[] = [
   {
     path: "/v1/chat/completions",
@@ -39,13 +45,28 @@ const FORMATS: Format[] = [
   {
     path: "/v1/messages",
     begin: [
-      named({ type: "message_start", message: { ...message, usage: { input_tokens: 10, output_tokens: 1 } } } as never),
-      named({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } } as never),
+      named({
+        type: "message_start",
+        message: { ...message, usage: { input_tokens: 10, output_tokens: 1 } },
+      } as never),
+      named({
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "text", text: "" },
+      } as never),
     ],
-    event: named({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "%" } } as never),
+    event: named({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "text_delta", text: "%" },
+    } as never),
     end: [
       named({ type: "content_block_stop", index: 0 } as never),
-      named({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } } as never),
+      named({
+        type: "message_delta",
+        delta: { stop_reason: "end_turn" },
+        usage: { output_tokens: 9 },
+      } as never),
       named({ type: "message_stop" }),
     ],
   },
@@ -61,7 +82,8 @@ function streamTo(socket: Socket, format: Format, { chunks, delayMs }: Plan): Pr
   const word = framed(format.event.replace("%", " word"));
   return streamRaw(socket, {
     begin: format.begin.join(""),
-    event: () => (delayMs > 0 ? framed(format.event.replace("%", String(process.hrtime.bigint()))) : word),
+    event: () =>
+      delayMs > 0 ? framed(format.event.replace("%", String(process.hrtime.bigint()))) : word,
     end: format.end.join(""),
     chunks,
     delayMs,

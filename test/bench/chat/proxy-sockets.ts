@@ -3,7 +3,8 @@ import { connect, type Socket } from "node:net";
 import { forwarded } from "./proxy-request.ts";
 import { serveRaw } from "./raw-requests.ts";
 
-const HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: upstream\r\ncontent-type: application/json\r\n";
+const HEAD =
+  "POST /v1/chat/completions HTTP/1.1\r\nhost: upstream\r\ncontent-type: application/json\r\n";
 
 /** Tells the parent process its port. */
 export function socketProxy(upstream: number): void {

@@ -19,7 +19,8 @@ export const translations: Record<string, Translation | undefined> = {
   anthropic: {
     path: "/v1/messages",
     request: (body) => JSON.stringify({ max_tokens: 4096, ...(JSON.parse(body) as object) }),
-    reading: () => scanning({ event: "\n\n", text: '"text_delta","text":"', last: '"type":"message_stop"' }),
+    reading: () =>
+      scanning({ event: "\n\n", text: '"text_delta","text":"', last: '"type":"message_stop"' }),
   },
   gemini: {
     path: "/v1beta/models/bench-model:streamGenerateContent?alt=sse",
@@ -34,7 +35,15 @@ export const translations: Record<string, Translation | undefined> = {
 };
 
 /** What ends an event, what stands before a text, and what only the last event has. */
-function scanning({ event, text, last }: { event: string; text: string; last: string }): (bytes: Buffer) => Buffer {
+function scanning({
+  event,
+  text,
+  last,
+}: {
+  event: string;
+  text: string;
+  last: string;
+}): (bytes: Buffer) => Buffer {
   const [ending, key] = [Buffer.from(event), Buffer.from(text)];
   const [head, tail] = [Buffer.from(before), Buffer.from(behind)];
   let held: Buffer | undefined;

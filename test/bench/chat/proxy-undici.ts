@@ -18,7 +18,10 @@ export function undiciProxy(upstream: number, translation?: Translation): void {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
-      const body = forwarded(req.headers.authorization ?? "", Buffer.concat(parts).toString("utf8"));
+      const body = forwarded(
+        req.headers.authorization ?? "",
+        Buffer.concat(parts).toString("utf8"),
+      );
       if (typeof body === "number") {
         res.writeHead(body).end();
         return;
@@ -30,10 +33,15 @@ export function undiciProxy(upstream: number, translation?: Translation): void {
       pool.dispatch({ path, method: "POST", headers, body: asked }, passOn(res, translate));
     });
   });
-  server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));
+  server.listen(0, "127.0.0.1", () =>
+    process.send!({ port: (server.address() as AddressInfo).port }),
+  );
 }
 
-function passOn(res: ServerResponse, translate = (bytes: Buffer) => bytes): Dispatcher.DispatchHandler {
+function passOn(
+  res: ServerResponse,
+  translate = (bytes: Buffer) => bytes,
+): Dispatcher.DispatchHandler {
   return {
     onRequestStart(controller) {
       res.on("close", () => {
@@ -43,7 +51,10 @@ function passOn(res: ServerResponse, translate = (bytes: Buffer) => bytes): Disp
     onResponseStart(controller, status, headers) {
       const type = String(headers["content-type"]);
       const length = headers["content-length"];
-      res.writeHead(status, { "content-type": type, ...(typeof length === "string" && { "content-length": length }) });
+      res.writeHead(status, {
+        "content-type": type,
+        ...(typeof length === "string" && { "content-length": length }),
+      });
       res.on("drain", () => controller.resume());
     },
     onResponseData(controller, bytes) {

@@ -23,5 +23,7 @@ export function serveRaw(handle: (socket: Socket, head: string, body: string) =>
       }
     });
   });
-  server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));
+  server.listen(0, "127.0.0.1", () =>
+    process.send?.({ port: (server.address() as AddressInfo).port }),
+  );
 }

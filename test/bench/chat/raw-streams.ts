@@ -2,7 +2,8 @@
 import type { Socket } from "node:net";
 
 /** A piece of a body with `transfer-encoding: chunked`. */
-export const framed = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+export const framed = (text: string): string =>
+  `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
 export const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 
@@ -33,7 +34,8 @@ export interface RawStream {
 
 /** Answers with a stream, as fast as the other side reads it. */
 export async function streamRaw(socket: Socket, stream: RawStream): Promise<void> {
-  const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+  const head =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
   socket.write(head + framed(stream.begin));
   const many = stream.batch === 1 ? undefined : Buffer.from(stream.event().repeat(stream.batch));
   for (let sent = 0; sent < stream.chunks && !socket.destroyed; sent += stream.batch) {

@@ -36,7 +36,10 @@ export default async function bench(): Promise<{ name: string; figures: Figure[]
     },
   });
   try {
-    return { name: "translate", figures: [...(await throughput(gateway)), ...(await pace(gateway))] };
+    return {
+      name: "translate",
+      figures: [...(await throughput(gateway)), ...(await pace(gateway))],
+    };
   } finally {
     await end(gateway.process);
     await end(upstream);
@@ -54,10 +57,16 @@ async function throughput(gateway: BuiltGateway): Promise<Figure[]> {
     }
   }
   const base = rates.openai;
-  const figures: Figure[] = [{ what: `${STREAMS} streams passed through`, value: median(base), unit: "chunks/s" }];
+  const figures: Figure[] = [
+    { what: `${STREAMS} streams passed through`, value: median(base), unit: "chunks/s" },
+  ];
   for (const format of ["anthropic", "gemini"] as const) {
     figures.push(
-      { what: `${STREAMS} streams translated from ${format}`, value: median(rates[format]), unit: "chunks/s" },
+      {
+        what: `${STREAMS} streams translated from ${format}`,
+        value: median(rates[format]),
+        unit: "chunks/s",
+      },
       {
         what: `${format}: ratio`,
         value: median(rates[format].map((rate, i) => rate / (base[i] as number))),
@@ -99,7 +108,12 @@ async function pace(gateway: BuiltGateway): Promise<Figure[]> {
   }));
 }
 
-function streamOnce(gateway: BuiltGateway, format: Format, plan: Plan, read?: (text: string) => void): Promise<void> {
+function streamOnce(
+  gateway: BuiltGateway,
+  format: Format,
+  plan: Plan,
+  read?: (text: string) => void,
+): Promise<void> {
   const body = JSON.stringify({
     model: `${format}/bench`,
     stream: true,
@@ -107,7 +121,9 @@ function streamOnce(gateway: BuiltGateway, format: Format, plan: Plan, read?: (t
   });
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nauthorization: Bearer ${gateway.token}\r\n`;
   const socket = connect(gateway.port, "127.0.0.1").setNoDelay(true);
-  socket.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  socket.write(
+    `${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
   return new Promise((resolve, reject) => {
     let tail = "";
     socket.on("error", reject);

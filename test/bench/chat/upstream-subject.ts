@@ -8,11 +8,19 @@ const REQUESTS = 6000;
 
 const origin = `http://127.0.0.1:${process.argv[2]}`;
 const path = "/v1/chat/completions";
-const body = JSON.stringify({ model: "bench-model", messages: [{ role: "user", content: "word ".repeat(40) }] });
+const body = JSON.stringify({
+  model: "bench-model",
+  messages: [{ role: "user", content: "word ".repeat(40) }],
+});
 const headers = { "content-type": "application/json", authorization: "Bearer sk-bench" };
 
 const client = createUpstreamClient({});
-const pool = new Pool(origin, { connections: null, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+const pool = new Pool(origin, {
+  connections: null,
+  pipelining: 1,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+});
 
 const ways: Record<string, () => Promise<void>> = {
   ours: () =>

@@ -11,7 +11,10 @@ import type { Bench } from "../run.ts";
 export default async function bench(): Promise<Bench> {
   const dir = temporaryDir("portico-bench-");
   const [parts, subject] = [join(dir, "parts.mjs"), join(dir, "subject.mjs")];
-  await Promise.all([bundle("chat/chat-parts.ts", parts), bundle("chat/upstream-subject.ts", subject)]);
+  await Promise.all([
+    bundle("chat/chat-parts.ts", parts),
+    bundle("chat/upstream-subject.ts", subject),
+  ]);
   const upstream = fork(parts, ["upstream"], { execArgv: [] });
   try {
     const [{ port }] = (await once(upstream, "message")) as [{ port: number }];

@@ -11,7 +11,10 @@ export function builtBase(base: string): string {
   const isDir = existsSync(base);
   const dir = isDir ? resolve(base) : checkout(base);
   if (dir === packageDir || !existsSync(programOf(dir)))
-    execFileSync("npm", ["run", "--silent", "build"], { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
+    execFileSync("npm", ["run", "--silent", "build"], {
+      cwd: dir,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
   return dir;
 }
 
@@ -20,8 +23,13 @@ function checkout(ref: string): string {
   const archive = execFileSync("git", ["archive", ref], { cwd: packageDir, maxBuffer: 1024 ** 3 });
   execFileSync("tar", ["-x"], { cwd: dir, input: archive });
   const lock = (of: string) => readFileSync(join(of, "package-lock.json"), "utf8");
-  if (lock(dir) === lock(packageDir)) symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
+  if (lock(dir) === lock(packageDir))
+    symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
   // not `ci`: lock files of earlier states lack packages of other platforms
-  else execFileSync("npm", ["install", "--ignore-scripts"], { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
+  else
+    execFileSync("npm", ["install", "--ignore-scripts"], {
+      cwd: dir,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
   return dir;
 }

@@ -20,15 +20,21 @@ const ROUNDS = 16;
 
 /** `given`: BASE, a directory or a git ref, and the areas that are wanted; without them, all. */
 export async function compare([base, ...wanted]: readonly string[]): Promise<void> {
-  if (base === undefined) throw new Error("Name what to compare with: npm run bench -- compare BASE [areas]");
+  if (base === undefined)
+    throw new Error("Name what to compare with: npm run bench -- compare BASE [areas]");
   const names = [...areas.chat, ...areas.gateway].map(({ name }) => name);
   const unknown = wanted.filter((name) => !names.includes(name));
-  if (unknown.length > 0) throw new Error(`No area is called ${unknown.join(", ")}: there are ${names.join(", ")}`);
+  if (unknown.length > 0)
+    throw new Error(`No area is called ${unknown.join(", ")}: there are ${names.join(", ")}`);
   const isWanted = ({ name }: { name: string }) => wanted.length === 0 || wanted.includes(name);
   const dirs = { base: builtBase(base), now: builtBase(packageDir) };
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
   await bundle("chat/chat-parts.ts", parts);
-  console.log(pinned() ? "the subject on one core, load and upstream on another" : "cores are shared: look at CPU");
+  console.log(
+    pinned()
+      ? "the subject on one core, load and upstream on another"
+      : "cores are shared: look at CPU",
+  );
   console.log(legend);
   for (const area of areas.chat.filter(isWanted))
     await show(area, dirs, (inOrder, children) => chatSubjectsOf(area, inOrder, parts, children));
@@ -40,7 +46,11 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
 type Start<S> = (dirs: Dirs, children: ChildProcess[]) => Promise<Of<S>>;
 
 /** An area that fails leaves the others to be measured. */
-async function show<S>(area: Rounds<S> & { name: string; what: string }, dirs: Dirs, start: Start<S>): Promise<void> {
+async function show<S>(
+  area: Rounds<S> & { name: string; what: string },
+  dirs: Dirs,
+  start: Start<S>,
+): Promise<void> {
   try {
     print(area, await readings(area, dirs, start));
   } catch (error) {
@@ -67,9 +77,12 @@ async function readings<S>(
   for (let group = 0; group < groups; group++) {
     const children: ChildProcess[] = [];
     try {
-      const subjects = Object.entries(await start(group % 2 === 0 ? { base, now } : { now, base }, children));
+      const subjects = Object.entries(
+        await start(group % 2 === 0 ? { base, now } : { now, base }, children),
+      );
       const begun: [Name, Round][] = [];
-      for (const [name, subject] of subjects as [Name, S][]) begun.push([name, await begin(subject)]);
+      for (const [name, subject] of subjects as [Name, S][])
+        begun.push([name, await begin(subject)]);
       await inTurn(begun, { warmUps, rounds: rounds / groups }, (name, reading) => {
         (seen[name] ??= []).push(reading);
       });

@@ -14,7 +14,10 @@ export type Dirs = Record<"base" | "now", string>;
 
 /** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
 export function pinned(): boolean {
-  return availableParallelism() > 1 && spawnSync("taskset", ["-apc", "0", String(process.pid)]).status === 0;
+  return (
+    availableParallelism() > 1 &&
+    spawnSync("taskset", ["-apc", "0", String(process.pid)]).status === 0
+  );
 }
 
 function aside<S extends Subject>(subject: S, children: ChildProcess[]): S {
@@ -31,7 +34,10 @@ export async function gatewaysOf(
 ): Promise<Of<BuiltGateway>> {
   const started = {} as Record<keyof Dirs, BuiltGateway>;
   for (const [name, dir] of Object.entries(dirs) as [keyof Dirs, string][])
-    started[name] = aside(await startBuilt({ config: (await config?.()) ?? {}, files, dir }), children);
+    started[name] = aside(
+      await startBuilt({ config: (await config?.()) ?? {}, files, dir }),
+      children,
+    );
   return started;
 }
 

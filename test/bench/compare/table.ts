@@ -20,7 +20,11 @@ export function print({ name, what }: { name: string; what: string }, seen: Of<R
     const to = (one: Name) => of("now").map((value, round) => value / of(one)[round]!);
     const cells = [...names.map((one) => shown(median(of(one)))), sure(to("base"))];
     console.log(
-      row(figure, [...cells, ...proxies.map((one) => median(to(one)).toFixed(2)), verdict(figure, to("base"))]),
+      row(figure, [
+        ...cells,
+        ...proxies.map((one) => median(to(one)).toFixed(2)),
+        verdict(figure, to("base")),
+      ]),
     );
   }
 }
@@ -39,7 +43,9 @@ function sure(values: readonly number[]): string {
 
 function verdict(figure: string, toBase: readonly number[]): string {
   const [low, high] = bounds(toBase);
-  const [typical, least] = figure.endsWith("/s") ? [1 / median(toBase), 1 / high] : [median(toBase), low];
+  const [typical, least] = figure.endsWith("/s")
+    ? [1 / median(toBase), 1 / high]
+    : [median(toBase), low];
   if (typical <= 1 + SHARE) return "";
   return least > 1 + SHARE ? "WORSE" : "worse?";
 }

@@ -10,7 +10,9 @@ import { temporaryDir } from "../../support/temporary.ts";
 
 /** Of the build that lies in `dir`: the command line. */
 export function programOf(dir: string): string {
-  const { bin } = JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as { bin: { portico: string } };
+  const { bin } = JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as {
+    bin: { portico: string };
+  };
   return join(dir, bin.portico);
 }
 /** The command line as it is built. */
@@ -49,7 +51,11 @@ export interface BuiltOptions {
  * Starts what was built, with a home of its own. Its log goes into a file, beside the home that it watches: to read it
  * would cost the client more than its requests.
  */
-export async function startBuilt({ config, files = {}, dir = packageDir }: BuiltOptions): Promise<BuiltGateway> {
+export async function startBuilt({
+  config,
+  files = {},
+  dir = packageDir,
+}: BuiltOptions): Promise<BuiltGateway> {
   const home = temporaryDir("portico-bench-");
   const all = { ...files, "portico.json": JSON.stringify({ gateway: { port: 0 }, ...config }) };
   for (const [path, text] of Object.entries(all)) {
@@ -67,13 +73,22 @@ export async function startBuilt({ config, files = {}, dir = packageDir }: Built
     const said = readFileSync(log, "utf8");
     const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(said);
     if (found) port = Number(found[1]);
-    else if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${said}`);
+    else if (child.exitCode !== null)
+      throw new Error(`the gateway ended with ${child.exitCode}: ${said}`);
   }
   const { gateway } = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
     gateway: { auth: { token: string } };
   };
   const { token } = gateway.auth;
-  return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child, token, home, dir };
+  return {
+    name: "portico",
+    port,
+    headers: `authorization: Bearer ${token}\r\n`,
+    process: child,
+    token,
+    home,
+    dir,
+  };
 }
 
 /** What a gateway answers to a request with its token. Throws where that is no 2xx. */
@@ -124,7 +139,9 @@ export async function healthy(url: string, child: ChildProcess): Promise<void> {
     });
     if (ok) return;
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`the gateway ended with ${child.exitCode ?? child.signalCode} before it answered`);
+      throw new Error(
+        `the gateway ended with ${child.exitCode ?? child.signalCode} before it answered`,
+      );
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -5,7 +5,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+  return (
+    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
+  );
 }
 
 /** The value that this share of all (0 to 1) lies below; NaN where there is none. */
@@ -28,7 +30,9 @@ export function cpuMicros(pid: number): number {
   const threads = `/proc/${pid}/task`;
   const exact = (thread: string) => `${threads}/${thread}/schedstat`;
   if (existsSync(exact(String(pid)))) {
-    const nanos = readdirSync(threads).map((thread) => Number(readFileSync(exact(thread), "utf8").split(" ")[0]));
+    const nanos = readdirSync(threads).map((thread) =>
+      Number(readFileSync(exact(thread), "utf8").split(" ")[0]),
+    );
     return nanos.reduce((sum, one) => sum + one, 0) / 1000;
   }
   // Counted in steps of 10 ms.
@@ -43,12 +47,16 @@ export function residentMegabytes(pid: number): number {
 
 /** Resident memory in which what several processes share counts as a part for each. */
 export function shareMegabytes(pid: number): number {
-  return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]) / 1024;
+  return (
+    Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]) / 1024
+  );
 }
 
 /** A process and its children. */
 export function familyOf(pid: number): number[] {
-  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === pid);
+  const children = readdirSync("/proc").filter(
+    (name) => /^\d+$/.test(name) && parentOf(name) === pid,
+  );
   return [pid, ...children.map(Number)];
 }
 

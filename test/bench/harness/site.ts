@@ -18,7 +18,9 @@ server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port
 /** `/` has 60 sections and a button `Press`, `/many` 100 scripts. It goes with the process. */
 export async function startSite(): Promise<string> {
   const worker = new Worker(SITE, { eval: true });
-  const port = await new Promise<number>((resolve, reject) => worker.once("error", reject).once("message", resolve));
+  const port = await new Promise<number>((resolve, reject) =>
+    worker.once("error", reject).once("message", resolve),
+  );
   worker.unref();
   return `http://127.0.0.1:${port}`;
 }

@@ -13,7 +13,10 @@ async function bare(): Promise<number> {
     req.on("end", () => {
       if (req.method === "POST") JSON.parse(Buffer.concat(chunks).toString());
       const text = JSON.stringify(answer);
-      res.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+      res.writeHead(200, {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(text),
+      });
       res.end(text);
     });
   });
@@ -31,8 +34,18 @@ function portico(): Promise<number> {
     bodyTimeoutMs: 30_000,
   };
   const settings = { http, trustedProxies: [] };
-  const auth = createAuth({ settings: () => ({ token: "bench-token" }), authenticators: () => [], log });
-  const server = createServer({ name: "bench", log, access: () => {}, settings: () => settings, auth });
+  const auth = createAuth({
+    settings: () => ({ token: "bench-token" }),
+    authenticators: () => [],
+    log,
+  });
+  const server = createServer({
+    name: "bench",
+    log,
+    access: () => {},
+    settings: () => settings,
+    auth,
+  });
   for (let i = 0; i < 60; i++)
     server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "client" }, () => answer);
   server.route("GET", "/item", { access: "client" }, () => answer);

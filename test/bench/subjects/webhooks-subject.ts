@@ -47,7 +47,10 @@ let keeping = false;
 
 function answer(res: ServerResponse): void {
   const text = JSON.stringify({ status: 200, message: "queued", eventId: "evt_0" });
-  res.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+  res.writeHead(200, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+  });
   res.end(text);
 }
 

@@ -53,7 +53,9 @@ async function bothOf({ port, token }: BuiltGateway, dead?: number): Promise<num
   const seen = new Set<number>();
   while (seen.size < 2) {
     // what a worker was asked as it died fails
-    const answer = await chat({ url: `http://127.0.0.1:${port}`, token }, "echo").catch(() => undefined);
+    const answer = await chat({ url: `http://127.0.0.1:${port}`, token }, "echo").catch(
+      () => undefined,
+    );
     const pid = Number(answer?.json?.choices?.[0].message.content);
     if (pid > 0 && pid !== dead) seen.add(pid);
   }

@@ -14,7 +14,14 @@ import { temporaryDir } from "../../support/temporary.ts";
 import { exchange, open, requestOf } from "../chat/chat-load.ts";
 import { build, end, startBuilt, type Subject } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
-import { cpuMicros, familyOf, median, shareMegabytes, ratios, residentMegabytes } from "../harness/measure.ts";
+import {
+  cpuMicros,
+  familyOf,
+  median,
+  shareMegabytes,
+  ratios,
+  residentMegabytes,
+} from "../harness/measure.ts";
 import type { Bench, Figure } from "../run.ts";
 
 const ROUNDS = 15;
@@ -49,14 +56,22 @@ export default async function bench(): Promise<Bench> {
     const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
     const start = async (workers: number): Promise<Subject> => {
       const channels = {
-        main: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-bench-0123456789" },
+        main: {
+          provider: "openai",
+          baseUrl: `http://127.0.0.1:${port}/v1`,
+          apiKey: "sk-bench-0123456789",
+        },
       };
       const gateway = await startBuilt({ config: { gateway: { port: 0, workers }, channels } });
       children.push(gateway.process);
       if (isApart) for (const pid of familyOf(gateway.process.pid!)) pin(pid, `2-${cores - 1}`);
       return { ...gateway, name: `${workers}` };
     };
-    const subjects = [[await start(1)], [await start(2)], [await start(1), await start(1)]] as const;
+    const subjects = [
+      [await start(1)],
+      [await start(2)],
+      [await start(1), await start(1)],
+    ] as const;
     // what a start leaves to be done is done
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const idle = memoryOf(subjects[1][0]);
@@ -83,9 +98,25 @@ export default async function bench(): Promise<Bench> {
           ...(isApart && { limit: 1.7, bound: "min" }),
         },
         { what: "1 worker: CPU", value: median(one.map(({ micros }) => micros)), unit: "µs/req" },
-        { what: "2 workers: CPU of all processes", value: median(two.map(({ micros }) => micros)), unit: "µs/req" },
-        { what: "2 workers: CPU, ratio", ...costBeside(one), unit: "×", ratioTo: "1 worker", limit: 1.1 },
-        { what: "2 workers: CPU, ratio", ...costBeside(pair), unit: "×", ratioTo: "2 gateways at once", limit: 1.1 },
+        {
+          what: "2 workers: CPU of all processes",
+          value: median(two.map(({ micros }) => micros)),
+          unit: "µs/req",
+        },
+        {
+          what: "2 workers: CPU, ratio",
+          ...costBeside(one),
+          unit: "×",
+          ratioTo: "1 worker",
+          limit: 1.1,
+        },
+        {
+          what: "2 workers: CPU, ratio",
+          ...costBeside(pair),
+          unit: "×",
+          ratioTo: "2 gateways at once",
+          limit: 1.1,
+        },
         ...idle,
       ],
     };
@@ -103,7 +134,12 @@ function pin(pid: number, cores: string): boolean {
 function memoryOf({ process: { pid } }: Subject): Figure[] {
   const further = Math.max(...familyOf(pid!));
   return [
-    { what: "a further idle worker: resident", value: residentMegabytes(further), unit: "MB", limit: 70 },
+    {
+      what: "a further idle worker: resident",
+      value: residentMegabytes(further),
+      unit: "MB",
+      limit: 70,
+    },
     {
       what: "a further idle worker: with its share of what is shared (PSS)",
       value: shareMegabytes(further),
@@ -125,14 +161,19 @@ async function inTurn(subjects: readonly [Loaded, Loaded, Loaded]): Promise<Read
     await load([subject], sockets, WARM_UP * Number(subject.name));
   }
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [at, loaded] of subjects.entries()) seen[at]?.push(await load(loaded, sockets, REQUESTS));
+    for (const [at, loaded] of subjects.entries())
+      seen[at]?.push(await load(loaded, sockets, REQUESTS));
   }
   for (const socket of [...sockets.values()].flat()) socket.destroy();
   return seen;
 }
 
 /** So many requests, in equal parts to all at once. */
-async function load(loaded: Loaded, sockets: ReadonlyMap<Subject, Socket[]>, count: number): Promise<Reading> {
+async function load(
+  loaded: Loaded,
+  sockets: ReadonlyMap<Subject, Socket[]>,
+  count: number,
+): Promise<Reading> {
   const processes = loaded.flatMap(({ process: { pid } }) => familyOf(pid!));
   const used = () => processes.reduce((sum, pid) => sum + cpuMicros(pid), 0);
   const cpu = used();

@@ -33,7 +33,9 @@ function instructions(): { name: string; words: string }[] {
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => {
       const [name = "", ...words] = line.trim().split(/\s+/);
-      return name === "CMD" ? { name: "HEALTHCHECK CMD", words: words.join(" ") } : { name, words: words.join(" ") };
+      return name === "CMD"
+        ? { name: "HEALTHCHECK CMD", words: words.join(" ") }
+        : { name, words: words.join(" ") };
     });
 }
 
@@ -45,7 +47,9 @@ test("the image is built in stages from what the package needs, runs as nobody s
   assert.not.match(runtime ?? "", / AS /);
   assert.equal(named("USER"), ["node"]);
   assert.equal(JSON.parse(named("ENTRYPOINT")[0] ?? ""), ["portico"]);
-  const { bin, devDependencies, files } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  const { bin, devDependencies, files } = JSON.parse(
+    readFileSync(join(packageDir, "package.json"), "utf8"),
+  );
   assert.ok(bin.portico && devDependencies.pg, "what its steps ask the package for");
   const ignored = readExample("Containerfile.dockerignore").split("\n");
   for (const path of ["node_modules", ".git", "**/.env"])
@@ -56,7 +60,8 @@ test("the image is built in stages from what the package needs, runs as nobody s
 
 test("the image's health check tells a gateway that is ready from one that is not there", async () => {
   const words =
-    instructions().find(({ name, words }) => name === "HEALTHCHECK" || words.includes("/ready"))?.words ?? "";
+    instructions().find(({ name, words }) => name === "HEALTHCHECK" || words.includes("/ready"))
+      ?.words ?? "";
   const [, flag = "", script = ""] = JSON.parse(words.slice(words.indexOf("["))) as string[];
   const gateway = await start();
   const check = () => run(process.execPath, [flag, script.replace("18789", String(gateway.port))]);
@@ -76,12 +81,16 @@ test("the compose file's services have what they name, and its configuration sta
       assert.ok(services[needed]?.healthcheck || services[needed]?.build, `${name}: ${needed}`);
     for (const mount of service.volumes as string[]) {
       const [from = "", to] = mount.split(":");
-      if (from.startsWith("./") && from !== "./certs") assert.ok(existsSync(join(deployDir, from)), `${name}: ${from}`);
+      if (from.startsWith("./") && from !== "./certs")
+        assert.ok(existsSync(join(deployDir, from)), `${name}: ${from}`);
       else if (!from.startsWith("./")) assert.ok(from in volumes, `${name}: ${from}`);
       assert.ok(to?.startsWith("/"));
     }
   }
-  assert.match(readExample("nginx.conf"), new RegExp(`include ${services.nginx.configs[0].target};`));
+  assert.match(
+    readExample("nginx.conf"),
+    new RegExp(`include ${services.nginx.configs[0].target};`),
+  );
   for (const [, host] of (configs.upstream.content as string).matchAll(/server (\S+):18789 /g))
     assert.ok(services[host as string], host);
   const dir = temporaryDir("portico-deploy-");
@@ -91,7 +100,9 @@ test("the compose file's services have what they name, and its configuration sta
     config: {},
     args: [
       "--config",
-      writeExample(dir, "portico.json5", { '"${PORTICO_STORE}"': JSON.stringify(`file:${dir}/p.db`) }),
+      writeExample(dir, "portico.json5", {
+        '"${PORTICO_STORE}"': JSON.stringify(`file:${dir}/p.db`),
+      }),
       "--port",
       "0",
     ],
@@ -110,7 +121,12 @@ test("the unit is sound, and confines the gateway", async () => {
     "Group=portico": "Group=daemon",
   });
   const unit = readExample("portico@.service");
-  for (const line of ["NoNewPrivileges=true", "ProtectSystem=strict", "CapabilityBoundingSet=", "KillMode=mixed"])
+  for (const line of [
+    "NoNewPrivileges=true",
+    "ProtectSystem=strict",
+    "CapabilityBoundingSet=",
+    "KillMode=mixed",
+  ])
     assert.ok(unit.includes(`\n${line}\n`), line);
   const words = /^ExecStart=\S+ \S+ (.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
   const help = await run(process.execPath, [...porticoProgram(), "start", "--help"]);
@@ -118,7 +134,9 @@ test("the unit is sound, and confines the gateway", async () => {
     assert.ok(help.stdout.includes(word), `start takes no ${word}`);
   // where there is no systemd, nobody needs the unit
   if (!existsSync("/usr/bin/systemd-analyze")) return;
-  const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", file]).catch((error) => error);
+  const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", file]).catch(
+    (error) => error,
+  );
   assert.not.match(`${stdout}${stderr}`, /portico@/);
   const { stdout: rating } = await run("systemd-analyze", ["security", "--offline=true", file]);
   const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(rating)?.[1]);
@@ -142,7 +160,10 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const tar = join(dir, "tar");
   writeFileSync(tar, '#!/bin/sh\nPATH=${PATH#*:} tar "$@" && exit 1\n');
   chmodSync(tar, 0o755);
-  const relativeTo = { cwd: dir, env: { ...process.env, PORTICO: "./portico", PATH: `${dir}:${process.env["PATH"]}` } };
+  const relativeTo = {
+    cwd: dir,
+    env: { ...process.env, PORTICO: "./portico", PATH: `${dir}:${process.env["PATH"]}` },
+  };
   await run(join(deployDir, "backup.sh"), [relative(dir, gateway.home), "home.tar.gz"], relativeTo);
   await gateway.stop();
   const home = join(dir, "restored");
@@ -168,7 +189,10 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const before = readdirSync(dir);
   await refusal(cut, join(dir, "none"));
   assert.equal(readdirSync(dir), before);
-  assert.is(execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\//g)?.length, 1);
+  assert.is(
+    execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\//g)?.length,
+    1,
+  );
 });
 
 test.run();

@@ -21,7 +21,11 @@ import { deployDir, readExample, writeExample } from "./example.ts";
 
 const test = suite("a rolling restart behind a proxy");
 const dir = temporaryDir("portico-deploy-");
-const env = { PORTICO_BIND: "127.0.0.1", PORTICO_TOKEN: "owner-token", PORTICO_WEBHOOK_TOKEN: "hook-token" };
+const env = {
+  PORTICO_BIND: "127.0.0.1",
+  PORTICO_TOKEN: "owner-token",
+  PORTICO_WEBHOOK_TOKEN: "hook-token",
+};
 let postgres: TestPostgres;
 let upstream: Upstream;
 let control: Server;
@@ -46,7 +50,9 @@ test.before(async () => {
     void isSeen.then(go);
   });
   const store = postgres.emptyUrl();
-  gateways.push(...(await Promise.all([1, 2].map(async () => startOne(await freePort(), makeHome(), store)))));
+  gateways.push(
+    ...(await Promise.all([1, 2].map(async () => startOne(await freePort(), makeHome(), store)))),
+  );
   control = createServer((req, res) => {
     void restart(Number(/@(\d+)/.exec(req.url ?? "")?.[1]), store).then(
       () => res.end(),
@@ -94,7 +100,9 @@ const upstreamsOf = () => ({
   "127.0.0.1:18790": `127.0.0.1:${gateways[1]?.at}`,
 });
 
-async function startNginx(program: string): Promise<{ url: string; plain: string; child: ChildProcess }> {
+async function startNginx(
+  program: string,
+): Promise<{ url: string; plain: string; child: ChildProcess }> {
   const [port, plain] = [await freePort(), await freePort()];
   for (const [name, text] of [
     ["cert.pem", local.cert],
@@ -115,9 +123,13 @@ async function startNginx(program: string): Promise<{ url: string; plain: string
     "/etc/portico/tls/fullchain.pem": join(dir, "cert.pem"),
     "/etc/portico/tls/privkey.pem": join(dir, "key.pem"),
   });
-  const child = spawn(program, ["-p", dir, "-c", file, "-g", "daemon off;", "-e", join(dir, "errors")], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const child = spawn(
+    program,
+    ["-p", dir, "-c", file, "-g", "daemon off;", "-e", join(dir, "errors")],
+    {
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   const url = `https://localhost:${port}`;
   await until("nginx", async () => (await request(`${url}/ready`)).statusCode === 200);
   return { url, plain: `http://localhost:${plain}`, child };
@@ -165,8 +177,13 @@ async function load(url: string, over: () => boolean): Promise<Seen> {
     seen.chats++;
   };
   const stream = async () => {
-    const text = await post("/v1/chat/completions", env.PORTICO_TOKEN, { model: "slow/m", messages, stream: true });
-    for (const part of ["0 ", "4 ", "[DONE]"]) assert.ok(text.includes(part), `a stream without its ${part}: ${text}`);
+    const text = await post("/v1/chat/completions", env.PORTICO_TOKEN, {
+      model: "slow/m",
+      messages,
+      stream: true,
+    });
+    for (const part of ["0 ", "4 ", "[DONE]"])
+      assert.ok(text.includes(part), `a stream without its ${part}: ${text}`);
     seen.streams++;
   };
   const webhook = async (n: number) => {
@@ -213,7 +230,9 @@ async function rollUnderLoad(url: string): Promise<void> {
       const { body } = await request(`${url}/hooks/turns/${turn}`, { headers: bearer });
       return ((await body.json()) as { state: string }).state === "done";
     });
-  console.log(`  ${seen.chats} chats, ${seen.streams} streams, ${seen.turns.length} webhooks: none lost`);
+  console.log(
+    `  ${seen.chats} chats, ${seen.streams} streams, ${seen.turns.length} webhooks: none lost`,
+  );
 }
 
 test("nginx: streams come as they are made, http goes to https, and a rolling restart loses nothing", async () => {
@@ -253,7 +272,11 @@ async function expectLive(url: string): Promise<void> {
     const { body } = await request(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${env.PORTICO_TOKEN}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "slow/m", messages: [{ role: "user", content: "hi" }], stream: true }),
+      body: JSON.stringify({
+        model: "slow/m",
+        messages: [{ role: "user", content: "hi" }],
+        stream: true,
+      }),
       headersTimeout: PATIENCE_MS,
       bodyTimeout: PATIENCE_MS,
     });
@@ -263,7 +286,8 @@ async function expectLive(url: string): Promise<void> {
       if (text.includes("0 ")) go();
     }
     // Without it the gateway has given its upstream up.
-    for (const part of ["4 ", "[DONE]"]) assert.ok(text.includes(part), `a stream without its ${part}: ${text}`);
+    for (const part of ["4 ", "[DONE]"])
+      assert.ok(text.includes(part), `a stream without its ${part}: ${text}`);
   } finally {
     go();
   }

@@ -59,12 +59,16 @@ test("values stand in for references, defaults for what is not said", async () =
   assert.is(config.kernel.gateway.port, 8080);
   assert.is(config.kernel.gateway.auth.token, "one-one");
   assert.is(config.kernel.log.file, "/x");
-  assert.equal(config.section("channels"), { main: { provider: "openai", apiKey: ["one", "${A}"], weight: 1 } });
+  assert.equal(config.section("channels"), {
+    main: { provider: "openai", apiKey: ["one", "${A}"], weight: 1 },
+  });
   assert.equal((config.raw["gateway"] as { port: string }).port, "${PORT}");
 });
 
 test("an unset variable is named with its key and line", async () => {
-  const { config } = await openWith('{\n  channels: { main: { provider: "x", apiKey: "${NOT_SET}" } },\n}');
+  const { config } = await openWith(
+    '{\n  channels: { main: { provider: "x", apiKey: "${NOT_SET}" } },\n}',
+  );
   const error = await complaint(() => config.check());
   assert.is(
     error.message,
@@ -75,9 +79,16 @@ test("an unset variable is named with its key and line", async () => {
 });
 
 test("a reference to nothing is refused", async () => {
-  for (const text of ['{ log: { file: "${}" } }', '{ log: { file: "${a b}" } }', '{ log: { file: "${A" } }']) {
+  for (const text of [
+    '{ log: { file: "${}" } }',
+    '{ log: { file: "${a b}" } }',
+    '{ log: { file: "${A" } }',
+  ]) {
     const { config } = await openWith(text, { env: { A: "x" } });
-    assert.match((await complaint(() => config.check())).message, "names no environment variable; write $${");
+    assert.match(
+      (await complaint(() => config.check())).message,
+      "names no environment variable; write $${",
+    );
   }
 });
 
@@ -117,7 +128,10 @@ test("a wrong value is named with what it must be", async () => {
 test("a section complains about itself only", async () => {
   const { config } = await openWith("{ webhooks: { enabled: 1 }, nonsense: 1 }");
   assert.is((config.section("gateway") as { port: number }).port, 18789);
-  assert.match((await complaint(() => config.section("webhooks"))).message, "webhooks.enabled must be a boolean");
+  assert.match(
+    (await complaint(() => config.section("webhooks"))).message,
+    "webhooks.enabled must be a boolean",
+  );
 });
 
 test("schemas of several owners make one; what one takes back is gone", async () => {
@@ -127,7 +141,9 @@ test("schemas of several owners make one; what one takes back is gone", async ()
     "channels.*": Type.Object({ apiVersion: Type.Optional(Type.String({ description: "azure" })) }),
   });
   config.check();
-  assert.equal(config.section("channels"), { a: { provider: "azure", apiVersion: "1", weight: 1 } });
+  assert.equal(config.section("channels"), {
+    a: { provider: "azure", apiVersion: "1", weight: 1 },
+  });
   void undo();
   await complaint(() => config.check());
 });
@@ -192,12 +208,14 @@ test("set refuses what would not be right, and writes nothing", async () => {
     ["gateway", { prot: 1 }, "did you mean gateway.port?"],
     ["channels.x", {}, "channels.x.provider is missing"],
   ];
-  for (const [key, value, says] of cases) assert.match((await complaint(() => config.set(key, value))).message, says);
+  for (const [key, value, says] of cases)
+    assert.match((await complaint(() => config.set(key, value))).message, says);
   assert.is(text(), '{ log: { level: "info" } }');
 });
 
 test("a bind that others can reach needs a token or a password", async () => {
-  const open = /gateway\.bind is \S+, which others can reach: set gateway\.auth\.token or gateway\.auth\.password/;
+  const open =
+    /gateway\.bind is \S+, which others can reach: set gateway\.auth\.token or gateway\.auth\.password/;
   for (const bind of ["0.0.0.0", "::", "127.example.org", "192.168.1.2"]) {
     const { config } = await openWith(JSON.stringify({ gateway: { bind } }));
     assert.match((await complaint(() => config.check())).message, open, bind);
@@ -214,8 +232,14 @@ test("a bind that others can reach needs a token or a password", async () => {
 
 test("what a wrong credential or an unset variable keeps from being judged is told by its own reason alone", async () => {
   const cases = [
-    ['{ gateway: { bind: "${HERE}" } }', "gateway.bind refers to the environment variable HERE, which is not set"],
-    ['{ gateway: { bind: "0.0.0.0", auth: { token: "" } } }', "gateway.auth.token must not be empty"],
+    [
+      '{ gateway: { bind: "${HERE}" } }',
+      "gateway.bind refers to the environment variable HERE, which is not set",
+    ],
+    [
+      '{ gateway: { bind: "0.0.0.0", auth: { token: "" } } }',
+      "gateway.auth.token must not be empty",
+    ],
     [
       '{ gateway: { bind: "0.0.0.0", auth: { token: "${T}" } } }',
       "refers to the environment variable T, which is not set",
@@ -239,7 +263,9 @@ test("a reference stands for a number where a word would do as well, and for tex
   config.check();
   assert.is(config.kernel.gateway.workers, 2);
   assert.equal(config.section("channels"), { a: { provider: "x", apiKey: "2", weight: 1 } });
-  const { config: auto } = await openWith('{ gateway: { workers: "${N}" } }', { env: { N: "auto" } });
+  const { config: auto } = await openWith('{ gateway: { workers: "${N}" } }', {
+    env: { N: "auto" },
+  });
   assert.is(auto.kernel.gateway.workers, "auto");
 });
 
@@ -256,7 +282,9 @@ test("many writers at once lose nothing", async () => {
   const other = await openConfig({ file, env: {} });
   other.define("test", schemas);
   const names = Array.from({ length: 12 }, (_, i) => `c${i}`);
-  await Promise.all(names.map((name, i) => (i % 2 ? config : other).set(`channels.${name}`, { provider: "x" })));
+  await Promise.all(
+    names.map((name, i) => (i % 2 ? config : other).set(`channels.${name}`, { provider: "x" })),
+  );
   const third = await openConfig({ file, env: {} });
   assert.equal(Object.keys(third.raw["channels"] as object).sort(), names.sort());
 });
@@ -290,7 +318,10 @@ test("a file that cannot be read says so", async () => {
     await openConfig({ file: join(directory, "portico.json"), env: {} });
     assert.unreachable();
   } catch (error) {
-    assert.is((error as Error).message, "The configuration portico.json cannot be read: it is a directory.");
+    assert.is(
+      (error as Error).message,
+      "The configuration portico.json cannot be read: it is a directory.",
+    );
   }
 });
 
@@ -305,7 +336,9 @@ test("a token is made once, where there is no credential", async () => {
   const again = await openConfig({ file, env: {} });
   assert.not(await ensureToken(again));
   assert.is(again.kernel.gateway.auth.token, token);
-  const { config: withPassword, file: untouched } = await openWith('{ gateway: { auth: { password: "p" } } }');
+  const { config: withPassword, file: untouched } = await openWith(
+    '{ gateway: { auth: { password: "p" } } }',
+  );
   assert.not(await ensureToken(withPassword));
   assert.ok(existsSync(untouched));
   assert.not.match(readFileSync(untouched, "utf8"), "token");

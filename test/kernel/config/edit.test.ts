@@ -29,12 +29,18 @@ test("adds to an object that stands on one line", () => {
 
 test("adds to an object that stands on several lines, behind a comment", () => {
   const changed = setInText(CHANNELS, ["models", "cheap"], "spare/gpt-4o");
-  assert.is(changed, CHANNELS.replace('// or "weighted"\n', '// or "weighted"\n    cheap: "spare/gpt-4o",\n'));
+  assert.is(
+    changed,
+    CHANNELS.replace('// or "weighted"\n', '// or "weighted"\n    cheap: "spare/gpt-4o",\n'),
+  );
 });
 
 test("makes the objects on the way", () => {
   const changed = setInText(CHANNELS, ["gateway", "auth", "token"], "t");
-  assert.is(changed, CHANNELS.replace(/\}\n$/, '  gateway: {\n    auth: {\n      token: "t",\n    },\n  },\n}\n'));
+  assert.is(
+    changed,
+    CHANNELS.replace(/\}\n$/, '  gateway: {\n    auth: {\n      token: "t",\n    },\n  },\n}\n'),
+  );
 });
 
 test("gives an empty file plain JSON", () => {
@@ -62,8 +68,13 @@ test("keeps comments within an empty object", () => {
 });
 
 test("an object replaces an object member by member", () => {
-  const changed = setInText(CHANNELS, ["models"], { smart: { targets: ["x/y"], strategy: "fallback" } });
-  assert.match(changed, '    smart: { targets: ["x/y"], strategy: "fallback" },   // or "weighted"');
+  const changed = setInText(CHANNELS, ["models"], {
+    smart: { targets: ["x/y"], strategy: "fallback" },
+  });
+  assert.match(
+    changed,
+    '    smart: { targets: ["x/y"], strategy: "fallback" },   // or "weighted"',
+  );
   assert.not.match(changed, "fast");
 });
 
@@ -122,7 +133,8 @@ test("random edits always leave what was meant, and every comment", () => {
         const inner = "xyz"[random(3)]!;
         const put: unknown = [1, "s", [1, [2]], { p: { q: null } }, {}][random(5)];
         const old = value[key];
-        const nested = random(2) === 0 && typeof old === "object" && old !== null && !Array.isArray(old);
+        const nested =
+          random(2) === 0 && typeof old === "object" && old !== null && !Array.isArray(old);
         text = setInText(text, nested ? [key, inner] : [key], put);
         value = { ...value, [key]: nested ? { ...old, [inner]: put } : put };
       }

@@ -15,18 +15,35 @@ const secrets = {
     secret: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
     key: Type.Optional(Type.String({ secret: true })),
     login: Type.Optional(
-      Type.Object({ password: Type.Optional(Type.String()), passphrase: Type.Optional(Type.String()) }),
+      Type.Object({
+        password: Type.Optional(Type.String()),
+        passphrase: Type.Optional(Type.String()),
+      }),
     ),
     apiToken: Type.Optional(Type.String({ emptyIsNone: true })),
     places: Type.Optional(Type.Record(Type.String(), Type.Object({ token: Type.String() }))),
-    odd: Type.Optional(Type.Integer({ refuse: (value: number) => (value % 2 ? undefined : "must be odd") })),
+    odd: Type.Optional(
+      Type.Integer({ refuse: (value: number) => (value % 2 ? undefined : "must be odd") }),
+    ),
   }),
 };
 
 const blank: [text: string, key: string, says: string][] = [
-  ['{ gateway: { auth: { token: "", password: "p" } } }', "gateway.auth.token", "must not be empty"],
-  ['{ gateway: { auth: { token: "${EMPTY}", password: "p" } } }', "gateway.auth.token", "EMPTY, which is empty"],
-  ['{ gateway: { auth: { token: "${SPACE}", password: "p" } } }', "gateway.auth.token", "SPACE, which is empty"],
+  [
+    '{ gateway: { auth: { token: "", password: "p" } } }',
+    "gateway.auth.token",
+    "must not be empty",
+  ],
+  [
+    '{ gateway: { auth: { token: "${EMPTY}", password: "p" } } }',
+    "gateway.auth.token",
+    "EMPTY, which is empty",
+  ],
+  [
+    '{ gateway: { auth: { token: "${SPACE}", password: "p" } } }',
+    "gateway.auth.token",
+    "SPACE, which is empty",
+  ],
   ['{ gateway: { auth: { password: " \\t" } } }', "gateway.auth.password", "must not be empty"],
   ['{ gateway: { auth: { password: "\u200b" } } }', "gateway.auth.password", "must not be empty"],
   ['{ webhooks: { token: "\\u0000" } }', "webhooks.token", "must not be empty"],
@@ -49,7 +66,11 @@ const blank: [text: string, key: string, says: string][] = [
     "channels.a.headers.authorization",
     "EMPTY, which is empty",
   ],
-  ['{ gateway: { auth: { token: " abc" } } }', "gateway.auth.token", "must have no white space around it"],
+  [
+    '{ gateway: { auth: { token: " abc" } } }',
+    "gateway.auth.token",
+    "must have no white space around it",
+  ],
   ['{ webhooks: { token: "${PADDED}" } }', "webhooks.token", "must have no white space around it"],
   ["{ mine: { odd: 2 } }", "mine.odd", "must be odd"],
 ];
@@ -94,12 +115,17 @@ async function withEnvFile(variables: string, mode = 0o600) {
   chmodSync(envFile, mode);
   return {
     envFile,
-    ...(await openWith('{ gateway: { auth: { token: "${T}" } } }', { env: { A: "process" }, envFile })),
+    ...(await openWith('{ gateway: { auth: { token: "${T}" } } }', {
+      env: { A: "process" },
+      envFile,
+    })),
   };
 }
 
 test("variables of .env stand below the process's, and are read live", async () => {
-  const { config, envFile } = await withEnvFile('# mine\nexport T="t one"\nA=file\n'.replace("t one", "one"));
+  const { config, envFile } = await withEnvFile(
+    '# mine\nexport T="t one"\nA=file\n'.replace("t one", "one"),
+  );
   assert.is(config.kernel.gateway.auth.token, "one");
   assert.is(config.env["A"], "process");
   const changes: string[][] = [];
@@ -151,7 +177,8 @@ test("a .env that others may read, or with a line that is none, is refused witho
 });
 
 test("a .env has comments, blank lines, exports, spaces and quoted values of several lines", async () => {
-  const text = '\uFEFF# first\r\n\n  export F = 1 # why\nE=\nB="two\n=lines"\nC=\'it"s\'\nD=`a\'b\n"c`\nT=one';
+  const text =
+    '\uFEFF# first\r\n\n  export F = 1 # why\nE=\nB="two\n=lines"\nC=\'it"s\'\nD=`a\'b\n"c`\nT=one';
   const { config } = await withEnvFile(text);
   const { B, C, D, E, F } = config.env;
   assert.equal({ B, C, D, E, F }, { F: "1", B: "two\n=lines", C: 'it"s', D: "a'b\n\"c", E: "" });
@@ -169,20 +196,31 @@ test("a file that is not UTF-8 is refused, and never written back with its chara
 });
 
 test("an entry's name inside a map of entries, and a list in its place, are met with how to write it", async () => {
-  const { config, write } = await openWith('{ mine: { places: { a: { token: "t", name: "a" } } } }');
+  const { config, write } = await openWith(
+    '{ mine: { places: { a: { token: "t", name: "a" } } } }',
+  );
   config.define("mine", secrets);
   const says = async (text: string) => {
     write(text);
     await config.refresh();
     return config.problem?.message ?? "";
   };
-  assert.throws(() => config.check(), /mine\.places is a map by name, and this one's name is its key, a/);
-  assert.match(await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'), /this one's name is its key, a/);
+  assert.throws(
+    () => config.check(),
+    /mine\.places is a map by name, and this one's name is its key, a/,
+  );
+  assert.match(
+    await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
+    /this one's name is its key, a/,
+  );
   assert.match(
     await says('{ mine: { places: [{ token: "t" }] } }'),
     /not a list; write it as a map by name: \{ NAME: /,
   );
-  assert.match(await says('{ mine: { places: { a: { tokn: "t" } } } }'), /did you mean mine\.places\.a\.token\?/);
+  assert.match(
+    await says('{ mine: { places: { a: { tokn: "t" } } } }'),
+    /did you mean mine\.places\.a\.token\?/,
+  );
 });
 
 for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } } ', "\u0000"]) {
@@ -202,8 +240,17 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
       assert.match(stdout, "Usage: portico");
     }
     for (const words of [["status"], ["channels", "list"], ["hooks", "list"], ["logs"]]) {
-      const { stderr } = await porticoHere(home, [...words, "--url", "http://127.0.0.1:1", "--token", "t"]);
-      assert.is(stderr, "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n");
+      const { stderr } = await porticoHere(home, [
+        ...words,
+        "--url",
+        "http://127.0.0.1:1",
+        "--token",
+        "t",
+      ]);
+      assert.is(
+        stderr,
+        "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n",
+      );
     }
     const made = await porticoHere(home, [
       "hooks",
@@ -218,7 +265,10 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
     ]);
     assert.is(made.code, 0, made.stderr);
     const { stdout: schema, stderr } = await porticoHere(home, ["config", "schema"]);
-    assert.ok(schema === (await porticoHere(temporaryDir("portico-whole-"), ["config", "schema"])).stdout, stderr);
+    assert.ok(
+      schema === (await porticoHere(temporaryDir("portico-whole-"), ["config", "schema"])).stdout,
+      stderr,
+    );
     assert.match((await porticoHere(home, ["status"])).stderr, /^portico: portico\.json: .*\n$/);
   });
 }
@@ -227,7 +277,10 @@ test("--token that is empty is said so", async () => {
   const home = dirname((await openWith("{}")).file);
   for (const token of ["", " "])
     for (const command of ["status", "node"])
-      assert.match((await porticoHere(home, [command, "--token", token])).stderr, "--token must not be empty");
+      assert.match(
+        (await porticoHere(home, [command, "--token", token])).stderr,
+        "--token must not be empty",
+      );
 });
 
 test.run();

@@ -1,7 +1,13 @@
 import JSON5 from "json5";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isBlank, nodeAt, parse, plainValue, SyntaxFault } from "../../../kernel/config/json5/parse.ts";
+import {
+  isBlank,
+  nodeAt,
+  parse,
+  plainValue,
+  SyntaxFault,
+} from "../../../kernel/config/json5/parse.ts";
 
 const valid = [
   "{}",

@@ -71,7 +71,8 @@ test("what is wrong with the file keeps the gateway from starting, and is said",
 test("a variable of .env that only a hook requires is followed too", async () => {
   const gateway = await startGateway({
     files: {
-      "hooks/e/HOOK.md": "---\nevents: [message:received]\nrequires: { env: [LATER_IN_ENV] }\n---\n",
+      "hooks/e/HOOK.md":
+        "---\nevents: [message:received]\nrequires: { env: [LATER_IN_ENV] }\n---\n",
       "hooks/e/handler.ts": "export default (event, ctx) => ({ reply: ctx.env.LATER_IN_ENV });",
     },
   });
@@ -111,7 +112,10 @@ test("config set leaves the file as it was where the running gateway refuses the
   assert.is((await set("agents.defaults.maxSteps", "7")).code, 0);
   assert.match(readFileSync(file, "utf8"), '"maxSteps": 7');
   // What was broken before may be mended one fault at a time.
-  gateway.write("portico.json", readFileSync(file, "utf8").replace('"maxSteps": 7', '"maxSteps": "x", "maxStps": 1'));
+  gateway.write(
+    "portico.json",
+    readFileSync(file, "utf8").replace('"maxSteps": 7', '"maxSteps": "x", "maxStps": 1'),
+  );
   await until("the problem", () => gateway.gateway.config.problem);
   assert.match(
     (await set("agents.defaults.maxSteps", "8")).stderr,

@@ -1,7 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isSecretHeader, isSecretName, maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
+import {
+  isSecretHeader,
+  isSecretName,
+  maskSecrets,
+  secretsIn,
+} from "../../../kernel/config/secrets.ts";
 import { maskNamed } from "../../../plugins/strings/mask.ts";
 
 const config = {
@@ -56,7 +61,22 @@ test("a part is masked by where it lies in the whole", () => {
 
 test("the log hears of every secret", () => {
   const secrets = secretsIn(config, schema);
-  for (const secret of ["t1", "p1", "k1", "k2", "k3", "pw", "Bearer x", "t2", "t3", "s1", "g1", "c1", "pg", "s2"]) {
+  for (const secret of [
+    "t1",
+    "p1",
+    "k1",
+    "k2",
+    "k3",
+    "pw",
+    "Bearer x",
+    "t2",
+    "t3",
+    "s1",
+    "g1",
+    "c1",
+    "pg",
+    "s2",
+  ]) {
     assert.ok(secrets.includes(secret), secret);
   }
   for (const plain of ["echo", "eu", "wake", "json"]) assert.not.ok(secrets.includes(plain), plain);
@@ -74,8 +94,10 @@ test("a secret is known by its name", () => {
     "X-Auth",
     "cookies",
   ];
-  for (const name of [...names, "Authorization", "x-hub-signature-256"]) assert.ok(isSecretName(name), name);
-  for (const name of ["author", "authority", "key", "session", "content-type"]) assert.not.ok(isSecretName(name), name);
+  for (const name of [...names, "Authorization", "x-hub-signature-256"])
+    assert.ok(isSecretName(name), name);
+  for (const name of ["author", "authority", "key", "session", "content-type"])
+    assert.not.ok(isSecretName(name), name);
   assert.ok(isSecretHeader("X-Key"));
   assert.not.ok(isSecretHeader("accept"));
 });
@@ -83,8 +105,20 @@ test("a secret is known by its name", () => {
 test("what lies in a list or an object with a secret's name is masked too, numbers and empty texts are not", () => {
   const at = new Date(0);
   assert.equal(
-    maskNamed({ tokens: ["a", { b: "c" }], usage: { total_tokens: 3 }, author: { login: "me" }, password: "", at }),
-    { tokens: ["********", { b: "********" }], usage: { total_tokens: 3 }, author: { login: "me" }, password: "", at },
+    maskNamed({
+      tokens: ["a", { b: "c" }],
+      usage: { total_tokens: 3 },
+      author: { login: "me" },
+      password: "",
+      at,
+    }),
+    {
+      tokens: ["********", { b: "********" }],
+      usage: { total_tokens: 3 },
+      author: { login: "me" },
+      password: "",
+      at,
+    },
   );
 });
 

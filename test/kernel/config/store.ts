@@ -16,7 +16,9 @@ export const schemas: ConfigSchemas = {
     weight: Type.Number({ default: 1 }),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   }),
-  "gateway.nodes": Type.Object({ browser: Type.Object({ mode: Type.String({ default: "auto" }) }) }),
+  "gateway.nodes": Type.Object({
+    browser: Type.Object({ mode: Type.String({ default: "auto" }) }),
+  }),
   webhooks: Type.Object({
     enabled: Type.Boolean({ default: false }),
     token: Type.Optional(Type.String()),
@@ -27,10 +29,20 @@ export const schemas: ConfigSchemas = {
 export async function openWith(
   text: string | undefined,
   options: Partial<ConfigOptions> = {},
-): Promise<{ config: ConfigStore; file: string; text: () => string; write: (text: string) => void }> {
+): Promise<{
+  config: ConfigStore;
+  file: string;
+  text: () => string;
+  write: (text: string) => void;
+}> {
   const file = join(temporaryDir("portico-config-"), "portico.json");
   if (text !== undefined) writeFileSync(file, text);
   const config = await openConfig({ file, env: {}, ...options });
   config.define("test", schemas);
-  return { config, file, text: () => readFileSync(file, "utf8"), write: (next) => writeFileSync(file, next) };
+  return {
+    config,
+    file,
+    text: () => readFileSync(file, "utf8"),
+    write: (next) => writeFileSync(file, next),
+  };
 }

@@ -34,7 +34,12 @@ test("a saved change is applied, with the keys that differ", async () => {
     '{ gateway: { port: 2 }, channels: { a: { provider: "x", weight: 3 }, b: { provider: "y" } }, log: { level: "warn" } }',
   );
   await until("the change", () => changes.length > 0);
-  assert.equal(changes[0]!.keys.sort(), ["channels.a.weight", "channels.b", "gateway.port", "log.level"]);
+  assert.equal(changes[0]!.keys.sort(), [
+    "channels.a.weight",
+    "channels.b",
+    "gateway.port",
+    "log.level",
+  ]);
   assert.is(config.kernel.gateway.port, 2);
   assert.is((changes[0]!.previous["gateway"] as { port: number }).port, 1);
   assert.is(changes[0]!.next, config.current);
@@ -47,7 +52,11 @@ test("a change that another one comes before, in another process, is no error", 
     if (isOvertaken) throw new PorticoError("conflict", "another version has come");
   };
   const link = { agree } as unknown as WorkerLink;
-  const { config, write, changes, stop, lines } = await watching("{ gateway: { port: 1 } }", () => {}, { link });
+  const { config, write, changes, stop, lines } = await watching(
+    "{ gateway: { port: 1 } }",
+    () => {},
+    { link },
+  );
   write("{ gateway: { port: 2 } }");
   await until("it and the way back", () => changes.length >= 2);
   await config.refresh();
@@ -79,7 +88,9 @@ test("a broken file changes nothing, is logged with its line, and mending it cle
   assert.is(config.problem?.line, 2);
   assert.match(config.problem!.message, "never closed");
   assert.is(config.kernel.gateway.port, 1);
-  assert.ok(lines.some(({ fields, message }) => fields["line"] === 2 && message?.includes("not in force")));
+  assert.ok(
+    lines.some(({ fields, message }) => fields["line"] === 2 && message?.includes("not in force")),
+  );
   write('{\n  gateway: { port: 2 },\n  log: { level: "loud" },\n}');
   await until("the next problem", () => config.problem?.line === 3);
   assert.is(config.kernel.gateway.port, 1);
@@ -133,10 +144,13 @@ test("an apply that fails brings the previous one back", async () => {
 
 test("whoever took a change that another refused is told to go back; the same keys, the other way round", async () => {
   let taken = 0;
-  const { config, changes, write, stop } = await watching("{ gateway: { port: 1 } }", ({ next, back }) => {
-    taken = (next["gateway"] as { port: number }).port;
-    if (taken === 2 && !back) throw new Error("port 2 is cursed");
-  });
+  const { config, changes, write, stop } = await watching(
+    "{ gateway: { port: 1 } }",
+    ({ next, back }) => {
+      taken = (next["gateway"] as { port: number }).port;
+      if (taken === 2 && !back) throw new Error("port 2 is cursed");
+    },
+  );
   write("{ gateway: { port: 2 } }");
   await until("the problem", () => config.problem);
   assert.is(taken, 1);
@@ -151,9 +165,13 @@ test("whoever took a change that another refused is told to go back; the same ke
 });
 
 test("set leaves nothing on the disk that could not be applied", async () => {
-  const { config, text, stop } = await watching("{ gateway: { port: 1 } } // mine", ({ next, back }) => {
-    if ((next["gateway"] as { port: number }).port === 2 && !back) throw new Error("port 2 is cursed");
-  });
+  const { config, text, stop } = await watching(
+    "{ gateway: { port: 1 } } // mine",
+    ({ next, back }) => {
+      if ((next["gateway"] as { port: number }).port === 2 && !back)
+        throw new Error("port 2 is cursed");
+    },
+  );
   const complaint = await config.set("gateway.port", 2).then(
     () => "none",
     (error: Error) => error.message,
@@ -199,7 +217,11 @@ test("after the stop nothing is applied", async () => {
   const { config, write, changes, stop } = await watching("{ gateway: { port: 1 } }");
   await stop();
   write("{ gateway: { port: 2 } }");
-  const { config: other, write: writeOther, stop: stopOther } = await watching("{ gateway: { port: 1 } }");
+  const {
+    config: other,
+    write: writeOther,
+    stop: stopOther,
+  } = await watching("{ gateway: { port: 1 } }");
   writeOther("{ gateway: { port: 2 } }");
   await until("another watcher's change", () => other.kernel.gateway.port === 2);
   assert.is(config.kernel.gateway.port, 1);

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
@@ -85,7 +93,12 @@ test("many changes within a moment are told once", async ({ root, open, after, t
   assert.ok(told.length <= 2, `told ${told.length} times`);
 });
 
-test("what may have changed is told ahead, but for all at once", async ({ root, open, after, until }) => {
+test("what may have changed is told ahead, but for all at once", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
   mkdirSync(join(root, "a"), { recursive: true });
   const ahead: string[][] = [];
   await open({ rescanMs: 100, onStir: (dirs) => ahead.push([...dirs]) });
@@ -136,7 +149,13 @@ test("a root that is not there yet, several levels down", async (context) => {
   await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
 });
 
-test("a root that is removed, comes back, and is replaced", async ({ root, base, open, after, until }) => {
+test("a root that is removed, comes back, and is replaced", async ({
+  root,
+  base,
+  open,
+  after,
+  until,
+}) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open();
   await after(() => rmSync(root, { recursive: true }));
@@ -163,7 +182,12 @@ test("a root that is not there yet, whose parent is made again", async (context)
   await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
 });
 
-test("a root, and a directory there, removed and made again within a moment", async ({ root, open, after, until }) => {
+test("a root, and a directory there, removed and made again within a moment", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open();
   for (const dir of [join(root, "a"), root]) {
@@ -176,7 +200,12 @@ test("a root, and a directory there, removed and made again within a moment", as
   }
 });
 
-test("a directory that is renamed, and two that change places", async ({ root, open, after, until }) => {
+test("a directory that is renamed, and two that change places", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
   mkdirSync(join(root, "a/lib"), { recursive: true });
   await open();
   const rename = (from: string, to: string) => renameSync(join(root, from), join(root, to));
@@ -188,7 +217,8 @@ test("a directory that is renamed, and two that change places", async ({ root, o
     rename("b", "a");
     rename("c", "b");
   });
-  for (const name of ["a", "b", "a"]) await until(() => put(root, name, "lib/x.ts"), join(root, name));
+  for (const name of ["a", "b", "a"])
+    await until(() => put(root, name, "lib/x.ts"), join(root, name));
 });
 
 test("linked directories: edits behind the link, and the link pointed elsewhere", async ({

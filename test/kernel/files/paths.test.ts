@@ -15,7 +15,10 @@ test("option, then environment, then the user's home", () => {
   assert.is(resolvePaths({}, { HOME: "/users/me" }).home, "/users/me/.portico");
   assert.is(resolvePaths({ config: "/opt/c.json" }, env).config, "/opt/c.json");
   assert.is(resolvePaths({}, env).config, "/env/own.json");
-  assert.is(resolvePaths({ home: "/opt/home" }, { HOME: "/users/me" }).config, "/opt/home/portico.json");
+  assert.is(
+    resolvePaths({ home: "/opt/home" }, { HOME: "/users/me" }).config,
+    "/opt/home/portico.json",
+  );
   assert.is(resolvePaths({}, { HOME: "/users/me", PORTICO_HOME: "~/p" }).home, "/users/me/p");
 });
 

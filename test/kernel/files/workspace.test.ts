@@ -12,7 +12,11 @@ import { until } from "../../support/until.ts";
 
 const env = { HOME: "/users/me", WS: "/srv/ws" };
 const moved = (workspace: unknown, options = {}) =>
-  withWorkspace(resolvePaths({ home: "/h", ...options }, env), { agents: { defaults: { workspace } } }, env).workspace;
+  withWorkspace(
+    resolvePaths({ home: "/h", ...options }, env),
+    { agents: { defaults: { workspace } } },
+    env,
+  ).workspace;
 
 test("the configured workspace: references expanded, ~ is the home, --workspace wins", () => {
   assert.is(moved("${WS}/a"), "/srv/ws/a");
@@ -80,7 +84,11 @@ test("gateway, agent and command line agree on it", async () => {
   for (const dir of [home, user]) rmSync(dir, { recursive: true, force: true });
 });
 
-async function portico(home: string, variables: Record<string, string>, ...argv: string[]): Promise<string> {
+async function portico(
+  home: string,
+  variables: Record<string, string>,
+  ...argv: string[]
+): Promise<string> {
   let output = "";
   const write = (text: string) => void (output += text);
   await runProgram({

@@ -21,7 +21,11 @@ export default definePlugin({
 `;
 
 test("the first request that is answered is judged by the hooks", async () => {
-  const g = globalThis as { earlyToken?: string; earlyAnswers?: Promise<number>[]; earlyHealth?: Promise<number> };
+  const g = globalThis as {
+    earlyToken?: string;
+    earlyAnswers?: Promise<number>[];
+    earlyHealth?: Promise<number>;
+  };
   g.earlyToken = "an-early-token-of-the-test";
   const gateway = await startGateway({
     config: { gateway: { auth: { token: g.earlyToken } } },

@@ -12,17 +12,24 @@ test("a trace that cannot be written is a warning", async () => {
   const home = makeHome();
   mkdirSync(join(home, "state/gateway.json/in-the-way"), { recursive: true });
   const g = await startGateway({ home, config: {} });
-  assert.ok(g.lines.some((line) => line["level"] === "warn" && /commands will not find/.test(String(line["msg"]))));
+  assert.ok(
+    g.lines.some(
+      (line) => line["level"] === "warn" && /commands will not find/.test(String(line["msg"])),
+    ),
+  );
   assert.is((await g.json("GET", "/health")).status, "ok");
   await g.stop();
   rmSync(home, { recursive: true, force: true });
 });
 
 test("a token that is taken out of the configuration is replaced by a new one", async () => {
-  const g = await startGateway({ config: { gateway: { port: 0, auth: { token: "the-first-token" } } } });
+  const g = await startGateway({
+    config: { gateway: { port: 0, auth: { token: "the-first-token" } } },
+  });
   g.write("portico.json", "{ gateway: { port: 0 } } // mine");
   const token = await until("a new token in the file", () => {
-    const [, made] = /token: "([\w-]{43})"/.exec(readFileSync(join(g.home, "portico.json"), "utf8")) ?? [];
+    const [, made] =
+      /token: "([\w-]{43})"/.exec(readFileSync(join(g.home, "portico.json"), "utf8")) ?? [];
     return made;
   });
   const statusOf = async (bearer: string) =>

@@ -31,10 +31,21 @@ async function nameOf(port: number): Promise<string> {
   return String(peer.subject.CN);
 }
 
-function get(port: number, path: string, token?: string): Promise<{ status: number; text: string }> {
+function get(
+  port: number,
+  path: string,
+  token?: string,
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const options = { port, host: "127.0.0.1", path, headers, rejectUnauthorized: false, agent: false } as const;
+    const options = {
+      port,
+      host: "127.0.0.1",
+      path,
+      headers,
+      rejectUnauthorized: false,
+      agent: false,
+    } as const;
     request(options, (res) => {
       let text = "";
       res.on("data", (chunk) => (text += chunk));
@@ -61,7 +72,9 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
     );
     assert.is(await nameOf(port), "gw-one.example");
 
-    const plain = connectPlain(port, "127.0.0.1", () => plain.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"));
+    const plain = connectPlain(port, "127.0.0.1", () =>
+      plain.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+    );
     let said = "";
     plain.on("data", (chunk) => (said += chunk));
     plain.on("error", () => {});
@@ -74,7 +87,9 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
     const before = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
     await once(before, "secureConnect");
     writeFileSync(cert, "no certificate");
-    await until("the refusal", () => gateway.lines.some(({ msg }) => /cannot be used/.test(String(msg))));
+    await until("the refusal", () =>
+      gateway.lines.some(({ msg }) => /cannot be used/.test(String(msg))),
+    );
     assert.is(await nameOf(port), "gw-one.example");
     write(two);
     await until("the new certificate", async () => (await nameOf(port)) === "gw-two.example");
@@ -85,10 +100,19 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
     write(old);
     await until("the one that has expired", async () => (await nameOf(port)) === "gw-old.example");
     const late = JSON.parse((await get(port, "/kernel/status", token)).text);
-    assert.match(JSON.stringify(late.notices), /gateway\.tls: the certificate has expired \(Nov 21 /);
+    assert.match(
+      JSON.stringify(late.notices),
+      /gateway\.tls: the certificate has expired \(Nov 21 /,
+    );
     assert.ok(gateway.lines.some(({ msg }) => /has expired/.test(String(msg))));
     assert.is((await portico(home, ["status"])).code, 0, "it is the gateway's own, whatever it is");
-    const stranger = await portico(makeHome(), ["status", "--url", gateway.url, "--token", "secret-word"]);
+    const stranger = await portico(makeHome(), [
+      "status",
+      "--url",
+      gateway.url,
+      "--token",
+      "secret-word",
+    ]);
     assert.match(stranger.stderr, "not trusted");
 
     const socket = new WebSocket(`wss://127.0.0.1:${port}/nowhere`, { rejectUnauthorized: false });
@@ -105,7 +129,10 @@ test("files that cannot be used stop the start, by name", async () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const inPem = { type: "pkcs8", format: "pem" } as const;
   writeFileSync(join(home, "rsa.pem"), privateKey.export(inPem));
-  writeFileSync(join(home, "locked.pem"), privateKey.export({ ...inPem, cipher: "aes-256-cbc", passphrase: "word" }));
+  writeFileSync(
+    join(home, "locked.pem"),
+    privateKey.export({ ...inPem, cipher: "aes-256-cbc", passphrase: "word" }),
+  );
   for (const [tls, problem] of [
     [{ cert: join(home, "none.pem"), key }, /gateway\.tls\.cert.*ENOENT/],
     [{ cert, key: join(home, "none.pem") }, /gateway\.tls\.key.*ENOENT/],

@@ -14,13 +14,21 @@ test("an upgrade that is refused has a line in the log, with its request id and 
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
     "x-request-id": "upgrade-1",
   };
-  const asked = request({ host: "127.0.0.1", port: gateway.port, path: "/nodes/connect?token=sesame", headers });
+  const asked = request({
+    host: "127.0.0.1",
+    port: gateway.port,
+    path: "/nodes/connect?token=sesame",
+    headers,
+  });
   asked.end();
   const [response] = await once(asked, "response");
   response.resume();
   assert.is(response.statusCode, 401);
   const line = await until("its line", () => gateway.lines.find(({ id }) => id === "upgrade-1"));
-  assert.equal([line["level"], line["path"], line["status"], line["msg"]], ["info", "/nodes/connect", 401, "request"]);
+  assert.equal(
+    [line["level"], line["path"], line["status"], line["msg"]],
+    ["info", "/nodes/connect", 401, "request"],
+  );
   assert.not.match(JSON.stringify(gateway.lines), "sesame");
   await gateway.stop();
 });

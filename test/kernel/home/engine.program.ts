@@ -5,13 +5,15 @@ import { until } from "../../support/until.ts";
 
 const START_MICROS = 150_000;
 const micros = () => process.cpuUsage().user + process.cpuUsage().system;
-const young = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
+const young = () =>
+  getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
 const kept: object[][] = [];
 
 /** More than an idle gateway does in that time. What it makes outlives the next collection, as that of requests does. */
 async function workALittle(): Promise<void> {
   const end = micros() + 15_000;
-  for (let i = 0; micros() < end; i++) kept[i % 50] = Array.from({ length: 500 }, () => ({ made: i }));
+  for (let i = 0; micros() < end; i++)
+    kept[i % 50] = Array.from({ length: 500 }, () => ({ made: i }));
   await new Promise((resolve) => setTimeout(resolve, 60));
 }
 

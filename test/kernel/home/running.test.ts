@@ -20,7 +20,12 @@ test("a gateway that ends takes its own trace away, not that of the one that has
 
 test("a number that another process has by now is no gateway's: after a restart of the machine, or of a container", () => {
   const state = join(temporaryDir(), "state");
-  const ours = { pid: process.pid, began: beganAt(process.pid), port: 1, url: "http://127.0.0.1:1" };
+  const ours = {
+    pid: process.pid,
+    began: beganAt(process.pid),
+    port: 1,
+    url: "http://127.0.0.1:1",
+  };
   const undo = leaveTrace(state, ours, quietLog());
   assert.equal(readRunning(state), ours);
   undo();

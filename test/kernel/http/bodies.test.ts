@@ -23,11 +23,15 @@ const json = { "content-type": "application/json" };
 
 async function echo(options: TestServerOptions = {}) {
   const one = await startServer(options);
-  one.server.route("POST", "/json", { access: "public" }, async (call) => ({ got: await call.json() }));
+  one.server.route("POST", "/json", { access: "public" }, async (call) => ({
+    got: await call.json(),
+  }));
   one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
     got: await call.json(),
   }));
-  one.server.route("POST", "/bytes", { access: "public" }, async (call) => ({ length: (await call.body()).length }));
+  one.server.route("POST", "/bytes", { access: "public" }, async (call) => ({
+    length: (await call.body()).length,
+  }));
   one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
   return one;
 }
@@ -64,7 +68,18 @@ test("content types: JSON in UTF-8, by whatever name", async () => {
 
 test("what is no JSON is refused with the place, not with the text", async () => {
   const one = await echo();
-  const bodies = ["", "{", "nonsense-secret", '{"a":1,}', "{'a':1}", '{"a":1} x', "NaN", "\u0000", '"\u0001"', "[1,2"];
+  const bodies = [
+    "",
+    "{",
+    "nonsense-secret",
+    '{"a":1,}',
+    "{'a':1}",
+    '{"a":1} x',
+    "NaN",
+    "\u0000",
+    '"\u0001"',
+    "[1,2",
+  ];
   for (const body of bodies) {
     const answer = await ask(one, "POST", "/json", json, body);
     assert.is(answer.status, 400, JSON.stringify(body));
@@ -103,7 +118,13 @@ test("keys called __proto__ are left out and pollute nothing", async () => {
     return { got: value };
   });
   for (const key of ["__proto__", "\\u005f\\u005fproto\\u005F_", "__\\u0070roto__"]) {
-    const answer = await ask(one, "POST", "/json", json, `{"${key}":{"evil":1},"a":{"${key}":{"evil":2},"b":3}}`);
+    const answer = await ask(
+      one,
+      "POST",
+      "/json",
+      json,
+      `{"${key}":{"evil":1},"a":{"${key}":{"evil":2},"b":3}}`,
+    );
     assert.equal(JSON.parse(answer.body), { got: { a: { b: 3 } } });
   }
   assert.is(copies.length, 6);
@@ -183,7 +204,11 @@ test("a client that writes 100 MB before it reads still gets the 413", async () 
 
 test("fetch with a body over the limit gets the 413", async () => {
   const one = await echo({ settings: { maxBodyBytes: 1000 } });
-  const response = await fetch(`${one.url}/json`, { method: "POST", headers: json, body: "x".repeat(20_000_000) });
+  const response = await fetch(`${one.url}/json`, {
+    method: "POST",
+    headers: json,
+    body: "x".repeat(20_000_000),
+  });
   assert.is(response.status, 413);
   await response.text();
 });
@@ -212,7 +237,10 @@ test("compressed bodies are refused", async () => {
     gzipSync("{}").toString("latin1"),
   );
   assert.is(answer.status, 415);
-  assert.is((await ask(one, "POST", "/json", { ...json, "content-encoding": "identity" }, "{}")).status, 200);
+  assert.is(
+    (await ask(one, "POST", "/json", { ...json, "content-encoding": "identity" }, "{}")).status,
+    200,
+  );
 });
 
 test("a body that stalls, or only trickles, is answered with 408", async () => {
@@ -230,7 +258,10 @@ test("a body that stalls, or only trickles, is answered with 408", async () => {
 
 test("where no body can be late, a pause of any length is waited for", async () => {
   const one = await echo({ settings: { bodyTimeoutMs: 0 } });
-  const { socket, text } = open(one.port, `${start(one.port, "/json", "connection: close\r\ncontent-length: 2")}{`);
+  const { socket, text } = open(
+    one.port,
+    `${start(one.port, "/json", "connection: close\r\ncontent-length: 2")}{`,
+  );
   setTimeout(() => socket.write("}"), 100);
   assert.is(parseAnswer(await text).status, 200);
 });
@@ -275,7 +306,10 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
   assert.match(await wanted.text, /HTTP\/1.1 200/);
 
   for (const path of ["/small", "/nothing", "/ignore"]) {
-    const refused = open(one.port, start(one.port, path, "content-length: 200\r\nexpect: 100-continue"));
+    const refused = open(
+      one.port,
+      start(one.port, path, "content-length: 200\r\nexpect: 100-continue"),
+    );
     const answer = await refused.text;
     assert.not.match(answer, "100 Continue", path);
     assert.match(answer, /connection: close/i, path);
@@ -297,13 +331,18 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
       throw error;
     }
   });
-  const { socket, text } = open(one.port, `${start(one.port, "/json", "content-length: 1000")}{"a":`);
+  const { socket, text } = open(
+    one.port,
+    `${start(one.port, "/json", "content-length: 1000")}{"a":`,
+  );
   await until("the request", () => one.server.active === 1);
   socket.destroy();
   await text;
   await until("its end", () => one.server.active === 0 && failure);
   assert.is((failure as { code: string }).code, "client_closed");
-  const line = await until("its line", () => one.lines.find(({ message }) => message === "request"));
+  const line = await until("its line", () =>
+    one.lines.find(({ message }) => message === "request"),
+  );
   assert.is(line.fields["status"], 499);
   const noise = one.lines.filter(({ level }) => level !== "debug" && level !== "info");
   assert.equal(noise, []);
@@ -322,7 +361,10 @@ test("a body is whole, also where some or all of it came before it was asked for
     call = undefined;
     const opening = start(one.port, "/later", "connection: close\r\ncontent-length: 6");
     const { socket, text } = open(one.port, opening + "abcdef".slice(0, early));
-    await until("what comes early", () => call?.req.readableLength === early && call.req.complete === (early === 6));
+    await until(
+      "what comes early",
+      () => call?.req.readableLength === early && call.req.complete === (early === 6),
+    );
     ask();
     await new Promise((resolve) => setImmediate(resolve));
     socket.write("abcdef".slice(early));
@@ -376,7 +418,10 @@ test("body and json may be asked for again", async () => {
 
 test("malformed chunks are a 400, and the server goes on", async () => {
   const one = await echo();
-  const { text } = open(one.port, `${start(one.port, "/json", "transfer-encoding: chunked")}zz\r\n`);
+  const { text } = open(
+    one.port,
+    `${start(one.port, "/json", "transfer-encoding: chunked")}zz\r\n`,
+  );
   const answer = parseAnswer(await text);
   assert.is(answer.status, 400);
   assert.ok(answer.headers["x-request-id"]);

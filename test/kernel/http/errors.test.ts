@@ -7,7 +7,8 @@ test("a code has its status from the table, unless the thrower names one", () =>
   assert.is(new PorticoError("trace_running", "x").status, 409);
   assert.is(new PorticoError("upstream_timeout", "x").status, 504);
   assert.is(new PorticoError("forbidden", "x", { status: 451 }).status, 451);
-  for (const unknown of ["nobody_knows", "toString", "__proto__", "constructor", ""]) assert.is(statusOf(unknown), 500);
+  for (const unknown of ["nobody_knows", "toString", "__proto__", "constructor", ""])
+    assert.is(statusOf(unknown), 500);
 });
 
 test("an error is told by its mark, not by its class: plugins may bring a second copy", async () => {
@@ -17,7 +18,13 @@ test("an error is told by its mark, not by its class: plugins may bring a second
   assert.is.not(second.PorticoError, PorticoError);
   assert.ok(isPorticoError(new second.PorticoError("conflict", "x")));
   assert.ok(isPorticoError(new PorticoError("conflict", "x")));
-  for (const other of [new Error("x"), { code: "conflict", status: 409 }, "conflict", null, undefined]) {
+  for (const other of [
+    new Error("x"),
+    { code: "conflict", status: 409 },
+    "conflict",
+    null,
+    undefined,
+  ]) {
     assert.not.ok(isPorticoError(other));
   }
 });

@@ -1,6 +1,10 @@
 /** A server of the kernel's own on a free port, and a client that sends exactly the bytes it is told to. */
 import { connect, type Socket } from "node:net";
-import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel/http/access/auth.ts";
+import {
+  type AuthOptions,
+  type AuthSettings,
+  createAuth,
+} from "../../../kernel/http/access/auth.ts";
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/types.ts";
@@ -46,7 +50,10 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     bodyTimeoutMs: 10_000,
     ...options.settings,
   };
-  const credentials: TestServer["credentials"] = options.auth ?? { token: "right-token", password: "right-password" };
+  const credentials: TestServer["credentials"] = options.auth ?? {
+    token: "right-token",
+    password: "right-password",
+  };
   const auth = createAuth({
     settings: () => credentials,
     authenticators: options.authenticators ?? (() => []),
@@ -126,13 +133,20 @@ export function parseAnswer(text: string): RawAnswer {
   const end = text.indexOf("\r\n\r\n");
   const [status = "", ...lines] = text.slice(0, end).split("\r\n");
   const headers = Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
+    lines.map((line) => [
+      line.slice(0, line.indexOf(":")).toLowerCase(),
+      line.slice(line.indexOf(":") + 1).trim(),
+    ]),
   );
   return { status: Number(status.split(" ")[1]), headers, body: text.slice(end + 4) };
 }
 
 /** A request head with `Connection: close`; `headers` may repeat names. */
-export function head(method: string, path: string, headers: readonly (readonly [string, string])[]): string {
+export function head(
+  method: string,
+  path: string,
+  headers: readonly (readonly [string, string])[],
+): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   return `${method} ${path} HTTP/1.1\r\n${lines}connection: close\r\n\r\n`;
 }

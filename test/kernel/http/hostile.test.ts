@@ -15,7 +15,11 @@ import { ask, closeAll, codeOf, startServer } from "./harness.ts";
 
 test.after(closeAll);
 
-const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+const link = {
+  "sec-fetch-site": "cross-site",
+  "sec-fetch-mode": "navigate",
+  "sec-fetch-dest": "document",
+};
 
 test("a link of another site leads to the public page, and to nothing else", async () => {
   const one = await startServer();
@@ -41,7 +45,8 @@ test("a link of another site leads to the public page, and to nothing else", asy
     assert.is(answer.status, 403, what);
     assert.is(codeOf(answer), "forbidden_origin", what);
   }
-  for (const method of ["POST", "HEAD", "PUT"]) assert.is((await ask(one, method, "/", link)).status, 403, method);
+  for (const method of ["POST", "HEAD", "PUT"])
+    assert.is((await ask(one, method, "/", link)).status, 403, method);
 });
 
 test("a page that is not public is not to be linked to", async () => {
@@ -91,16 +96,32 @@ test("heads, addresses and bodies take time in line with their size", () => {
   );
   const typed = (type: string) =>
     checkJsonType({ headers: { "content-type": type, "content-length": "1" } } as IncomingMessage);
-  assertLinear("a content type", 10_000, (size) => `application/${"a+json".repeat(size / 6)}`, typed);
+  assertLinear(
+    "a content type",
+    10_000,
+    (size) => `application/${"a+json".repeat(size / 6)}`,
+    typed,
+  );
   assertLinear("its spaces", 10_000, (size) => `application/json${" ".repeat(size)}x`, typed);
-  assertLinear("its parameters", 10_000, (size) => `application/json${";charset=utf-8 ".repeat(size / 15)}`, typed);
+  assertLinear(
+    "its parameters",
+    10_000,
+    (size) => `application/json${";charset=utf-8 ".repeat(size / 15)}`,
+    typed,
+  );
   const json = (text: string) => parseJson(Buffer.from(text));
   assertLinear("a deep body", 100_000, (size) => "[".repeat(size), json);
   assertLinear("a wide body", 100_000, (size) => `[${"[],".repeat(size / 3)}[]]`, json);
   assertLinear("escapes", 100_000, (size) => `["${"\\u005f".repeat(size / 6)}"]`, json);
-  assertLinear("keys", 100_000, (size) => `{"__proto__":1${',"\\u005f_proto__":1'.repeat(size / 20)}}`, json);
+  assertLinear(
+    "keys",
+    100_000,
+    (size) => `{"__proto__":1${',"\\u005f_proto__":1'.repeat(size / 20)}}`,
+    json,
+  );
   const router = createRouter<string>();
-  for (const path of ["/a/:b/c/:d", "/files/*", "/x/:y?", "/:a/:b/:c"]) router.add("GET", path, path);
+  for (const path of ["/a/:b/c/:d", "/files/*", "/x/:y?", "/:a/:b/:c"])
+    router.add("GET", path, path);
   assertLinear(
     "a path",
     4000,

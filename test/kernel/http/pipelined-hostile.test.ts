@@ -10,8 +10,12 @@ test.after(closeAll);
 
 async function startHere() {
   const one = await startServer();
-  one.server.route("POST", "/json", { access: "public" }, async (call) => ({ got: await call.json() }));
-  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => call.json());
+  one.server.route("POST", "/json", { access: "public" }, async (call) => ({
+    got: await call.json(),
+  }));
+  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) =>
+    call.json(),
+  );
   one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
   one.server.route("GET", "/secret", { access: "control" }, () => "state");
   const { port } = one;
@@ -34,7 +38,13 @@ async function startHere() {
  * The status of each response on one connection that sends `bytes`, `pieceBytes` at a time; and `behind` once `last` has
  * come: who writes to a connection that was closed loses what it has not read.
  */
-async function statuses(port: number, bytes: string, pieceBytes = bytes.length, last = "", behind = "") {
+async function statuses(
+  port: number,
+  bytes: string,
+  pieceBytes = bytes.length,
+  last = "",
+  behind = "",
+) {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   const text = collect(socket);
@@ -67,7 +77,10 @@ test("what comes behind a request that ends the connection gets no response, and
   ] as const;
   for (const [bytes, expected] of rows) {
     assert.equal(await statuses(one.port, bytes), expected, expected.join());
-    assert.is((await ask(one, "POST", "/json", { "content-type": "application/json" }, "1")).status, 200);
+    assert.is(
+      (await ask(one, "POST", "/json", { "content-type": "application/json" }, "1")).status,
+      200,
+    );
   }
   await until("their end", () => one.server.active === 0);
 });
@@ -75,8 +88,14 @@ test("what comes behind a request that ends the connection gets no response, and
 test("cut anywhere they end the same way", async () => {
   const one = await startHere();
   for (const pieceBytes of [1, 7, 50, 160]) {
-    assert.equal(await statuses(one.port, one.plain + one.large, pieceBytes, "413", one.plain), ["200", "413"]);
-    assert.equal(await statuses(one.port, one.plain + one.refused, pieceBytes, "401", one.plain), ["200", "401"]);
+    assert.equal(await statuses(one.port, one.plain + one.large, pieceBytes, "413", one.plain), [
+      "200",
+      "413",
+    ]);
+    assert.equal(await statuses(one.port, one.plain + one.refused, pieceBytes, "401", one.plain), [
+      "200",
+      "401",
+    ]);
   }
 });
 

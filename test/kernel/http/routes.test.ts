@@ -45,7 +45,11 @@ test("what a handler returns is the answer", async () => {
     assert.is(answer.status, status, path);
     assert.is(answer.headers["content-type"], type, path);
     assert.is(answer.body, body, path);
-    assert.is(answer.headers["content-length"], status === 204 ? undefined : String(body.length), path);
+    assert.is(
+      answer.headers["content-length"],
+      status === 204 ? undefined : String(body.length),
+      path,
+    );
     assert.is(answer.headers["x-content-type-options"], "nosniff", path);
     assert.ok(answer.headers["x-request-id"], path);
     assert.not.ok(answer.headers["x-powered-by"]);
@@ -64,9 +68,13 @@ test("a well-formed request id is kept, any other replaced, on errors too", asyn
     return {};
   });
   for (const path of ["/item", "/missing"]) {
-    assert.is((await ask(one, "GET", path, { "x-request-id": "abc-1.2:3_Z" })).headers["x-request-id"], "abc-1.2:3_Z");
+    assert.is(
+      (await ask(one, "GET", path, { "x-request-id": "abc-1.2:3_Z" })).headers["x-request-id"],
+      "abc-1.2:3_Z",
+    );
     for (const bad of ["a b", "<script>", "x".repeat(129), ""]) {
-      const id = (await ask(one, "GET", path, { "x-request-id": bad })).headers["x-request-id"] ?? "";
+      const id =
+        (await ask(one, "GET", path, { "x-request-id": bad })).headers["x-request-id"] ?? "";
       assert.match(id, /^req_[\w.:-]{8,}$/);
       assert.is.not(id, bad);
     }
@@ -109,11 +117,17 @@ test("unknown paths, methods and HEAD", async () => {
 
 test("path, parameters and query", async () => {
   const one = await startServer();
-  const seen = ({ path, params, query, method }: Call) => ({ path, params, query: [...query], method });
+  const seen = ({ path, params, query, method }: Call) => ({
+    path,
+    params,
+    query: [...query],
+    method,
+  });
   one.server.route("GET", "/a/:x/b/:y", open, seen);
   one.server.route("GET", "/files/*", open, seen);
   one.server.route("GET", "/exact.json", open, seen);
-  const get = async (path: string) => JSON.parse(Buffer.from((await ask(one, "GET", path)).body, "latin1").toString());
+  const get = async (path: string) =>
+    JSON.parse(Buffer.from((await ask(one, "GET", path)).body, "latin1").toString());
   assert.equal(await get("/a/1%2F2/b/%C3%BC?q=1&q=2&r=a+b"), {
     path: "/a/1%2F2/b/%C3%BC",
     params: { x: "1/2", y: "ü" },
@@ -145,8 +159,16 @@ test("path, parameters and query", async () => {
 test("the more literal route wins, whatever the order of registration", async () => {
   for (const reverse of [false, true]) {
     const one = await startServer();
-    const paths = ["/jobs/:id", "/jobs/list", "/jobs/*", "/jobs/:id/runs", "/jobs/list/:what", "/*"];
-    for (const path of reverse ? paths.reverse() : paths) one.server.route("GET", path, open, () => path);
+    const paths = [
+      "/jobs/:id",
+      "/jobs/list",
+      "/jobs/*",
+      "/jobs/:id/runs",
+      "/jobs/list/:what",
+      "/*",
+    ];
+    for (const path of reverse ? paths.reverse() : paths)
+      one.server.route("GET", path, open, () => path);
     const winner = async (path: string) => JSON.parse((await ask(one, "GET", path)).body);
     assert.is(await winner("/jobs/list"), "/jobs/list");
     assert.is(await winner("/jobs/7"), "/jobs/:id");
@@ -177,7 +199,12 @@ test("of two owners of a route the later wins while it is there, then the earlie
 test("a request in flight ends on the route it was given, while new ones go to the new route", async () => {
   const one = await startServer();
   let release = (_: string) => {};
-  const undo = one.server.route("GET", "/swap", open, () => new Promise((resolve) => (release = resolve)));
+  const undo = one.server.route(
+    "GET",
+    "/swap",
+    open,
+    () => new Promise((resolve) => (release = resolve)),
+  );
   const running = ask(one, "GET", "/swap");
   await until("the first call", () => one.server.active === 1);
   one.server.route("GET", "/swap", open, () => "new");
@@ -300,7 +327,9 @@ test("an error after the answer began cuts it off and is logged", async () => {
   assert.match(text, /half$/);
   assert.not.match(text, "too late");
   assert.ok(
-    one.lines.some(({ level, fields }) => level === "error" && (fields["err"] as Error)?.message === "too late"),
+    one.lines.some(
+      ({ level, fields }) => level === "error" && (fields["err"] as Error)?.message === "too late",
+    ),
   );
 });
 
@@ -339,29 +368,48 @@ test("one line for each request: without query, with status, time and size", asy
   });
   const { headers } = await ask(one, "GET", "/item/7?token=sekret");
   await ask(one, "GET", "/missing");
-  await until("both lines", () => one.lines.filter(({ message }) => message === "request").length === 2);
+  await until(
+    "both lines",
+    () => one.lines.filter(({ message }) => message === "request").length === 2,
+  );
   const [first, second] = one.lines.filter(({ message }) => message === "request");
   const { ms, bytes, ...rest } = first?.fields ?? {};
   const id = headers["x-request-id"];
-  assert.equal(rest, { id, isOwnId: true, method: "GET", path: "/item/7", status: 200, cut: false });
+  assert.equal(rest, {
+    id,
+    isOwnId: true,
+    method: "GET",
+    path: "/item/7",
+    status: 200,
+    cut: false,
+  });
   assert.type(ms, "number");
   assert.ok((bytes as number) > 100);
   assert.is(second?.fields["status"], 404);
   assert.not.match(JSON.stringify(one.lines), "sekret");
-  assert.is(one.lines.find(({ message }) => message === "from inside")?.fields["id"], headers["x-request-id"]);
+  assert.is(
+    one.lines.find(({ message }) => message === "from inside")?.fields["id"],
+    headers["x-request-id"],
+  );
 });
 
 test("the lines of one connection together have the bytes that went out on it", async () => {
   const one = await startServer();
   one.server.route("GET", "/a", open, () => ({ a: "a".repeat(100) }));
   one.server.route("GET", "/b", open, async () => ({ b: 1 }));
-  const request = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
+  const request = (path: string, more = "") =>
+    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
   const socket = connect(one.port, "127.0.0.1", () =>
     socket.write(request("/a") + request("/b") + request("/a", "connection: close\r\n")),
   );
   const text = await collect(socket);
-  await until("three lines", () => one.lines.filter(({ message }) => message === "request").length === 3);
-  const sizes = one.lines.filter(({ message }) => message === "request").map(({ fields }) => fields["bytes"] as number);
+  await until(
+    "three lines",
+    () => one.lines.filter(({ message }) => message === "request").length === 3,
+  );
+  const sizes = one.lines
+    .filter(({ message }) => message === "request")
+    .map(({ fields }) => fields["bytes"] as number);
   assert.is(
     sizes.reduce((sum, bytes) => sum + bytes, 0),
     text.length,

@@ -7,7 +7,16 @@ import { isPorticoError } from "../../../kernel/errors.ts";
 import { createAuth } from "../../../kernel/http/access/auth.ts";
 import { createServer } from "../../../kernel/http/server.ts";
 import { until } from "../../support/until.ts";
-import { ask, closeAll, codeOf, collect, collectLog, exchange, parseAnswer, startServer } from "./harness.ts";
+import {
+  ask,
+  closeAll,
+  codeOf,
+  collect,
+  collectLog,
+  exchange,
+  parseAnswer,
+  startServer,
+} from "./harness.ts";
 
 test.after(closeAll);
 
@@ -141,7 +150,10 @@ test("upgrades pass the same guards as requests", async () => {
     assert.ok(answer.headers["x-request-id"]);
     assert.not.match(answer.body, "secret");
   }
-  const rebound = await exchange(one.port, `GET /open HTTP/1.1\r\nhost: evil.test:${one.port}\r\n${handshake}\r\n`);
+  const rebound = await exchange(
+    one.port,
+    `GET /open HTTP/1.1\r\nhost: evil.test:${one.port}\r\n${handshake}\r\n`,
+  );
   assert.is(codeOf(rebound), "forbidden_host");
 });
 
@@ -161,7 +173,9 @@ test("an upgrade that passes is handed over, outlives the answers, and goes when
     await talk("/page/7", {}),
   ];
   await one.undo();
-  const gone = new WebSocket(`ws://127.0.0.1:${one.port}/ws`, { headers: { authorization: "Bearer right-token" } });
+  const gone = new WebSocket(`ws://127.0.0.1:${one.port}/ws`, {
+    headers: { authorization: "Bearer right-token" },
+  });
   const [error] = (await once(gone, "error")) as [Error];
   assert.match(error.message, "404");
   const ends = Promise.all(all.map((ws) => once(ws, "close")));
@@ -175,14 +189,19 @@ test("an upgrade that passes is handed over, outlives the answers, and goes when
   const [first] = one.wss.clients;
   first?.close(1001);
   await one.server.close(0);
-  assert.equal((await ends).map(([code]) => code).sort(), [1001, 1006, 1006], "what has no farewell is cut");
+  assert.equal(
+    (await ends).map(([code]) => code).sort(),
+    [1001, 1006, 1006],
+    "what has no farewell is cut",
+  );
 });
 
 test("a client that offers HTTP/2 gets an ordinary answer, with its body read", async () => {
   const one = await startServer();
   one.server.route("POST", "/json", open, async (call) => ({ got: await call.json() }));
   one.server.route("GET", "/item", open, () => 1);
-  const offer = "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n";
+  const offer =
+    "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n";
   const socket = connect(one.port, "127.0.0.1", () =>
     socket.write(
       `POST /json HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${offer}content-type: application/json\r\ncontent-length: 7\r\n\r\n{"a`,
@@ -235,7 +254,8 @@ test("requests that come in one packet are answered in order", async () => {
     if (call.params["name"] === "slow") await new Promise((resolve) => setTimeout(resolve, 20));
     return call.params["name"];
   });
-  const line = (name: string, more = "") => `GET /${name} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
+  const line = (name: string, more = "") =>
+    `GET /${name} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
   const socket = connect(one.port, "127.0.0.1", () =>
     socket.write(line("slow") + line("quick") + line("last", "connection: close\r\n")),
   );

@@ -26,7 +26,11 @@ const read = (file: string) => (existsSync(file) ? readFileSync(file, "utf8") : 
 test("a file that has grown moves away while the log goes on", async () => {
   const file = join(root, "grown.log");
   writeFileSync(`${file}.1`, "older\n");
-  const log = openLogFile({ file, maxBytes: 100, onError: (error) => assert.unreachable(String(error)) });
+  const log = openLogFile({
+    file,
+    maxBytes: 100,
+    onError: (error) => assert.unreachable(String(error)),
+  });
   const line = `${"x".repeat(60)}\n`;
   for (let n = 0; n < 3; n++) {
     log.write(`${n} ${line}`);
@@ -50,7 +54,8 @@ test("of several that find it full one moves it away, and no line is lost", asyn
     for (const [n, log] of logs.entries()) log.write(line(n)); // all find it full,
     await Promise.all(logs.map((log) => log.close()));
     assert.is(read(`${file}.1`), "x".repeat(600)); // and none moves it twice
-    for (const n of logs.keys()) assert.ok(read(file).includes(line(n)), `round ${round}, line ${n}`);
+    for (const n of logs.keys())
+      assert.ok(read(file).includes(line(n)), `round ${round}, line ${n}`);
   }
   assert.equal([errors, existsSync(`${file}.lock`)], [[], false]);
 });
@@ -77,7 +82,11 @@ test("a lock that a process has left when it died keeps nobody for long", async 
   writeFileSync(file, "x".repeat(200));
   writeFileSync(`${file}.lock`, "");
   utimesSync(`${file}.lock`, 0, 0);
-  const log = openLogFile({ file, maxBytes: 100, onError: (error) => assert.unreachable(String(error)) });
+  const log = openLogFile({
+    file,
+    maxBytes: 100,
+    onError: (error) => assert.unreachable(String(error)),
+  });
   log.write("next\n");
   await log.close();
   assert.is(read(`${file}.1`), "x".repeat(200));

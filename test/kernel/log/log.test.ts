@@ -11,9 +11,14 @@ function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
 test("a secret shows nowhere: not by key, not in a message, not in an error", () => {
   const { lines, book } = collect();
   book.addSecret("canary-7f3a");
-  book.log.info({ token: "other-secret", headers: { authorization: "Bearer x-y-z" } }, "hello canary-7f3a");
+  book.log.info(
+    { token: "other-secret", headers: { authorization: "Bearer x-y-z" } },
+    "hello canary-7f3a",
+  );
   book.log.child({ apiKey: "sk-child" }).warn({ gateway: { auth: { token: "deep" } } }, "child");
-  const error = Object.assign(new Error("refused canary-7f3a"), { config: { headers: { authorization: "leak" } } });
+  const error = Object.assign(new Error("refused canary-7f3a"), {
+    config: { headers: { authorization: "leak" } },
+  });
   book.log.error({ err: error }, "failed");
   const text = lines.join("");
   for (const secret of ["canary-7f3a", "other-secret", "x-y-z", "sk-child", '"deep"', "leak"]) {
@@ -28,7 +33,14 @@ test("a secret is found as JSON writes it, and only in strings: a line stays JSO
   book.log.info({ n: 12345678, s: "id 12345678", deep: ['pa"ss\\word'] }, 'with pa"ss\\word');
   // what looks like a secret here begins within an escape
   book.log.info({ text: "a\nested" }, "two\nlines");
-  const response = { method: "GET", path: "/12345678", status: 200, ms: 12345678, bytes: 1, cut: false };
+  const response = {
+    method: "GET",
+    path: "/12345678",
+    status: 200,
+    ms: 12345678,
+    bytes: 1,
+    cut: false,
+  };
   book.access({ id: "r-12345678", isOwnId: false, ...response });
   const [first, second, third] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   assert.equal(

@@ -23,7 +23,10 @@ test.before.each(() => {
   dir = temporaryDir("portico-load-");
 });
 
-const cached = { host: async () => ({ answer: 42 }), cacheFile: () => join(dir, "cache/handler.cjs") };
+const cached = {
+  host: async () => ({ answer: 42 }),
+  cacheFile: () => join(dir, "cache/handler.cjs"),
+};
 const loader = () => createLoader(cached);
 
 function write(files: Record<string, string>): string {
@@ -50,7 +53,11 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   });
   const { exports, inputs } = await loader().load(entry);
   assert.equal((exports["default"] as () => unknown)(), [42, 4, 7, "dep", "a", dir]);
-  assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
+  assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), [
+    "data.json",
+    "handler.ts",
+    "lib/twice.ts",
+  ]);
 });
 
 test("whatever its path holds, it loads, and what it throws is told with file and line", async () => {
@@ -61,12 +68,21 @@ test("whatever its path holds, it loads, and what it throws is told with file an
       [`${odd}/broken/handler.ts`]: "\nthrow new Error('not today');",
     }).replace("handler.ts", odd);
     const { exports } = await loader().load(join(entry, "handler.ts"));
-    const thrown = await (async () => (exports["default"] as () => unknown)())().catch((error: unknown) => error);
-    assert.equal(problemOf(thrown, entry), { message: "boom", file: join(entry, "boom.ts"), line: 3, column: 9 }, odd);
+    const thrown = await (async () => (exports["default"] as () => unknown)())().catch(
+      (error: unknown) => error,
+    );
+    assert.equal(
+      problemOf(thrown, entry),
+      { message: "boom", file: join(entry, "boom.ts"), line: 3, column: 9 },
+      odd,
+    );
     const failure = await loader()
       .load(join(entry, "broken/handler.ts"))
       .catch((error: unknown) => error as LoadError);
-    assert.equal([failure instanceof LoadError && failure.message, odd], ["handler.ts:2:7: not today", odd]);
+    assert.equal(
+      [failure instanceof LoadError && failure.message, odd],
+      ["handler.ts:2:7: not today", odd],
+    );
   }
 });
 
@@ -117,7 +133,10 @@ test("the usual ways of finding one's own directory", async () => {
 });
 
 test("a change of anything imported is a new version, an untouched one is not", async () => {
-  const entry = write({ "handler.ts": `export { n as default } from "./n.ts";`, "n.ts": "export const n = 1;" });
+  const entry = write({
+    "handler.ts": `export { n as default } from "./n.ts";`,
+    "n.ts": "export const n = 1;",
+  });
   const one = loader();
   const first = await one.load(entry);
   const again = await one.load(entry);
@@ -156,7 +175,12 @@ test("the cache serves another loader and is not trusted when torn", async () =>
     const [file] = readdirSync(join(dir, "cache")).filter((name) => name.endsWith(".cjs"));
     const kept = join(dir, "cache", file as string);
     const whole = readFileSync(kept);
-    for (const torn of ["", "//{ torn", whole.subarray(0, -1), whole.subarray(0, whole.indexOf("\n") + 1)]) {
+    for (const torn of [
+      "",
+      "//{ torn",
+      whole.subarray(0, -1),
+      whole.subarray(0, whole.indexOf("\n") + 1),
+    ]) {
       writeFileSync(kept, torn);
       assert.is((await making().load(entry)).exports["default"], 1);
     }
@@ -170,7 +194,9 @@ test("an error of a package's own bundle names the file", async () => {
     cacheFile: () => join(dir, "cache/handler.cjs"),
     isOwn: () => true,
   }).load(entry);
-  assert.throws(exports["default"] as () => void, ({ stack }: Error) => /handler\.ts:\d+:\d+/.test(stack ?? ""));
+  assert.throws(exports["default"] as () => void, ({ stack }: Error) =>
+    /handler\.ts:\d+:\d+/.test(stack ?? ""),
+  );
 });
 
 test("a syntax error names file, line and column", async () => {
@@ -227,10 +253,14 @@ test("a home below the package is its user's: lines are those of its files, and 
     "home/hooks/b/handler.ts": 'import "dep";',
     "home/hooks/b/node_modules/dep/index.js": "",
   });
-  const thrown: LoadError = await own.load(join(dir, "home/hooks/a/handler.ts")).catch((error) => error);
+  const thrown: LoadError = await own
+    .load(join(dir, "home/hooks/a/handler.ts"))
+    .catch((error) => error);
   assert.is(thrown.message, "handler.ts:5:7: here");
   chmodSync(join(dir, "home/hooks/b/node_modules/dep/index.js"), 0o666);
-  const open: LoadError = await own.load(join(dir, "home/hooks/b/handler.ts")).catch((error) => error);
+  const open: LoadError = await own
+    .load(join(dir, "home/hooks/b/handler.ts"))
+    .catch((error) => error);
   assert.match(open.message, /others may write/);
   assert.is(readdirSync(join(state, "cache")).length, 2);
 });

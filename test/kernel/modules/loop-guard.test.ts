@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { guardLoops } from "../../../kernel/modules/guard-loops.ts";
-import { createLoopGuard, EndlessLoopError, mayLoop, mayRunLater } from "../../../kernel/modules/loop-guard.ts";
+import {
+  createLoopGuard,
+  EndlessLoopError,
+  mayLoop,
+  mayRunLater,
+} from "../../../kernel/modules/loop-guard.ts";
 import { packageDir } from "../../support/gateway.ts";
 
 /** Runs code whose loops are guarded with this limit; `return` answers. */
@@ -70,7 +75,10 @@ test("no code with a loop to guard is passed over", () => {
 });
 
 test("loops inside templates are found", () => {
-  assert.is(guardLoops("`a ${(() => { while (x) {} })()} b`", "t"), "`a ${(() => { while (t()&&(x)) {} })()} b`");
+  assert.is(
+    guardLoops("`a ${(() => { while (x) {} })()} b`", "t"),
+    "`a ${(() => { while (t()&&(x)) {} })()} b`",
+  );
 });
 
 test("loops that end do what they did", () => {
@@ -99,9 +107,9 @@ test("endless loops end, whatever they catch", () => {
 });
 
 test("a loop that awaits settled promises only ends too", async () => {
-  const error = await (run("return (async () => { while (true) await null; })()") as Promise<unknown>).catch(
-    (thrown) => thrown,
-  );
+  const error = await (
+    run("return (async () => { while (true) await null; })()") as Promise<unknown>
+  ).catch((thrown) => thrown);
   assert.instance(error, EndlessLoopError);
 });
 
@@ -134,7 +142,8 @@ test("real programs still parse, and keep their lines", () => {
 });
 
 test("tells which code may leave something to run later", () => {
-  const wrapped = (body: string) => `(function(exports,require,module,__filename,__dirname){${body}\n})`;
+  const wrapped = (body: string) =>
+    `(function(exports,require,module,__filename,__dirname){${body}\n})`;
   const nothing = [
     "var h = (event) => { event.context.text = event.context.text.replace(/a/g, 'b'); };",
     "var kept = new Map(); module.exports = function (event) { while (kept.size > 9) kept.clear(); };",

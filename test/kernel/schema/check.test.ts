@@ -9,7 +9,11 @@ const schema = Type.Object({
   messages: Type.Array(
     Type.Object({
       role: Type.Union([Type.Literal("system"), Type.Literal("user")]),
-      content: Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() })), Type.Null()]),
+      content: Type.Union([
+        Type.String(),
+        Type.Array(Type.Object({ type: Type.String() })),
+        Type.Null(),
+      ]),
     }),
     { minItems: 1 },
   ),
@@ -21,9 +25,14 @@ const schema = Type.Object({
       Type.Object({ kind: Type.Literal("every"), everyMs: Type.Integer() }),
     ]),
   ),
-  tags: Type.Optional(Type.Record(Type.String(), Type.Object({ weight: Type.Number({ default: 1 }) }))),
+  tags: Type.Optional(
+    Type.Record(Type.String(), Type.Object({ weight: Type.Number({ default: 1 }) })),
+  ),
   key: Type.Optional(
-    Type.Union([Type.String({ minLength: 4 }), Type.Array(Type.String({ minLength: 4 }), { minItems: 1 })]),
+    Type.Union([
+      Type.String({ minLength: 4 }),
+      Type.Array(Type.String({ minLength: 4 }), { minItems: 1 }),
+    ]),
   ),
   workers: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")])),
   url: Type.Optional(Type.String({ format: "uri" })),
@@ -33,13 +42,30 @@ const check = compile(schema);
 const message = { role: "user", content: "hi" };
 
 test("defaults are filled in, and what came in stays as it was", () => {
-  const given = Object.freeze({ model: "m", messages: [message], tags: Object.freeze({ a: Object.freeze({}) }) });
-  assert.equal(check.parse(given), { model: "m", messages: [message], stream: false, tags: { a: { weight: 1 } } });
+  const given = Object.freeze({
+    model: "m",
+    messages: [message],
+    tags: Object.freeze({ a: Object.freeze({}) }),
+  });
+  assert.equal(check.parse(given), {
+    model: "m",
+    messages: [message],
+    stream: false,
+    tags: { a: { weight: 1 } },
+  });
   assert.equal(given.tags, { a: {} });
 });
 
 test("null is absent for what may be absent, unless it may be null; what came in stays as it was", () => {
-  const optional = { temperature: null, schedule: null, tags: null, key: null, url: null, at: null, other: null };
+  const optional = {
+    temperature: null,
+    schedule: null,
+    tags: null,
+    key: null,
+    url: null,
+    at: null,
+    other: null,
+  };
   const given = Object.freeze({ model: "m", messages: [message], stream: null, ...optional });
   assert.equal(check.parse(given), { model: "m", messages: [message], stream: false, other: null });
   const content = { ...message, content: null };
@@ -52,20 +78,28 @@ test("null is absent for what may be absent, unless it may be null; what came in
       any: Type.Optional(Type.Unknown()),
     }),
   );
-  assert.equal(deep.parse({ list: [{ a: null }, { a: 1 }], either: { b: null }, kept: null, any: null }), {
-    list: [{}, { a: 1 }],
-    either: {},
-    kept: null,
-    any: null,
-  });
+  assert.equal(
+    deep.parse({ list: [{ a: null }, { a: 1 }], either: { b: null }, kept: null, any: null }),
+    {
+      list: [{}, { a: 1 }],
+      either: {},
+      kept: null,
+      any: null,
+    },
+  );
 });
 
 test("what fits, and has no defaults, is not gone through for its nulls", () => {
   const looked: PropertyKey[] = [];
-  const message = new Proxy({ role: "user" }, { getOwnPropertyDescriptor: (_, key) => void looked.push(key) });
+  const message = new Proxy(
+    { role: "user" },
+    { getOwnPropertyDescriptor: (_, key) => void looked.push(key) },
+  );
   const list = compile(
     Type.Object({
-      messages: Type.Array(Type.Object({ role: Type.String(), name: Type.Optional(Type.String()) })),
+      messages: Type.Array(
+        Type.Object({ role: Type.String(), name: Type.Optional(Type.String()) }),
+      ),
       user: Type.Optional(Type.String()),
     }),
   );
@@ -85,7 +119,10 @@ test("a union's variant gets its defaults", () => {
 });
 
 test("unknown keys pass where the schema is open", () => {
-  assert.is((check.parse({ model: "m", messages: [message], extra: 1 }) as { extra?: number }).extra, 1);
+  assert.is(
+    (check.parse({ model: "m", messages: [message], extra: 1 }) as { extra?: number }).extra,
+    1,
+  );
 });
 
 const faults: [given: unknown, param: string | undefined, says: string][] = [
@@ -113,18 +150,38 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
   ],
   [{ model: "m", messages: [message], key: "abc" }, "key", "key must have at least 4 characters."],
   [{ model: "m", messages: [message], key: [] }, "key", "key must not be empty."],
-  [{ model: "m", messages: [message], key: ["abc"] }, "key[0]", "key[0] must have at least 4 characters."],
-  [{ model: "m", messages: [message], key: 5 }, "key", "key must be a string or a list, not a number."],
+  [
+    { model: "m", messages: [message], key: ["abc"] },
+    "key[0]",
+    "key[0] must have at least 4 characters.",
+  ],
+  [
+    { model: "m", messages: [message], key: 5 },
+    "key",
+    "key must be a string or a list, not a number.",
+  ],
   [{ model: "m", messages: [message], workers: 0 }, "workers", "workers must be 1 or more."],
   [
     { model: "m", messages: [message], workers: "all" },
     "workers",
     'workers must be a whole number or "auto", not a string.',
   ],
-  [{ model: "m", messages: [message], temperature: 3 }, "temperature", "temperature must be 2 or less."],
+  [
+    { model: "m", messages: [message], temperature: 3 },
+    "temperature",
+    "temperature must be 2 or less.",
+  ],
   [{ model: null, messages: [message] }, "model", "model must be a string, not null."],
-  [{ model: "m", messages: [message], tags: { a: null } }, "tags.a", "tags.a must be an object, not null."],
-  [{ model: "m", messages: [message], schedule: { kind: "cron" } }, "schedule.expr", "schedule.expr is missing."],
+  [
+    { model: "m", messages: [message], tags: { a: null } },
+    "tags.a",
+    "tags.a must be an object, not null.",
+  ],
+  [
+    { model: "m", messages: [message], schedule: { kind: "cron" } },
+    "schedule.expr",
+    "schedule.expr is missing.",
+  ],
   [
     { model: "m", messages: [message], schedule: { kind: "every", everyMs: 1.5 } },
     "schedule.everyMs",
@@ -135,8 +192,16 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
     "schedule.kind",
     'schedule.kind must be "cron" or "every".',
   ],
-  [{ model: "m", messages: [message], schedule: 5 }, "schedule", "schedule must be an object, not a number."],
-  [{ model: "m", messages: [message], tags: { "0": 5 } }, "tags.0", "tags.0 must be an object, not a number."],
+  [
+    { model: "m", messages: [message], schedule: 5 },
+    "schedule",
+    "schedule must be an object, not a number.",
+  ],
+  [
+    { model: "m", messages: [message], tags: { "0": 5 } },
+    "tags.0",
+    "tags.0 must be an object, not a number.",
+  ],
   [
     { model: "m", messages: [message], tags: { "a b": 5 } },
     'tags["a b"]',
@@ -172,9 +237,13 @@ test("a wrong value that may be a secret is not repeated", () => {
 
 test("a prototype cannot be set through a map", () => {
   const map = compile(
-    Type.Object({ m: Type.Record(Type.String(), Type.Object({ x: Type.Optional(Type.Number({ default: 1 })) })) }),
+    Type.Object({
+      m: Type.Record(Type.String(), Type.Object({ x: Type.Optional(Type.Number({ default: 1 })) })),
+    }),
   );
-  const value = map.parse(JSON.parse('{"m":{"__proto__":{},"a":{}}}')) as { m: Record<string, unknown> };
+  const value = map.parse(JSON.parse('{"m":{"__proto__":{},"a":{}}}')) as {
+    m: Record<string, unknown>;
+  };
   assert.is(value.m["x"], undefined);
   assert.is(Object.getPrototypeOf(value.m), Object.prototype);
 });

@@ -2,7 +2,13 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { didYouMean } from "../../../kernel/text/nearest.ts";
 
-const events = ["message:received", "message:sent", "command:new", "command:reset", "agent:bootstrap"];
+const events = [
+  "message:received",
+  "message:sent",
+  "command:new",
+  "command:reset",
+  "agent:bootstrap",
+];
 
 test("a slip finds the word that was meant", () => {
   assert.is(didYouMean("message:recieved", events), "message:received");

@@ -58,7 +58,15 @@ const PATHS = [
 for (const path of PATHS)
   test(`no tool reads or writes ${JSON.stringify(path)}`, async () => {
     for (const action of ["read", "write", "edit", "list", "search"]) {
-      const args = { action, path, content: "taken over", old: "s", new: "t", text: "secret", all: true };
+      const args = {
+        action,
+        path,
+        content: "taken over",
+        old: "s",
+        new: "t",
+        text: "secret",
+        all: true,
+      };
       const said = await useTool(g, "files", args);
       assert.match(said, /^(Error: |\(nothing found\)$)/, `${action}: ${said}`);
       assert.not.match(said, /secret-|root:|token/);
@@ -75,7 +83,11 @@ test("hooks and plugins are not made by other names of them", async () => {
     "dangling.txt",
     "link/new.txt",
   ])
-    assert.match(await useTool(g, "files", { action: "write", path, content: "x" }), /^Error: /, path);
+    assert.match(
+      await useTool(g, "files", { action: "write", path, content: "x" }),
+      /^Error: /,
+      path,
+    );
 });
 
 test("what is barred shows in no list and no search", async () => {
@@ -89,12 +101,19 @@ test("a pipe, or a file that is no text, holds nothing up", async () => {
   writeFileSync(join(workspace, "bytes"), Buffer.from([1, 0, 2]));
   assert.match(await useTool(g, "files", { action: "read", path: "pipe" }), /regular/);
   assert.match(await useTool(g, "files", { action: "read", path: "bytes" }), /not text/);
-  assert.match(await useTool(g, "files", { action: "write", path: "dir", content: "x" }), /^Error: /);
+  assert.match(
+    await useTool(g, "files", { action: "write", path: "dir", content: "x" }),
+    /^Error: /,
+  );
 });
 
 test("a note's name leads nowhere else", async () => {
   for (const note of ["../x", "a/b", ".hidden", ""])
-    assert.match(await useTool(g, "memory", { action: "append", note, text: "x" }), /^Error: /, note);
+    assert.match(
+      await useTool(g, "memory", { action: "append", note, text: "x" }),
+      /^Error: /,
+      note,
+    );
 });
 
 test("a client's, sender's or poll's session sees its own kind alone, and sends nowhere", async () => {
@@ -106,13 +125,19 @@ test("a client's, sender's or poll's session sees its own kind alone, and sends 
     for (const other of ["main", "key:anna:x", "webhook:ci:1"])
       assert.match(await use({ action: "history", session: other }), "no session");
     assert.match(await use({ action: "send", session: "main", message: "x" }), /^Error: /);
-    assert.match(await use({ action: "send", session: `${session}:more`, message: "x" }), "starts no turns elsewhere");
+    assert.match(
+      await use({ action: "send", session: `${session}:more`, message: "x" }),
+      "starts no turns elsewhere",
+    );
   }
   // however many of another's are newer
   const last = await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann:1" });
   assert.match(last, '"key:ann:1"');
   await g.json("POST", "/agent", { message: "newer", wait: true, session: "key:ann2:1" });
-  assert.match(await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann" }), '"key:ann:1"');
+  assert.match(
+    await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann" }),
+    '"key:ann:1"',
+  );
 });
 
 test("a client's session has files and notes of its own, and none of the owner's", async () => {
@@ -120,14 +145,28 @@ test("a client's session has files and notes of its own, and none of the owner's
   for (const session of ["key:ann:main", "key:ann:chat:x", "key:b%3Ac:main"]) {
     assert.match(await use(session, "files", { action: "read", path: "fine.txt" }), /^Error: /);
     assert.not.match(await use(session, "files", { action: "list" }), "fine.txt");
-    await use(session, "files", { action: "write", path: "AGENTS.md", content: `word of ${session}` });
-    assert.match(await use(session, "files", { action: "read", path: "AGENTS.md" }), `word of ${session}`);
+    await use(session, "files", {
+      action: "write",
+      path: "AGENTS.md",
+      content: `word of ${session}`,
+    });
+    assert.match(
+      await use(session, "files", { action: "read", path: "AGENTS.md" }),
+      `word of ${session}`,
+    );
     await use(session, "memory", { action: "append", text: `note of ${session}` });
-    assert.match(await use(session, "memory", { action: "search", query: session }), `note of ${session}`);
-    assert.not.match(await use(`${session}2`, "memory", { action: "search", query: session }), "note of");
+    assert.match(
+      await use(session, "memory", { action: "search", query: session }),
+      `note of ${session}`,
+    );
+    assert.not.match(
+      await use(`${session}2`, "memory", { action: "search", query: session }),
+      "note of",
+    );
   }
   assert.not.match(await use("main", "memory", { action: "search", query: "note" }), "key:");
-  for (const name of ["AGENTS.md", "MEMORY.md"]) assert.not.ok(existsSync(join(g.home, "workspace", name)), name);
+  for (const name of ["AGENTS.md", "MEMORY.md"])
+    assert.not.ok(existsSync(join(g.home, "workspace", name)), name);
 });
 
 test("private addresses, metadata and our own ports are not fetched", async () => {
@@ -164,12 +203,25 @@ test("pages take time in line with their size", () => {
     assertLinear(token, 8_000, repeated(token), (html) => pageText(html, "http://example.com/"));
 });
 test("a workspace above the home opens nothing of the gateway's", async () => {
-  const above = await scriptedGateway({ config: { agents: { list: { wide: { workspace: join(g.home, "..") } } } } });
+  const above = await scriptedGateway({
+    config: { agents: { list: { wide: { workspace: join(g.home, "..") } } } },
+  });
   try {
-    for (const path of ["portico.json", ".env", "state/store.db", "hooks/x/handler.ts", "transforms/x.ts"]) {
+    for (const path of [
+      "portico.json",
+      ".env",
+      "state/store.db",
+      "hooks/x/handler.ts",
+      "transforms/x.ts",
+    ]) {
       const full = join(above.home, path);
       for (const action of ["read", "write"]) {
-        const said = await useTool(above, "files", { action, path: full, content: "x" }, { agent: "wide" });
+        const said = await useTool(
+          above,
+          "files",
+          { action, path: full, content: "x" },
+          { agent: "wide" },
+        );
         assert.match(said, "not the agent's", `${action} ${path}: ${said}`);
       }
     }

@@ -20,7 +20,8 @@ const server = createServer((req, res) => {
   if (req.url === "/page") res.setHeader("content-type", "text/html; charset=utf-8").end(PAGE);
   else if (req.url === "/cyrillic") res.setHeader("content-type", "text/html").end(CYRILLIC);
   else if (req.url === "/long") res.setHeader("content-type", "text/plain").end("x".repeat(50_000));
-  else if (req.url === "/image") res.setHeader("content-type", "image/png").end(Buffer.from([0x89, 0x50, 0, 0]));
+  else if (req.url === "/image")
+    res.setHeader("content-type", "image/png").end(Buffer.from([0x89, 0x50, 0, 0]));
   else res.writeHead(404, { "content-type": "text/html" }).end("<title>Not here</title>");
 });
 
@@ -35,7 +36,10 @@ test.before(async () => {
         list: { quiet: { tools: { deny: ["files", "web"] } } },
       },
     },
-    files: { "workspace/notes/a.md": "one\ntwo\nthree\n", "workspace/big.txt": "needle\n".repeat(300) },
+    files: {
+      "workspace/notes/a.md": "one\ntwo\nthree\n",
+      "workspace/big.txt": "needle\n".repeat(300),
+    },
   });
 });
 test.after(async () => {
@@ -56,9 +60,18 @@ test("files are read, written, edited, listed and searched", async () => {
   );
   assert.is(readFileSync(inWorkspace("new/deep/b.txt"), "utf8"), "Größe\nb\nb\n");
   assert.is(statSync(inWorkspace("new/deep/b.txt")).mode & 0o777, 0o600);
-  assert.match(await files({ action: "edit", path: "new/deep/b.txt", old: "b", new: "$&" }), "2 times");
-  assert.match(await files({ action: "edit", path: "new/deep/b.txt", old: "b", new: "$&", all: true }), "2 places");
-  assert.match(await files({ action: "edit", path: "new/deep/b.txt", old: "zzz", new: "" }), "does not hold");
+  assert.match(
+    await files({ action: "edit", path: "new/deep/b.txt", old: "b", new: "$&" }),
+    "2 times",
+  );
+  assert.match(
+    await files({ action: "edit", path: "new/deep/b.txt", old: "b", new: "$&", all: true }),
+    "2 places",
+  );
+  assert.match(
+    await files({ action: "edit", path: "new/deep/b.txt", old: "zzz", new: "" }),
+    "does not hold",
+  );
   assert.is(await files({ action: "read", path: "new/deep/b.txt" }), "Größe\n$&\n$&\n");
   assert.equal(
     (await files({ action: "list" })).split("\n").filter((name) => /^(new|notes|big)/.test(name)),
@@ -73,7 +86,10 @@ test("files are read, written, edited, listed and searched", async () => {
 test("what is missing from a call, and what is not there, is said", async () => {
   assert.match(await files({ action: "read" }), /^Error: read needs path/);
   assert.match(await files({ action: "write", path: "x" }), /^Error: write needs content/);
-  assert.match(await files({ action: "read", path: "nowhere.md" }), /^Error: There is no "nowhere\.md"/);
+  assert.match(
+    await files({ action: "read", path: "nowhere.md" }),
+    /^Error: There is no "nowhere\.md"/,
+  );
   assert.match(await files({ action: "read", path: "notes" }), /is a directory: list it/);
   assert.match(await files({ action: "list", path: "notes/a.md" }), /is a file: read it/);
   assert.match(await files({ action: "read", path: "notes/a.md", offset: 9 }), "has 4 lines");
@@ -83,8 +99,15 @@ test("memory is appended to and found again; MEMORY.md is told in the next turn"
   const memory = (args: object) => useTool(g, "memory", args);
   assert.is(await memory({ action: "append", text: "Ann likes tea." }), "Kept in MEMORY.md.");
   assert.is(await memory({ action: "append", text: "Bob likes coffee." }), "Kept in MEMORY.md.");
-  assert.is(readFileSync(inWorkspace("MEMORY.md"), "utf8"), "Ann likes tea.\n\nBob likes coffee.\n");
-  await memory({ action: "append", note: "travel", text: "The train to Bern leaves at 8.\n\nTea on board." });
+  assert.is(
+    readFileSync(inWorkspace("MEMORY.md"), "utf8"),
+    "Ann likes tea.\n\nBob likes coffee.\n",
+  );
+  await memory({
+    action: "append",
+    note: "travel",
+    text: "The train to Bern leaves at 8.\n\nTea on board.",
+  });
   assert.match(String(g.asked.at(-1)?.messages[0]?.content), "Ann likes tea.");
   assert.is(
     await memory({ action: "search", query: "BERN train" }),
@@ -105,15 +128,24 @@ test("a page is fetched as text, with links, inside a fence", async () => {
   assert.match(await useTool(g, "web", { url: `${site}/cyrillic` }), "Мир");
   assert.match(await useTool(g, "web", { url: `${site}/long` }), "goes on: offset 40000 of 50000");
   assert.match(await useTool(g, "web", { url: `${site}/long`, offset: 40_000 }), /x{10000}(?!x)/);
-  assert.match(await useTool(g, "web", { url: `${site}/image` }), /^Error: That is no text but image\/png/);
-  assert.match(await useTool(g, "web", { url: `${site}/none` }), /^Error: The server answered 404: Not here/);
+  assert.match(
+    await useTool(g, "web", { url: `${site}/image` }),
+    /^Error: That is no text but image\/png/,
+  );
+  assert.match(
+    await useTool(g, "web", { url: `${site}/none` }),
+    /^Error: The server answered 404: Not here/,
+  );
   assert.match(await useTool(g, "web", { url: "file:///etc/passwd" }), /^Error: .*http/);
 });
 
 test("sessions are listed and read, and one sends to another", async () => {
   await g.json("POST", "/agent", { message: "hello there", wait: true, session: "other" });
   assert.match(await useTool(g, "sessions", { action: "list" }), '"session":"other"');
-  assert.match(await useTool(g, "sessions", { action: "history", session: "other" }), "hello there");
+  assert.match(
+    await useTool(g, "sessions", { action: "history", session: "other" }),
+    "hello there",
+  );
   assert.match(
     await useTool(g, "sessions", { action: "history", session: "none" }),
     /^Error: There is no session "none"/,
@@ -121,34 +153,49 @@ test("sessions are listed and read, and one sends to another", async () => {
   const sent = JSON.parse(
     await useTool(g, "sessions", { action: "send", session: "other", message: "water the plants" }),
   );
-  await until("the turn", async () => (await g.json("GET", `/turns/${sent.turnId}`)).state === "done");
+  await until(
+    "the turn",
+    async () => (await g.json("GET", `/turns/${sent.turnId}`)).state === "done",
+  );
   const { messages } = await g.json("GET", "/sessions/other");
   assert.match(JSON.stringify(messages), "water the plants");
-  assert.match(await useTool(g, "sessions", { action: "send", session: "tools", message: "x" }), "this session itself");
+  assert.match(
+    await useTool(g, "sessions", { action: "send", session: "tools", message: "x" }),
+    "this session itself",
+  );
 });
 
 test("each is denied by its name", async () => {
   assert.match(await files({ action: "list" }, { agent: "quiet" }), "there is no tool named");
-  assert.not.match(await useTool(g, "memory", { action: "search", query: "x" }, { agent: "quiet" }), "no tool");
+  assert.not.match(
+    await useTool(g, "memory", { action: "search", query: "x" }, { agent: "quiet" }),
+    "no tool",
+  );
 });
 
 test("a sandboxed session has files of its own, which go with it", async () => {
   const sandboxed = await scriptedGateway({
-    config: { agents: { defaults: { sandbox: { mode: "all" }, web: { allowPrivateNetwork: true } } } },
+    config: {
+      agents: { defaults: { sandbox: { mode: "all" }, web: { allowPrivateNetwork: true } } },
+    },
     files: { "workspace/secret.md": "of the host", "workspace/MEMORY.md": "of the host" },
   });
   try {
-    const use = (name: string, args: object, session = "a") => useTool(sandboxed, name, args, { session });
+    const use = (name: string, args: object, session = "a") =>
+      useTool(sandboxed, name, args, { session });
     assert.is(await use("files", { action: "list" }), "(empty)");
     assert.match(await use("files", { action: "read", path: "secret.md" }), "There is no");
     await use("files", { action: "write", path: "hooks/x.txt", content: "mine" });
     await use("memory", { action: "append", text: "mine too" });
-    for (const other of ["b", "a:b"]) assert.is(await use("files", { action: "list" }, other), "(empty)");
+    for (const other of ["b", "a:b"])
+      assert.is(await use("files", { action: "list" }, other), "(empty)");
     assert.is(await use("files", { action: "list", depth: 2 }), "MEMORY.md\nhooks/\nhooks/x.txt");
     assert.is(await use("memory", { action: "search", query: "host" }), "(nothing found)");
     assert.match(await use("web", { url: `${site}/page` }), /^Error: /);
     assert.equal(
-      JSON.parse(await use("sessions", { action: "list" })).map((one: { session: string }) => one.session),
+      JSON.parse(await use("sessions", { action: "list" })).map(
+        (one: { session: string }) => one.session,
+      ),
       ["a"],
     );
     for (const session of ["b", "a:b"])
@@ -156,7 +203,10 @@ test("a sandboxed session has files of its own, which go with it", async () => {
     const dirs = join(sandboxed.home, "state/sandboxes");
     assert.ok(existsSync(dirs));
     await sandboxed.json("DELETE", "/sessions/a");
-    await until("the files to go", async () => (await use("files", { action: "list" })) === "(empty)");
+    await until(
+      "the files to go",
+      async () => (await use("files", { action: "list" })) === "(empty)",
+    );
   } finally {
     await sandboxed.stop();
   }

@@ -36,7 +36,11 @@ test("a tool whose turn has been stopped is not begun", async () => {
     parameters: Type.Object({}),
     handler: async () => (begun = true),
   };
-  const call = { signal: AbortSignal.abort(new Error("stopped")), log: quietLog(), sessionKey: "s" };
+  const call = {
+    signal: AbortSignal.abort(new Error("stopped")),
+    log: quietLog(),
+    sessionKey: "s",
+  };
   const said = await runTool(tool, {}, call).catch((error: Error) => error.message);
   assert.equal([said, begun], ["stopped", false]);
 });

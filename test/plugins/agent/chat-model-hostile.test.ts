@@ -9,7 +9,9 @@ let release = () => {};
 test.before(async () => {
   const agents = { defaults: { maxConcurrentTurns: 2 } };
   const channels = { side: { provider: "agent" } };
-  g = await scriptedGateway({ config: { agents, channels, models: { nick: "agent", deep: { targets: ["nick"] } } } });
+  g = await scriptedGateway({
+    config: { agents, channels, models: { nick: "agent", deep: { targets: ["nick"] } } },
+  });
 });
 test.after(() => g.stop());
 test.before.each(() => {
@@ -31,18 +33,26 @@ interface Turn {
   source: string;
   error?: { message: string };
 }
-const chat = (content: string, headers: Record<string, string> = {}, rest: object = {}, signal?: AbortSignal) =>
+const chat = (
+  content: string,
+  headers: Record<string, string> = {},
+  rest: object = {},
+  signal?: AbortSignal,
+) =>
   g.request(
     "POST",
     "/v1/chat/completions",
     { model: "agent", messages: [{ role: "user", content }], ...rest },
     { headers, signal },
   );
-const turns = async (state: string) => (await g.json<{ turns: Turn[] }>("GET", `/turns?state=${state}`)).turns;
+const turns = async (state: string) =>
+  (await g.json<{ turns: Turn[] }>("GET", `/turns?state=${state}`)).turns;
 const turnOf = async (session: string) =>
-  (await g.json<{ turns: Turn[] }>("GET", `/turns?session=${encodeURIComponent(session)}`)).turns[0];
+  (await g.json<{ turns: Turn[] }>("GET", `/turns?session=${encodeURIComponent(session)}`))
+    .turns[0];
 const textOf = async (response: Response) =>
-  ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message.content;
+  ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message
+    .content;
 
 test("a chat waits for its session's turn, in order", async () => {
   const first = chat("wait one", { "x-portico-session": "lane" });
@@ -66,7 +76,10 @@ test("chats count against maxConcurrentTurns, streamed or not", async () => {
   assert.is(g.asked.length, 2);
   release();
   assert.is(await textOf(await third), "answer to c");
-  assert.match(await (await (both[1] as Promise<Response>)).text(), /answer to wait b[\s\S]*\[DONE\]/);
+  assert.match(
+    await (await (both[1] as Promise<Response>)).text(),
+    /answer to wait b[\s\S]*\[DONE\]/,
+  );
   await both[0];
 });
 
@@ -101,7 +114,9 @@ test("a caller who disconnects cancels the turn, running or queued", async () =>
   for (const session of ["gone", "gone"]) {
     const leave = new AbortController();
     const asked = chat("wait", { "x-portico-session": session }, {}, leave.signal).catch(() => {});
-    await until("it is in the queue", async () => /running|queued/.test((await turnOf(session))?.state ?? ""));
+    await until("it is in the queue", async () =>
+      /running|queued/.test((await turnOf(session))?.state ?? ""),
+    );
     leave.abort();
     await asked;
     await until("its end", async () => (await turnOf(session))?.state === "cancelled");
@@ -145,12 +160,16 @@ test("the caller's messages are not kept with the turn once it is done", async (
 });
 
 test("only sessions that nobody named are temporary", async () => {
-  const temporary = async (id: string) => (await g.json("GET", `/sessions/${encodeURIComponent(id)}`)).temporary;
+  const temporary = async (id: string) =>
+    (await g.json("GET", `/sessions/${encodeURIComponent(id)}`)).temporary;
   await chat("x", { "x-portico-session": "named by a client" });
   await chat("x", { "x-request-id": "request-12345" });
   const service = g.gateway.use("agent");
   const own = await service.startTurn({ message: "x", source: "webhook" }, { wait: true });
-  await service.startTurn({ message: "x", source: "webhook", session: "webhook:ci" }, { wait: true });
+  await service.startTurn(
+    { message: "x", source: "webhook", session: "webhook:ci" },
+    { wait: true },
+  );
   assert.is(await temporary("named by a client"), undefined);
   assert.is(await temporary("webhook:ci"), undefined);
   assert.is(await temporary("chat:request-12345"), true);

@@ -34,9 +34,12 @@ test("portico agent shows what a hook answers", async () => {
 
 test("portico agent takes commands, leaves with --detach, and says what failed", async () => {
   assert.match((await run("agent", "/new")).stdout, /new session/);
-  const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as { turnId: string };
+  const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as {
+    turnId: string;
+  };
   assert.match(detached.turnId, /^turn_/);
-  const [, short = ""] = /^(turn_\w{6,}) .* main /m.exec((await portico(g.home, ["turns", "list"])).stdout) ?? [];
+  const [, short = ""] =
+    /^(turn_\w{6,}) .* main /m.exec((await portico(g.home, ["turns", "list"])).stdout) ?? [];
   assert.ok(short.length < 20 && detached.turnId.endsWith(short.slice("turn_".length)), short);
   for (const id of [short, short.slice("turn_".length), detached.turnId])
     assert.match((await run("turns", "show", id)).stdout, new RegExp(detached.turnId));

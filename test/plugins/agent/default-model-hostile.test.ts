@@ -22,10 +22,17 @@ interface Asked {
   model: string;
 }
 
-async function gateway(channels: object, options: TestOptions = {}): Promise<ScriptedGateway & { targets: Asked[] }> {
+async function gateway(
+  channels: object,
+  options: TestOptions = {},
+): Promise<ScriptedGateway & { targets: Asked[] }> {
   const targets: Asked[] = [];
   const g = await scriptedGateway({
-    config: { channels, agents: { defaults: { model: undefined, maxAttempts: 1 } }, ...options.config },
+    config: {
+      channels,
+      agents: { defaults: { model: undefined, maxAttempts: 1 } },
+      ...options.config,
+    },
     files: { "plugins/silent/plugin.ts": SILENT, ...options.files },
   });
   g.script((request, { channel }) => {
@@ -42,7 +49,11 @@ test("turns, hooks and automation ask the first model of the highest channel", a
     off: { ...scripted, models: ["m-off"], priority: 9, enabled: false },
     high: { ...scripted, models: ["text-embedding-1", "m-high", "m-other"], priority: 2 },
   };
-  const webhooks = { enabled: true, token: WEBHOOK_TOKEN, mappings: { ci: { message: "by a mapping" } } };
+  const webhooks = {
+    enabled: true,
+    token: WEBHOOK_TOKEN,
+    mappings: { ci: { message: "by a mapping" } },
+  };
   const g = await gateway(channels, { files: HOOK, config: { webhooks } });
   const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
   assert.equal([turn.state, turn.result], ["done", "answered"]);
@@ -78,7 +89,9 @@ test("turns, hooks and automation ask the first model of the highest channel", a
     schedule: "in 50ms",
     payload: { kind: "systemEvent", text: "by an event" },
   });
-  await until("the event", async () => JSON.stringify(await g.json("GET", "/heartbeat")).includes("by an event"));
+  await until("the event", async () =>
+    JSON.stringify(await g.json("GET", "/heartbeat")).includes("by an event"),
+  );
   const before = g.targets.length;
   await g.json("POST", "/heartbeat", {});
   await until("the heartbeat's turn", () => g.targets.length > before);
@@ -95,7 +108,10 @@ test("channels that cannot say their models fail the turn: echo never stands in 
   assert.is(response.status, 502);
   const { error } = (await response.json()) as { error: { message: string } };
   assert.match(error.message, /main.*agents\.defaults\.model/);
-  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>("GET", "/kernel/status");
+  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>(
+    "GET",
+    "/kernel/status",
+  );
   assert.match(notices.find(({ from }) => from === "agent")?.text ?? "", /^No model is set.*main/);
   await g.stop();
 });
@@ -104,7 +120,10 @@ test("echo where no channel is configured, and status says so", async () => {
   const g = await gateway({});
   const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
   assert.equal([turn.model, turn.result], ["echo", "hello"]);
-  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>("GET", "/kernel/status");
+  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>(
+    "GET",
+    "/kernel/status",
+  );
   assert.match(notices.find(({ from }) => from === "agent")?.text ?? "", /no channel.*echo/);
   await g.stop();
 });

@@ -49,7 +49,10 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
       }),
     );
     ids.push(...started);
-    await until("one that runs", async () => (await g.json("GET", "/turns?state=running")).turns.length > 0);
+    await until(
+      "one that runs",
+      async () => (await g.json("GET", "/turns?state=running")).turns.length > 0,
+    );
     await g.kill("SIGKILL");
     g = await spawnGateway({ home });
   }
@@ -65,8 +68,13 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
   }
   const told = new Set<string>();
   for (const session of ["s0", "s1", "s2"]) {
-    const { messages } = await g.json<{ messages: { role: string; turnId: string }[] }>("GET", `/sessions/${session}`);
-    const order = messages.filter((message) => message.role === "user").map((message) => message.turnId);
+    const { messages } = await g.json<{ messages: { role: string; turnId: string }[] }>(
+      "GET",
+      `/sessions/${session}`,
+    );
+    const order = messages
+      .filter((message) => message.role === "user")
+      .map((message) => message.turnId);
     assert.is(new Set(order).size, order.length, "a turn is in the transcript twice");
     for (const id of order) told.add(id);
   }
@@ -80,7 +88,10 @@ test("an orderly stop lets running turns end", async () => {
     message: "last, wait for the gate",
     session: "s9",
   });
-  await until("it runs", async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "running");
+  await until(
+    "it runs",
+    async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "running",
+  );
   const stopped = g.kill("SIGTERM");
   await until("the stop to begin", () => g.output().includes("portico stops"));
   writeFileSync(gate, "");

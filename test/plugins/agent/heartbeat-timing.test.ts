@@ -99,14 +99,19 @@ test("while the session is busy one heartbeat waits, however many wakes and beat
   const { turnId } = (await h.heartbeat.now("manual")) ?? {};
   h.clock.now += 2 * 3_600_000;
   h.heartbeat.plan();
-  await until("the beat", async () => Number(await h.store.schedules.nextDueAt("heartbeat")) > h.clock.now);
+  await until(
+    "the beat",
+    async () => Number(await h.store.schedules.nextDueAt("heartbeat")) > h.clock.now,
+  );
   const turns = await h.turns();
   assert.equal(
     turns.map(({ id }) => id),
     [turnId],
   );
   const beat = await h.heartbeat.prepare(turnId as string, "wake");
-  assert.ok(beat !== "nothing" && ["e1", "e2", "e3"].every((id) => beat.untrusted[0]?.text.includes(id)));
+  assert.ok(
+    beat !== "nothing" && ["e1", "e2", "e3"].every((id) => beat.untrusted[0]?.text.includes(id)),
+  );
   await h.stop();
 });
 

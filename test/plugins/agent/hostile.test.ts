@@ -36,12 +36,19 @@ for (const session of UNSEEN) {
   });
   test(`a session named ${JSON.stringify(session)} is cleaned where a payload or a chat client names it`, async () => {
     const service = g.gateway.use("agent");
-    const { sessionId } = await service.startTurn({ message: "x", source: "webhook", session: `s-${session}` });
+    const { sessionId } = await service.startTurn({
+      message: "x",
+      source: "webhook",
+      session: `s-${session}`,
+    });
     assert.is(sessionId, cleanSessionName(`s-${session}`));
     assert.match(sessionId, /^s-[ -~]+$/);
     const messages = [{ role: "user", content: "x" }];
     await g.json("POST", "/v1/chat/completions", { model: "agent", user: session, messages });
-    const { sessions } = await g.json<{ sessions: { id: string }[] }>("GET", "/sessions?limit=1000");
+    const { sessions } = await g.json<{ sessions: { id: string }[] }>(
+      "GET",
+      "/sessions?limit=1000",
+    );
     for (const { id } of sessions) assert.match(id, /^[ -~]+$/);
   });
 }
@@ -55,7 +62,9 @@ for (const status of [400, 401, 403, 500]) {
     const key = `sk-echoed-${status}-0123456789abcdef`;
     const upstream = createServer((req, res) => {
       res.writeHead(status, { "content-type": "application/json" });
-      res.end(JSON.stringify({ error: { message: `What is ${req.headers.authorization} good for?` } }));
+      res.end(
+        JSON.stringify({ error: { message: `What is ${req.headers.authorization} good for?` } }),
+      );
     }).listen(0, "127.0.0.1");
     await once(upstream, "listening");
     const { port } = upstream.address() as AddressInfo;
@@ -66,7 +75,9 @@ for (const status of [400, 401, 403, 500]) {
       models: ["m"],
       maxRetries: 0,
     };
-    const home = await startGateway({ config: { channels: { main }, agents: { defaults: { maxAttempts: 1 } } } });
+    const home = await startGateway({
+      config: { channels: { main }, agents: { defaults: { maxAttempts: 1 } } },
+    });
     const events: unknown[] = [];
     const undo = home.gateway.bus.onAny((event) => events.push(event.context));
     await home.request("POST", "/agent", { message: "x", session: "s", wait: true });
@@ -100,9 +111,21 @@ for (const [what, make, work] of [
 }
 
 test("what counts as a checklist, and as nothing to say", () => {
-  assert.equal(["# Title\n\n", "<!-- - x -->\n# T", " \n\t"].map(hasSubstance), [false, false, false]);
-  assert.equal(["- x", "<!-- a --> - x", "<!-- never closed"].map(hasSubstance), [true, true, true]);
-  assert.equal(["HEARTBEAT_OK", "**HEARTBEAT_OK**.", "All is well. HEARTBEAT_OK!"].map(isSilent), [true, true, true]);
+  assert.equal(["# Title\n\n", "<!-- - x -->\n# T", " \n\t"].map(hasSubstance), [
+    false,
+    false,
+    false,
+  ]);
+  assert.equal(["- x", "<!-- a --> - x", "<!-- never closed"].map(hasSubstance), [
+    true,
+    true,
+    true,
+  ]);
+  assert.equal(["HEARTBEAT_OK", "**HEARTBEAT_OK**.", "All is well. HEARTBEAT_OK!"].map(isSilent), [
+    true,
+    true,
+    true,
+  ]);
   assert.equal(["Look at this", `HEARTBEAT_OK ${"x".repeat(400)}`].map(isSilent), [false, false]);
 });
 

@@ -66,7 +66,10 @@ export interface ScriptedGateway extends InProcessGateway {
 export async function scriptedGateway(options: TestOptions = {}): Promise<ScriptedGateway> {
   const asked: ChatRequest[] = [];
   let script: Script = () => "ok";
-  (globalThis as Record<symbol, unknown>)[SLOT] = (request: ChatRequest, info: Parameters<Script>[1]) => {
+  (globalThis as Record<symbol, unknown>)[SLOT] = (
+    request: ChatRequest,
+    info: Parameters<Script>[1],
+  ) => {
     asked.push(structuredClone({ ...request, messages: request.messages }));
     return script(request, info);
   };

@@ -29,7 +29,8 @@ interface Sending {
   to: string;
   sessionKey: string;
 }
-const seen = () => (globalThis as unknown as Record<symbol, Sending[]>)[Symbol.for("portico.test.sending")]!;
+const seen = () =>
+  (globalThis as unknown as Record<symbol, Sending[]>)[Symbol.for("portico.test.sending")]!;
 
 let g: ScriptedGateway;
 test.before(async () => {
@@ -46,7 +47,10 @@ test.before(async () => {
       "plugins/asking/plugin.ts": ASKING,
     },
   });
-  g.script(({ messages }) => `I say ${/SECRET|NEVER|BROKEN\d?/.exec(JSON.stringify(messages.at(-1)))?.[0]}.`);
+  g.script(
+    ({ messages }) =>
+      `I say ${/SECRET|NEVER|BROKEN\d?/.exec(JSON.stringify(messages.at(-1)))?.[0]}.`,
+  );
 });
 test.after(() => g.stop());
 test.before.each(() => {
@@ -69,7 +73,11 @@ const webhook = (body: object) =>
 /** The session of a turn that is to say SECRET. */
 const starts: Record<string, () => Promise<string>> = {
   async http() {
-    const { result, sessionId } = await g.json("POST", "/agent", { message: "SECRET", wait: true, session: "asked" });
+    const { result, sessionId } = await g.json("POST", "/agent", {
+      message: "SECRET",
+      wait: true,
+      session: "asked",
+    });
     assert.is(result, "I say [gone].");
     return sessionId;
   },
@@ -81,14 +89,24 @@ const starts: Record<string, () => Promise<string>> = {
   },
   async cron() {
     const payload = { kind: "agentTurn", message: "SECRET", session: "ticks" };
-    const { id } = await g.json("POST", "/cron/jobs", { name: "ticks", schedule: "@yearly", payload });
+    const { id } = await g.json("POST", "/cron/jobs", {
+      name: "ticks",
+      schedule: "@yearly",
+      payload,
+    });
     await g.json("POST", `/cron/jobs/${id}/run`);
     return "ticks";
   },
   async poll() {
     const payload = { kind: "agentTurn", message: "Look at SECRET", session: "inbox" };
     const source = { kind: "file", path: "inbox" };
-    const { id } = await g.json("POST", "/polls", { name: "inbox", every: "1h", source, fireOnFirst: true, payload });
+    const { id } = await g.json("POST", "/polls", {
+      name: "inbox",
+      every: "1h",
+      source,
+      fireOnFirst: true,
+      payload,
+    });
     await g.json("POST", `/polls/${id}/run`);
     return "inbox";
   },
@@ -109,12 +127,19 @@ for (const [source, start] of Object.entries(starts)) {
 }
 
 test("what is announced is what handlers made of it", async () => {
-  await g.json("POST", "/agent", { message: "SECRET", wait: true, session: "loud", delivery: "announce" });
+  await g.json("POST", "/agent", {
+    message: "SECRET",
+    wait: true,
+    session: "loud",
+    delivery: "announce",
+  });
   assert.is(await saidIn("main"), "[loud] I say [gone].");
 });
 
 test("a stream is held until the answer was judged", async () => {
-  const text = await (await g.request("POST", "/agent", { message: "SECRET", stream: true, session: "live" })).text();
+  const text = await (
+    await g.request("POST", "/agent", { message: "SECRET", stream: true, session: "live" })
+  ).text();
   assert.is(Array.from(text.matchAll(/event: delta/g)).length, 1, text);
   assert.ok(text.includes('{"text":"I say [gone]."}') && !text.includes("SECRET"), text);
 });

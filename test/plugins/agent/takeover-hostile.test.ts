@@ -7,13 +7,21 @@ import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gatew
 import { startUnreaped, type Unreaped } from "../../support/machine/unreaped.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
-import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("hostile ends of a gateway");
 let up: Upstream;
 let isHeld = true;
 let sessions = 0;
-const started: { gateways: SpawnedGateway[]; unreaped: Unreaped[] } = { gateways: [], unreaped: [] };
+const started: { gateways: SpawnedGateway[]; unreaped: Unreaped[] } = {
+  gateways: [],
+  unreaped: [],
+};
 
 test.before(async () => {
   up = await startUpstream((_, res) => void (isHeld || json(res, completion("taken up"))));
@@ -29,7 +37,10 @@ test.after(async () => {
 });
 
 /** Without options as it was started before. */
-async function start(home: string, options?: { store?: string; apiKey?: string }): Promise<SpawnedGateway> {
+async function start(
+  home: string,
+  options?: { store?: string; apiKey?: string },
+): Promise<SpawnedGateway> {
   const { store, apiKey = "key-of-the-test" } = options ?? {};
   const config = options && {
     channels: { up: { provider: "openai", baseUrl: up.url, apiKey, models: ["m"] } },
@@ -44,7 +55,10 @@ async function start(home: string, options?: { store?: string; apiKey?: string }
 /** In a session of its own, so that it waits for no other. */
 async function runningTurn(gateway: SpawnedGateway): Promise<string> {
   const before = up.seen.length;
-  const { turnId } = await gateway.json("POST", "/agent", { message: "x", session: `s${++sessions}` });
+  const { turnId } = await gateway.json("POST", "/agent", {
+    message: "x",
+    session: `s${++sessions}`,
+  });
   await until("the model to be asked", () => up.seen.length > before);
   return turnId;
 }
@@ -53,7 +67,8 @@ async function runningTurn(gateway: SpawnedGateway): Promise<string> {
 async function killWithLongLease(kill: () => unknown, store: string): Promise<void> {
   await kill();
   const connection = await connect(store);
-  const longer = "UPDATE lanes SET lease_until = lease_until + 1e9, ready_at = ready_at + 1e9 WHERE worker IS NOT NULL";
+  const longer =
+    "UPDATE lanes SET lease_until = lease_until + 1e9, ready_at = ready_at + 1e9 WHERE worker IS NOT NULL";
   // A neighbour may be writing.
   await until("its turn to write", () => connection.once(longer) !== undefined);
   connection.close();
@@ -102,7 +117,8 @@ test("by a neighbour of the same store that had looked before, again and again",
     const gateway = await start(home, options);
     let turnId = await runningTurn(gateway);
     // the neighbour may have been first, as it has a right to
-    while (String(up.seen.at(-1)?.headers.authorization).includes("neighbour")) turnId = await runningTurn(gateway);
+    while (String(up.seen.at(-1)?.headers.authorization).includes("neighbour"))
+      turnId = await runningTurn(gateway);
     isHeld = false;
     await killWithLongLease(() => gateway.kill("SIGKILL"), store);
     await takenUp(neighbour, turnId);

@@ -31,13 +31,21 @@ test.before.each(() => {
 let sessions = 0;
 const newSession = () => `test-${++sessions}`;
 const ask = (message: string, rest: Record<string, unknown> = {}) =>
-  g.json<TurnStatus & { status: number }>("POST", "/agent", { message, wait: true, session: newSession(), ...rest });
+  g.json<TurnStatus & { status: number }>("POST", "/agent", {
+    message,
+    wait: true,
+    session: newSession(),
+    ...rest,
+  });
 const transcript = async (session: string) =>
-  (await g.json<{ messages: { role: string; content: string }[] }>("GET", `/sessions/${session}`)).messages;
+  (await g.json<{ messages: { role: string; content: string }[] }>("GET", `/sessions/${session}`))
+    .messages;
 
 test("a turn calls tools until the model answers, and its session holds it all", async () => {
   g.script((request) =>
-    request.messages.some((each) => each.role === "tool") ? "It is 42." : call("lookup", { key: "x" }),
+    request.messages.some((each) => each.role === "tool")
+      ? "It is 42."
+      : call("lookup", { key: "x" }),
   );
   const session = newSession();
   const answer = await ask("What is x?", { session });
@@ -101,7 +109,10 @@ test("a model that never stops calling tools is stopped by maxSteps, and the tra
   assert.is(g.asked.length, 4);
   assert.is(g.asked[3]?.["tool_choice"], "none");
   const said = (await transcript(session)) as { role: string; tool_calls?: unknown[] }[];
-  assert.is(said.filter((each) => each.role === "tool").length, said.filter((each) => each.tool_calls).length);
+  assert.is(
+    said.filter((each) => each.role === "tool").length,
+    said.filter((each) => each.tool_calls).length,
+  );
 });
 
 test("a model that goes in a circle is stopped long before maxSteps", async () => {
@@ -116,7 +127,10 @@ test("an image reaches the model whole", async () => {
     { type: "text", text: "what is this?" },
     { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
   ];
-  await g.json("POST", "/v1/chat/completions", { model: "agent", messages: [{ role: "user", content }] });
+  await g.json("POST", "/v1/chat/completions", {
+    model: "agent",
+    messages: [{ role: "user", content }],
+  });
   assert.equal(g.asked[0]?.messages.at(-1)?.content, content);
 });
 
@@ -141,11 +155,16 @@ test("turns of one session run one after another, in order", async () => {
   await ask("other");
   open();
   for (const id of turns) {
-    await until("its end", async () => (await g.json<TurnStatus>("GET", `/turns/${id}`)).state === "done");
+    await until(
+      "its end",
+      async () => (await g.json<TurnStatus>("GET", `/turns/${id}`)).state === "done",
+    );
   }
   const own = order.filter((each) => !each.startsWith("other"));
   assert.equal(own, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
-  const said = (await transcript(session)).filter((each) => each.role === "user").map((each) => each.content);
+  const said = (await transcript(session))
+    .filter((each) => each.role === "user")
+    .map((each) => each.content);
   assert.equal(said, ["a", "b", "c"]);
 });
 
@@ -187,7 +206,11 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
   g.script(() => {
     throw new Error("connection reset");
   });
-  const refused = await g.request("POST", "/agent", { message: "go", wait: true, session: newSession() });
+  const refused = await g.request("POST", "/agent", {
+    message: "go",
+    wait: true,
+    session: newSession(),
+  });
   const { error } = (await refused.json()) as { error: { code: string; turnId: string } };
   assert.equal([refused.status, error.code], [502, "upstream_error"]);
   const dead = await g.json<TurnStatus>("GET", `/turns/${error.turnId}`);
@@ -195,7 +218,10 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
   await until("agent:failed", () => failures.some((failure) => !failure.willRetry));
   g.script(() => "at last");
   assert.equal(await g.json("POST", `/turns/${error.turnId}/replay`), { ok: true });
-  await until("the replay", async () => (await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).state === "done");
+  await until(
+    "the replay",
+    async () => (await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).state === "done",
+  );
   assert.is((await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).result, "at last");
   await undo();
 });
@@ -214,7 +240,12 @@ test("a model that nobody has is the asker's mistake", async () => {
 test("a turn that takes too long ends with a time-out, and its session goes on", async () => {
   g.script(() => new Promise<string>(() => {}));
   const session = newSession();
-  const late = await g.request("POST", "/agent", { message: "go", wait: true, session, agent: "hasty" });
+  const late = await g.request("POST", "/agent", {
+    message: "go",
+    wait: true,
+    session,
+    agent: "hasty",
+  });
   assert.is(late.status, 504);
   assert.is(((await late.json()) as { error: { code: string } }).error.code, "timeout");
   g.script(() => "next");
@@ -223,15 +254,24 @@ test("a turn that takes too long ends with a time-out, and its session goes on",
 
 test("a running turn can be cancelled", async () => {
   g.script(() => new Promise<string>(() => {}));
-  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", { message: "go", session: newSession() });
+  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
+    message: "go",
+    session: newSession(),
+  });
   await until("the model", () => g.asked.length === 1);
   assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: true });
-  await until("the end", async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "cancelled");
+  await until(
+    "the end",
+    async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "cancelled",
+  );
   assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: false });
 });
 
 test("/new hands the old conversation to the hooks and begins anew; /stop stops what runs", async () => {
-  const commands: { command: string; previousSession?: { messages: { role: string; content: string }[] } }[] = [];
+  const commands: {
+    command: string;
+    previousSession?: { messages: { role: string; content: string }[] };
+  }[] = [];
   const undos = (["command:new", "command:stop"] as const).map((name) =>
     g.gateway.bus.on(
       name,
@@ -288,13 +328,18 @@ test("agent:bootstrap can change the files and the prompt", async () => {
   const undo = g.gateway.bus.on(
     "agent:bootstrap",
     (event) => {
-      assert.equal(event.context.bootstrapFiles.map((file) => [file.name, file.missing]).slice(0, 3), [
-        ["AGENTS.md", false],
-        ["SOUL.md", false],
-        ["USER.md", true],
-      ]);
+      assert.equal(
+        event.context.bootstrapFiles.map((file) => [file.name, file.missing]).slice(0, 3),
+        [
+          ["AGENTS.md", false],
+          ["SOUL.md", false],
+          ["USER.md", true],
+        ],
+      );
       event.context.systemPrompt = "You are a pirate.";
-      event.context.bootstrapFiles = [{ name: "EXTRA.md", path: "/x", content: "Arr.", missing: false }];
+      event.context.bootstrapFiles = [
+        { name: "EXTRA.md", path: "/x", content: "Arr.", missing: false },
+      ];
     },
     {},
   );
@@ -308,7 +353,9 @@ test("agent:bootstrap can change the files and the prompt", async () => {
 
 test("the models agent and agent/<id> run a whole turn over the caller's messages", async () => {
   g.script((request) =>
-    request.messages.some((each) => each.role === "tool") ? "done: 7" : call("lookup", { key: "y" }),
+    request.messages.some((each) => each.role === "tool")
+      ? "done: 7"
+      : call("lookup", { key: "y" }),
   );
   const body = {
     messages: [
@@ -325,7 +372,11 @@ test("the models agent and agent/<id> run a whole turn over the caller's message
     g.asked[0]?.messages.slice(1).map((each) => each.content),
     ["one", "two", "three"],
   );
-  const streamed = await g.request("POST", "/v1/chat/completions", { model: "agent", stream: true, ...body });
+  const streamed = await g.request("POST", "/v1/chat/completions", {
+    model: "agent",
+    stream: true,
+    ...body,
+  });
   const text = await streamed.text();
   assert.match(text, /"content":"done:/);
   assert.match(text, /"finish_reason":"stop"/);
@@ -335,7 +386,10 @@ test("the models agent and agent/<id> run a whole turn over the caller's message
   const poet = g.asked.at(-1);
   assert.match(String(poet?.messages[0]?.content), /^Rhyme\./);
   assert.is(poet?.tools, undefined);
-  const nobody = await g.request("POST", "/v1/chat/completions", { model: "agent/nobody", ...body });
+  const nobody = await g.request("POST", "/v1/chat/completions", {
+    model: "agent/nobody",
+    ...body,
+  });
   assert.is(nobody.status, 404);
   assert.is(((await nobody.json()) as { error: { param: string } }).error.param, "model");
   assert.is((await g.request("GET", "/v1/models/agent/nobody")).status, 404);
@@ -346,7 +400,9 @@ test("the models agent and agent/<id> run a whole turn over the caller's message
 
 test("an agent that is added to the configuration is a listed model at once", async () => {
   const listed = async () =>
-    (await g.json<{ data: { id: string }[] }>("GET", "/v1/models")).data.some(({ id }) => id === "agent/late");
+    (await g.json<{ data: { id: string }[] }>("GET", "/v1/models")).data.some(
+      ({ id }) => id === "agent/late",
+    );
   assert.not(await listed());
   const config = JSON.parse(readFileSync(join(g.home, "portico.json"), "utf8"));
   config.agents.list.late = {};
@@ -356,7 +412,11 @@ test("an agent that is added to the configuration is a listed model at once", as
 
 test("POST /agent streams the answer where it is asked to", async () => {
   g.script(() => "word by word");
-  const answer = await g.request("POST", "/agent", { message: "go", stream: true, session: newSession() });
+  const answer = await g.request("POST", "/agent", {
+    message: "go",
+    stream: true,
+    session: newSession(),
+  });
   assert.match(answer.headers.get("content-type") ?? "", /text\/event-stream/);
   const text = await answer.text();
   assert.match(text, /event: turn\ndata: {"turnId":"turn_/);
@@ -365,8 +425,16 @@ test("POST /agent streams the answer where it is asked to", async () => {
 });
 
 /** The events of a streamed `POST /agent`, without `tool`. */
-async function streamed(message: string, rest: Record<string, unknown> = {}): Promise<[string, any][]> {
-  const answer = await g.request("POST", "/agent", { message, stream: true, session: newSession(), ...rest });
+async function streamed(
+  message: string,
+  rest: Record<string, unknown> = {},
+): Promise<[string, any][]> {
+  const answer = await g.request("POST", "/agent", {
+    message,
+    stream: true,
+    session: newSession(),
+    ...rest,
+  });
   return [...(await answer.text()).matchAll(/^event: (.*)\ndata: (.*)$/gm)]
     .map(([, event, data]): [string, any] => [event as string, JSON.parse(data as string)])
     .filter(([event]) => event !== "tool");
@@ -390,7 +458,10 @@ test("what no model has said is streamed too: a hook's answer, its notes, the no
   g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
   const limited = await streamed("go");
   const notice = "[Stopped: the limit of 4 steps was reached.]";
-  assert.is(said(limited).join(""), `a note\n\nLook 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n${notice}`);
+  assert.is(
+    said(limited).join(""),
+    `a note\n\nLook 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n${notice}`,
+  );
   assert.is(limited.at(-1)?.[1].result, `a note\n\nLook 4.\n\n${notice}`);
   await undo();
 });
@@ -402,12 +473,19 @@ test("what a turn does before its response has begun is streamed too", async () 
   // slow to answer: the turn is over by then
   store.enqueue = async (...given) => {
     const put = await enqueue(...given);
-    await until("the turn's end", async () => (await store.items.list({ lane: session, state: "done" })).length > 0);
+    await until(
+      "the turn's end",
+      async () => (await store.items.list({ lane: session, state: "done" })).length > 0,
+    );
     return put;
   };
   try {
-    g.script(({ messages }) => (messages.at(-1)?.role === "tool" ? "It is 42." : call("lookup", { key: "x" })));
-    const text = await (await g.request("POST", "/agent", { message: "go", stream: true, session })).text();
+    g.script(({ messages }) =>
+      messages.at(-1)?.role === "tool" ? "It is 42." : call("lookup", { key: "x" }),
+    );
+    const text = await (
+      await g.request("POST", "/agent", { message: "go", stream: true, session })
+    ).text();
     assert.equal(
       [...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event),
       ["turn", "tool", "delta", "end"],
@@ -444,7 +522,9 @@ test("the stream of the model agent says everything once", async () => {
   g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
   const body = { model: "agent", stream: true, messages: [{ role: "user", content: "go" }] };
   const text = await (await g.request("POST", "/v1/chat/completions", body)).text();
-  const chunks = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data as string));
+  const chunks = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) =>
+    JSON.parse(data as string),
+  );
   assert.is(
     chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""),
     "Look 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n[Stopped: the limit of 4 steps was reached.]",
@@ -470,7 +550,9 @@ test("bad requests say what is wrong", async () => {
 
 test("the event feed shows turns, without secrets", async () => {
   const controller = new AbortController();
-  const feed = await g.request("GET", "/events?name=agent:*", undefined, { signal: controller.signal });
+  const feed = await g.request("GET", "/events?name=agent:*", undefined, {
+    signal: controller.signal,
+  });
   let text = "";
   const reading = (async () => {
     for await (const chunk of feed.body as unknown as AsyncIterable<Uint8Array>)
@@ -491,9 +573,15 @@ test("the event feed shows turns, without secrets", async () => {
 test("sessions are listed, shown and removed, and their end is told", async () => {
   const session = newSession();
   const deleted: string[] = [];
-  const quiet = g.gateway.bus.on("session:deleted", ({ context }) => void deleted.push(context.sessionId));
+  const quiet = g.gateway.bus.on(
+    "session:deleted",
+    ({ context }) => void deleted.push(context.sessionId),
+  );
   await ask("hello", { session });
-  const { sessions } = await g.json<{ sessions: { id: string; messageCount: number }[] }>("GET", "/sessions");
+  const { sessions } = await g.json<{ sessions: { id: string; messageCount: number }[] }>(
+    "GET",
+    "/sessions",
+  );
   assert.is(sessions.find((each) => each.id === session)?.messageCount, 2);
   assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 200);
   assert.is((await g.request("GET", `/sessions/${session}`)).status, 404);

@@ -10,7 +10,10 @@ const handler = (body: string) => `export default () => { ${body} };\n`;
 test("a turn that nobody waits for outlasts a hook that does not work", async () => {
   const file = "hooks/guard/handler.ts";
   const gateway = await startGateway({
-    config: { webhooks: { enabled: true, token }, agents: { defaults: { retryDelayMs: 400, maxAttempts: 20 } } },
+    config: {
+      webhooks: { enabled: true, token },
+      agents: { defaults: { retryDelayMs: 400, maxAttempts: 20 } },
+    },
     files: {
       "hooks/guard/HOOK.md": "---\nevents: [message:received]\nfailClosed: true\n---\n",
       [file]: handler('throw new Error("boom");'),

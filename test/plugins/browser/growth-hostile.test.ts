@@ -26,7 +26,10 @@ test("what a page throws is made short in time", () => {
     plainText(text);
   }
   assert.is(headline(new Error("locator.click: No\n   \n  Call log:\n - waiting")), "No");
-  assert.is(headline(new Error("Error: first\n    at x (y.js:1)\nsecond\n=== logs ===\nz")), "first second");
+  assert.is(
+    headline(new Error("Error: first\n    at x (y.js:1)\nsecond\n=== logs ===\nz")),
+    "first second",
+  );
 });
 
 test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () => {
@@ -38,7 +41,14 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
     "[ @ref = ".repeat(N / 9),
   ])
     sanitized(`[${text}`);
-  for (const text of ["[ref=e1]", "[  ref = 1]", "[\u00a0\u00a0@ref=1]", "[\nref=\n1]", "[REF=2", "[ @ native=1]"])
+  for (const text of [
+    "[ref=e1]",
+    "[  ref = 1]",
+    "[\u00a0\u00a0@ref=1]",
+    "[\nref=\n1]",
+    "[REF=2",
+    "[ @ native=1]",
+  ])
     assert.not.match(sanitized(text), /\[\s*@?\s*(ref|native)/i, text);
   let node: AriaNode = { role: "link", text: "end" };
   const all = [node];

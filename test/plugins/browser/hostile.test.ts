@@ -1,7 +1,13 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startDifficult } from "./operations/difficult-pages.ts";
-import { type BrowserTab, failed, type SharedBrowser, type Site, triedLongEnough } from "./support.ts";
+import {
+  type BrowserTab,
+  failed,
+  type SharedBrowser,
+  type Site,
+  triedLongEnough,
+} from "./support.ts";
 
 const test = suite("browser: pages that resist");
 let browser: SharedBrowser;
@@ -10,7 +16,9 @@ let tab: BrowserTab;
 
 /** What waits for limits of the gateway's own, of five and ten seconds: each in its tab, from the start. */
 const waiting: Record<string, (own: BrowserTab) => Promise<void>> = {
-  "a server that never answers: the page that is there can be used again after a while": async (own) => {
+  "a server that never answers: the page that is there can be used again after a while": async (
+    own,
+  ) => {
     await own.visit(`${site.url}/leaves`);
     const stay = await own.ref("Stay");
     assert.is((await own.act("click", { ref: await own.ref("Away") })).status, 200);
@@ -82,20 +90,37 @@ test("an action that cannot be done says which: covered, disabled, not editable,
   await tab.visit(`${site.url}/block`);
   const { body } = await tab.get("/snapshot");
   const ref = (name: string): string =>
-    Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
+    Object.entries(body.refs as Record<string, { name?: string }>).find(
+      ([, info]) => info.name === name,
+    )![0];
   // One after another: actions of a tab wait for each other.
-  const tried = (kind: string, fields: object) => triedLongEnough((limit) => tab.act(kind, { ...fields, ...limit }));
+  const tried = (kind: string, fields: object) =>
+    triedLongEnough((limit) => tab.act(kind, { ...fields, ...limit }));
   failed(await tried("click", { ref: ref("Disabled") }), 422, "action_failed", "is disabled");
   const covered = /covered by <div id="veil" class="overlay">/;
   failed(await tried("click", { ref: ref("Covered") }), 422, "action_failed", covered);
-  failed(await tab.act("type", { ref: ref("Read only"), text: "y" }), 422, "action_failed", "not editable");
-  failed(await tried("type", { ref: ref("In fieldset"), text: "y" }), 422, "action_failed", "disabled");
+  failed(
+    await tab.act("type", { ref: ref("Read only"), text: "y" }),
+    422,
+    "action_failed",
+    "not editable",
+  );
+  failed(
+    await tried("type", { ref: ref("In fieldset"), text: "y" }),
+    422,
+    "action_failed",
+    "disabled",
+  );
   failed(await tab.act("check", { ref: ref("Read only") }), 422, "action_failed");
   failed(await tab.act("select", { ref: ref("Tick"), values: ["a"] }), 422, "action_failed");
   const fake = await tab.act("type", { ref: ref("Fake box"), text: "y" });
   failed(fake, 422, "action_failed", "does not take it");
   assert.is(
-    (await tab.act("evaluate", { fn: "() => { document.querySelector('#veil').style.display = 'none' }" })).status,
+    (
+      await tab.act("evaluate", {
+        fn: "() => { document.querySelector('#veil').style.display = 'none' }",
+      })
+    ).status,
     200,
   );
   assert.is((await tab.act("click", { ref: ref("Covered") })).status, 200);

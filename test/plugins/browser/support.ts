@@ -33,7 +33,8 @@ export async function startSite(pages: Record<string, Page>): Promise<Site> {
     hits.push(path);
     const page = pages[path];
     if (typeof page === "function") page(req, res);
-    else if (page === undefined) res.writeHead(404, { "content-type": "text/html" }).end("<title>404</title>not here");
+    else if (page === undefined)
+      res.writeHead(404, { "content-type": "text/html" }).end("<title>404</title>not here");
     else res.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -50,7 +51,11 @@ export async function startSite(pages: Record<string, Page>): Promise<Site> {
 }
 
 /** A debugging port that nobody asks. */
-export const silentPort: OpenDebuggingServer = async (port) => ({ port, serve() {}, async close() {} });
+export const silentPort: OpenDebuggingServer = async (port) => ({
+  port,
+  serve() {},
+  async close() {},
+});
 
 export interface Answer {
   status: number;
@@ -59,14 +64,25 @@ export interface Answer {
 }
 
 /** An error of this status and code, whose message matches; told without a stack, a path or terminal colours. */
-export function failed(answer: Answer, status: number, code: string, words?: string | RegExp): void {
-  assert.equal([answer.status, answer.body.error?.code], [status, code], JSON.stringify(answer.body));
+export function failed(
+  answer: Answer,
+  status: number,
+  code: string,
+  words?: string | RegExp,
+): void {
+  assert.equal(
+    [answer.status, answer.body.error?.code],
+    [status, code],
+    JSON.stringify(answer.body),
+  );
   if (words !== undefined) assert.match(answer.body.error.message, words);
   assert.not.match(JSON.stringify(answer.body), /\\u001b|\n\s+at |node_modules/);
 }
 
 /** The answer to what is tried until its limit, by the first limit that leaves the machine the time to say why. */
-export async function triedLongEnough(attempt: (limit: { timeoutMs: number }) => Promise<Answer>): Promise<Answer> {
+export async function triedLongEnough(
+  attempt: (limit: { timeoutMs: number }) => Promise<Answer>,
+): Promise<Answer> {
   for (let timeoutMs = 400; ; timeoutMs *= 4) {
     const answer = await attempt({ timeoutMs });
     if (answer.status !== 504 || timeoutMs > PATIENCE_MS) return answer;
@@ -138,7 +154,10 @@ const PROBE = `import { definePlugin } from "portico";
  */
 export async function sharedBrowser(): Promise<SharedBrowser> {
   const browser = await shared("browser", async () => {
-    const gateway = await spawnGateway({ config: { browser: SHARED }, files: { "plugins/probe/plugin.js": PROBE } });
+    const gateway = await spawnGateway({
+      config: { browser: SHARED },
+      files: { "plugins/probe/plugin.js": PROBE },
+    });
     return { ...browserOf(gateway), unref: gateway.unref };
   });
   if ((await browser.get("/")).body.running) {
@@ -185,18 +204,23 @@ function tabOf(call: Call, targetId?: string): BrowserTab {
     (targetId === undefined ? fields : { targetId, ...(fields as object) }) as object;
   const get: BrowserTab["get"] = (path, query) => {
     const search = new URLSearchParams(
-      Object.entries(withPatience(path, inTab(query))).map(([name, value]): [string, string] => [name, String(value)]),
+      Object.entries(withPatience(path, inTab(query))).map(([name, value]): [string, string] => [
+        name,
+        String(value),
+      ]),
     );
     return call("GET", search.size > 0 ? `${path}?${search}` : path);
   };
-  const post: BrowserTab["post"] = (path, body) => call("POST", path, withPatience(path, inTab(body ?? {})));
+  const post: BrowserTab["post"] = (path, body) =>
+    call("POST", path, withPatience(path, inTab(body ?? {})));
   return {
     get,
     post,
     act: (kind, fields = {}) => post("/act", { kind, ...fields }),
     async visit(url) {
       const answer = await post("/navigate", { url });
-      if (answer.status !== 200) throw new Error(`${url} did not load: ${JSON.stringify(answer.body)}`);
+      if (answer.status !== 200)
+        throw new Error(`${url} did not load: ${JSON.stringify(answer.body)}`);
       return answer;
     },
     async ref(name, role) {
@@ -205,7 +229,8 @@ function tabOf(call: Call, targetId?: string): BrowserTab {
       const found = Object.entries(body.refs as Record<string, Info>).find(
         ([, info]) => info.name === name && (role === undefined || info.role === role),
       );
-      if (found === undefined) throw new Error(`no ${role ?? "element"} "${name}" in:\n${body.snapshot}`);
+      if (found === undefined)
+        throw new Error(`no ${role ?? "element"} "${name}" in:\n${body.snapshot}`);
       return found[0];
     },
   };

@@ -46,10 +46,18 @@ interface Sent {
 }
 
 /** What a command asks of the gateway. */
-async function asked(path: string[], args: CommandIO["args"], options: CommandIO["options"]): Promise<Sent> {
+async function asked(
+  path: string[],
+  args: CommandIO["args"],
+  options: CommandIO["options"],
+): Promise<Sent> {
   const [, leaf] = [...leaves(command)].find(([words]) => words.join(" ") === path.join(" "))!;
   let sent: Sent | undefined;
-  const request = async (method: string, url: string, body?: Record<string, unknown>): Promise<never> => {
+  const request = async (
+    method: string,
+    url: string,
+    body?: Record<string, unknown>,
+  ): Promise<never> => {
     sent = { method, path: url, body };
     return {} as never;
   };
@@ -98,9 +106,16 @@ test("each route and each kind of action has a command", async () => {
       method,
       path: url,
       body,
-    } = await asked(path, values, { accept: true, fields: "[]", actions: "[]", "headers-json": "{}" });
+    } = await asked(path, values, {
+      accept: true,
+      fields: "[]",
+      actions: "[]",
+      "headers-json": "{}",
+    });
     const known = ROUTES.find(
-      (route) => route.method === method && new RegExp(`^${route.path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`).test(url),
+      (route) =>
+        route.method === method &&
+        new RegExp(`^${route.path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`).test(url),
     );
     assert.ok(known, `${path.join(" ")} asks for ${method} ${url}`);
     routes.add(`${known.method} ${known.path}`);
@@ -120,12 +135,15 @@ test("each route and each kind of action has a command", async () => {
 test("the seed's options reach the routes", async () => {
   const query = async (path: string[], args: CommandIO["args"], options: CommandIO["options"]) =>
     (await asked(path, args, options)).body;
-  assert.equal(await query(["click"], { ref: "e12" }, { double: true, "browser-profile": "work" }), {
-    profile: "work",
-    kind: "click",
-    ref: "e12",
-    doubleClick: true,
-  });
+  assert.equal(
+    await query(["click"], { ref: "e12" }, { double: true, "browser-profile": "work" }),
+    {
+      profile: "work",
+      kind: "click",
+      ref: "e12",
+      doubleClick: true,
+    },
+  );
   assert.equal(await query(["type"], { ref: "3", text: "x" }, { submit: true }), {
     kind: "type",
     ref: "3",
@@ -139,23 +157,48 @@ test("the seed's options reach the routes", async () => {
     loadState: "networkidle",
     fn: "c",
   });
-  assert.equal(await query(["screenshot"], {}, { "full-page": true, ref: "4" }), { fullPage: true, ref: "4" });
-  assert.equal(await query(["evaluate"], {}, { fn: "1", ref: "4" }), { kind: "evaluate", fn: "1", ref: "4" });
+  assert.equal(await query(["screenshot"], {}, { "full-page": true, ref: "4" }), {
+    fullPage: true,
+    ref: "4",
+  });
+  assert.equal(await query(["evaluate"], {}, { fn: "1", ref: "4" }), {
+    kind: "evaluate",
+    fn: "1",
+    ref: "4",
+  });
   assert.equal(await query(["fill"], {}, { fields: '[{"ref":1,"value":"x"}]' }), {
     kind: "fill",
     fields: [{ ref: 1, value: "x" }],
   });
-  assert.equal(await query(["dialog"], {}, { accept: true, "prompt-text": "p" }), { accept: true, promptText: "p" });
-  assert.equal(await query(["set", "headers"], {}, { "headers-json": '{"a":"1"}' }), { headers: { a: "1" } });
-  assert.equal(await query(["set", "geolocation"], { latitude: "1.5", longitude: "-2" }, { origin: "https://x.org" }), {
-    latitude: 1.5,
-    longitude: -2,
-    origin: "https://x.org",
+  assert.equal(await query(["dialog"], {}, { accept: true, "prompt-text": "p" }), {
+    accept: true,
+    promptText: "p",
   });
-  assert.equal(await query(["responsebody"], { address: "u" }, { "max-chars": 9 }), { url: "u", maxChars: 9 });
+  assert.equal(await query(["set", "headers"], {}, { "headers-json": '{"a":"1"}' }), {
+    headers: { a: "1" },
+  });
+  assert.equal(
+    await query(
+      ["set", "geolocation"],
+      { latitude: "1.5", longitude: "-2" },
+      { origin: "https://x.org" },
+    ),
+    {
+      latitude: 1.5,
+      longitude: -2,
+      origin: "https://x.org",
+    },
+  );
+  assert.equal(await query(["responsebody"], { address: "u" }, { "max-chars": 9 }), {
+    url: "u",
+    maxChars: 9,
+  });
   await assert_rejects(asked(["fill"], {}, { fields: "{" }), "--fields is not JSON");
   await assert_rejects(asked(["dialog"], {}, {}), "--accept or --dismiss");
-  await assert_rejects(asked(["resize"], { width: "wide", height: "2" }, {}), 'width must be a number, not "wide".');
+  await assert_rejects(
+    asked(["resize"], { width: "wide", height: "2" }, {}),
+    'width must be a number, not "wide".',
+  );
   await assert_rejects(
     asked(["set", "geolocation"], { latitude: "1", longitude: "" }, {}),
     "longitude must be a number",
@@ -181,7 +224,9 @@ test("a session on the command line", async () => {
   assert.match(stdout, /textbox "Name" \[ref=e\d+\]/);
   assert.not.match(stdout, "heading");
   assert.is((await run("type", ref("Name"), "Ada Lovelace")).code, 0);
-  const clicked = JSON.parse((await run("click", ref("Greet"), "--json")).stdout) as { ok: boolean };
+  const clicked = JSON.parse((await run("click", ref("Greet"), "--json")).stdout) as {
+    ok: boolean;
+  };
   assert.ok(clicked.ok);
   assert.is((await run("evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
   assert.is((await run("wait", "--url", site.url)).code, 0);
@@ -206,15 +251,22 @@ test("the tool does what the routes do, with refs, text and pictures", async () 
   const ref = (name: string): string => new RegExp(`"${name}" \\[ref=(e\\d+)\\]`).exec(text)![1]!;
   assert.not.match(text, "heading", "snapshotDefaults.mode holds for the tool");
   await use({ action: "fill", fields: [{ ref: ref("Name"), value: "Grace" }] });
-  const clicked = (await use({ action: "click", ref: ref("Greet"), snapshot: "efficient" })).result as string;
+  const clicked = (await use({ action: "click", ref: ref("Greet"), snapshot: "efficient" }))
+    .result as string;
   assert.match(clicked, /"ok":true[\s\S]*\[ref=e\d+\]/);
   assert.is(
     ((await use({ action: "evaluate", fn: "document.title" })).result as { result: string }).result,
     "Hello Grace",
   );
-  const [picture] = (await use({ action: "screenshot" })).result as { type: string; image_url: { url: string } }[];
+  const [picture] = (await use({ action: "screenshot" })).result as {
+    type: string;
+    image_url: { url: string };
+  }[];
   assert.match(picture!.image_url.url, /^data:image\/png;base64,iVBOR/);
-  assert.match((await use({ action: "snapshot", diff: true, mode: "efficient" })).result as string, "nothing changed");
+  assert.match(
+    (await use({ action: "snapshot", diff: true, mode: "efficient" })).result as string,
+    "nothing changed",
+  );
   assert.is((await use({ action: "click", ref: "e99999" })).error?.code, "ref_not_found");
   assert.is((await use({ action: "tabs", target: "node" })).error?.code, "node_unavailable");
   assert.is((await use({ action: "close", targetId: opened.targetId })).error, undefined);
@@ -224,7 +276,9 @@ test("the tool does what the routes do, with refs, text and pictures", async () 
 
 test("every route of the control API, and every kind of action, is a call of the tool", () => {
   const given = { kind: "local", name: "n", targetId: "t" };
-  const actions = (Parameters.properties.action.anyOf as { const: string }[]).map((one) => one.const);
+  const actions = (Parameters.properties.action.anyOf as { const: string }[]).map(
+    (one) => one.const,
+  );
   const asked = actions.map((action) => requestOf({ action, input: given }, "main"));
   const routes = new Set(asked.map(({ method, route }) => `${method} ${route}`));
   assert.equal(
@@ -235,7 +289,10 @@ test("every route of the control API, and every kind of action, is a call of the
     Object.keys(KINDS).filter((kind) => !actions.includes(kind)),
     [],
   );
-  const made = requestOf({ action: "profileCreate", input: { name: "x", args: ["--y"], cdpUrl: "http://z" } }, "main");
+  const made = requestOf(
+    { action: "profileCreate", input: { name: "x", args: ["--y"], cdpUrl: "http://z" } },
+    "main",
+  );
   assert.equal(JSON.parse(JSON.stringify(made.body)), { name: "x" }, "switches are the owner's");
 });
 

@@ -7,7 +7,12 @@ import { test } from "../../support/suite.ts";
 import { findFree, SEEN } from "../../../plugins/browser/actions/elements.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
-import { endOrphan, endRecorded, gatewayName, startOf } from "../../../plugins/browser/drivers/process-record.ts";
+import {
+  endOrphan,
+  endRecorded,
+  gatewayName,
+  startOf,
+} from "../../../plugins/browser/drivers/process-record.ts";
 import { failure, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
@@ -32,7 +37,10 @@ test("what the system says about a file is told without the place where it lies"
   for (const path of ["/nowhere/of/this/host", "/nowhere, really/x"]) {
     const error = await writeFileAsync(path, "").catch((caught: unknown) => caught);
     const { code, message } = failure(error, "The trace");
-    assert.equal([code, message], ["action_failed", "The trace failed: ENOENT: no such file or directory."]);
+    assert.equal(
+      [code, message],
+      ["action_failed", "The trace failed: ENOENT: no such file or directory."],
+    );
   }
 });
 
@@ -41,9 +49,19 @@ test("what stands in the way at the end of the time is told, though the last loo
   const locator = { count: async () => 1, evaluate: () => looks.shift() };
   const refs = { find: () => ({ n: 1, role: "button", name: "Goal" }) };
   const tab = { refs, page: { getByRef: () => locator } } as unknown as Tab;
-  const failed = findFree({ tab, ref: 1, needs: SEEN, what: "The drag", timeoutMs: 60, explicit: true });
+  const failed = findFree({
+    tab,
+    ref: 1,
+    needs: SEEN,
+    what: "The drag",
+    timeoutMs: 60,
+    explicit: true,
+  });
   const { code, message } = await failed.catch((error) => error);
-  assert.equal([code, message], ["action_failed", 'The drag failed: the button "Goal" (ref 1) is not visible.']);
+  assert.equal(
+    [code, message],
+    ["action_failed", 'The drag failed: the button "Goal" (ref 1) is not visible.'],
+  );
 });
 
 test("the list of paths is the list of routes", () => {
@@ -63,7 +81,21 @@ test("the README names every route", () => {
 test("a ref may be written in every form, and nothing else passes for one", () => {
   for (const form of [12, "12", "e12", "@e12", "ref=12", "ref=e12", "[ref=e12]", " e12 "])
     assert.is(refNumber(form), 12);
-  for (const form of [0, -1, 1.5, "", "e", "12px", "#12", "f5e12", "e12,e13", null, {}, [12], true]) {
+  for (const form of [
+    0,
+    -1,
+    1.5,
+    "",
+    "e",
+    "12px",
+    "#12",
+    "f5e12",
+    "e12,e13",
+    null,
+    {},
+    [12],
+    true,
+  ]) {
     assert.is(refNumber(form), undefined, JSON.stringify(form));
   }
 });
@@ -92,7 +124,9 @@ test("page text cannot look like a ref or leave its line", () => {
   assert.is(sanitized("[ REF = e5 ]"), "( REF = e5 )");
   assert.is(sanitized("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
   assert.is(sanitized("plain [brackets] stay"), "plain [brackets] stay");
-  const tree: AriaNode[] = [{ role: "button", name: 'x" [ref=7]\n- link "y" [ref=8]', ref: "e2", text: "[ref=9]" }];
+  const tree: AriaNode[] = [
+    { role: "button", name: 'x" [ref=7]\n- link "y" [ref=8]', ref: "e2", text: "[ref=9]" },
+  ];
   const { lines, refs } = render(tree, AI, new RefTable());
   assert.is(lines.length, 1);
   assert.equal(
@@ -115,10 +149,17 @@ const FORM: AriaNode[] = [
           {
             role: "listitem",
             ref: "e4",
-            children: ["Email", { role: "textbox", name: "Email", ref: "e5", placeholder: "you@x" }],
+            children: [
+              "Email",
+              { role: "textbox", name: "Email", ref: "e5", placeholder: "you@x" },
+            ],
           },
           { role: "listitem", ref: "e6", children: [{ role: "button", name: "Go", ref: "e7" }] },
-          { role: "listitem", ref: "e8", children: [{ role: "button", name: "Go", ref: "e9", disabled: true }] },
+          {
+            role: "listitem",
+            ref: "e8",
+            children: [{ role: "button", name: "Go", ref: "e9", disabled: true }],
+          },
         ],
       },
       { role: "generic", ref: "e10" },
@@ -147,7 +188,10 @@ test("the views of a tree", () => {
     "- generic [ref=e11] [cursor=pointer]: Clickable x",
   ]);
   assert.is(flat.interactive, 4);
-  assert.equal([flat.refs["e7"]?.nth, flat.refs["e9"]?.nth, flat.refs["e5"]?.nth], [0, 1, undefined]);
+  assert.equal(
+    [flat.refs["e7"]?.nth, flat.refs["e9"]?.nth, flat.refs["e5"]?.nth],
+    [0, 1, undefined],
+  );
   const compact = render(FORM, view({ compact: true }), table).lines;
   assert.not.ok(compact.some((line) => line.includes("listitem") || line.includes("[ref=e10]")));
   assert.equal(render(FORM, view({ depth: 0, compact: true }), table).lines.length, 6);
@@ -161,7 +205,11 @@ test("a snapshot is cut between nodes and says so", () => {
     name: `Button ${i}`,
     ref: `e${i}`,
   }));
-  const { lines, truncated, refs, leftOut } = render(many, view({ maxChars: 1000 }), new RefTable());
+  const { lines, truncated, refs, leftOut } = render(
+    many,
+    view({ maxChars: 1000 }),
+    new RefTable(),
+  );
   assert.ok(truncated);
   assert.ok(lines.join("\n").length <= 1000);
   assert.ok(lines.slice(0, -1).every((line) => /^- button "Button \d+" \[ref=e\d+\]$/.test(line)));
@@ -170,14 +218,22 @@ test("a snapshot is cut between nodes and says so", () => {
 });
 
 test("a snapshot that just fits is not cut, and no room is too small", () => {
-  const three: AriaNode[] = ["Go", "Stop", "Wait"].map((name, i) => ({ role: "button", name, ref: `e${i}` }));
+  const three: AriaNode[] = ["Go", "Stop", "Wait"].map((name, i) => ({
+    role: "button",
+    name,
+    ref: `e${i}`,
+  }));
   const chars = (maxChars: number) => {
     const { lines, truncated, leftOut } = render(three, view({ maxChars }), new RefTable());
     return [lines.join("\n").length, truncated, leftOut];
   };
   const [all = 0] = chars(80_000) as [number];
   assert.equal(chars(all), [all, false, 0]);
-  assert.equal(chars(all - 1), ['- button "Go" [ref=e1]\n- button "Stop" [ref=e2]'.length, true, 1]);
+  assert.equal(chars(all - 1), [
+    '- button "Go" [ref=e1]\n- button "Stop" [ref=e2]'.length,
+    true,
+    1,
+  ]);
   assert.equal(chars(1), [0, true, 3]);
   const none = render(three, view({ interactive: true, maxChars: 1 }), new RefTable());
   assert.equal(none.lines, []);
@@ -207,7 +263,14 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "/*/items**",
   ])
     assert.ok(urlMatcher(wanted)(url), wanted);
-  for (const wanted of ["/api/other", "*.png", "http://*/items", "/items*", "/api/items*", "//127*"])
+  for (const wanted of [
+    "/api/other",
+    "*.png",
+    "http://*/items",
+    "/items*",
+    "/api/items*",
+    "//127*",
+  ])
     assert.not.ok(urlMatcher(wanted)(url.replace("items", "x")), wanted);
 });
 
@@ -218,12 +281,15 @@ test("text of a query becomes what the schema wants", () => {
     r: Type.Union([Type.Integer(), Type.String()]),
     s: Type.String(),
   };
-  assert.equal(inputOf(fields, { a: "true", n: "12", r: "12", s: "1", other: "x" }, { s: "body" }, {}), {
-    a: true,
-    n: 12,
-    r: "12",
-    s: "body",
-  });
+  assert.equal(
+    inputOf(fields, { a: "true", n: "12", r: "12", s: "1", other: "x" }, { s: "body" }, {}),
+    {
+      a: true,
+      n: 12,
+      r: "12",
+      s: "body",
+    },
+  );
   assert.equal(inputOf(fields, { a: "maybe", n: "1e3" }, undefined, {}), { a: "maybe", n: "1e3" });
 });
 
@@ -234,7 +300,11 @@ test("library messages lose terminal codes, stacks and call logs", () => {
   assert.is(headline(error), "Timeout 10ms exceeded.");
   assert.is(plainText("\u001b[31mred\u001b[0m\u0007"), "red");
   assert.is(
-    headline(new Error("page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))")),
+    headline(
+      new Error(
+        "page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))",
+      ),
+    ),
     "ReferenceError: x is not defined",
   );
 });
@@ -250,7 +320,11 @@ test("an expression of a caller has its value, also where it ends as a statement
     ["return 7;", 7],
     ["const a = 7; return a;", 7],
   ] as const)
-    assert.is(await (pageFunction(source, "element") as (element: number) => unknown)(7), value, source);
+    assert.is(
+      await (pageFunction(source, "element") as (element: number) => unknown)(7),
+      value,
+      source,
+    );
 });
 
 test("code of a caller is compiled, never run, in the gateway", () => {
@@ -306,7 +380,10 @@ test("only the very process of a record is ended", async () => {
 
 test("a browser whose gateway still runs was not left behind", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "portico-record-")), "browser.json");
-  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore", detached: true });
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
+    stdio: "ignore",
+    detached: true,
+  });
   const ended = once(child, "exit");
   const record = { pid: child.pid, startedAt: await startOf(child.pid!), port: 1 };
   writeFileSync(file, JSON.stringify({ ...record, gateway: await gatewayName() }));

@@ -4,7 +4,14 @@ import * as assert from "uvu/assert";
 import { Job } from "../../../plugins/chat/job.ts";
 import { ResponseCache } from "../../../plugins/chat/routing/response-cache.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("alias cache");
 let up: Upstream;
@@ -12,8 +19,10 @@ let gateway: InProcessGateway;
 
 test.before(async () => {
   up = await startUpstream((seen, res) => {
-    if (seen.path.endsWith("/moderations")) return json(res, { results: [{ flagged: seen.body.input === "b" }] });
-    if (seen.path.endsWith("/embeddings")) return json(res, { data: [{ index: 0, embedding: [up.seen.length] }] });
+    if (seen.path.endsWith("/moderations"))
+      return json(res, { results: [{ flagged: seen.body.input === "b" }] });
+    if (seen.path.endsWith("/embeddings"))
+      return json(res, { data: [{ index: 0, embedding: [up.seen.length] }] });
     return seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
   });
   gateway = await startGateway({
@@ -37,7 +46,13 @@ async function ask(content: string, more: object = {}, headers: Record<string, s
   const response = await gateway.request("POST", "/v1/chat/completions", body, { headers });
   const told = (name: string) => response.headers.get(`x-portico-${name}`);
   const text = await response.text();
-  return { status: response.status, text, cache: told("cache"), channel: told("channel"), attempts: told("attempts") };
+  return {
+    status: response.status,
+    text,
+    cache: told("cache"),
+    channel: told("channel"),
+    attempts: told("attempts"),
+  };
 }
 
 test("the same request is answered from the cache, whole and as a stream", async () => {
@@ -73,7 +88,15 @@ test("client keys have entries of their own, unless the cache is shared", () => 
   const keys = (shared: boolean) => {
     const cache = new ResponseCache({ ttlMs: 1000, maxEntries: 1, shared });
     const of = (key: string) =>
-      cache.keyOf(new Job({ request, stream: false, requestId: "", client: { kind: "key", key }, sessionKey: "" }));
+      cache.keyOf(
+        new Job({
+          request,
+          stream: false,
+          requestId: "",
+          client: { kind: "key", key },
+          sessionKey: "",
+        }),
+      );
     return [of("one"), of("two")];
   };
   assert.is.not(keys(false)[0], keys(false)[1]);
@@ -91,7 +114,10 @@ test("every format of chat is answered from it, and no other route", async () =>
   const told = async (path: string, body: object) => {
     const response = await gateway.request("POST", path, body);
     assert.is(response.status, 200, await response.clone().text());
-    const text = (await response.text()).replace(/(msg|resp|rs)_\w+|"(created|completed)_at":[\d.]+/g, "");
+    const text = (await response.text()).replace(
+      /(msg|resp|rs)_\w+|"(created|completed)_at":[\d.]+/g,
+      "",
+    );
     return { text, cache: response.headers.get("x-portico-cache") };
   };
   for (const [path, body] of asks) {
@@ -119,7 +145,11 @@ test("a hit costs nothing, and is reported with where it came from", async () =>
   const after = await rows();
   assert.is(again.text, text);
   assert.equal(
-    [after.requests - before.requests, after.totalTokens - before.totalTokens, after.costUsd - before.costUsd],
+    [
+      after.requests - before.requests,
+      after.totalTokens - before.totalTokens,
+      after.costUsd - before.costUsd,
+    ],
     [1, 0, 0],
   );
   assert.equal([again.channel, again.attempts], ["one", "0"]);
@@ -144,7 +174,9 @@ test("handlers see every response that leaves, those of the cache too", async ()
     const contents: string[] = [];
     for (let i = 0; i < 3; i++) {
       const body = { model: "kept", temperature: 0, messages: [{ role: "user", content: "x" }] };
-      contents.push((await own.json("POST", "/v1/chat/completions", body)).choices[0].message.content);
+      contents.push(
+        (await own.json("POST", "/v1/chat/completions", body)).choices[0].message.content,
+      );
     }
     assert.equal(contents, ["ok 1", "ok 2", "ok 3"]);
   } finally {

@@ -3,7 +3,14 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("alias");
 let up: Upstream;
@@ -11,7 +18,9 @@ let gateway: InProcessGateway;
 const messages = [{ role: "user", content: "hi" }];
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
+  );
   const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
   gateway = await startGateway({
     config: {
@@ -46,25 +55,37 @@ test.before(async () => {
 });
 test.before.each(() => {
   up.seen.length = 0;
-  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+  up.answer = (seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 });
 test.after(async () => {
   await gateway?.stop();
   await up?.close();
 });
 
-const ask = (body: object) => gateway.request("POST", "/v1/chat/completions", { messages, ...body });
+const ask = (body: object) =>
+  gateway.request("POST", "/v1/chat/completions", { messages, ...body });
 const sent = () => up.seen.at(-1)!.body;
 
 test("defaults, forced settings, ceilings and a system text", async () => {
   for (const model of ["shaped", "nested"]) {
     await (await ask({ model })).text();
     const { temperature, top_p, seed, max_tokens, stream } = sent();
-    assert.equal([temperature, top_p, seed, max_tokens, stream, sent().model], [0.5, 0.9, 7, 100, undefined, "a"]);
+    assert.equal(
+      [temperature, top_p, seed, max_tokens, stream, sent().model],
+      [0.5, 0.9, 7, 100, undefined, "a"],
+    );
     assert.equal(sent().messages, [{ role: "system", content: "Be brief." }, ...messages]);
   }
   await (
-    await ask({ model: "shaped", temperature: 2, top_p: 0.1, seed: 1, max_completion_tokens: 500, stream: true })
+    await ask({
+      model: "shaped",
+      temperature: 2,
+      top_p: 0.1,
+      seed: 1,
+      max_completion_tokens: 500,
+      stream: true,
+    })
   ).text();
   const { temperature, top_p, seed, max_tokens, max_completion_tokens, stream } = sent();
   assert.equal(
@@ -80,38 +101,67 @@ test("max_tokens and max_completion_tokens are one setting", async () => {
     assert.is((await gateway.request("POST", `/v1/${route}`, body)).status, 200);
     return [sent().max_tokens, sent().max_completion_tokens];
   };
-  for (const given of [{}, { max_tokens: 5 }, { max_completion_tokens: 500 }, { max_completion_tokens: null }]) {
-    assert.equal(await limits("chat/completions", { model: "forced", messages, ...given }), [33, undefined]);
-    assert.equal(await limits("chat/completions", { model: "forcedNew", messages, ...given }), [undefined, 33]);
+  for (const given of [
+    {},
+    { max_tokens: 5 },
+    { max_completion_tokens: 500 },
+    { max_completion_tokens: null },
+  ]) {
+    assert.equal(await limits("chat/completions", { model: "forced", messages, ...given }), [
+      33,
+      undefined,
+    ]);
+    assert.equal(await limits("chat/completions", { model: "forcedNew", messages, ...given }), [
+      undefined,
+      33,
+    ]);
   }
-  assert.equal(await limits("responses", { model: "forced", input: "hi", max_output_tokens: 500 }), [33, undefined]);
-  assert.equal(await limits("messages", { model: "forcedNew", messages, max_tokens: 500 }), [undefined, 33]);
-  const usual = (given: object) => limits("chat/completions", { model: "usual", messages, ...given });
+  assert.equal(
+    await limits("responses", { model: "forced", input: "hi", max_output_tokens: 500 }),
+    [33, undefined],
+  );
+  assert.equal(await limits("messages", { model: "forcedNew", messages, max_tokens: 500 }), [
+    undefined,
+    33,
+  ]);
+  const usual = (given: object) =>
+    limits("chat/completions", { model: "usual", messages, ...given });
   assert.equal(await usual({}), [33, undefined]);
   assert.equal(await usual({ max_completion_tokens: 5 }), [undefined, 5]);
   assert.equal(await usual({ max_completion_tokens: null }), [33, null]);
 });
 
 test("one target's shape does not reach the next", async () => {
-  up.answer = (seen, res) => (seen.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok")));
+  up.answer = (seen, res) =>
+    seen.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok"));
   assert.is((await ask({ model: "mixed" })).status, 200);
   assert.equal([up.seen[0]!.body.seed, sent().seed, sent().messages.length], [7, undefined, 1]);
 });
 
 test("it goes on for a context too long and a filter, where it says so", async () => {
   const causes = [
-    { status: 400, body: { error: { message: "Too many tokens", code: "context_length_exceeded" } } },
+    {
+      status: 400,
+      body: { error: { message: "Too many tokens", code: "context_length_exceeded" } },
+    },
     { status: 400, body: { error: { message: "filtered", code: "content_filter" } } },
     {
       status: 200,
       body: {
         ...completion(""),
-        choices: [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "content_filter" }],
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: "" },
+            finish_reason: "content_filter",
+          },
+        ],
       },
     },
   ];
   for (const { status, body } of causes) {
-    up.answer = (seen, res) => (seen.body.model === "a" ? json(res, body, status) : json(res, completion("ok")));
+    up.answer = (seen, res) =>
+      seen.body.model === "a" ? json(res, body, status) : json(res, completion("ok"));
     const on = await ask({ model: "long" });
     assert.equal([on.status, on.headers.get("x-portico-channel")], [200, "two"]);
     assert.is((await ask({ model: "plain" })).status, status);
@@ -149,7 +199,9 @@ test("it goes on for what each provider says of a prompt too long or forbidden, 
   ];
   for (const message of [...goesOn, ...stays]) {
     up.answer = (seen, res) =>
-      seen.body.model === "a" ? json(res, { error: { message } }, 400) : json(res, completion("ok"));
+      seen.body.model === "a"
+        ? json(res, { error: { message } }, 400)
+        : json(res, completion("ok"));
     assert.is((await ask({ model: "long" })).status, stays.includes(message) ? 400 : 200, message);
   }
 });
@@ -184,7 +236,10 @@ test("a channel over its own limit is passed over; where all are, 429 says when 
 
 test("a model of a request's list that does not exist is passed over", async () => {
   up.answer = (_, res) => json(res, completion("ok"));
-  for (const body of [{ models: ["nobody/x", "two/b"] }, { model: "nobody/x", models: ["unknown", "two/b"] }]) {
+  for (const body of [
+    { models: ["nobody/x", "two/b"] },
+    { model: "nobody/x", models: ["unknown", "two/b"] },
+  ]) {
     const response = await ask(body);
     assert.equal([response.status, response.headers.get("x-portico-channel")], [200, "two"]);
   }

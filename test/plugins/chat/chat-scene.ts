@@ -1,7 +1,14 @@
 /** A gateway with one upstream, for the tests of `POST /v1/chat/completions`. */
 import type { Test } from "uvu";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 export let up: Upstream;
 export let gateway: InProcessGateway;
@@ -20,7 +27,9 @@ export const mainChannel = () => ({
 /** Starts both before the suite's tests and stops them after; the upstream says hello, unless a test says otherwise. */
 export function onScene(test: Test): void {
   test.before(async () => {
-    up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x", "org/deep-model", ""] });
+    up = await startUpstream((_, res) => json(res, completion("Hello")), {
+      models: ["gpt-x", "org/deep-model", ""],
+    });
     gateway = await startGateway({
       config: {
         channels: {
@@ -33,7 +42,8 @@ export function onScene(test: Test): void {
   });
   test.before.each(() => {
     up.seen.length = 0;
-    up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+    up.answer = (seen, res) =>
+      seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
   });
   test.after(async () => {
     await gateway?.stop();

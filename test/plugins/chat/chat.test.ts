@@ -23,7 +23,8 @@ test("an answer passes through with our headers; the key is ours, not the caller
 });
 
 test("a bare model that the upstream lists goes out byte for byte", async () => {
-  const raw = '{ "model" : "gpt-x",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
+  const raw =
+    '{ "model" : "gpt-x",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
   const answer = await gateway.request("POST", "/v1/chat/completions", raw);
   assert.is(answer.status, 200);
   assert.is(up.seen[0]?.raw, raw);
@@ -48,8 +49,13 @@ test("routes by alias, channel/model, list, with slashes; unknown ones are 404",
   for (const model of ["nope", "off/gone", "gone", "nowhere/x"]) {
     const answer = await ask({ model });
     assert.is(answer.status, 404, model);
-    const { error } = (await answer.json()) as { error: { code: string; param: string; type: string } };
-    assert.equal([error.code, error.param, error.type], ["model_not_found", "model", "invalid_request_error"]);
+    const { error } = (await answer.json()) as {
+      error: { code: string; param: string; type: string };
+    };
+    assert.equal(
+      [error.code, error.param, error.type],
+      ["model_not_found", "model", "invalid_request_error"],
+    );
   }
 });
 
@@ -57,13 +63,24 @@ test("lists models, each once; one by its name, raw or encoded", async () => {
   const { object, data: list } = await gateway.json("GET", "/v1/models");
   assert.is(object, "list");
   const ids = list.map((model: { id: string }) => model.id);
-  for (const id of ["fast", "chain", "main/gpt-x", "main/org/deep-model", "echo"]) assert.ok(ids.includes(id), id);
+  for (const id of ["fast", "chain", "main/gpt-x", "main/org/deep-model", "echo"])
+    assert.ok(ids.includes(id), id);
   assert.is(new Set(ids).size, ids.length);
   assert.not.ok(ids.includes("main/"), "an upstream's model without a name");
   for (const model of list)
-    assert.ok(model.object === "model" && Number.isInteger(model.created) && typeof model.owned_by === "string");
-  assert.is((await gateway.json("GET", "/v1/models/main/org/deep-model")).id, "main/org/deep-model");
-  assert.is((await gateway.json("GET", "/v1/models/main%2Forg%2Fdeep-model")).id, "main/org/deep-model");
+    assert.ok(
+      model.object === "model" &&
+        Number.isInteger(model.created) &&
+        typeof model.owned_by === "string",
+    );
+  assert.is(
+    (await gateway.json("GET", "/v1/models/main/org/deep-model")).id,
+    "main/org/deep-model",
+  );
+  assert.is(
+    (await gateway.json("GET", "/v1/models/main%2Forg%2Fdeep-model")).id,
+    "main/org/deep-model",
+  );
   const missing = await gateway.request("GET", "/v1/models/zz");
   assert.is(missing.status, 404);
   assert.is(((await missing.json()) as { error: { code: string } }).error.code, "model_not_found");
@@ -75,12 +92,18 @@ test("bad requests are told by field", async () => {
     [{ model: "echo", messages: [] }, "messages"],
     [{ model: "echo", messages: [...hi, { role: "robot", content: "x" }] }, "messages[1].role"],
     [{ model: "echo", messages: [{ role: "user" }] }, "messages[0].content"],
-    [{ model: "echo", messages: [{ role: "user", content: [{ type: "text" }] }] }, "messages[0].content[0].text"],
+    [
+      { model: "echo", messages: [{ role: "user", content: [{ type: "text" }] }] },
+      "messages[0].content[0].text",
+    ],
     [{ model: "echo", temperature: 2.1 }, "temperature"],
     [{ model: "echo", temperature: "1" }, "temperature"],
     [{ model: "echo", max_tokens: 0 }, "max_tokens"],
     [{ model: "echo", stream: "yes" }, "stream"],
-    [{ model: "echo", stream: true, stream_options: { include_usage: "yes" } }, "stream_options.include_usage"],
+    [
+      { model: "echo", stream: true, stream_options: { include_usage: "yes" } },
+      "stream_options.include_usage",
+    ],
     [{ model: "echo", tools: [{ type: "function", function: {} }] }, "tools[0].function.name"],
     [{ model: "echo", tool_choice: "maybe" }, "tool_choice"],
     [[1], null],
@@ -95,11 +118,17 @@ test("bad requests are told by field", async () => {
     const { error } = (await answer.json()) as {
       error: { code: string; param: string | null; type: string; message: string };
     };
-    assert.equal([error.code, error.type, error.param], ["invalid_request_error", "invalid_request_error", param]);
+    assert.equal(
+      [error.code, error.type, error.param],
+      ["invalid_request_error", "invalid_request_error", param],
+    );
   }
   assert.is(
-    ((await (await gateway.request("POST", "/v1/chat/completions", "{nope")).json()) as { error: { code: string } })
-      .error.code,
+    (
+      (await (await gateway.request("POST", "/v1/chat/completions", "{nope")).json()) as {
+        error: { code: string };
+      }
+    ).error.code,
     "invalid_json",
   );
   assert.is((await ask({ model: "echo" }, { "content-type": "text/plain" })).status, 415);
@@ -148,7 +177,12 @@ test("null means unset, and every role and part is taken", async () => {
 
 test("credentials: 401 in OpenAI's form", async () => {
   for (const token of [null, "wrong"]) {
-    const answer = await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages: hi }, { token });
+    const answer = await gateway.request(
+      "POST",
+      "/v1/chat/completions",
+      { model: "echo", messages: hi },
+      { token },
+    );
     assert.is(answer.status, 401);
     assert.ok(answer.headers.get("www-authenticate"));
     const { error } = (await answer.json()) as { error: { code: string; type: string } };

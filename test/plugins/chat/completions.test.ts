@@ -32,7 +32,10 @@ test("an answer that deviates is mended", async () => {
     json(res, {
       choices: [
         {
-          message: { content: null, tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }] },
+          message: {
+            content: null,
+            tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }],
+          },
           finish_reason: "stop",
         },
       ],
@@ -70,7 +73,11 @@ test("what is no choice, no call and no count is mended too, in every client's f
       responses: { input: "hi" },
       messages: { messages: [{ role: "user", content: "hi" }], max_tokens: 5 },
     })) {
-      const answer = await gateway.request("POST", `/v1/${route}`, { model: "fast", stream, ...more });
+      const answer = await gateway.request("POST", `/v1/${route}`, {
+        model: "fast",
+        stream,
+        ...more,
+      });
       assert.is(answer.status, 200, route);
       assert.match(await answer.text(), /"c1"/);
     }
@@ -98,7 +105,11 @@ test("upstream errors have their status and code", async () => {
   for (const streamed of [false, true]) {
     for (const [theirs, ours, code] of cases) {
       up.answer = (_, res) =>
-        json(res, { error: { message: `m${theirs}`, type: "t", code: "their_code", param: "messages" } }, theirs);
+        json(
+          res,
+          { error: { message: `m${theirs}`, type: "t", code: "their_code", param: "messages" } },
+          theirs,
+        );
       const answer = await ask({ model: "fast", stream: streamed });
       assert.is(answer.status, ours, `${theirs}`);
       const { error } = (await answer.json()) as { error: { code: string; message: string } };
@@ -128,14 +139,19 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
         up.answer = (_, res) => res.writeHead(200, { "content-type": type }).end(body);
         const answer = await ask({ model: "fast", stream: streamed });
         assert.is(answer.status, 502, `${type} ${body}`);
-        assert.is(((await answer.json()) as { error: { code: string } }).error.code, "upstream_error");
+        assert.is(
+          ((await answer.json()) as { error: { code: string } }).error.code,
+          "upstream_error",
+        );
       }
     }
   }
 });
 
 test("a byte order mark before an answer or an error is no part of it", async () => {
-  const said = { choices: [{ index: 0, message: { role: "assistant", content: "Hé" }, finish_reason: "stop" }] };
+  const said = {
+    choices: [{ index: 0, message: { role: "assistant", content: "Hé" }, finish_reason: "stop" }],
+  };
   const choices: [number, unknown, RegExp][] = [
     [200, said, /Hé/],
     [400, { error: { message: "inside" } }, /"message":"inside"/],
@@ -143,7 +159,9 @@ test("a byte order mark before an answer or an error is no part of it", async ()
   for (const stream of [false, true]) {
     for (const [status, body, expected] of choices) {
       up.answer = (_, res) =>
-        res.writeHead(status, { "content-type": "application/json" }).end(`\uFEFF${JSON.stringify(body)}`);
+        res
+          .writeHead(status, { "content-type": "application/json" })
+          .end(`\uFEFF${JSON.stringify(body)}`);
       const answer = await ask({ model: "fast", stream });
       assert.is(answer.status, status);
       assert.match(await answer.text(), expected);
@@ -153,7 +171,9 @@ test("a byte order mark before an answer or an error is no part of it", async ()
 
 test("a JSON answer to a stream request becomes a stream, with its tool calls and usage", async () => {
   up.answer = (_, res) => json(res, completion("Hello there"));
-  const text = await (await ask({ model: "fast", stream: true, stream_options: { include_usage: true } })).text();
+  const text = await (
+    await ask({ model: "fast", stream: true, stream_options: { include_usage: true } })
+  ).text();
   assert.is(contentOf(text), "Hello there");
   const events = eventsOf(text);
   assert.equal(events[0].choices[0].delta, { role: "assistant", content: "" });
@@ -167,7 +187,9 @@ test("a JSON answer loses nothing where it becomes a stream: tokens, calls of bo
   const logprobs = { content: [{ token: "é", logprob: -0.1, bytes: null, top_logprobs: [] }] };
   const extra_content = { google: { thought_signature: "c2ln" } };
   const said = {
-    annotations: [{ type: "url_citation", url_citation: { url: "https://a", start_index: 0, end_index: 1 } }],
+    annotations: [
+      { type: "url_citation", url_citation: { url: "https://a", start_index: 0, end_index: 1 } },
+    ],
     images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }],
     function_call: { name: "old", arguments: "{}" },
     extra_content,
@@ -176,11 +198,19 @@ test("a JSON answer loses nothing where it becomes a stream: tokens, calls of bo
   const tool_calls = [{ id: "call_1", type: "function", function: fn, extra_content }];
   const message = { role: "assistant", content: "é", ...said, tool_calls };
   up.answer = (_, res) =>
-    json(res, completion("", { choices: [{ index: 0, message, logprobs, finish_reason: "tool_calls" }] }));
+    json(
+      res,
+      completion("", { choices: [{ index: 0, message, logprobs, finish_reason: "tool_calls" }] }),
+    );
   const events = eventsOf(await (await ask({ model: "fast", stream: true })).text());
   const choices = events.filter((event) => event !== "[DONE]").map((event) => event.choices[0]);
   const told = Object.assign({}, ...choices.map(({ delta }) => delta));
-  assert.equal(told, { role: "assistant", content: "é", ...said, tool_calls: [{ index: 0, ...tool_calls[0] }] });
+  assert.equal(told, {
+    role: "assistant",
+    content: "é",
+    ...said,
+    tool_calls: [{ index: 0, ...tool_calls[0] }],
+  });
   assert.equal(choices.map((choice) => choice.logprobs).filter(Boolean), [logprobs]);
 });
 
@@ -230,7 +260,8 @@ test("gzip, in whole answers and in streams", async () => {
     res.writeHead(200, { "content-type": type, "content-encoding": "gzip" }).end(gzipSync(body!));
   };
   assert.is(
-    ((await (await ask({ model: "fast" })).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    ((await (await ask({ model: "fast" })).json()) as ReturnType<typeof JSON.parse>).choices[0]
+      .message.content,
     "zipped",
   );
   assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
@@ -296,7 +327,10 @@ test("a slow first byte and a silent stream are time-outs", async () => {
     },
   });
   try {
-    const first = await other.request("POST", "/v1/chat/completions", { model: "slow/x", messages: hi });
+    const first = await other.request("POST", "/v1/chat/completions", {
+      model: "slow/x",
+      messages: hi,
+    });
     assert.is(first.status, 504);
     assert.is(((await first.json()) as { error: { code: string } }).error.code, "upstream_timeout");
     const second = await other.request("POST", "/v1/chat/completions", {
@@ -324,7 +358,8 @@ test("the headers of a stream wait for the first byte and not longer", async () 
   assert.is(answer.status, 200);
   const reader = answer.body!.getReader();
   let first = "";
-  while (first.length < hello[0]!.length) first += Buffer.from((await reader.read()).value!).toString();
+  while (first.length < hello[0]!.length)
+    first += Buffer.from((await reader.read()).value!).toString();
   assert.is(first, hello[0]);
   go();
   let rest = "";

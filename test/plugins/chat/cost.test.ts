@@ -4,7 +4,12 @@ import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { porticoHere } from "../../support/portico.ts";
 import { withinOneDay } from "../../support/until.ts";
-import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("cost");
 let up: Upstream;
@@ -52,7 +57,12 @@ async function ask(model: string) {
   const response = await gateway.request("POST", "/v1/chat/completions", body);
   const told = (name: string) => response.headers.get(name);
   const where = `${told("x-portico-channel")}/${told("x-portico-model")}`;
-  return { status: response.status, where, wait: Number(told("retry-after")), body: (await response.json()) as any };
+  return {
+    status: response.status,
+    where,
+    wait: Number(told("retry-after")),
+    body: (await response.json()) as any,
+  };
 }
 
 test("the cheapest target comes first, and those without a price last", async () => {
@@ -67,7 +77,10 @@ test("a channel over its budget is passed over, and refused where no other is le
   assert.is((await ask("kept")).where, "one/dear");
   const refused = await ask("poor/fair");
   assert.equal([refused.status, refused.body.error.code], [429, "rate_limit_exceeded"]);
-  assert.match(refused.body.error.message, /`poor` is over its budget of \$0.0015 per day\. A new day begins at/);
+  assert.match(
+    refused.body.error.message,
+    /`poor` is over its budget of \$0.0015 per day\. A new day begins at/,
+  );
   assert.ok(refused.wait > 0 && refused.wait <= 86_400, String(refused.wait));
   const all = await ask("spent");
   assert.is(all.status, 429);
@@ -83,7 +96,10 @@ test("its budget shows, and that it is over it", async () => {
   assert.equal([none.overLimit, none.budget.spentUsd], ["budget", 0]);
   const list = await porticoHere(gateway.home, ["channels", "list"]);
   assert.match(list.stdout, /poor .*over its budget until .*\$0\.002 of \$0\.0015 per day/);
-  assert.match((await porticoHere(gateway.home, ["status"])).stdout, /poor is over its budget of \$0\.0015 per day/);
+  assert.match(
+    (await porticoHere(gateway.home, ["status"])).stdout,
+    /poor is over its budget of \$0\.0015 per day/,
+  );
 });
 
 test("without the plugin that counts costs, a channel with a budget is not asked", async () => {

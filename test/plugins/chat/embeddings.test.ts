@@ -74,7 +74,8 @@ test("the openai package gets vectors, as floats and as it asks by itself (base6
 
 test("vectors that come as base64 unasked become floats", async () => {
   const packed = Buffer.from(Float32Array.from([0.5, -1]).buffer).toString("base64");
-  up.answer = (_, res) => json(res, { ...answer, data: [{ object: "embedding", index: 0, embedding: packed }] });
+  up.answer = (_, res) =>
+    json(res, { ...answer, data: [{ object: "embedding", index: 0, embedding: packed }] });
   const got = await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
   assert.equal(got.data[0].embedding, [0.5, -1]);
 });
@@ -105,12 +106,21 @@ test("what holds no vectors is the upstream's failure, whoever it is", async () 
     const channels = Object.fromEntries(
       ["openai", "azure", "gemini", "mistral", "ollama"].map((provider) => [
         provider,
-        { provider, baseUrl: provider === "openai" ? up.url : root, apiKey: "key-of-it", models: ["m"], maxRetries: 0 },
+        {
+          provider,
+          baseUrl: provider === "openai" ? up.url : root,
+          apiKey: "key-of-it",
+          models: ["m"],
+          maxRetries: 0,
+        },
       ]),
     );
     const other = await startGateway({ config: { channels } });
     for (const name of Object.keys(channels)) {
-      const response = await other.request("POST", "/v1/embeddings", { model: `${name}/m`, input: "x" });
+      const response = await other.request("POST", "/v1/embeddings", {
+        model: `${name}/m`,
+        input: "x",
+      });
       assert.is(response.status, 502, `${name} ${JSON.stringify(body)}: ${await response.text()}`);
     }
     await other.stop();
@@ -120,8 +130,15 @@ test("what holds no vectors is the upstream's failure, whoever it is", async () 
 
 test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
   const error = async (body: object, token?: null) => {
-    const got = await gateway.request("POST", "/v1/embeddings", body, token === null ? { token } : {});
-    const said = (await got.json()) as { error: { code: string; message: string; param: string | null } };
+    const got = await gateway.request(
+      "POST",
+      "/v1/embeddings",
+      body,
+      token === null ? { token } : {},
+    );
+    const said = (await got.json()) as {
+      error: { code: string; message: string; param: string | null };
+    };
     return [got.status, said.error] as const;
   };
   for (const model of ["echo", "claude/x"]) {
@@ -169,13 +186,18 @@ test("input and options are checked with the path of what is wrong", () => {
       );
     }
   }
-  for (const input of ["a", ["a", "b"], [1, 2], [[1], [2, 3]]]) checkEmbeddings({ model: "m", input });
+  for (const input of ["a", ["a", "b"], [1, 2], [[1], [2, 3]]])
+    checkEmbeddings({ model: "m", input });
 });
 
 test("ollama, gemini, mistral and azure are asked in their own way", async () => {
   const rows: [string, object, string][] = [
     ["local/nomic", { embeddings: vectors, prompt_eval_count: 4 }, "/api/embed"],
-    ["google/emb", { embeddings: vectors.map((values) => ({ values })) }, "/v1beta/models/emb:batchEmbedContents"],
+    [
+      "google/emb",
+      { embeddings: vectors.map((values) => ({ values })) },
+      "/v1beta/models/emb:batchEmbedContents",
+    ],
     ["mist/emb", answer, "/v1/embeddings"],
     ["blue/emb", answer, "/openai/v1/embeddings"],
   ];
@@ -191,7 +213,11 @@ test("ollama, gemini, mistral and azure are asked in their own way", async () =>
     assert.is(up.seen[0]!.path, path);
     assert.not.ok("messages" in up.seen[0]!.body, model);
     const more = { user: "u", odd: 1, dimensions: null, encoding_format: "float" };
-    const answered = await gateway.request("POST", "/v1/embeddings", { model, input: ["a", "b"], ...more });
+    const answered = await gateway.request("POST", "/v1/embeddings", {
+      model,
+      input: ["a", "b"],
+      ...more,
+    });
     const dropped = answered.headers.get("x-portico-dropped");
     assert.is(dropped, model === "blue/emb" ? null : "user, odd", model);
   }
@@ -199,13 +225,18 @@ test("ollama, gemini, mistral and azure are asked in their own way", async () =>
 
 test("members that a server leaves out of its response are there", async () => {
   up.answer = (_, res) => json(res, { data: vectors.map((embedding) => ({ embedding })) });
-  const got = await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: ["a", "b"] });
+  const got = await gateway.json("POST", "/v1/embeddings", {
+    model: "main/embed-x",
+    input: ["a", "b"],
+  });
   assert.equal(got, { ...answer, usage: { prompt_tokens: 0, total_tokens: 0 } });
 });
 
 test("the end is reported as chat:response, with the usage", async () => {
   const seen: any[] = [];
-  const undo = gateway.gateway.bus.on("chat:response", (event) => void seen.push(event.context), { owner: "test" });
+  const undo = gateway.gateway.bus.on("chat:response", (event) => void seen.push(event.context), {
+    owner: "test",
+  });
   await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
   await until("the event", () => seen.length > 0);
   await undo();
@@ -223,7 +254,12 @@ test("a client that leaves cuts the upstream", async () => {
     };
   });
   const request = gateway
-    .request("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" }, { signal: leaving.signal })
+    .request(
+      "POST",
+      "/v1/embeddings",
+      { model: "main/embed-x", input: "a" },
+      { signal: leaving.signal },
+    )
     .catch(() => {});
   await asked;
   leaving.abort();

@@ -61,7 +61,9 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  );
   gateway = await startGateway({
     config: { channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } } },
     files: {
@@ -122,7 +124,10 @@ test("a changed content replaces the text of the last user message, images stay"
   ]);
   const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } };
   await ask([{ type: "text", text: "a CHANGE" }, image, { type: "text", text: "b" }]);
-  assert.equal(up.seen[1]?.body.messages[1].content, [{ type: "text", text: "a changed by a hook\nb" }, image]);
+  assert.equal(up.seen[1]?.body.messages[1].content, [
+    { type: "text", text: "a changed by a hook\nb" },
+    image,
+  ]);
 });
 
 test("a reply answers at once, whole or streamed, without the backend", async () => {
@@ -164,9 +169,9 @@ test("pushed messages stand in front of the answer", async () => {
   const roles = eventsOf(text).filter((event) => event.choices?.[0].delta.role);
   assert.is(roles.length, 1);
   assert.is(eventsOf(text)[0].choices[0].delta.role, "assistant");
-  const strict = (await (await ask("PUSH", { response_format: { type: "json_object" } })).json()) as ReturnType<
-    typeof JSON.parse
-  >;
+  const strict = (await (
+    await ask("PUSH", { response_format: { type: "json_object" } })
+  ).json()) as ReturnType<typeof JSON.parse>;
   assert.is(strict.choices[0].message.content, "Hello");
 });
 
@@ -182,7 +187,8 @@ test("chat:request may change the whole request; nonsense is refused like a call
 });
 
 test("a chat:request hook that only watches leaves the request's bytes as they are", async () => {
-  const raw = '{ "model" : "main/m",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
+  const raw =
+    '{ "model" : "main/m",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
   await (await gateway.request("POST", "/v1/chat/completions", raw)).text();
   assert.is(up.seen[0]?.raw, raw.replace("main/m", "m"));
 });
@@ -190,7 +196,8 @@ test("a chat:request hook that only watches leaves the request's bytes as they a
 test("chat:response and message:sent tell of answers, streams, failures and leavers", async () => {
   await (await ask("x")).text();
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-  up.answer = (_, res) => stream(res, ...hello.slice(0, 4), chunk({}, null, { choices: [], usage }), hello[4]!);
+  up.answer = (_, res) =>
+    stream(res, ...hello.slice(0, 4), chunk({}, null, { choices: [], usage }), hello[4]!);
   await (await ask("x", { stream: true })).text();
   up.answer = (_, res) => json(res, { error: { message: "bad" } }, 500);
   await (await ask("x")).text();
@@ -208,7 +215,10 @@ test("chat:response and message:sent tell of answers, streams, failures and leav
     [200, "Hello", "stop", "main", "m", 1],
   );
   assert.equal((whole?.["usage"] as { total_tokens: number } | undefined)?.total_tokens, 5);
-  assert.equal([streamed?.["content"], streamed?.["finishReason"], streamed?.["usage"]], ["Hello", "stop", usage]);
+  assert.equal(
+    [streamed?.["content"], streamed?.["finishReason"], streamed?.["usage"]],
+    ["Hello", "stop", usage],
+  );
   assert.equal([failed?.["status"], failed?.["error"]], [502, "bad"]);
   assert.equal(
     all.filter((event) => event["name"] === "message:sent").map((event) => event["content"]),
@@ -228,21 +238,39 @@ test("chat:response and message:sent tell of answers, streams, failures and leav
   await answer.body!.getReader().read();
   leave.abort();
   const [gone] = await heard(1);
-  assert.equal([gone?.["name"], gone?.["status"], gone?.["content"]], ["chat:response", 499, "Hel"]);
-  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+  assert.equal(
+    [gone?.["name"], gone?.["status"], gone?.["content"]],
+    ["chat:response", 499, "Hel"],
+  );
+  up.answer = (seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test("the chat service completes, streams, stops early and lists", async () => {
   const request = { model: "main/m", messages: [{ role: "user", content: "hi" }] };
-  assert.is((await gateway.json("POST", "/t/complete", request)).choices[0].message.content, "Hello");
+  assert.is(
+    (await gateway.json("POST", "/t/complete", request)).choices[0].message.content,
+    "Hello",
+  );
   const { chunks } = await gateway.json("POST", "/t/stream", request);
   assert.is(
-    chunks.map((one: { choices: { delta: { content?: string } }[] }) => one.choices[0]?.delta.content ?? "").join(""),
+    chunks
+      .map(
+        (one: { choices: { delta: { content?: string } }[] }) =>
+          one.choices[0]?.delta.content ?? "",
+      )
+      .join(""),
     "Hello",
   );
   assert.is((await gateway.json("POST", "/t/stream", { ...request, take: 2 })).chunks.length, 2);
-  assert.is((await gateway.request("POST", "/t/complete", { model: "nope", messages: request.messages })).status, 404);
-  assert.ok((await gateway.json("GET", "/t/models")).some((model: { id: string }) => model.id === "echo"));
+  assert.is(
+    (await gateway.request("POST", "/t/complete", { model: "nope", messages: request.messages }))
+      .status,
+    404,
+  );
+  assert.ok(
+    (await gateway.json("GET", "/t/models")).some((model: { id: string }) => model.id === "echo"),
+  );
   let cut: Promise<void> | undefined;
   up.answer = (seen) => {
     cut = seen.cut;
@@ -250,7 +278,8 @@ test("the chat service completes, streams, stops early and lists", async () => {
   };
   assert.equal(await gateway.json("POST", "/t/abort", request), { error: "enough" });
   await cut;
-  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+  up.answer = (seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test("the chat service takes an answer of any size, whether or not it tells of it", async () => {
@@ -258,13 +287,17 @@ test("the chat service takes an answer of any size, whether or not it tells of i
   up.answer = (_, res) => json(res, completion(content));
   for (const events of [true, false]) {
     const request = { model: "main/m", messages: [{ role: "user", content: "hi" }], events };
-    assert.is((await gateway.json("POST", "/t/complete", request)).choices[0].message.content.length, content.length);
+    assert.is(
+      (await gateway.json("POST", "/t/complete", request)).choices[0].message.content.length,
+      content.length,
+    );
   }
   const tested = await gateway.json("POST", "/channels/main/test", { model: "m" });
   assert.is(tested.error, undefined);
   const { channels } = await gateway.json("GET", "/channels");
   assert.is(channels.find(({ name }: { name: string }) => name === "main").inFlight, 0);
-  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+  up.answer = (seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test.run();

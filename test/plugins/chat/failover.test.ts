@@ -18,7 +18,8 @@ let first: Upstream;
 let second: Upstream;
 let gateway: InProcessGateway | undefined;
 const messages = [{ role: "user", content: "hi" }];
-const ok: Answerer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+const ok: Answerer = (seen, res) =>
+  seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 const broken: Answerer = (_, res) => json(res, { error: { message: "broken" } }, 500);
 
 test.before(async () => {
@@ -52,14 +53,17 @@ async function start(one: object = {}, two: object = {}, more: object = {}): Pro
     },
   });
 }
-const ask = (body: object = {}) => gateway!.request("POST", "/v1/chat/completions", { model: "m", messages, ...body });
+const ask = (body: object = {}) =>
+  gateway!.request("POST", "/v1/chat/completions", { model: "m", messages, ...body });
 const told = (answer: Response) => [
   answer.status,
   answer.headers.get("x-portico-channel"),
   answer.headers.get("x-portico-attempts"),
 ];
 const stateOf = async (name: string) =>
-  (await gateway!.json("GET", "/channels")).channels.find((channel: { name: string }) => channel.name === name);
+  (await gateway!.json("GET", "/channels")).channels.find(
+    (channel: { name: string }) => channel.name === name,
+  );
 
 test("every failure before the first byte goes to the next target, streaming or not", async () => {
   await start();
@@ -121,7 +125,8 @@ test("what is the caller's fault is not tried elsewhere", async () => {
 
 test("retries on the same channel, then says that it has retried", async () => {
   await start({ maxRetries: 2 }, { enabled: false });
-  first.answer = (seen, res, count) => (count < 2 ? broken(seen, res, count) : ok(seen, res, count));
+  first.answer = (seen, res, count) =>
+    count < 2 ? broken(seen, res, count) : ok(seen, res, count);
   assert.equal(told(await ask()), [200, "one", "2"]);
   first.answer = broken;
   first.seen.length = 0;
@@ -147,7 +152,9 @@ test("a short Retry-After is waited for, a long one is not", async () => {
   const limit =
     (after: string): Answerer =>
     (seen, res, count) =>
-      count === 1 ? json(res, { error: { message: "slow" } }, 429, { "retry-after-ms": after }) : ok(seen, res, count);
+      count === 1
+        ? json(res, { error: { message: "slow" } }, 429, { "retry-after-ms": after })
+        : ok(seen, res, count);
   first.answer = limit("80");
   const began = performance.now();
   assert.equal(told(await ask()), [200, "one", "2"]);
@@ -161,7 +168,9 @@ test("a short Retry-After is waited for, a long one is not", async () => {
 test("our 429 passes the upstream's Retry-After on", async () => {
   await start({}, { enabled: false });
   first.answer = (_, res) =>
-    json(res, { error: { message: "slow", code: "rate_limit_exceeded" } }, 429, { "retry-after": "37" });
+    json(res, { error: { message: "slow", code: "rate_limit_exceeded" } }, 429, {
+      "retry-after": "37",
+    });
   const answer = await ask();
   assert.equal([answer.status, answer.headers.get("retry-after")], [429, "37"]);
   assert.is(((await answer.json()) as { error: { type: string } }).error.type, "rate_limit_error");
@@ -183,7 +192,9 @@ test("three failures rest a channel; resting, it is passed over, alone it is tri
 test("keys are used in turn; a refused one rests and the next is tried", async () => {
   await start({ apiKey: ["a", "bad", "c"] });
   first.answer = (seen, res, count) =>
-    seen.headers.authorization === "Bearer bad" ? json(res, { error: { message: "no" } }, 401) : ok(seen, res, count);
+    seen.headers.authorization === "Bearer bad"
+      ? json(res, { error: { message: "no" } }, 401)
+      : ok(seen, res, count);
   for (let i = 0; i < 4; i++) assert.is((await ask()).headers.get("x-portico-channel"), "one");
   assert.equal(
     first.seen.map((seen) => seen.headers.authorization?.slice(7)),
@@ -254,13 +265,18 @@ test("a streamed answer holds its place until it has ended, or its client has go
 });
 
 test("weighted aliases share by the channels' weights", async () => {
-  await start({ weight: 0 }, { weight: 1 }, { models: { w: { targets: ["one/m", "two/m"], strategy: "weighted" } } });
+  await start(
+    { weight: 0 },
+    { weight: 1 },
+    { models: { w: { targets: ["one/m", "two/m"], strategy: "weighted" } } },
+  );
   for (let i = 0; i < 5; i++) assert.equal(told(await ask({ model: "w" })), [200, "two", "1"]);
 });
 
 test("a fallback alias gives the last target's error, with nothing left of the others", async () => {
   await start({}, {}, { models: { chain: { targets: ["one/x", "two/y"] } } });
-  first.answer = (_, res) => json(res, { error: { message: "first" } }, 500, { "retry-after": "5" });
+  first.answer = (_, res) =>
+    json(res, { error: { message: "first" } }, 500, { "retry-after": "5" });
   second.answer = (_, res) => json(res, { error: { message: "second" } }, 500);
   const answer = await ask({ model: "chain" });
   assert.equal(
@@ -316,7 +332,9 @@ test("list and status name the models that cool down, not the channel where its 
   };
   const limited = (models: string[]) => {
     first.answer = (seen, res, count) =>
-      models.includes(seen.body.model) ? json(res, { error: { message: "slow down" } }, 429) : ok(seen, res, count);
+      models.includes(seen.body.model)
+        ? json(res, { error: { message: "slow down" } }, 429)
+        : ok(seen, res, count);
   };
   limited(["a"]);
   for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();

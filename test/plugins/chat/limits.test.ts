@@ -6,7 +6,14 @@ import { PorticoError } from "../../../kernel/index.ts";
 import { readImage } from "../../../plugins/chat/kit/request/images.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("limits");
 let up: Upstream;
@@ -29,7 +36,9 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  );
   gateway = await startGateway({
     config: {
       channels: {
@@ -66,7 +75,11 @@ test("a client that does not read stops the upstream", async () => {
     };
     more();
   };
-  const body = JSON.stringify({ model: "main/m", stream: true, messages: [{ role: "user", content: "x" }] });
+  const body = JSON.stringify({
+    model: "main/m",
+    stream: true,
+    messages: [{ role: "user", content: "x" }],
+  });
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nauthorization: Bearer ${gateway.token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -108,7 +121,10 @@ test("images: data URLs are taken, private addresses refused unless the channel 
       messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
     });
   const taken = await ask("look/x", "data:image/gif;base64,R0lGODlh");
-  assert.is(((await taken.json()) as ReturnType<typeof JSON.parse>).choices[0].message.content, "image/gif 6");
+  assert.is(
+    ((await taken.json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    "image/gif 6",
+  );
   assert.is(taken.headers.get("x-portico-dropped"), "temperature");
   up.answer = (_, res) => res.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(9));
   const url = up.url.replace("/v1", "/a.png");
@@ -122,10 +138,14 @@ test("images: data URLs are taken, private addresses refused unless the channel 
   ]) {
     const refused = await ask("look/x", address);
     assert.is(refused.status, 400, address);
-    assert.is(((await refused.json()) as { error: { code: string } }).error.code, "invalid_request_error");
+    assert.is(
+      ((await refused.json()) as { error: { code: string } }).error.code,
+      "invalid_request_error",
+    );
   }
   assert.is(
-    ((await (await ask("free/x", url)).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    ((await (await ask("free/x", url)).json()) as ReturnType<typeof JSON.parse>).choices[0].message
+      .content,
     "image/png 9",
   );
   for (const [type, body] of [
@@ -141,13 +161,23 @@ test("images: data URLs are taken, private addresses refused unless the channel 
 });
 
 test("images: what went wrong is told with its place, and a type by the name that providers know", async () => {
-  const image = (url: string) => ({ kind: "image" as const, url, path: "messages[0].content[0].image_url" });
-  const from = (fetched: () => { mediaType: string; data: Buffer }) => ({ fetchImage: async () => fetched() });
+  const image = (url: string) => ({
+    kind: "image" as const,
+    url,
+    path: "messages[0].content[0].image_url",
+  });
+  const from = (fetched: () => { mediaType: string; data: Buffer }) => ({
+    fetchImage: async () => fetched(),
+  });
   const data = Buffer.from("x");
   const jpeg = { mediaType: "image/jpeg", base64: "eA==" };
   for (const mediaType of ["image/jpg", "image/pjpeg"]) {
     const source = from(() => ({ mediaType, data }));
-    for (const url of [`data:${mediaType};base64,eA==`, `data:${mediaType};x=y;base64,eA==`, "https://a/b"])
+    for (const url of [
+      `data:${mediaType};base64,eA==`,
+      `data:${mediaType};x=y;base64,eA==`,
+      "https://a/b",
+    ])
       assert.equal(await readImage(image(url), source), jpeg);
   }
   const broken = from(() => {
@@ -161,7 +191,9 @@ test("the command lists and tests channels", async () => {
   up.answer = (_, res) => json(res, completion("pong"));
   const run = (...words: string[]) => porticoHere(gateway.home, ["channels", ...words]);
   const { stdout } = await portico(gateway.home, ["channels", "list", "--json"]);
-  const names = (JSON.parse(stdout) as { channels: { name: string }[] }).channels.map(({ name }) => name);
+  const names = (JSON.parse(stdout) as { channels: { name: string }[] }).channels.map(
+    ({ name }) => name,
+  );
   for (const name of ["main", "echo"]) assert.ok(names.includes(name));
   assert.match((await run("test", "main", "--model", "m")).stdout, "pong");
   const failed = await run("test", "nobody");

@@ -40,7 +40,10 @@ for (const { name: provider, model: served } of dialects) {
     });
     fake().next = { answer: { text: ["Hello ", "you"], reasoning: "hm" } };
     const answer = await generateText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
-    assert.equal([answer.text, answer.reasoningText, answer.finishReason], ["Hello you", "hm", "stop"]);
+    assert.equal(
+      [answer.text, answer.reasoningText, answer.finishReason],
+      ["Hello you", "hm", "stop"],
+    );
     const streamed = streamText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
     let text = "";
     for await (const part of streamed.textStream) text += part;
@@ -97,7 +100,10 @@ for (const { name: provider, model: served } of dialects) {
 
     const weather = {
       type: "function" as const,
-      function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+      function: {
+        name: "weather",
+        parameters: { type: "object", properties: { city: { type: "string" } } },
+      },
     };
     const bound = chat.bindTools([weather]);
     fake().next = { answer: { calls: CALLS } };

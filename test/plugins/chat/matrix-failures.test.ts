@@ -20,7 +20,8 @@ for (const dialect of dialects) {
   const fake = () => fakes.get(dialect) as FakeProvider;
 
   test(name("errors"), async () => {
-    const { request = "invalid_request_error", rateLimit = "rate_limit_exceeded" } = ownCodes[dialect.name] ?? {};
+    const { request = "invalid_request_error", rateLimit = "rate_limit_exceeded" } =
+      ownCodes[dialect.name] ?? {};
     const expected: Record<Problem, [number, string]> = {
       auth: [502, "upstream_auth"],
       request: [400, request],
@@ -32,7 +33,10 @@ for (const dialect of dialects) {
       fake().next = { refuse: problem };
       const channel = `${dialect.name}-${problem}`;
       for (const stream of [false, true]) {
-        const attempt = client.chat.completions.create({ ...requestOf(dialect, {}, channel), stream });
+        const attempt = client.chat.completions.create({
+          ...requestOf(dialect, {}, channel),
+          stream,
+        });
         const error = await failure(attempt as Promise<unknown>);
         const [status, code] = expected[problem];
         assert.is(error.status, status, `${problem} is ${error.status}`);
@@ -69,7 +73,10 @@ for (const dialect of dialects) {
     for (const silent of ["at once", "after headers"] as const) {
       fake().next = { silent };
       for (const stream of [false, true]) {
-        const attempt = client.chat.completions.create({ ...requestOf(dialect, {}, `${dialect.name}-slow`), stream });
+        const attempt = client.chat.completions.create({
+          ...requestOf(dialect, {}, `${dialect.name}-slow`),
+          stream,
+        });
         const error = await failure(attempt as Promise<unknown>);
         assert.equal([error.status, error.code], [504, "upstream_timeout"]);
       }
@@ -90,14 +97,19 @@ for (const dialect of dialects) {
 
   test(name("a client that leaves takes the upstream along"), async () => {
     fake().next = { endless: "Hello" };
-    const stream = await client.chat.completions.create({ ...requestOf(dialect, {}), stream: true });
+    const stream = await client.chat.completions.create({
+      ...requestOf(dialect, {}),
+      stream: true,
+    });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
     await fake().left;
 
     fake().next = { silent: "after headers" };
     const before = fake().seen.length;
     const leaving = new AbortController();
-    const attempt = client.chat.completions.create(requestOf(dialect, {}), { signal: leaving.signal });
+    const attempt = client.chat.completions.create(requestOf(dialect, {}), {
+      signal: leaving.signal,
+    });
     const settled = attempt.then(
       () => "answered",
       () => "left",

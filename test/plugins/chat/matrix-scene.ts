@@ -16,14 +16,22 @@ import {
 export type Messages = OpenAI.ChatCompletionMessageParam[];
 export type Call = OpenAI.ChatCompletionMessageFunctionToolCall;
 
-export const PROBLEMS: readonly Problem[] = ["auth", "request", "rate_limit", "overloaded", "server"];
+export const PROBLEMS: readonly Problem[] = [
+  "auth",
+  "request",
+  "rate_limit",
+  "overloaded",
+  "server",
+];
 export const ask: Messages = [
   { role: "system", content: "Be brief" },
   { role: "user", content: "Hi" },
 ];
 export const PNG = Buffer.from("\x89PNG\r\n\x1a\n and so on", "latin1");
 
-const images = createServer((_req, res) => res.writeHead(200, { "content-type": "image/png" }).end(PNG));
+const images = createServer((_req, res) =>
+  res.writeHead(200, { "content-type": "image/png" }).end(PNG),
+);
 export const fakes = new Map<Dialect, FakeProvider>();
 let gateway: InProcessGateway;
 export let client: OpenAI;
@@ -39,7 +47,12 @@ export function onScene(test: Test): void {
     for (const dialect of dialects) {
       const fake = await startProvider(dialect);
       fakes.set(dialect, fake);
-      const channel = { ...dialect.channel(fake.root), models: ["*"], maxRetries: 0, allowPrivateImages: true };
+      const channel = {
+        ...dialect.channel(fake.root),
+        models: ["*"],
+        maxRetries: 0,
+        allowPrivateImages: true,
+      };
       channels[dialect.name] = channel;
       channels[`${dialect.name}-slow`] = { ...channel, timeoutMs: 150 };
       channels[`${dialect.name}-idle`] = { ...channel, idleTimeoutMs: 500 };
@@ -48,8 +61,11 @@ export function onScene(test: Test): void {
       // A failure rests the channel: each kind has one of its own.
       for (const problem of PROBLEMS) channels[`${dialect.name}-${problem}`] = channel;
     }
-    const by = (name: string) => `${name}/${dialects.find((dialect) => dialect.name === name)?.model}`;
-    const models = { any: { targets: ["anthropic", "gemini", "mistral", "bedrock"].map(by), strategy: "fallback" } };
+    const by = (name: string) =>
+      `${name}/${dialects.find((dialect) => dialect.name === name)?.model}`;
+    const models = {
+      any: { targets: ["anthropic", "gemini", "mistral", "bedrock"].map(by), strategy: "fallback" },
+    };
     gateway = await startGateway({ config: { channels, models } });
     client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
   });
@@ -68,16 +84,21 @@ export function requestOf(dialect: Dialect, more: Ask, channel = dialect.name) {
   return { model: `${channel}/${dialect.model}`, messages: ask, ...more };
 }
 
-export const whole = (dialect: Dialect, more: Ask = {}) => client.chat.completions.create(requestOf(dialect, more));
+export const whole = (dialect: Dialect, more: Ask = {}) =>
+  client.chat.completions.create(requestOf(dialect, more));
 
 /** A stream put together again; it must keep the rules of every stream. */
 export async function streamed(dialect: Dialect, more: Ask = {}, channel = dialect.name) {
-  const stream = await client.chat.completions.create({ ...requestOf(dialect, more, channel), stream: true });
+  const stream = await client.chat.completions.create({
+    ...requestOf(dialect, more, channel),
+    stream: true,
+  });
   const chunks: OpenAI.ChatCompletionChunk[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   const { id, created, model } = chunks[0] ?? {};
   assert.is(chunks[0]?.choices[0]?.delta.role, "assistant", "the role comes first");
-  for (const chunk of chunks) assert.equal([chunk.id, chunk.created, chunk.model], [id, created, model]);
+  for (const chunk of chunks)
+    assert.equal([chunk.id, chunk.created, chunk.model], [id, created, model]);
   const deltas = chunks.flatMap((chunk) => chunk.choices[0]?.delta ?? []);
   const calls: { id?: string; name?: string; args: string }[] = [];
   for (const part of deltas.flatMap((delta) => delta.tool_calls ?? [])) {
@@ -87,13 +108,17 @@ export async function streamed(dialect: Dialect, more: Ask = {}, channel = diale
     if (part.function?.name) call.name = part.function.name;
     call.args += part.function?.arguments ?? "";
   }
-  const finishes = chunks.flatMap((chunk) => chunk.choices.flatMap((choice) => choice.finish_reason ?? []));
+  const finishes = chunks.flatMap((chunk) =>
+    chunk.choices.flatMap((choice) => choice.finish_reason ?? []),
+  );
   assert.is(finishes.length, 1, "one finish reason");
   return {
     id,
     model,
     text: deltas.map((delta) => delta.content ?? "").join(""),
-    reasoning: deltas.map((delta) => (delta as { reasoning_content?: string }).reasoning_content ?? "").join(""),
+    reasoning: deltas
+      .map((delta) => (delta as { reasoning_content?: string }).reasoning_content ?? "")
+      .join(""),
     calls,
     finish: finishes[0],
     usage: chunks.filter((chunk) => chunk.usage).map((chunk) => chunk.usage),
@@ -101,7 +126,9 @@ export async function streamed(dialect: Dialect, more: Ask = {}, channel = diale
 }
 
 /** The error of a call that must fail. */
-export async function failure(attempt: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
+export async function failure(
+  attempt: Promise<unknown>,
+): Promise<InstanceType<typeof OpenAI.APIError>> {
   const error = await attempt.then(
     () => assert.unreachable("did not fail"),
     (reason: unknown) => reason,

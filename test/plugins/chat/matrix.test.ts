@@ -2,7 +2,12 @@
 import type OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Dialect, dialects, type FakeProvider, TOKENS } from "../../support/upstreams/index.ts";
+import {
+  type Dialect,
+  dialects,
+  type FakeProvider,
+  TOKENS,
+} from "../../support/upstreams/index.ts";
 import {
   type Ask,
   type Call,
@@ -24,7 +29,10 @@ onScene(test);
 
 const weather: OpenAI.ChatCompletionTool = {
   type: "function",
-  function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+  function: {
+    name: "weather",
+    parameters: { type: "object", properties: { city: { type: "string" } } },
+  },
 };
 const now: OpenAI.ChatCompletionTool = { type: "function", function: { name: "now" } };
 const tools = [weather, now];
@@ -45,7 +53,10 @@ for (const dialect of dialects) {
       .withResponse();
     const [choice] = data.choices;
     assert.is(choice?.message.content, "Hello you");
-    assert.is((choice?.message as { reasoning_content?: string } | undefined)?.reasoning_content, "hm");
+    assert.is(
+      (choice?.message as { reasoning_content?: string } | undefined)?.reasoning_content,
+      "hm",
+    );
     assert.is(choice?.finish_reason, "stop");
     assert.match(data.id, /^chatcmpl-/);
     // Bedrock's answers do not say which model they are of.
@@ -54,7 +65,8 @@ for (const dialect of dialects) {
       [data.usage?.prompt_tokens, data.usage?.completion_tokens, data.usage?.total_tokens],
       [TOKENS.prompt, TOKENS.completion, TOKENS.prompt + TOKENS.completion],
     );
-    if (dialect.name !== "ollama") assert.is(data.usage?.prompt_tokens_details?.cached_tokens, TOKENS.cached);
+    if (dialect.name !== "ollama")
+      assert.is(data.usage?.prompt_tokens_details?.cached_tokens, TOKENS.cached);
     assert.is(response.headers.get("x-portico-channel"), dialect.name);
     const { model, stream, system, turns, maxTokens, temperature, stop } = view();
     assert.equal([model, stream, system], [dialect.model, false, "Be brief"]);
@@ -89,7 +101,9 @@ for (const dialect of dialects) {
   });
 
   test(name("tools and every tool_choice"), async () => {
-    fake().next = { answer: { calls: [{ id: "abcdefgh1", name: "weather", args: { city: "Oslo" } }] } };
+    fake().next = {
+      answer: { calls: [{ id: "abcdefgh1", name: "weather", args: { city: "Oslo" } }] },
+    };
     const answer = await whole(dialect, { tools });
     assert.is(answer.choices[0]?.finish_reason, "tool_calls");
     assert.is(answer.choices[0]?.message.content, null);
@@ -143,10 +157,15 @@ for (const dialect of dialects) {
       expected,
     );
     assert.equal([again.text, again.finish], ["Wait", "tool_calls"]);
-    for (const call of again.calls) assert.match(call.id ?? "", dialect.clientId?.("x") === "x" ? /./ : /^call_/);
+    for (const call of again.calls)
+      assert.match(call.id ?? "", dialect.clientId?.("x") === "x" ? /./ : /^call_/);
 
     fake().next = { answer: { text: ["Done"] } };
-    const results = asked.map((call, i) => ({ role: "tool" as const, tool_call_id: call.id, content: `result ${i}` }));
+    const results = asked.map((call, i) => ({
+      role: "tool" as const,
+      tool_call_id: call.id,
+      content: `result ${i}`,
+    }));
     const second = await whole(dialect, {
       tools,
       messages: [...ask, message, ...results, { role: "user", content: "So?" }],
@@ -172,7 +191,9 @@ for (const dialect of dialects) {
       whole(dialect, { messages: [...ask, { role: "tool", tool_call_id: "x", content: "" }] }),
     );
     assert.equal([orphan.status, orphan.param], [400, "messages[2].tool_call_id"]);
-    const missing = await failure(whole(dialect, { messages: [...ask, message, ...results.slice(1)] }));
+    const missing = await failure(
+      whole(dialect, { messages: [...ask, message, ...results.slice(1)] }),
+    );
     assert.equal([missing.status, missing.param], [400, "messages[2].tool_calls[0]"]);
   });
 
@@ -198,9 +219,14 @@ for (const dialect of dialects) {
       assert.equal([refused.status, refused.param], [400, "messages[0].content[2].image_url.url"]);
     }
     if (takesUrls && dialect.name !== "anthropic") return;
-    const audio = { type: "input_audio" as const, input_audio: { data: "AAAA", format: "wav" as const } };
+    const audio = {
+      type: "input_audio" as const,
+      input_audio: { data: "AAAA", format: "wav" as const },
+    };
     if (dialect.name !== "gemini") {
-      const refused = await failure(whole(dialect, { messages: [{ role: "user", content: [audio] }] }));
+      const refused = await failure(
+        whole(dialect, { messages: [{ role: "user", content: [audio] }] }),
+      );
       assert.equal([refused.status, refused.param], [400, "messages[0].content[0].input_audio"]);
     }
   });
@@ -213,7 +239,10 @@ for (const dialect of dialects) {
       required: ["a"],
       additionalProperties: false,
     };
-    const response_format = { type: "json_schema" as const, json_schema: { name: "r", schema, strict: true } };
+    const response_format = {
+      type: "json_schema" as const,
+      json_schema: { name: "r", schema, strict: true },
+    };
     const answer = await whole(dialect, { response_format });
     assert.is(answer.choices[0]?.message.content, '{"a":1}');
     assert.equal(view().schema, schema);
@@ -240,14 +269,20 @@ test("a conversation with signed reasoning fails over, and every next provider t
   let messages: Messages = ask;
   for (const [i, name] of names.entries()) {
     for (const before of names.slice(0, i)) fakeOf(before).next = { refuse: "overloaded" };
-    fakeOf(name).next = { answer: { reasoning: "hm", calls: [{ id: `abcdefgh${i}`, name: "now" }] } };
+    fakeOf(name).next = {
+      answer: { reasoning: "hm", calls: [{ id: `abcdefgh${i}`, name: "now" }] },
+    };
     const { data, response } = await client.chat.completions
       .create({ model: "any", messages, tools, reasoning_effort: "low" })
       .withResponse();
     assert.is(response.headers.get("x-portico-channel"), name);
     const message = data.choices[0]?.message as OpenAI.ChatCompletionMessage;
     const call = message.tool_calls?.[0] as Call;
-    messages = [...messages, message, { role: "tool", tool_call_id: call.id, content: `noon in ${name}` }];
+    messages = [
+      ...messages,
+      message,
+      { role: "tool", tool_call_id: call.id, content: `noon in ${name}` },
+    ];
     const results = fakeOf(name)
       .views.at(-1)
       ?.turns.flatMap((turn) => turn.results.map((one) => one.text));

@@ -2,7 +2,12 @@
 import OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/sources/every-provider.ts";
+import {
+  type EveryProvider,
+  names,
+  startEveryProvider,
+  type Way,
+} from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
 const test = suite("openai package through each provider");
@@ -17,7 +22,11 @@ const CALLS = [{ name: "get_weather", args: { city: "Rome" } }, { name: "get_tim
 
 test.before(async () => {
   every = await startEveryProvider();
-  client = new OpenAI({ baseURL: `${every.gateway.url}/v1`, apiKey: every.gateway.token, maxRetries: 0 });
+  client = new OpenAI({
+    baseURL: `${every.gateway.url}/v1`,
+    apiKey: every.gateway.token,
+    maxRetries: 0,
+  });
 });
 test.after(() => every?.stop());
 
@@ -29,10 +38,20 @@ for (const name of names) {
     script({ answer: { text: ["Hel", "lo"] } });
     const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hi" }];
     const whole = await client.chat.completions.create({ model, messages });
-    const stream = client.chat.completions.stream({ model, messages, stream_options: { include_usage: true } });
+    const stream = client.chat.completions.stream({
+      model,
+      messages,
+      stream_options: { include_usage: true },
+    });
     for (const answer of [whole, await stream.finalChatCompletion()]) {
-      assert.equal([answer.choices[0]?.message.content, answer.choices[0]?.finish_reason], ["Hello", "stop"]);
-      assert.equal([answer.usage?.prompt_tokens, answer.usage?.completion_tokens], [TOKENS.prompt, TOKENS.completion]);
+      assert.equal(
+        [answer.choices[0]?.message.content, answer.choices[0]?.finish_reason],
+        ["Hello", "stop"],
+      );
+      assert.equal(
+        [answer.usage?.prompt_tokens, answer.usage?.completion_tokens],
+        [TOKENS.prompt, TOKENS.completion],
+      );
     }
   });
 
@@ -40,12 +59,17 @@ for (const name of names) {
     const { model, fake, script } = way();
     script({ answer: { calls: CALLS } });
     const tools = [tool("get_weather"), tool("get_time")];
-    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Weather and time?" }];
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: "user", content: "Weather and time?" },
+    ];
     const whole = await client.chat.completions.create({ model, tools, messages });
-    const streamed = await client.chat.completions.stream({ model, tools, messages }).finalChatCompletion();
+    const streamed = await client.chat.completions
+      .stream({ model, tools, messages })
+      .finalChatCompletion();
     for (const answer of [whole, streamed]) {
       assert.is(answer.choices[0]?.finish_reason, "tool_calls");
-      const calls = answer.choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[];
+      const calls = answer.choices[0]!.message
+        .tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[];
       assert.equal(
         calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]),
         [
@@ -55,7 +79,11 @@ for (const name of names) {
       );
       script({ answer: { text: ["Done"] } });
       const results = calls.map(
-        ({ id }, i): OpenAI.ChatCompletionToolMessageParam => ({ role: "tool", tool_call_id: id, content: `r${i}` }),
+        ({ id }, i): OpenAI.ChatCompletionToolMessageParam => ({
+          role: "tool",
+          tool_call_id: id,
+          content: `r${i}`,
+        }),
       );
       const done = await client.chat.completions.create({
         model,
@@ -85,10 +113,14 @@ for (const name of names) {
         OpenAI.BadRequestError,
       );
       script({ refuse: "rate_limit" });
-      assert.instance(await raised(client.chat.completions.create({ model, messages, stream })), OpenAI.RateLimitError);
+      assert.instance(
+        await raised(client.chat.completions.create({ model, messages, stream })),
+        OpenAI.RateLimitError,
+      );
     }
     script({ endless: "x" });
-    for await (const _ of await client.chat.completions.create({ model, messages, stream: true })) break;
+    for await (const _ of await client.chat.completions.create({ model, messages, stream: true }))
+      break;
     await fake.left;
   });
 }

@@ -17,7 +17,9 @@ const test = suite("openai package");
 let up: Upstream;
 let gateway: InProcessGateway;
 let client: OpenAI;
-const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hello dear world" }];
+const messages: OpenAI.ChatCompletionMessageParam[] = [
+  { role: "user", content: "Hello dear world" },
+];
 const tools: OpenAI.ChatCompletionTool[] = [
   {
     type: "function",
@@ -35,10 +37,15 @@ const tools: OpenAI.ChatCompletionTool[] = [
 ];
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))), {
-    models: ["gpt-x"],
+  up = await startUpstream(
+    (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))),
+    {
+      models: ["gpt-x"],
+    },
+  );
+  gateway = await startGateway({
+    config: { channels: { main: { provider: "openai", baseUrl: up.url } } },
   });
-  gateway = await startGateway({ config: { channels: { main: { provider: "openai", baseUrl: up.url } } } });
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token });
 });
 test.after(async () => {
@@ -52,7 +59,11 @@ for (const model of ["echo", "main/gpt-x"]) {
     const text = model === "echo" ? "Hello dear world" : "Hello";
     assert.is(answer.choices[0]?.message.content, text);
     let streamed = "";
-    for await (const part of await client.chat.completions.create({ model, messages, stream: true }))
+    for await (const part of await client.chat.completions.create({
+      model,
+      messages,
+      stream: true,
+    }))
       streamed += part.choices[0]?.delta.content ?? "";
     assert.is(streamed, text);
   });
@@ -66,26 +77,38 @@ test("lists and fetches models", async () => {
 });
 
 test("calls tools through echo, whole, streamed, and round with the result", async () => {
-  const ask: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Please call get_weather now" }];
+  const ask: OpenAI.ChatCompletionMessageParam[] = [
+    { role: "user", content: "Please call get_weather now" },
+  ];
   const first = await client.chat.completions.create({ model: "echo", messages: ask, tools });
   assert.is(first.choices[0]?.finish_reason, "tool_calls");
-  const call = first.choices[0]?.message.tool_calls?.[0] as OpenAI.ChatCompletionMessageFunctionToolCall;
+  const call = first.choices[0]?.message
+    .tool_calls?.[0] as OpenAI.ChatCompletionMessageFunctionToolCall;
   assert.match(call.id, /^call_/);
   assert.equal(
     [call.type, call.function.name, JSON.parse(call.function.arguments)],
     ["function", "get_weather", { city: "", days: 1 }],
   );
-  const streamed = await client.chat.completions.stream({ model: "echo", messages: ask, tools }).finalChatCompletion();
+  const streamed = await client.chat.completions
+    .stream({ model: "echo", messages: ask, tools })
+    .finalChatCompletion();
   assert.equal(
     (streamed.choices[0]?.message.tool_calls?.[0] as typeof call | undefined)?.function.arguments,
     call.function.arguments,
   );
   const result = await client.chat.completions.create({
     model: "echo",
-    messages: [...ask, first.choices[0]!.message, { role: "tool", tool_call_id: call.id, content: "Sunny" }],
+    messages: [
+      ...ask,
+      first.choices[0]!.message,
+      { role: "tool", tool_call_id: call.id, content: "Sunny" },
+    ],
     tools,
   });
-  assert.equal([result.choices[0]?.message.content, result.choices[0]?.finish_reason], ["Sunny", "stop"]);
+  assert.equal(
+    [result.choices[0]?.message.content, result.choices[0]?.finish_reason],
+    ["Sunny", "stop"],
+  );
 });
 
 test("the usage chunk comes when asked for", async () => {
@@ -107,14 +130,21 @@ test("errors are raised as the package's own classes, and not retried by it", as
       () => undefined,
       (error: unknown) => error,
     );
-  assert.instance(await raised(client.chat.completions.create({ model: "nope", messages })), OpenAI.NotFoundError);
+  assert.instance(
+    await raised(client.chat.completions.create({ model: "nope", messages })),
+    OpenAI.NotFoundError,
+  );
   assert.instance(
     await raised(client.chat.completions.create({ model: "echo", messages, temperature: 3 })),
     OpenAI.BadRequestError,
   );
   assert.instance(
     await raised(
-      new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "no", maxRetries: 0 }).chat.completions.create({
+      new OpenAI({
+        baseURL: `${gateway.url}/v1`,
+        apiKey: "no",
+        maxRetries: 0,
+      }).chat.completions.create({
         model: "echo",
         messages,
       }),
@@ -131,10 +161,15 @@ test("errors are raised as the package's own classes, and not retried by it", as
 });
 
 test("a stream that fails on its way raises", async () => {
-  up.answer = (_, res) => stream(res, hello[0]!, chunk({ content: "x" }), data({ error: { message: "mid" } }));
+  up.answer = (_, res) =>
+    stream(res, hello[0]!, chunk({ content: "x" }), data({ error: { message: "mid" } }));
   let text = "";
   try {
-    for await (const part of await client.chat.completions.create({ model: "main/gpt-x", messages, stream: true }))
+    for await (const part of await client.chat.completions.create({
+      model: "main/gpt-x",
+      messages,
+      stream: true,
+    }))
       text += part.choices[0]?.delta.content ?? "";
     assert.unreachable();
   } catch (error) {
@@ -151,7 +186,12 @@ test("leaving a stream cuts the upstream", async () => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]! + hello[1]!);
   };
-  for await (const _ of await client.chat.completions.create({ model: "main/gpt-x", messages, stream: true })) break;
+  for await (const _ of await client.chat.completions.create({
+    model: "main/gpt-x",
+    messages,
+    stream: true,
+  }))
+    break;
   await cut;
 });
 

@@ -67,7 +67,9 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  );
   gateway = await startGateway({
     config: {
       channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0, models: ["m"] } },
@@ -84,16 +86,26 @@ test.after(async () => {
 const mode = (name: string) => gateway.json("POST", "/t/mode", { mode: name });
 const user = [{ role: "user", content: "hi" }];
 const doors: Record<string, (streaming: boolean) => Promise<Response>> = {
-  chat: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, stream }),
-  messages: (stream) => gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
-  responses: (stream) => gateway.request("POST", "/v1/responses", { model: "m", input: "hi", stream }),
+  chat: (stream) =>
+    gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, stream }),
+  messages: (stream) =>
+    gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
+  responses: (stream) =>
+    gateway.request("POST", "/v1/responses", { model: "m", input: "hi", stream }),
   agent: (stream) => asAgent("/v1/chat/completions", { messages: user, stream }),
-  "agent by messages": (stream) => asAgent("/v1/messages", { max_tokens: 9, messages: user, stream }),
+  "agent by messages": (stream) =>
+    asAgent("/v1/messages", { max_tokens: 9, messages: user, stream }),
   "agent by responses": (stream) => asAgent("/v1/responses", { input: "hi", stream }),
-  turn: (stream) => gateway.request("POST", "/agent", { message: "hi", session: "kept", stream, wait: !stream }),
+  turn: (stream) =>
+    gateway.request("POST", "/agent", { message: "hi", session: "kept", stream, wait: !stream }),
 };
 const asAgent = (path: string, body: object) =>
-  gateway.request("POST", path, { ...body, model: "agent" }, { headers: { "x-portico-session": "kept" } });
+  gateway.request(
+    "POST",
+    path,
+    { ...body, model: "agent" },
+    { headers: { "x-portico-session": "kept" } },
+  );
 /** What a turn of the agent leaves behind, with the turns before it. */
 const transcript = async () => JSON.stringify(await gateway.json("GET", "/sessions/kept"));
 
@@ -117,7 +129,10 @@ for (const [name, ask] of Object.entries(doors)) {
       const refused = await ask(streaming);
       const said = withoutIds(await refused.text());
       assert.is(refused.status, streaming ? 200 : 403, said);
-      assert.ok(said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name), said);
+      assert.ok(
+        said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name),
+        said,
+      );
       assert.not.ok(/SEC|RET/.test(said), said);
     });
   }
@@ -126,19 +141,26 @@ for (const [name, ask] of Object.entries(doors)) {
       secret("a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!);
       await mode("streaming");
       const text = await (await ask(true)).text();
-      const said = Array.from(text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g), ([, one]) => one).join(
-        "",
-      );
+      const said = Array.from(
+        text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g),
+        ([, one]) => one,
+      ).join("");
       assert.ok(said.includes("a [gone], SE and [gone][gone] SEC"), `${size}: ${said}`);
       assert.not.ok(said.includes("SECRET"), said);
-      const heard = await gateway.json<{ streamId: string; final: boolean; text: string }[]>("GET", "/t/heard");
+      const heard = await gateway.json<{ streamId: string; final: boolean; text: string }[]>(
+        "GET",
+        "/t/heard",
+      );
       assert.is(new Set(heard.map((one) => one.streamId)).size, 1);
       assert.equal(heard.map((one) => one.final).indexOf(true), heard.length - 1);
       assert.is(heard.map((one) => one.text).join(""), "a SECRET, SE and SECRETSECRET SEC");
     }
     if (/agent|turn/.test(name)) {
       const kept = await transcript();
-      assert.ok(kept.includes("a [gone], SE and [gone][gone] SEC") && !kept.includes("SECRET"), kept);
+      assert.ok(
+        kept.includes("a [gone], SE and [gone][gone] SEC") && !kept.includes("SECRET"),
+        kept,
+      );
     }
   });
 }
@@ -209,7 +231,10 @@ test("one event with more text than is gathered at once is a piece like others",
   const long = "SECRET é ".repeat(10_000);
   secret(["a ", long, long, "end"]);
   await mode("streaming");
-  assert.is(contentOf(await (await doors["chat"]!(true)).text()), `a ${long}${long}end`.replaceAll("SECRET", "[gone]"));
+  assert.is(
+    contentOf(await (await doors["chat"]!(true)).text()),
+    `a ${long}${long}end`.replaceAll("SECRET", "[gone]"),
+  );
 });
 
 test("who only looks on, as the event feed, holds no stream", async () => {
@@ -221,7 +246,9 @@ test("who only looks on, as the event feed, holds no stream", async () => {
     res.write(chunk({ role: "assistant", content: "first" }));
     finish = () => res.end(chunk({}, "stop") + DONE);
   };
-  const reader = (await doors["chat"]!(true)).body!.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await doors["chat"]!(true))
+    .body!.pipeThrough(new TextDecoderStream())
+    .getReader();
   const late = setTimeout(() => finish(), 30_000);
   let text = "";
   while (!text.includes("first")) text += (await reader.read()).value!;
@@ -259,7 +286,10 @@ test("chat:request can be answered and refused", async () => {
   for (const [name, ask] of Object.entries(doors)) {
     for (const streaming of [false, true]) {
       await mode("reply");
-      assert.ok((await (await ask(streaming)).text()).match(/from a hook|from.*a.*hook/s), `${name} ${streaming}`);
+      assert.ok(
+        (await (await ask(streaming)).text()).match(/from a hook|from.*a.*hook/s),
+        `${name} ${streaming}`,
+      );
       await mode("refuse");
       const refused = await ask(streaming);
       assert.is(refused.status, name === "turn" && streaming ? 200 : 403, name);
@@ -272,7 +302,11 @@ test("chat:request can be answered and refused", async () => {
 
 test("an upstream that breaks off says so behind a handler too", async () => {
   up.answer = (_, res) =>
-    stream(res, chunk({ role: "assistant", content: "x" }), 'data: {"error":{"message":"broke"}}\n\n');
+    stream(
+      res,
+      chunk({ role: "assistant", content: "x" }),
+      'data: {"error":{"message":"broke"}}\n\n',
+    );
   for (const name of ["same", "sending"]) {
     await mode(name);
     const text = await (await doors["chat"]!(true)).text();
@@ -284,7 +318,10 @@ test("an upstream that breaks off says so behind a handler too", async () => {
 
 test("a stream whose text was changed keeps what stood beside it", async () => {
   const extra_content = { google: { thought_signature: "c2ln" } };
-  const picture = (name: string) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${name}` } });
+  const picture = (name: string) => ({
+    type: "image_url",
+    image_url: { url: `data:image/png;base64,${name}` },
+  });
   const fn = { name: "f", arguments: "{" };
   up.answer = (_, res) =>
     stream(
@@ -293,7 +330,9 @@ test("a stream whose text was changed keeps what stood beside it", async () => {
       chunk({ images: [picture("AAAA")] }),
       chunk({ images: [picture("BBBB")], function_call: { name: "old", arguments: "{" } }),
       chunk({ function_call: { arguments: "}" } }),
-      chunk({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: fn, extra_content }] }),
+      chunk({
+        tool_calls: [{ index: 0, id: "call_1", type: "function", function: fn, extra_content }],
+      }),
       chunk({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }),
       chunk({}, "tool_calls"),
       DONE,
@@ -306,7 +345,15 @@ test("a stream whose text was changed keeps what stood beside it", async () => {
     content: "a [gone]",
     images: [picture("AAAA"), picture("BBBB")],
     function_call: { name: "old", arguments: "{}" },
-    tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" }, extra_content }],
+    tool_calls: [
+      {
+        index: 0,
+        id: "call_1",
+        type: "function",
+        function: { name: "f", arguments: "{}" },
+        extra_content,
+      },
+    ],
   });
   await mode("");
 });

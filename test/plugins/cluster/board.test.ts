@@ -13,7 +13,12 @@ const signal = (data: unknown): Message => ({ kind: "signal", name: "test", data
 function boardOf(gateway: string, store: () => Store) {
   const heard: Message[] = [];
   const lines: unknown[][] = [];
-  const board = new Board({ store, gateway, hear: (message) => heard.push(message), log: quietLog(lines) });
+  const board = new Board({
+    store,
+    gateway,
+    hear: (message) => heard.push(message),
+    log: quietLog(lines),
+  });
   return { board, heard, lines };
 }
 

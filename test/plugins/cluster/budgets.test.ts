@@ -3,7 +3,12 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
-import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
+import {
+  type InProcessGateway,
+  type SpawnedGateway,
+  spawnGateway,
+  startGateway,
+} from "../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import {
@@ -42,7 +47,10 @@ const config = () => {
       few: { ...to, models: ["few"], tokensPerMinute: 500 },
     },
     gateway: {
-      keys: { ...Object.fromEntries(keys), tokens: { hash: hashOf("pk_tokens"), tokensPerMinute: 500 } },
+      keys: {
+        ...Object.fromEntries(keys),
+        tokens: { hash: hashOf("pk_tokens"), tokensPerMinute: 500 },
+      },
     },
     usage: { prices: { "*": { input: 1000, output: 1000 } }, flushMs: 60_000 },
   };
@@ -51,7 +59,8 @@ const config = () => {
 test.before(async () => {
   await withinOneDay();
   up = await startUpstream(({ body }, res) => {
-    if (body.stream === true) stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
+    if (body.stream === true)
+      stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
     else json(res, completion("Hello", { usage }));
   });
   const one = config();
@@ -78,7 +87,14 @@ const whole = async (to: ReturnType<At>, model: string, token?: string) =>
 const streamed = async (to: ReturnType<At>, path: string, token: string, last: string) => {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const req = request(to.url + path, { method: "POST", headers, agent: false });
-  req.end(JSON.stringify({ model: "m", max_tokens: 5, stream: true, messages: [{ role: "user", content: "hi" }] }));
+  req.end(
+    JSON.stringify({
+      model: "m",
+      max_tokens: 5,
+      stream: true,
+      messages: [{ role: "user", content: "hi" }],
+    }),
+  );
   const [response] = (await once(req, "response")) as [IncomingMessage];
   let text = "";
   for await (const part of response) {

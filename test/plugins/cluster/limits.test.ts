@@ -1,11 +1,21 @@
 /** What a channel or a key may be asked counts over four workers (on one file), and over gateways that share a PostgreSQL. */
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
-import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
+import {
+  type InProcessGateway,
+  type SpawnedGateway,
+  spawnGateway,
+  startGateway,
+} from "../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import { PATIENCE_MS, untilRight, withinOneDay } from "../../support/until.ts";
-import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 import { ask, chat, times, watch } from "./scene.ts";
 
 const test = suite("limits over processes");
@@ -65,16 +75,26 @@ const doors = () => [
   { name: "two gateways", at: (i: number) => pair[i % 2] as InProcessGateway },
 ];
 /** At both at the same time. */
-const atAll = (work: (door: ReturnType<typeof doors>[number]) => Promise<void>) => Promise.all(doors().map(work));
+const atAll = (work: (door: ReturnType<typeof doors>[number]) => Promise<void>) =>
+  Promise.all(doors().map(work));
 const statuses = (all: { status: number }[]) => all.map(({ status }) => status).sort();
-const filled = (ok: number, refused: number) => [...Array(ok).fill(200), ...Array(refused).fill(429)];
+const filled = (ok: number, refused: number) => [
+  ...Array(ok).fill(200),
+  ...Array(refused).fill(429),
+];
 
 test("requests per minute of a channel and of a key are exact", async () => {
   await atAll(async ({ name, at }) => {
     const all = await times(16, (i) => chat(at(i), "rpm"));
     assert.equal(statuses(all), filled(7, 9), name);
-    assert.ok(all.every(({ status, headers }) => status === 200 || Number(headers["retry-after"]) > 30));
-    assert.equal(statuses(await times(12, (i) => chat(at(i), "echo", "hi", "pk_five"))), filled(5, 7), name);
+    assert.ok(
+      all.every(({ status, headers }) => status === 200 || Number(headers["retry-after"]) > 30),
+    );
+    assert.equal(
+      statuses(await times(12, (i) => chat(at(i), "echo", "hi", "pk_five"))),
+      filled(5, 7),
+      name,
+    );
   });
 });
 
@@ -116,7 +136,8 @@ test("a cooldown that one has learned is soon known to all", async () => {
 
 test("failed logins at one are soon counted by all", async () => {
   await atAll(async ({ name, at }) => {
-    const guess = async (i: number) => (await ask(at(i), "GET", "/keys", undefined, { token: "wrong" })).status;
+    const guess = async (i: number) =>
+      (await ask(at(i), "GET", "/keys", undefined, { token: "wrong" })).status;
     while ((await guess(0)) === 401);
     await untilRight(
       () => times(8, guess),

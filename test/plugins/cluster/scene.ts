@@ -42,7 +42,14 @@ export const chat = (
   content = "hi",
   token?: string,
   agent?: Agent,
-) => ask(gateway, "POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] }, { token, agent });
+) =>
+  ask(
+    gateway,
+    "POST",
+    "/v1/chat/completions",
+    { model, messages: [{ role: "user", content }] },
+    { token, agent },
+  );
 
 export const times = <T>(n: number, work: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));

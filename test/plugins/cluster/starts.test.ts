@@ -15,7 +15,11 @@ const test = suite("starts of workers");
 
 for (const [what, config, says] of [
   ["an unknown key", { unheard: true }, /unheard is not a known key/],
-  ["a certificate that is not there", { gateway: { tls: { cert: "/no/cert", key: "/no/key" } } }, /gateway\.tls\.cert/],
+  [
+    "a certificate that is not there",
+    { gateway: { tls: { cert: "/no/cert", key: "/no/key" } } },
+    /gateway\.tls\.cert/,
+  ],
   ["an unset variable", { gateway: { bind: "${UNHEARD}" } }, /gateway\.bind.*UNHEARD/],
 ] as const) {
   test(`${what} ends the start, and is told once`, async () => {
@@ -34,12 +38,16 @@ test("one that cannot be replaced for a while is tried until it can", async () =
   try {
     const file = join(gateway.home, "portico.json");
     const running = async (): Promise<number[]> =>
-      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => pid);
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(
+        ({ pid }: { pid: number }) => pid,
+      );
     const [, victim] = (await untilRight(running, (all) => all.length === 2)) as [number, number];
     const good = readFileSync(file, "utf8");
     writeFileSync(file, "{ broken");
     process.kill(victim, "SIGKILL");
-    await until("a start that failed", () => /worker 2 has ended \(code 1\)/.test(gateway.output()));
+    await until("a start that failed", () =>
+      /worker 2 has ended \(code 1\)/.test(gateway.output()),
+    );
     writeFileSync(file, good);
     await untilRight(running, (all) => all.length === 2 && !all.includes(victim));
   } finally {
@@ -51,7 +59,9 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
   const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
   try {
     const running = async (): Promise<number[]> =>
-      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => pid);
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(
+        ({ pid }: { pid: number }) => pid,
+      );
     const [one, still] = (await untilRight(running, (all) => all.length === 2)) as [number, number];
     // one connection to each: what the stopped one has in its hands is cut when it goes
     const held = await Promise.all(
@@ -63,7 +73,11 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
     );
     process.kill(still, "SIGSTOP");
     const answered = () => ask(gateway, "GET", "/health").then(({ status }) => status === 200);
-    assert.equal(await times(4, answered), Array(4).fill(true), "those that it has not taken go to the other");
+    assert.equal(
+      await times(4, answered),
+      Array(4).fill(true),
+      "those that it has not taken go to the other",
+    );
     await untilRight(
       () => portico(gateway.home, ["config", "set", "models.nick", "echo"]),
       ({ code }) => code === 0,
@@ -97,7 +111,11 @@ function forkWorker(home: string, ...early: object[]) {
   let said = "";
   child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
   for (const message of early) child.send(message);
-  const ended = once(child, "exit").then(([code]) => ({ type: "ended", code: code as number, said }));
+  const ended = once(child, "exit").then(([code]) => ({
+    type: "ended",
+    code: code as number,
+    said,
+  }));
   const heard = async (type: string): Promise<{ type: string }> => {
     for await (const [message] of on(child, "message") as AsyncIterable<[{ type: string }]>)
       if (message.type === type) return message;
@@ -108,7 +126,10 @@ function forkWorker(home: string, ...early: object[]) {
 
 test("one begins whatever it is told of the others before", async () => {
   const home = makeHome();
-  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0, workers: 2, auth: { token: 'known' } } }");
+  writeFileSync(
+    join(home, "portico.json"),
+    "{ gateway: { port: 0, workers: 2, auth: { token: 'known' } } }",
+  );
   const { child, ended, next } = forkWorker(home, { type: "ready", workers: [0] });
   const hello = await next("hello");
   assert.is(hello.type, "hello", JSON.stringify(hello));
@@ -120,7 +141,11 @@ test("one begins whatever it is told of the others before", async () => {
 });
 
 test("one that is stopped before it begins ends", async () => {
-  const { ended } = forkWorker(makeHome(), { type: "ready", workers: [0] }, { type: "stop", reason: "enough" });
+  const { ended } = forkWorker(
+    makeHome(),
+    { type: "ready", workers: [0] },
+    { type: "stop", reason: "enough" },
+  );
   assert.is((await ended).code, 0);
 });
 

@@ -34,7 +34,8 @@ async function answers(): Promise<string[]> {
   return [...all].sort();
 }
 function save(body: string): void {
-  for (const [path, text] of Object.entries(hookFiles("who", body))) writeFileSync(join(gateway.home, path), text);
+  for (const [path, text] of Object.entries(hookFiles("who", body)))
+    writeFileSync(join(gateway.home, path), text);
 }
 const info = async () => (await ask(gateway, "GET", "/kernel/hooks/who")).json;
 
@@ -50,17 +51,25 @@ const upstream = {
   say(res: ServerResponse, content: string) {
     const isText = res.req.url === "/v1/completions";
     const choice = isText ? { index: 0, text: content } : { index: 0, delta: { content } };
-    res.write(`data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [choice] })}\n\n`);
+    res.write(
+      `data: ${JSON.stringify({ id: "chatcmpl-1", created: 1, model: "m", choices: [choice] })}\n\n`,
+    );
   },
 };
 
 test.before(async () => {
   await once(upstream.server.listen(0, "127.0.0.1"), "listening");
   const baseUrl = `http://127.0.0.1:${(upstream.server.address() as AddressInfo).port}/v1`;
-  const webhooks = { token: "hook-token", mappings: { build: { action: "wake", message: "{body.id}" } } };
+  const webhooks = {
+    token: "hook-token",
+    mappings: { build: { action: "wake", message: "{body.id}" } },
+  };
   const channels = { slow: { provider: "openai", baseUrl } };
   const config = { gateway: { workers: 2 }, usage: { flushMs: 100 }, webhooks, channels };
-  gateway = await spawnGateway({ config, files: hookFiles("who", "return { reply: `one ${process.pid}` };") });
+  gateway = await spawnGateway({
+    config,
+    files: hookFiles("who", "return { reply: `one ${process.pid}` };"),
+  });
 });
 test.after(async () => {
   await gateway?.stop();
@@ -100,11 +109,13 @@ test("a broken one runs in none, and a later one in both", async () => {
 });
 
 test("one that loads in one worker only runs in none, and the error says where", async () => {
-  const [path, text] = Object.entries(hookFiles("who", "return { reply: `four ${process.pid}` };"))[1] as [
-    string,
-    string,
-  ];
-  writeFileSync(join(gateway.home, path), `if (process.pid === ${pids[0]}) throw new Error("not in here");\n${text}`);
+  const [path, text] = Object.entries(
+    hookFiles("who", "return { reply: `four ${process.pid}` };"),
+  )[1] as [string, string];
+  writeFileSync(
+    join(gateway.home, path),
+    `if (process.pid === ${pids[0]}) throw new Error("not in here");\n${text}`,
+  );
   const refused = await untilRight(info, ({ state }) => state === "stale");
   assert.match(refused.error, /not in here/);
   assert.equal(
@@ -150,10 +161,16 @@ test("each of them describes the routes of both, also of servers that only one h
 });
 
 test("status, metrics, log and runs of hooks count over both", async () => {
-  const [one, other] = await times(2, async () => (await ask(gateway, "GET", "/kernel/status")).json);
+  const [one, other] = await times(
+    2,
+    async () => (await ask(gateway, "GET", "/kernel/status")).json,
+  );
   for (const status of [one, other]) {
     assert.is(status.workers.count, 2);
-    assert.equal(status.workers.running.map(({ pid }: { pid: number }) => String(pid)).sort(), pids);
+    assert.equal(
+      status.workers.running.map(({ pid }: { pid: number }) => String(pid)).sort(),
+      pids,
+    );
     assert.equal(Object.keys(status.servers).sort(), ["browser", "relay"]);
     assert.is(status.pid, gateway.child.pid);
   }
@@ -164,7 +181,9 @@ test("status, metrics, log and runs of hooks count over both", async () => {
   const logged = await untilRight(
     async () => {
       const { lines } = (await ask(gateway, "GET", "/kernel/logs?lines=1000")).json;
-      return lines.map(({ id }: { id?: string }) => id).filter((id?: string) => id && ids.includes(id)) as string[];
+      return lines
+        .map(({ id }: { id?: string }) => id)
+        .filter((id?: string) => id && ids.includes(id)) as string[];
     },
     (all) => all.length >= ids.length,
   );
@@ -197,10 +216,14 @@ test("the feed shows the events of both", async () => {
 
 test("a webhook's sample is caught by whoever waits, whichever worker its request comes to", async () => {
   let waiting = 2;
-  const caught = times(2, () => ask(gateway, "POST", "/webhooks/samples/build").finally(() => waiting--));
+  const caught = times(2, () =>
+    ask(gateway, "POST", "/webhooks/samples/build").finally(() => waiting--),
+  );
   await until("both", async () => {
     // fetch keeps its connection, and so its worker
-    await gateway.request("POST", "/hooks/build", { id: 1 }, { token: "hook-token" }).then((one) => one.text());
+    await gateway
+      .request("POST", "/hooks/build", { id: 1 }, { token: "hook-token" })
+      .then((one) => one.text());
     return waiting === 0;
   });
   for (const { json } of await caught) assert.equal(json.sample.body, { id: 1 });
@@ -212,7 +235,9 @@ test("the browser's routes work from any connection", async () => {
     all.map(({ status, json }) => [status, json.profiles.length > 0]),
     Array(4).fill([200, true]),
   );
-  const missing = await times(4, () => ask(gateway, "GET", "/dashboard/browser/tabs?profile=nobody"));
+  const missing = await times(4, () =>
+    ask(gateway, "GET", "/dashboard/browser/tabs?profile=nobody"),
+  );
   assert.equal(new Set(missing.map(({ status, json }) => `${status} ${json.error.code}`)).size, 1);
 });
 
@@ -223,16 +248,26 @@ test("a node is the first worker's, whichever it has knocked at", async () => {
     sockets.map(async (socket) => {
       await once(socket, "message"); // the gateway's welcome
       socket.send(
-        JSON.stringify({ t: "hello", version: "0.1.0", platform: "linux", browser: true, profiles: ["one"] }),
+        JSON.stringify({
+          t: "hello",
+          version: "0.1.0",
+          platform: "linux",
+          browser: true,
+          profiles: ["one"],
+        }),
       );
     }),
   );
   for (const _ of names) {
     const nodes = await untilRight(
-      async () => (await ask(gateway, "GET", "/nodes")).json.nodes as { name: string; state: string }[],
+      async () =>
+        (await ask(gateway, "GET", "/nodes")).json.nodes as { name: string; state: string }[],
       (all) => all.length === 2,
     );
-    assert.equal(nodes.map(({ name, state }) => `${name} ${state}`).sort(), ["left connected", "right connected"]);
+    assert.equal(nodes.map(({ name, state }) => `${name} ${state}`).sort(), [
+      "left connected",
+      "right connected",
+    ]);
   }
   for (const socket of sockets) socket.terminate();
   await untilRight(
@@ -242,7 +277,11 @@ test("a node is the first worker's, whichever it has knocked at", async () => {
 });
 
 test("a cron tick fires once", async () => {
-  const body = { name: "once", schedule: "in 300ms", payload: { kind: "systemEvent", text: "tick" } };
+  const body = {
+    name: "once",
+    schedule: "in 300ms",
+    payload: { kind: "systemEvent", text: "tick" },
+  };
   const { id } = (await ask(gateway, "POST", "/cron/jobs", body)).json;
   const runs = await untilRight(
     async () => (await ask(gateway, "GET", `/cron/jobs/${id}/runs`)).json.runs,
@@ -255,7 +294,9 @@ test("a cron tick fires once", async () => {
 const running = (without: readonly string[]) =>
   untilRight(
     async (): Promise<string[]> =>
-      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => String(pid)),
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(
+        ({ pid }: { pid: number }) => String(pid),
+      ),
     (all) => all.length === 2 && !all.some((pid) => without.includes(pid)),
   );
 
@@ -292,7 +333,12 @@ test("a worker that is killed is replaced; the other goes on, its own streams en
     await until(word, () => streams.every(({ text }) => text().includes(word)));
   }
   process.kill(Number(pids[1]), "SIGKILL");
-  assert.equal(await Promise.all(streams.map(({ end }) => end)), ["whole", "whole", "whole", "whole"]);
+  assert.equal(await Promise.all(streams.map(({ end }) => end)), [
+    "whole",
+    "whole",
+    "whole",
+    "whole",
+  ]);
   const [inChat, inMessages, inResponses, inCompletions] = streams.map(({ text }) => text());
   const message = "The gateway's worker was killed before the response had ended.";
   const error = { message, type: "api_error", param: null, code: "service_unavailable" };
@@ -302,7 +348,10 @@ test("a worker that is killed is replaced; the other goes on, its own streams en
     inMessages as string,
     /event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":/,
   );
-  assert.match(inResponses as string, /event: error\ndata: {"type":"error","sequence_number":\d+,"code":"service_un/);
+  assert.match(
+    inResponses as string,
+    /event: error\ndata: {"type":"error","sequence_number":\d+,"code":"service_un/,
+  );
   assert.is(await feed.end, "cut");
   for (const res of upstream.open) res.destroy();
   await running([pids[1] as string]);

@@ -44,7 +44,12 @@ test("a command with a --url of its own takes the gateway's before its name", as
     ["first", ["--url", url, "polls", "add", "first", "--url", source]],
     ["inner", ["polls", `--url=${url}`, "add", "inner", "--url", source]],
   ] as const) {
-    const { code, stdout, stderr } = await porticoHere(elsewhere, [...words, "--token", token, "--json"]);
+    const { code, stdout, stderr } = await porticoHere(elsewhere, [
+      ...words,
+      "--token",
+      token,
+      "--json",
+    ]);
     assert.is(code, 0, stderr);
     assert.is(JSON.parse(stdout).source.url, source, name);
   }
@@ -78,8 +83,18 @@ test("options may stand before the command and between its words, and take their
     assert.is(code, 0, stderr);
     assert.ok(JSON.parse(stdout), words.join(" "));
   }
-  const profile = await porticoHere(home, ["browser", "--browser-profile", "tabs", "--json", "tabs"]);
-  assert.match(profile.stderr, 'There is no browser profile "tabs"', "the value of an option is no command");
+  const profile = await porticoHere(home, [
+    "browser",
+    "--browser-profile",
+    "tabs",
+    "--json",
+    "tabs",
+  ]);
+  assert.match(
+    profile.stderr,
+    'There is no browser profile "tabs"',
+    "the value of an option is no command",
+  );
   assert.match((await porticoHere(home, ["hooks", "--help", "list"])).stdout, "portico hooks list");
   for (const [words, said] of [
     [["hooks", "--frob", "list"], "portico hooks has no option --frob"],
@@ -95,7 +110,10 @@ test("options may stand before the command and between its words, and take their
 
 test("a negative number is a value, as an argument and as an option's, and no option", async () => {
   const key = "channels.spare";
-  assert.is((await porticoHere(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code, 0);
+  assert.is(
+    (await porticoHere(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code,
+    0,
+  );
   for (const value of ["-1", "-2.5e0"]) {
     const { code, stderr } = await porticoHere(home, ["config", "set", `${key}.priority`, value]);
     assert.is(code, 0, stderr);
@@ -154,7 +172,10 @@ test("a wrong token, and no gateway, are said in one line", async () => {
   assert.match(wrong.stderr, /^portico: .*credentials are wrong.*\n$/i);
   const nobody = await portico(home, ["status", "--url", "http://127.0.0.1:1"]);
   assert.is(nobody.code, 1);
-  assert.is(nobody.stderr, "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n");
+  assert.is(
+    nobody.stderr,
+    "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n",
+  );
 });
 
 test("logs prints what the gateway logged", async () => {
@@ -167,11 +188,25 @@ test("logs prints what the gateway logged", async () => {
 });
 
 test("logs of no line prints none", async () => {
-  assert.equal(await portico(home, ["logs", "--json", "-n", "0"]), { code: 0, stdout: "", stderr: "" });
+  assert.equal(await portico(home, ["logs", "--json", "-n", "0"]), {
+    code: 0,
+    stdout: "",
+    stderr: "",
+  });
 });
 
 test("config set is in force when the command ends", async () => {
-  assert.is((await portico(home, ["config", "set", "mcp.servers.none", "{command: 'none', enabled: false}"])).code, 0);
+  assert.is(
+    (
+      await portico(home, [
+        "config",
+        "set",
+        "mcp.servers.none",
+        "{command: 'none', enabled: false}",
+      ])
+    ).code,
+    0,
+  );
   assert.equal(
     (await gateway.json("GET", "/mcp/servers")).servers.map(({ name }: { name: string }) => name),
     ["none"],
@@ -192,11 +227,17 @@ test("plugins new writes a provider that is there without a restart, and a test 
   assert.match(await streamed.text(), /"You"[\s\S]*" said:"[\s\S]*" hello"[\s\S]*\[DONE\]/);
   const dir = join(home, "plugins", "shouter");
   assert.ok(readFileSync(join(dir, "plugin.ts"), "utf8").split("\n").length <= 62);
-  const tested = spawnSync(process.execPath, ["--test", "plugin.test.mjs"], { cwd: dir, encoding: "utf8" });
+  const tested = spawnSync(process.execPath, ["--test", "plugin.test.mjs"], {
+    cwd: dir,
+    encoding: "utf8",
+  });
   assert.is(tested.status, 0, tested.stdout);
   assert.match(tested.stdout, /^(?:#|ℹ) pass 3\n/m);
   const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
-  assert.is(spawnSync(process.execPath, [tsc, "-p", dir, "--pretty", "false"], { encoding: "utf8" }).stdout, "");
+  assert.is(
+    spawnSync(process.execPath, [tsc, "-p", dir, "--pretty", "false"], { encoding: "utf8" }).stdout,
+    "",
+  );
   const again = await portico(home, ["plugins", "new", "shouter"]);
   assert.is(again.code, 1);
   assert.match(again.stderr, /already/);

@@ -46,7 +46,11 @@ test("a token beyond ASCII goes out as UTF-8", async () => {
   const seen = new Promise<string | undefined>((resolve) =>
     server.once("request", ({ headers }) => resolve(headers.authorization)),
   );
-  const pending = createClient({ url, token: "日本-clé", signal: new AbortController().signal }).request("GET", "/");
+  const pending = createClient({
+    url,
+    token: "日本-clé",
+    signal: new AbortController().signal,
+  }).request("GET", "/");
   assert.is(Buffer.from((await seen) ?? "", "latin1").toString(), "Bearer 日本-clé");
   answer();
   await pending;
@@ -58,7 +62,9 @@ test("many requests at once bring no warning of Node's", async () => {
   process.on("warning", heard);
   const stop = new AbortController();
   const one = createClient({ url, signal: stop.signal });
-  const pending = Array.from({ length: 12 }, () => one.request("GET", "/never").catch(() => "stopped"));
+  const pending = Array.from({ length: 12 }, () =>
+    one.request("GET", "/never").catch(() => "stopped"),
+  );
   const names = await new Promise<string[]>((resolve) =>
     // a warning is told in the next tick
     setImmediate(() => resolve(warnings.map(({ name }) => name))),
@@ -77,13 +83,21 @@ test("a time-out that was asked for says how long it was", async () => {
 
 test("an address that is none is told as one", () => {
   for (const url of ["foo", "", "ftp://127.0.0.1/", "127.0.0.1:18789", "http://"])
-    assert.throws(() => createClient({ url, signal: new AbortController().signal }), "--url must be like http://");
+    assert.throws(
+      () => createClient({ url, signal: new AbortController().signal }),
+      "--url must be like http://",
+    );
 });
 
 test("the address that start prints, with its /v1, is the gateway's", async () => {
   for (const given of [`${url}/v1`, `${url}/v1/`, `${url}/`]) {
-    const seen = new Promise<string | undefined>((resolve) => server.once("request", (req) => resolve(req.url)));
-    const pending = createClient({ url: given, signal: new AbortController().signal }).request("GET", "/kernel/status");
+    const seen = new Promise<string | undefined>((resolve) =>
+      server.once("request", (req) => resolve(req.url)),
+    );
+    const pending = createClient({ url: given, signal: new AbortController().signal }).request(
+      "GET",
+      "/kernel/status",
+    );
     assert.is(await seen, "/kernel/status", given);
     answer();
     await pending;
@@ -98,9 +112,15 @@ test("whoever speaks TLS to one that does not, or the other way round, is told s
       .request<string>("GET", "/")
       .catch((error: Error) => error.message);
   try {
-    assert.match(await complaint(url.replace("http:", "https:")), "speaks no TLS: write http:// instead");
+    assert.match(
+      await complaint(url.replace("http:", "https:")),
+      "speaks no TLS: write http:// instead",
+    );
     const at = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
-    assert.match(await complaint(at), "cut the connection: if it speaks TLS, write https:// instead");
+    assert.match(
+      await complaint(at),
+      "cut the connection: if it speaks TLS, write https:// instead",
+    );
   } finally {
     cut.close();
   }
@@ -111,9 +131,16 @@ test("a certificate that cannot be read is named, in words", async () => {
   const broken = join(dir, "broken.pem");
   writeFileSync(broken, "no certificate");
   for (const cert of [broken, join(dir, "missing.pem")]) {
-    const secure = createClient({ url: "https://127.0.0.1:1", cert, signal: new AbortController().signal });
+    const secure = createClient({
+      url: "https://127.0.0.1:1",
+      cert,
+      signal: new AbortController().signal,
+    });
     const error = await secure.request("GET", "/").catch((thrown: Error) => thrown);
-    assert.match((error as Error).message, `${cert} (gateway.tls.cert) is no certificate that can be read`);
+    assert.match(
+      (error as Error).message,
+      `${cert} (gateway.tls.cert) is no certificate that can be read`,
+    );
   }
 });
 

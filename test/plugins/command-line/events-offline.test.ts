@@ -10,11 +10,16 @@ test("the events that are known without a gateway are those that one declares", 
     const { events } = await gateway.json<{
       events: { name: string; mode: string; description: string; changes: string[] }[];
     }>("GET", "/kernel/events");
-    const declared = events.map(({ name, mode, description, changes }) => [name, { mode, description, changes }]);
-    const known = Object.entries(await declaredEvents()).map(([name, { mode, description, changes }]) => [
+    const declared = events.map(({ name, mode, description, changes }) => [
       name,
-      { mode, description, changes: changes ?? [] },
+      { mode, description, changes },
     ]);
+    const known = Object.entries(await declaredEvents()).map(
+      ([name, { mode, description, changes }]) => [
+        name,
+        { mode, description, changes: changes ?? [] },
+      ],
+    );
     assert.ok(known.length > 15);
     assert.equal(Object.fromEntries(known.sort()), Object.fromEntries(declared.sort()));
   } finally {

@@ -8,7 +8,10 @@ import { type CommandResult, porticoHere } from "../../support/portico.ts";
 import { untilRight } from "../../support/until.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-const test = suite<{ gateway: InProcessGateway; run: (...argv: string[]) => Promise<CommandResult> }>("portico hooks");
+const test = suite<{
+  gateway: InProcessGateway;
+  run: (...argv: string[]) => Promise<CommandResult>;
+}>("portico hooks");
 test.before(async (context) => {
   context.gateway = await startGateway();
   context.run = (...argv) => porticoHere(context.gateway.home, argv);
@@ -40,10 +43,15 @@ test("new, at once in force; edit, break, mend, shadow, remove: seen in the answ
   assert.is(made.code, 0, made.stderr);
   assert.match(made.stdout, /hooks\/hello\/handler\.ts \(active\)/);
   assert.is(await say(gateway, "hi"), "hi");
-  assert.match((await run("hooks", "logs", "hello")).stdout, /saw message:received .*"content":"hi"/);
+  assert.match(
+    (await run("hooks", "logs", "hello")).stdout,
+    /saw message:received .*"content":"hi"/,
+  );
 
   const write = (text: string) => gateway.write("hooks/hello/handler.ts", text);
-  write("export default (event) => { event.context.content = event.context.content.toUpperCase(); };");
+  write(
+    "export default (event) => { event.context.content = event.context.content.toUpperCase(); };",
+  );
   await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "HI",
@@ -92,7 +100,10 @@ test("new, at once in force; edit, break, mend, shadow, remove: seen in the answ
   assert.match(gone.stderr, /no hook hello: see `portico hooks list`/);
 });
 
-test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({ gateway, run }) => {
+test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({
+  gateway,
+  run,
+}) => {
   gateway.write(
     "hooks/guard/handler.ts",
     `export default (event) => {\n  if (event.context.content === "loop") ${endlessLoop}\n  return event.context.content === "bad" ? { block: "not here" } : undefined;\n};`,
@@ -111,14 +122,25 @@ test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobod
   assert.match((await run("hooks", "info", "guard")).stdout, /Last error .*loop/);
 });
 
-test("run shows effects, lines and outcome, and fails where the hook does", async ({ gateway, run }) => {
+test("run shows effects, lines and outcome, and fails where the hook does", async ({
+  gateway,
+  run,
+}) => {
   gateway.write(
     "hooks/try/handler.ts",
     'export default (event, ctx) => {\n  ctx.log.info("here");\n  if (event.context.content === "bad") throw new Error("boom");\n  event.context.content += "!";\n  event.messages.push("psst");\n  return { reply: "r" };\n};',
   );
   gateway.write("hooks/try/HOOK.md", "---\nevents: [message:received, message:sent]\n---\n");
   await active(gateway, "try");
-  const ok = await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}');
+  const ok = await run(
+    "hooks",
+    "run",
+    "try",
+    "--event",
+    "message:received",
+    "--context",
+    '{"content":"Hi"}',
+  );
   assert.is(ok.code, 0, ok.stderr);
   for (const part of [
     /message:received: ok in/,
@@ -129,10 +151,34 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
   ])
     assert.match(ok.stdout, part);
   const json = JSON.parse(
-    (await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}', "--json")).stdout,
+    (
+      await run(
+        "hooks",
+        "run",
+        "try",
+        "--event",
+        "message:received",
+        "--context",
+        '{"content":"Hi"}',
+        "--json",
+      )
+    ).stdout,
   );
-  assert.equal(json.effects, { changed: { content: "Hi!" }, messages: ["psst"], ignored: [], result: { reply: "r" } });
-  const bad = await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"bad"}');
+  assert.equal(json.effects, {
+    changed: { content: "Hi!" },
+    messages: ["psst"],
+    ignored: [],
+    result: { reply: "r" },
+  });
+  const bad = await run(
+    "hooks",
+    "run",
+    "try",
+    "--event",
+    "message:received",
+    "--context",
+    '{"content":"bad"}',
+  );
   assert.is(bad.code, 1);
   assert.match(bad.stderr, /try failed on message:received: handler\.ts:3: boom/);
   assert.match((await run("hooks", "run", "try")).stderr, /Say which event/);
@@ -146,11 +192,20 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
 test("disable and enable are kept in the configuration", async ({ gateway, run }) => {
   assert.match((await run("hooks", "enable", "command-logger")).stdout, /command-logger: active/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, true);
-  assert.match((await run("hooks", "disable", "command-logger")).stdout, /command-logger: disabled/);
-  assert.match((await run("hooks", "info", "command-logger")).stdout, /Reason +it is off: turn it on with/);
+  assert.match(
+    (await run("hooks", "disable", "command-logger")).stdout,
+    /command-logger: disabled/,
+  );
+  assert.match(
+    (await run("hooks", "info", "command-logger")).stdout,
+    /Reason +it is off: turn it on with/,
+  );
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, false);
   await run("config", "set", "hooks.enabled", "false");
-  assert.match((await run("hooks", "enable", "command-logger")).stdout, /disabled: hooks\.enabled is false/);
+  assert.match(
+    (await run("hooks", "enable", "command-logger")).stdout,
+    /disabled: hooks\.enabled is false/,
+  );
   await run("config", "unset", "hooks.enabled");
   await run("hooks", "disable", "command-logger");
 });
@@ -171,7 +226,10 @@ test("new says what is wrong with what it was given", async ({ run }) => {
     [["../x", "--event", "message:received"], /no hook name/],
     [["x"], /Say which event.*message:received/],
     [["x", "--event", "message"], /no event name/],
-    [["x", "--event", "message:recieved"], /Nobody emits message:recieved\. Did you mean message:received\?/],
+    [
+      ["x", "--event", "message:recieved"],
+      /Nobody emits message:recieved\. Did you mean message:received\?/,
+    ],
     [["x", "--event", "gateway:startup,agent:complete"], /Did you mean agent:completed\?/],
   ] as const) {
     const { code, stderr } = await run("hooks", "new", ...argv);
@@ -191,7 +249,10 @@ test("events shows every declared event, one of them, or a table", async ({ run 
     one.stdout,
     /^agent:bootstrap \(change\)\n {2}A turn begins.*\n {2}Fields .*\n {2}May change {2}bootstrapFiles, /,
   );
-  assert.match((await run("hooks", "events", "agent:bootstrp")).stderr, /Did you mean agent:bootstrap\?/);
+  assert.match(
+    (await run("hooks", "events", "agent:bootstrp")).stderr,
+    /Did you mean agent:bootstrap\?/,
+  );
 });
 
 test("rm removes what the user made, and the one that it replaced is back; a bundled one stays", async ({
@@ -202,17 +263,37 @@ test("rm removes what the user made, and the one that it replaced is back; a bun
   await run("hooks", "new", "gone", "--event", "gateway:startup", "--workspace", "--js");
   assert.ok(existsSync(join(gateway.home, "workspace/hooks/gone/handler.js")));
   const top = await run("hooks", "rm", "gone");
-  assert.match(top.stdout, /^Removed .*workspace\/hooks\/gone\. gone is now the one in .*\/hooks\/gone \(\w+\)\.\n$/);
+  assert.match(
+    top.stdout,
+    /^Removed .*workspace\/hooks\/gone\. gone is now the one in .*\/hooks\/gone \(\w+\)\.\n$/,
+  );
   assert.match((await run("hooks", "rm", "gone")).stdout, /^Removed .*\/hooks\/gone\.\n$/);
   assert.not.ok(existsSync(join(gateway.home, "hooks/gone")));
   assert.match((await run("hooks", "rm", "gone")).stderr, /There is no hook gone/);
-  assert.match((await run("hooks", "rm", "boot-md")).stderr, /Switch it off: portico hooks disable boot-md/);
+  assert.match(
+    (await run("hooks", "rm", "boot-md")).stderr,
+    /Switch it off: portico hooks disable boot-md/,
+  );
   assert.match((await run("hooks", "rm", "../hooks")).stderr, /There is no hook/);
-  assert.match((await run("plugins", "rm", "chat")).stderr, /Switch it off: portico plugins disable chat/);
+  assert.match(
+    (await run("plugins", "rm", "chat")).stderr,
+    /Switch it off: portico plugins disable chat/,
+  );
 });
 
-test("a hook whose root is a link, or a gateway that cannot be asked, is told as it is", async ({ gateway, run }) => {
-  const asked = await run("hooks", "new", "later", "--event", "gateway:startup", "--token", "wrong");
+test("a hook whose root is a link, or a gateway that cannot be asked, is told as it is", async ({
+  gateway,
+  run,
+}) => {
+  const asked = await run(
+    "hooks",
+    "new",
+    "later",
+    "--event",
+    "gateway:startup",
+    "--token",
+    "wrong",
+  );
   assert.match(asked.stdout, /The gateway that runs from this home takes it up at once/);
   await untilRight(
     () => run("hooks", "info", "later"),
@@ -227,7 +308,15 @@ test("a hook whose root is a link, or a gateway that cannot be asked, is told as
 test("a hook can be made and checked without a gateway", async () => {
   const home = temporaryDir("portico-cli-hooks-");
   const run = (...argv: string[]) => porticoHere(home, [...argv, "--url", "http://127.0.0.1:9"]);
-  const made = await run("hooks", "new", "alone", "--event", "message:received", "--event", "command:new");
+  const made = await run(
+    "hooks",
+    "new",
+    "alone",
+    "--event",
+    "message:received",
+    "--event",
+    "command:new",
+  );
   assert.is(made.code, 0, made.stderr);
   assert.match(made.stdout, /runs as soon as a gateway does/);
   assert.ok(existsSync(join(home, "hooks/tsconfig.json")));
@@ -240,7 +329,10 @@ test("a hook can be made and checked without a gateway", async () => {
     [() => writeFileSync(file, endlessLoop), /a loop kept the gateway|without yielding/],
     [() => chmodSync(file, 0o666), /others may write handler\.ts/],
     [() => rmSync(file), /there is no handler\.ts/],
-    [() => writeFileSync(join(home, "hooks/alone/HOOK.md"), "---js\n{}\n---\n"), /HOOK\.md:1: .*refused/],
+    [
+      () => writeFileSync(join(home, "hooks/alone/HOOK.md"), "---js\n{}\n---\n"),
+      /HOOK\.md:1: .*refused/,
+    ],
   ];
   for (const [breakIt, message] of broken) {
     breakIt();

@@ -7,7 +7,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { createTerminal, withoutControls } from "../../../plugins/command-line/terminal.ts";
-import { type InProcessGateway, packageDir, spawnGateway, startGateway } from "../../support/gateway.ts";
+import {
+  type InProcessGateway,
+  packageDir,
+  spawnGateway,
+  startGateway,
+} from "../../support/gateway.ts";
 import { porticoHere } from "../../support/portico.ts";
 import { porticoProgram } from "../../support/runner/bundle.ts";
 import { suite } from "../../support/suite.ts";
@@ -29,7 +34,10 @@ test("a text with control characters is shown without them, in tables, details, 
   const { home } = gateway;
   gateway.write("hooks/odd/handler.ts", "export default () => {};");
   const description = JSON.stringify(`${ODD}\nforged  row`);
-  gateway.write("hooks/odd/HOOK.md", `---\ndescription: ${description}\nevents: [gateway:startup]\n---\n`);
+  gateway.write(
+    "hooks/odd/HOOK.md",
+    `---\ndescription: ${description}\nevents: [gateway:startup]\n---\n`,
+  );
   await gateway.json("POST", "/kernel/hooks/rescan");
   const list = await porticoHere(home, ["hooks", "list"]);
   assert.match(list.stdout, "\\u001b]0;owned\\u0007");
@@ -38,7 +46,12 @@ test("a text with control characters is shown without them, in tables, details, 
   const json = await porticoHere(home, ["hooks", "list", "--json"]);
   assert.not.match(json.stdout, CONTROL);
   assert.match(JSON.stringify(JSON.parse(json.stdout)), "\u009b31m\u2028c\u2029d\u202eb");
-  for (const words of [["sessions", "show", ODD], [ODD], ["hooks", "info", ODD], ["status", `--${ODD}`]]) {
+  for (const words of [
+    ["sessions", "show", ODD],
+    [ODD],
+    ["hooks", "info", ODD],
+    ["status", `--${ODD}`],
+  ]) {
     const { code, stdout, stderr } = await porticoHere(home, words);
     assert.not.equal(code, 0);
     assert.not.match(stdout + stderr, CONTROL);
@@ -59,15 +72,19 @@ test("a level or a number of lines that is none is refused", async ({ gateway })
     ["hooks/quiet/logs?lines=-1", "lines"],
     ["hooks/quiet/logs?lines=1e21", "lines"],
   ]) {
-    const { status, body } = await gateway.request("GET", `/kernel/${path}`).then(async (response) => ({
-      status: response.status,
-      body: (await response.json()) as { error: { param?: string } },
-    }));
+    const { status, body } = await gateway
+      .request("GET", `/kernel/${path}`)
+      .then(async (response) => ({
+        status: response.status,
+        body: (await response.json()) as { error: { param?: string } },
+      }));
     assert.equal([status, body.error.param], [400, param]);
   }
 });
 
-test("what is logged is shown without them, and without colours where nobody sees any", async ({ gateway }) => {
+test("what is logged is shown without them, and without colours where nobody sees any", async ({
+  gateway,
+}) => {
   gateway.gateway.log.log.warn({ from: ODD }, `odd ${ODD}`);
   const { stdout } = await porticoHere(gateway.home, ["logs"]);
   assert.match(stdout, /warn {2}odd a\\u001b/);
@@ -77,7 +94,14 @@ test("what is logged is shown without them, and without colours where nobody see
 test("logs of a level are chosen before they are counted", async ({ gateway }) => {
   for (let i = 0; i < 4; i++) gateway.gateway.log.log.warn({}, `trouble ${i}`);
   for (let i = 0; i < 5; i++) gateway.gateway.log.log.info({}, "calm");
-  const { stdout } = await porticoHere(gateway.home, ["logs", "--level", "warn", "-n", "3", "--json"]);
+  const { stdout } = await porticoHere(gateway.home, [
+    "logs",
+    "--level",
+    "warn",
+    "-n",
+    "3",
+    "--json",
+  ]);
   const found = stdout
     .trim()
     .split("\n")
@@ -85,7 +109,9 @@ test("logs of a level are chosen before they are counted", async ({ gateway }) =
   assert.equal(found, ["trouble 1", "trouble 2", "trouble 3"]);
 });
 
-test("what commands say of what goes on is so: a new hook, a poll, unknown prices, options", async ({ gateway }) => {
+test("what commands say of what goes on is so: a new hook, a poll, unknown prices, options", async ({
+  gateway,
+}) => {
   const run = async (...words: string[]) => {
     const { code, stdout, stderr } = await porticoHere(gateway.home, words);
     assert.is(code, 0, `${words.join(" ")}: ${stderr}`);
@@ -112,20 +138,29 @@ test("what commands say of what goes on is so: a new hook, a poll, unknown price
     return text.includes("zz") ? text : undefined;
   });
   assert.not.match(costs, /zz.*\$0\.00/);
-  gateway.write("plugins/thrower/plugin.ts", plugin('throw new Error("no luck");').replace("costly", "thrower"));
+  gateway.write(
+    "plugins/thrower/plugin.ts",
+    plugin('throw new Error("no luck");').replace("costly", "thrower"),
+  );
   await gateway.json("POST", "/kernel/plugins/rescan");
   assert.match(await run("plugins", "info", "thrower"), "plugin.ts:3");
 });
 
-test("no help lists an option twice; a --url of a command's own tells of the gateway's", async ({ gateway }) => {
+test("no help lists an option twice; a --url of a command's own tells of the gateway's", async ({
+  gateway,
+}) => {
   const walk = async (words: string[]): Promise<string[][]> => {
     const { stdout } = await porticoHere(gateway.home, [...words, "--help"]);
     const [, listed = ""] = /\nCommands:\n((?: {2}.*\n?)*)/.exec(stdout) ?? [];
-    const options = stdout.split("\n").flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? []);
+    const options = stdout
+      .split("\n")
+      .flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? []);
     assert.equal(options, [...new Set(options)], words.join(" "));
     if (/^ {2}--url ADDRESS/m.test(stdout))
       assert.match(stdout, "before the command's name it is the gateway's address");
-    const below = [...listed.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = ""]) => walk([...words, name]));
+    const below = [...listed.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = ""]) =>
+      walk([...words, name]),
+    );
     return [words, ...(await Promise.all(below)).flat()];
   };
   const all = await walk([]);
@@ -180,14 +215,18 @@ test("signals that come together are one, and the stream that runs ends; a later
   const [patient, hasty] = await Promise.all([spawnGateway({ config }), spawnGateway({ config })]);
   try {
     const ask = (gateway: typeof patient) =>
-      gateway.request("POST", "/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "hi" }] });
+      gateway.request("POST", "/v1/chat/completions", {
+        model: "up/m",
+        messages: [{ role: "user", content: "hi" }],
+      });
     const answer = ask(patient);
     void ask(hasty).catch(() => {});
     await until("both requests", () => held.length === 2);
     for (const gateway of [patient, hasty]) {
       // Of two kinds: two of one kind, sent at once, are one to the system already. Stopped, it gets both together,
       // however long this process takes between them.
-      for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const) gateway.child.kill(signal);
+      for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const)
+        gateway.child.kill(signal);
       await until("the stop", () => gateway.output().includes("portico stops"));
     }
     for (const gateway of [patient, hasty]) assert.is(gateway.child.exitCode, null);
@@ -237,7 +276,10 @@ test("process.exit in a hook or a plugin is an error of its own, and ends no gat
       assert.is(choices[0].message.content, content);
     }
     assert.is((await fetch(`${own.url}/quit`)).status, 500);
-    assert.match((await own.json("GET", "/kernel/plugins/leaver")).error, /plugin:leaver called process\.exit/);
+    assert.match(
+      (await own.json("GET", "/kernel/plugins/leaver")).error,
+      /plugin:leaver called process\.exit/,
+    );
     const { failures, lastError } = await own.json("GET", "/kernel/hooks/leaves");
     assert.is(failures, 3);
     assert.match(lastError.message, /hook:leaves called process\.exit/);
@@ -255,7 +297,10 @@ test("a signal while it starts ends it with 0", async () => {
 export default definePlugin({ name: "slow", async setup() { console.log("it waits"); await new Promise(() => {}); } });`;
   writeFileSync(join(home, "plugins/slow/plugin.ts"), slow);
   const args = [...porticoProgram(), "start", "--home", home];
-  const child = spawn(process.execPath, args, { cwd: packageDir, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, args, {
+    cwd: packageDir,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   let output = "";
   child.stdout.on("data", (chunk) => (output += chunk));
@@ -267,7 +312,10 @@ export default definePlugin({ name: "slow", async setup() { console.log("it wait
 // A terminal's Ctrl-C reaches npm, its shell and the gateway; npm passes it on once more.
 test("npm start ends with 0 on one Ctrl-C", async () => {
   const home = temporaryDir("portico-npm-");
-  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0 }, browser: { enabled: false } }");
+  writeFileSync(
+    join(home, "portico.json"),
+    "{ gateway: { port: 0 }, browser: { enabled: false } }",
+  );
   const npm = spawn("npm", ["start"], {
     cwd: packageDir,
     env: { ...process.env, PORTICO_HOME: home },

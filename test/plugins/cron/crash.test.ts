@@ -24,7 +24,11 @@ test("killed over and over", async () => {
     }
     // However long the machine takes for all kills and starts.
     const later = new Date(Date.now() + 3_600_000).toISOString();
-    await gateway.json("POST", "/cron/jobs", { name: "to-come", schedule: { kind: "at", at: later }, payload: text });
+    await gateway.json("POST", "/cron/jobs", {
+      name: "to-come",
+      schedule: { kind: "at", at: later },
+      payload: text,
+    });
     // Due after the first kill: where the machine took longer for it, others are, of the next attempt.
     let soon = "";
     let attempt = 0;
@@ -72,7 +76,9 @@ test("killed over and over", async () => {
     gateway = undefined;
 
     const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog() });
-    const queued = new Set((await store.items.list({ kind: "wake", limit: 1_000 })).map(({ id }) => id));
+    const queued = new Set(
+      (await store.items.list({ kind: "wake", limit: 1_000 })).map(({ id }) => id),
+    );
     let fired = 0;
     for (const { id } of await store.schedules.list("cron")) {
       const runs = (await store.runs.list({ owner: `cron:${id}`, limit: 1_000 })).filter(

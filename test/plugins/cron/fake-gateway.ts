@@ -9,10 +9,17 @@ import { makeContext } from "../../support/plugin-context.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-export function makeCron(from: string | number, options: { dir?: string; zone?: string; maxErrors?: number } = {}) {
+export function makeCron(
+  from: string | number,
+  options: { dir?: string; zone?: string; maxErrors?: number } = {},
+) {
   const dir = options.dir ?? temporaryDir("portico-cron-");
   let now = typeof from === "number" ? from : Date.parse(from);
-  const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog(), clock: () => now });
+  const store = openStore({
+    url: `file:${join(dir, "cron.db")}`,
+    log: quietLog(),
+    clock: () => now,
+  });
   const { ctx, bus, emitted } = makeContext(store);
   const jobs = createJobs({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
   const settler = createSettler({
@@ -55,7 +62,9 @@ export function makeCron(from: string | number, options: { dir?: string; zone?: 
     async fired(name: string, status?: string): Promise<string[]> {
       const { runs } = await operations.runs(name, 1000);
       const wanted = runs.filter((run) =>
-        status === undefined ? !["missed", "skipped"].includes(run["status"] as string) : run["status"] === status,
+        status === undefined
+          ? !["missed", "skipped"].includes(run["status"] as string)
+          : run["status"] === status,
       );
       return wanted.map((run) => run["scheduledAt"] as string).reverse();
     },

@@ -38,12 +38,20 @@ const test = suite("cron in a gateway");
 test.before(async () => {
   gateway = await startGateway({
     config: settings("one"),
-    files: { "hooks/report/HOOK.md": HOOK, "hooks/report/handler.mjs": HANDLER, "plugins/probe/plugin.ts": PROBE },
+    files: {
+      "hooks/report/HOOK.md": HOOK,
+      "hooks/report/handler.mjs": HANDLER,
+      "plugins/probe/plugin.ts": PROBE,
+    },
   });
 });
 test.after(() => gateway.stop());
 
-const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+const call = async (
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: any }> => {
   const answer = await gateway.request(method, path, body);
   return { status: answer.status, body: await answer.json() };
 };
@@ -59,8 +67,10 @@ test("an interval starts turns, and the history tells of them", async () => {
   await until("two runs", async () => {
     const { runs } = await gateway.json("GET", "/cron/jobs/ticks/runs");
     return (
-      runs.filter((run: { status: string; result: string }) => run.status === "ok" && run.result.includes("say tick"))
-        .length >= 2
+      runs.filter(
+        (run: { status: string; result: string }) =>
+          run.status === "ok" && run.result.includes("say tick"),
+      ).length >= 2
     );
   });
   const disabled = await gateway.json("POST", `/cron/jobs/${job.id}/disable`);
@@ -115,7 +125,10 @@ test("hooks hear of every run, and a hook payload reaches them directly", async 
     schedule: "@daily",
     payload: { kind: "hook", event: "report:daily", context: { pages: 3 } },
   });
-  assert.ok(gateway.gateway.bus.spec("report:daily" as never), "the event is known before it is first emitted");
+  assert.ok(
+    gateway.gateway.bus.spec("report:daily" as never),
+    "the event is known before it is first emitted",
+  );
   await gateway.json("POST", "/cron/jobs/daily/run");
   await until(
     "the run's end",
@@ -143,7 +156,10 @@ test("the configuration's jobs follow it", async () => {
       ...settings("two"),
     }),
   );
-  await until("the change", async () => (await gateway.json("GET", "/cron/jobs/conf")).payload.text === "two");
+  await until(
+    "the change",
+    async () => (await gateway.json("GET", "/cron/jobs/conf")).payload.text === "two",
+  );
   const after = await gateway.json("GET", "/cron/jobs/conf");
   assert.is(after.state.nextRunAt, before.state.nextRunAt);
 });
@@ -154,19 +170,34 @@ test("the agent's tool plans and lists; an edit, of polls too, keeps what it doe
     (await callTool("cron", { action: "add", name: "tea", schedule: "in 20m", text: "tea" }));
   assert.is(tool.status, "enabled");
   assert.is(tool.source, "agent");
-  assert.ok((await callTool("cron", { action: "list" })).jobs.some((job: { name: string }) => job.name === "tea"));
+  assert.ok(
+    (await callTool("cron", { action: "list" })).jobs.some(
+      (job: { name: string }) => job.name === "tea",
+    ),
+  );
   assert.is((await callTool("cron", { action: "rm", id: "tea" })).ok, true);
 
   const payload = { kind: "agentTurn", message: "report", session: "reports", model: "echo" };
   const schedule = { kind: "cron", expr: "0 8 * * *", tz: "Europe/Berlin" };
   await gateway.json("POST", "/cron/jobs", { name: "evening", schedule, payload });
-  const edited = await callTool("cron", { action: "edit", id: "evening", schedule: "0 9 * * *", message: "new" });
+  const edited = await callTool("cron", {
+    action: "edit",
+    id: "evening",
+    schedule: "0 9 * * *",
+    message: "new",
+  });
   assert.equal(edited.schedule, { ...schedule, expr: "0 9 * * *" });
   assert.equal(edited.payload, { ...payload, message: "new" });
   assert.is((await callTool("cron", { action: "rm", id: "evening" })).ok, true);
 
   const source = { kind: "http", url: "http://127.0.0.1:9/" };
-  await gateway.json("POST", "/polls", { name: "page", every: "1h", source, payload, status: "disabled" });
+  await gateway.json("POST", "/polls", {
+    name: "page",
+    every: "1h",
+    source,
+    payload,
+    status: "disabled",
+  });
   const poll = await callTool("polls", { action: "edit", id: "page", message: "new" });
   assert.equal(poll.payload, { ...payload, message: "new" });
   assert.is((await callTool("polls", { action: "rm", id: "page" })).ok, true);
@@ -193,16 +224,25 @@ test("the agent's tool: a zone counts for a local date too; a source is changed 
   });
   const slower = await callTool("polls", { action: "edit", id, every: "2h" });
   assert.equal([slower.every, slower.payload], ["2h", payload], "what is to be done stays");
-  const edit = async (change: object) => (await callTool("polls", { action: "edit", id, ...change })).source;
+  const edit = async (change: object) =>
+    (await callTool("polls", { action: "edit", id, ...change })).source;
   const masked = { ...headers, authorization: "********" };
-  assert.equal(await edit({ selector: "article" }), { ...source, headers: masked, selector: "article" });
-  assert.equal(await edit({ url: "https://example.com/b" }), { kind: "html", url: "https://example.com/b" });
+  assert.equal(await edit({ selector: "article" }), {
+    ...source,
+    headers: masked,
+    selector: "article",
+  });
+  assert.equal(await edit({ url: "https://example.com/b" }), {
+    kind: "html",
+    url: "https://example.com/b",
+  });
   assert.equal(await edit({ kind: "http" }), { kind: "http", url: "https://example.com/b" });
   assert.is((await callTool("polls", { action: "rm", id })).ok, true);
 });
 
 /** Calls one of the agent's tools, as a turn does. */
-const callTool = (name: string, args: object): Promise<any> => gateway.json("POST", `/probe/${name}`, args);
+const callTool = (name: string, args: object): Promise<any> =>
+  gateway.json("POST", `/probe/${name}`, args);
 
 test("a time zone that does not exist is refused where the configuration is read", async () => {
   const heartbeat = { activeHours: { start: "08:00", end: "22:00", tz: "Mars/Phobos" } };
@@ -228,7 +268,10 @@ test("where a result is posted: its secrets are masked, come back as what they w
     headers: { "X-Api-Key": "a-k3y-of-the-target", "X-Kind": "report" },
   };
   const payload = { kind: "agentTurn", message: "say ********", delivery };
-  const store = openStore({ url: `file:${join(gateway.home, "state", "portico.db")}`, log: quietLog() });
+  const store = openStore({
+    url: `file:${join(gateway.home, "state", "portico.db")}`,
+    log: quietLog(),
+  });
   const source = { kind: "http", url: "https://example.com/" };
   const spec = { schedule: "every 1d", every: "1d", status: "disabled", payload };
   for (const [root, given] of [
@@ -237,9 +280,12 @@ test("where a result is posted: its secrets are masked, come back as what they w
   ] as const) {
     const made = await gateway.json("POST", root, given);
     const shown = JSON.stringify([made, await gateway.json("GET", root)]);
-    for (const secret of ["s3cret", delivery.secret, "a-k3y-of-the-target"]) assert.not.match(shown, secret, root);
+    for (const secret of ["s3cret", delivery.secret, "a-k3y-of-the-target"])
+      assert.not.match(shown, secret, root);
     assert.equal(made.payload.delivery.headers, { "X-Api-Key": "********", "X-Kind": "report" });
-    await gateway.json("PATCH", `${root}/${made.id}`, { payload: { ...made.payload, message: "say more" } });
+    await gateway.json("PATCH", `${root}/${made.id}`, {
+      payload: { ...made.payload, message: "say more" },
+    });
     const kind = root === "/polls" ? "poll" : "cron";
     const { body } = (await store.schedules.get(kind, made.id))!;
     assert.equal((body as { payload: unknown }).payload, { ...payload, message: "say more" }, root);

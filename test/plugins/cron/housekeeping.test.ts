@@ -11,7 +11,8 @@ test("once an hour the history of each job is cut to what is kept", async () => 
   const { store } = t;
   const { ctx } = makeContext(store);
   await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {} });
-  for (let n = 0; n < 5; n++) await store.runs.put({ id: `r${n}`, owner: "cron:j", at: n, status: "ok", data: {} });
+  for (let n = 0; n < 5; n++)
+    await store.runs.put({ id: `r${n}`, owner: "cron:j", at: n, status: "ok", data: {} });
   const cut = new Promise<number>((resolve) => {
     const { prune } = store.runs;
     store.runs.prune = async (...args) => {

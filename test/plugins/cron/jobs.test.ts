@@ -27,7 +27,10 @@ test("bad definitions are refused with the field", async () => {
     [{ schedule: "0 0 31 2 *", payload: turn }, "schedule.expr"],
     [{ schedule: "61 * * * *", payload: turn }, "schedule.expr"],
     [{ schedule: "* * *", payload: turn }, "schedule.expr"],
-    [{ schedule: { kind: "cron", expr: "* * * * *", tz: "Mars/Base" }, payload: turn }, "schedule.tz"],
+    [
+      { schedule: { kind: "cron", expr: "* * * * *", tz: "Mars/Base" }, payload: turn },
+      "schedule.tz",
+    ],
     [{ schedule: "every 0", payload: turn }, "schedule"],
     [{ schedule: { kind: "every", everyMs: 0 }, payload: turn }, "schedule.everyMs"],
     [{ schedule: { kind: "at", at: "2020-01-01T00:00:00Z" }, payload: turn }, "schedule.at"],
@@ -67,7 +70,9 @@ test("what is wrong with an expression is told in its own numbers and names", as
     ["@every 5m", '"every 5m"'],
     ["@reboot", "@reboot is not known"],
   ] as const) {
-    const { message, param } = await refused(cron.operations.add({ schedule: expr, payload: turn }, "api"));
+    const { message, param } = await refused(
+      cron.operations.add({ schedule: expr, payload: turn }, "api"),
+    );
     assert.is(param, "schedule.expr");
     assert.match(message, told);
   }
@@ -76,7 +81,10 @@ test("what is wrong with an expression is told in its own numbers and names", as
 
 test("shorthands, the zone's default and the next five dates", async () => {
   const cron = makeCron(START, { zone: "Europe/Berlin" });
-  const job = await cron.operations.add({ name: "a", schedule: "30 9 * * 1-5", payload: turn }, "api");
+  const job = await cron.operations.add(
+    { name: "a", schedule: "30 9 * * 1-5", payload: turn },
+    "api",
+  );
   assert.equal(job["schedule"], { kind: "cron", expr: "30 9 * * 1-5", tz: "Europe/Berlin" });
   assert.is(job["status"], "enabled");
   const shown = await cron.operations.show("a");
@@ -87,10 +95,16 @@ test("shorthands, the zone's default and the next five dates", async () => {
   );
   const soon = await cron.operations.add({ schedule: "in 20m", payload: turn }, "api");
   assert.equal(soon["schedule"], { kind: "at", at: "2026-05-01T08:15:00.000Z" });
-  const local = await cron.operations.add({ schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn }, "api");
+  const local = await cron.operations.add(
+    { schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn },
+    "api",
+  );
   assert.equal(local["schedule"], { kind: "at", at: "2026-05-02T07:00:00.000Z" });
   const epoch = Date.parse("2026-06-01T00:00:00Z");
-  const number = await cron.operations.add({ schedule: { kind: "at", at: epoch }, payload: turn }, "api");
+  const number = await cron.operations.add(
+    { schedule: { kind: "at", at: epoch }, payload: turn },
+    "api",
+  );
   assert.equal(number["schedule"], { kind: "at", at: "2026-06-01T00:00:00.000Z" });
   const every = await cron.operations.add({ schedule: "every 1h30m", payload: turn }, "api");
   assert.equal(every["schedule"], { kind: "every", everyMs: 5_400_000 });
@@ -118,7 +132,10 @@ test("a turn's end ends the run; the next slot is skipped while it goes on", asy
 
 test("overlap queue starts the next turn behind the first, in one session", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn, overlap: "queue" }, "api");
+  await cron.operations.add(
+    { name: "a", schedule: hourly, payload: turn, overlap: "queue" },
+    "api",
+  );
   await cron.walk("2026-05-01T09:10:00Z");
   assert.is((await cron.fired("a")).length, 2);
   const lanes = new Set((await cron.store.items.list({ kind: "turn" })).map(({ lane }) => lane));
@@ -141,7 +158,11 @@ test("failures back off, then disable the job with the reason; enabling clears i
     // 20 s of work: the pauses of 30 s, 1 min reach over one minute and two.
     cron.jump(cron.now() + 20_000);
     await cron.finishTurn("dead");
-    assert.is(((await cron.operations.show("a"))["state"] as { nextRunAt: string }).nextRunAt, next, wake);
+    assert.is(
+      ((await cron.operations.show("a"))["state"] as { nextRunAt: string }).nextRunAt,
+      next,
+      wake,
+    );
   }
   const job = await cron.operations.show("a");
   assert.is(job["status"], "disabled");
@@ -159,8 +180,14 @@ test("an at job stays, disabled, with its history; deleteAfterRun goes", async (
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" };
   await cron.operations.add({ name: "stays", schedule: "in 5m", payload: text }, "api");
-  await cron.operations.add({ name: "goes", schedule: "in 5m", payload: text, deleteAfterRun: true }, "api");
-  await cron.operations.add({ name: "later", schedule: "in 5m", payload: turn, deleteAfterRun: true }, "api");
+  await cron.operations.add(
+    { name: "goes", schedule: "in 5m", payload: text, deleteAfterRun: true },
+    "api",
+  );
+  await cron.operations.add(
+    { name: "later", schedule: "in 5m", payload: turn, deleteAfterRun: true },
+    "api",
+  );
   await cron.walk("2026-05-01T08:10:00Z");
   const stays = await cron.operations.show("stays");
   assert.is(stays["status"], "disabled");
@@ -204,7 +231,10 @@ test("edit keeps the due time unless the schedule changes", async () => {
   const cleared = await cron.operations.change("b", { timeoutMs: null, overlap: null });
   assert.equal([cleared["timeoutMs"], cleared["overlap"]], [undefined, "skip"]);
   assert.is((await refused(cron.operations.change("b", { payload: null }))).param, "payload");
-  assert.is((await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param, "schedule.expr");
+  assert.is(
+    (await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param,
+    "schedule.expr",
+  );
   assert.is((await cron.operations.change("b", { status: "disabled" }))["status"], "disabled");
   assert.is((await cron.operations.change("b", { enabled: true }))["status"], "enabled");
   await cron.close();
@@ -213,11 +243,25 @@ test("edit keeps the due time unless the schedule changes", async () => {
 test("jobs of the configuration: kept, changed, removed with it; read-only for others", async () => {
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" } as const;
-  await cron.jobs.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
+  await cron.jobs.sync({
+    one: { schedule: "0 * * * *", payload: text },
+    two: { schedule: "in 5m", payload: text },
+  });
   await cron.walk("2026-05-01T08:30:00Z");
-  await cron.jobs.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
-  assert.equal(await cron.fired("one"), ["2026-05-01T08:00:00.000Z"], "a restart keeps history and dates");
-  assert.is((await cron.operations.show("two"))["status"], "disabled", "what has run does not come again");
+  await cron.jobs.sync({
+    one: { schedule: "0 * * * *", payload: text },
+    two: { schedule: "in 5m", payload: text },
+  });
+  assert.equal(
+    await cron.fired("one"),
+    ["2026-05-01T08:00:00.000Z"],
+    "a restart keeps history and dates",
+  );
+  assert.is(
+    (await cron.operations.show("two"))["status"],
+    "disabled",
+    "what has run does not come again",
+  );
   for (const work of [
     cron.operations.change("one", { name: "x" }),
     cron.operations.remove("one"),
@@ -243,13 +287,23 @@ test("jobs of the configuration: kept, changed, removed with it; read-only for o
 test("a hook payload reaches handlers of an event of its own; a failing one fails the run", async () => {
   const cron = makeCron(START);
   await cron.operations.add(
-    { name: "a", schedule: hourly, payload: { kind: "hook", event: "report:daily", context: { depth: 3 } } },
+    {
+      name: "a",
+      schedule: hourly,
+      payload: { kind: "hook", event: "report:daily", context: { depth: 3 } },
+    },
     "api",
   );
   const seen: unknown[] = [];
-  const undo = cron.bus.on("report:daily" as never, (event: { context: unknown }) => void seen.push(event.context));
+  const undo = cron.bus.on(
+    "report:daily" as never,
+    (event: { context: unknown }) => void seen.push(event.context),
+  );
   await cron.operations.run("a");
-  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "ok");
+  await until(
+    "the run's end",
+    async () => (await cron.operations.runs("a")).runs[0]!["status"] === "ok",
+  );
   assert.is((seen[0] as { depth: number }).depth, 3);
   assert.is((seen[0] as { name: string }).name, "a");
   await undo();
@@ -258,13 +312,23 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
     throw new Error("no paper");
   });
   await cron.operations.run("a");
-  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error");
+  await until(
+    "the run's end",
+    async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error",
+  );
   assert.match((await cron.operations.runs("a")).runs[0]!["error"] as string, "no paper");
   const fired = cron.emitted.filter(({ name }) => name === "cron:fired");
   assert.is(fired.length, 2, "cron:fired comes beside it");
-  const failures = cron.emitted.filter(({ name }) => name === "cron:failed").map(({ context }) => context);
+  const failures = cron.emitted
+    .filter(({ name }) => name === "cron:failed")
+    .map(({ context }) => context);
   assert.equal(
-    failures.map(({ name, status, consecutiveErrors, disabled }) => [name, status, consecutiveErrors, disabled]),
+    failures.map(({ name, status, consecutiveErrors, disabled }) => [
+      name,
+      status,
+      consecutiveErrors,
+      disabled,
+    ]),
     [["a", "error", 1, false]],
   );
   await cron.close();
@@ -280,11 +344,18 @@ test("what can never be delivered fails its run, and does not come again and aga
   };
   await cron.walk("2026-05-01T08:30:00Z");
   agent.turnItem = turnItem;
-  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error");
+  await until(
+    "the run's end",
+    async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error",
+  );
   const [run] = (await cron.operations.runs("a")).runs;
   assert.is(run!["error"], "There is no agent of that name.");
   await cron.walk("2026-05-01T09:30:00Z");
-  assert.is((await cron.operations.runs("a")).runs[0]!["status"], "running", "the next slot is its own");
+  assert.is(
+    (await cron.operations.runs("a")).runs[0]!["status"],
+    "running",
+    "the next slot is its own",
+  );
   await cron.close();
 });
 
@@ -296,9 +367,19 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
   );
   const id = job.row.id;
   const data = { jobId: id, trigger: "schedule", slotAt: cron.now(), payload: "hook" };
-  await cron.store.runs.put({ id: "run_lost", owner: `${KIND}:${id}`, at: cron.now(), status: "running", data });
+  await cron.store.runs.put({
+    id: "run_lost",
+    owner: `${KIND}:${id}`,
+    at: cron.now(),
+    status: "running",
+    data,
+  });
   await cron.settler.sweep();
-  assert.is((await cron.operations.runs("a")).runs[0]!["status"], "running", "it may be another gateway's");
+  assert.is(
+    (await cron.operations.runs("a")).runs[0]!["status"],
+    "running",
+    "it may be another gateway's",
+  );
   cron.jump(cron.now() + 120_000);
   await cron.settler.sweep();
   const [run] = (await cron.operations.runs("a")).runs;

@@ -33,7 +33,15 @@ function fakeLoop(due: number[]) {
     },
     failed: (error) => errors.push(error),
   });
-  return { loop, fired, errors, asked: () => asked, rewound: () => rewound, step: (ms: number) => (step += ms), due };
+  return {
+    loop,
+    fired,
+    errors,
+    asked: () => asked,
+    rewound: () => rewound,
+    step: (ms: number) => (step += ms),
+    due,
+  };
 }
 
 test("fires at the due time, and what is added is seen at once", async () => {
@@ -88,9 +96,13 @@ test("a burst is taken ahead: durable before its moment, startable at it, announ
   await cron.jobs.add({ name: "hook", schedule, payload: { kind: "hook", event: "x:y" } }, "api");
   const moment = Date.parse("2026-05-01T08:00:00Z");
   await cron.runner.foresee(moment + 2_000);
-  await until("the burst", async () => (await cron.store.items.list({ kind: "wake", limit: 1_000 })).length === 120);
+  await until(
+    "the burst",
+    async () => (await cron.store.items.list({ kind: "wake", limit: 1_000 })).length === 120,
+  );
   assert.equal(cron.emitted, [], "nobody hears of it before its time");
-  for (const { runAt } of await cron.store.items.list({ kind: "wake", limit: 1_000 })) assert.is(runAt, moment);
+  for (const { runAt } of await cron.store.items.list({ kind: "wake", limit: 1_000 }))
+    assert.is(runAt, moment);
   cron.jump(moment);
   await until("the announcements", () => cron.emitted.length === 120);
   assert.is(await cron.look(), 1, "the hook's slot is left for its moment");

@@ -145,7 +145,10 @@ for (const { title, expr, tz, from, to, fires } of walks) {
 
 test("an interval counts from its making, whatever the zone does", async () => {
   const cron = makeCron("2026-03-29T00:00:00Z");
-  await cron.jobs.add({ name: "it", schedule: { kind: "every", everyMs: 3_600_000 }, payload: text }, "api");
+  await cron.jobs.add(
+    { name: "it", schedule: { kind: "every", everyMs: 3_600_000 }, payload: text },
+    "api",
+  );
   await cron.walk("2026-03-29T04:30:00Z");
   assert.equal(
     await cron.fired("it"),
@@ -162,7 +165,10 @@ test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and
   cron.jump("2026-05-02T01:30:00Z");
   await cron.look();
   await cron.walk("2026-05-02T03:30:00Z");
-  const [before, after] = [["2026-05-01T01:00:00.000Z"], ["2026-05-02T02:00:00.000Z", "2026-05-02T03:00:00.000Z"]];
+  const [before, after] = [
+    ["2026-05-01T01:00:00.000Z"],
+    ["2026-05-02T02:00:00.000Z", "2026-05-02T03:00:00.000Z"],
+  ];
   assert.equal(await cron.fired("skips"), [...before, ...after]);
   assert.equal(await cron.fired("once"), [...before, "2026-05-01T02:00:00.000Z", ...after]);
   assert.equal(await cron.fired("skips", "missed"), ["2026-05-01T02:00:00.000Z"], "and it is said");
@@ -221,7 +227,10 @@ test("a step back brings no slot again; a step forward is a sleep", async () => 
 
 test("an interval starts anew after a step back, instead of waiting for the old date", async () => {
   const cron = makeCron("2027-01-01T00:00:00Z");
-  await cron.jobs.add({ name: "it", schedule: { kind: "every", everyMs: 60_000 }, payload: text }, "api");
+  await cron.jobs.add(
+    { name: "it", schedule: { kind: "every", everyMs: 60_000 }, payload: text },
+    "api",
+  );
   await cron.walk("2027-01-01T00:02:30Z");
   cron.jump("2026-01-01T00:00:00Z");
   await cron.jobs.rewindIntervals(cron.now());

@@ -17,7 +17,11 @@ interface Jump {
 
 /** The local time at an instant, as if it were UTC; reckoned from text, by other means than the product's. */
 function localOf(zone: string): (at: number) => number {
-  const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
+  const format = new Intl.DateTimeFormat("sv-SE", {
+    timeZone: zone,
+    dateStyle: "short",
+    timeStyle: "medium",
+  });
   return (at) => Date.parse(`${format.format(at).replace(" ", "T")}Z`);
 }
 
@@ -62,7 +66,10 @@ const inWords = ({ zone, at, before, after }: Jump): string =>
 
 test("there are jumps to try", () => {
   assert.ok(jumps.length > 300, `${jumps.length} jumps`);
-  assert.ok(jumps.some(({ before, after }) => after < before) && jumps.some(({ before, after }) => after > before));
+  assert.ok(
+    jumps.some(({ before, after }) => after < before) &&
+      jumps.some(({ before, after }) => after > before),
+  );
 });
 
 test("a daily job at a time in the jump fires once on each of three days", () => {
@@ -73,7 +80,10 @@ test("a daily job at a time in the jump fires once on each of three days", () =>
     const dates = datesIn(expr, zone, at - 36 * HOUR, at + 36 * HOUR);
     const near = dates.filter((date) => Math.abs(date - at) < 12 * HOUR);
     assert.is(near.length, 1, `${inWords(jump)}: ${near.length} times at the jump`);
-    assert.ok(dates.length === 3, `${inWords(jump)}: ${dates.map((date) => new Date(date).toISOString())}`);
+    assert.ok(
+      dates.length === 3,
+      `${inWords(jump)}: ${dates.map((date) => new Date(date).toISOString())}`,
+    );
   }
 });
 
@@ -94,10 +104,18 @@ test("every fixed time of a jump's day fires once, and dates only go forward", (
   const kinds = new Map(jumps.map((jump) => [`${jump.at} ${jump.before} ${jump.after}`, jump]));
   for (const jump of kinds.values()) {
     const local = localOf(jump.zone);
-    const dates = datesIn("17,43 0,1,2,3,4,23 * * *", jump.zone, jump.at - 12 * HOUR, jump.at + 24 * HOUR);
-    for (const [i, date] of dates.entries()) assert.ok(i === 0 || date > dates[i - 1]!, inWords(jump));
+    const dates = datesIn(
+      "17,43 0,1,2,3,4,23 * * *",
+      jump.zone,
+      jump.at - 12 * HOUR,
+      jump.at + 24 * HOUR,
+    );
+    for (const [i, date] of dates.entries())
+      assert.ok(i === 0 || date > dates[i - 1]!, inWords(jump));
     // Times of a gap fall on its end together; all others are where the clock says so, each once.
-    const told = dates.filter((date) => date !== jump.at).map((date) => new Date(local(date)).toISOString());
+    const told = dates
+      .filter((date) => date !== jump.at)
+      .map((date) => new Date(local(date)).toISOString());
     assert.is(new Set(told).size, told.length, `${inWords(jump)}: ${told}`);
   }
 });
@@ -107,13 +125,20 @@ test("an hourly job follows real time through every jump", () => {
   for (const jump of kinds.values()) {
     if (Math.abs(jump.after - jump.before) % HOUR !== 0) continue;
     const dates = datesIn("0 * * * *", jump.zone, jump.at - 4 * HOUR, jump.at + 4 * HOUR);
-    for (const [i, date] of dates.entries()) if (i > 0) assert.is(date - dates[i - 1]!, HOUR, inWords(jump));
+    for (const [i, date] of dates.entries())
+      if (i > 0) assert.is(date - dates[i - 1]!, HOUR, inWords(jump));
   }
 });
 
 test("a name of an expression means the same in capitals", () => {
-  const schedule = parseSchedule({ kind: "cron", expr: "@Hourly", tz: "Europe/Berlin" }, FROM, "UTC");
-  const [first, second] = ["2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"].map((text) => Date.parse(text));
+  const schedule = parseSchedule(
+    { kind: "cron", expr: "@Hourly", tz: "Europe/Berlin" },
+    FROM,
+    "UTC",
+  );
+  const [first, second] = ["2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"].map((text) =>
+    Date.parse(text),
+  );
   assert.is(nextDate(schedule, first!), second, "both passes of 02:00");
 });
 

@@ -20,7 +20,10 @@ test("a step a sample, and the one under way", () => {
   const history = createHistory(1000, () => now);
   history.sample();
   now = [channel(2, 5)];
-  assert.equal(history.read(), { stepMs: 1000, channels: { c: { latency: [null, 5], failed: [0, 2] } } });
+  assert.equal(history.read(), {
+    stepMs: 1000,
+    channels: { c: { latency: [null, 5], failed: [0, 2] } },
+  });
   history.sample();
   assert.equal(history.read().channels["c"], { latency: [null, 5, 5], failed: [0, 2, 0] });
 });
@@ -48,7 +51,11 @@ test("of several workers: failures of all, one that began later among them", () 
     stepMs: 1000,
     channels: { c: { latency, failed } },
   });
-  const others = [read([9], [4]), read([7, 8, 9, 10], [1, 0, 0, 2]), { stepMs: 1000, channels: {} }];
+  const others = [
+    read([9], [4]),
+    read([7, 8, 9, 10], [1, 0, 0, 2]),
+    { stepMs: 1000, channels: {} },
+  ];
   assert.equal(merged(read([null, 5], [0, 3]), others), read([7, 8, 9, 5], [1, 0, 0, 9]));
   assert.equal(merged(read([null, 5], [0, 3]), []), read([null, 5], [0, 3]));
 });

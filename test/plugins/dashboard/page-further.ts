@@ -13,7 +13,9 @@ testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   await page.locator(".tabs button").first().waitFor();
   const shown = page.getByRole("img", { name: "What the tab shows" });
   await shown.waitFor();
-  await until("the picture", () => page.evaluate("document.querySelector('.picture').naturalWidth > 100"));
+  await until("the picture", () =>
+    page.evaluate("document.querySelector('.picture').naturalWidth > 100"),
+  );
   await picture(page, "browser");
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText("The browser is not running.").waitFor();
@@ -21,8 +23,16 @@ testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
 
 testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   const { page } = visitor;
-  await gateway.json("POST", "/keys", { name: "ann", requestsPerMinute: 30, expires: "2099-12-31" });
-  await gateway.json("POST", "/agent", { message: "work", wait: true, session: "a-session-of-work" });
+  await gateway.json("POST", "/keys", {
+    name: "ann",
+    requestsPerMinute: 30,
+    expires: "2099-12-31",
+  });
+  await gateway.json("POST", "/agent", {
+    message: "work",
+    wait: true,
+    session: "a-session-of-work",
+  });
   await openSection(visitor, "Turns");
   await page.getByRole("link", { name: "a-session-of-work" }).waitFor();
   await openSection(visitor, "Usage");
@@ -38,7 +48,10 @@ testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   page.once("dialog", (dialog) => void dialog.accept());
   await revoke.click();
   await until("the key to go", async () => {
-    const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>("GET", "/keys");
+    const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>(
+      "GET",
+      "/keys",
+    );
     return !keys.some(({ name, state }) => name === "ann" && state === "active");
   });
 });
@@ -65,21 +78,28 @@ testSignedIn("a list that goes on says so, and shows more where somebody asks", 
   assert.is(await page.getByText("are shown.").count(), 0);
 });
 
-testSignedIn("what has no known price costs an unknown sum, also where a part of it cost nothing", async (visitor) => {
-  const { page } = visitor;
-  const sums = { errors: 0, totalTokens: 10 };
-  const rows = [
-    { model: "free", requests: 2, costUsd: 0, unpriced: 0, ...sums },
-    { model: "unpriced", requests: 1, costUsd: null, unpriced: 1, ...sums },
-    { model: "unpriced-or-failed", requests: 2, costUsd: null, unpriced: 1, ...sums },
-    { model: "mixed", requests: 2, costUsd: 1.5, unpriced: 1, ...sums },
-  ];
-  await page.route("**/usage?by=*", (route) => route.fulfill({ json: { rows } }));
-  await openSection(visitor, "Usage");
-  await page.getByRole("cell", { name: "unpriced-or-failed" }).waitFor();
-  const shown = await page.locator("section").nth(1).locator("tbody td:last-child").allTextContents();
-  assert.equal(shown, ["$0.0000", "unknown", "unknown", "$1.50 or more"]);
-});
+testSignedIn(
+  "what has no known price costs an unknown sum, also where a part of it cost nothing",
+  async (visitor) => {
+    const { page } = visitor;
+    const sums = { errors: 0, totalTokens: 10 };
+    const rows = [
+      { model: "free", requests: 2, costUsd: 0, unpriced: 0, ...sums },
+      { model: "unpriced", requests: 1, costUsd: null, unpriced: 1, ...sums },
+      { model: "unpriced-or-failed", requests: 2, costUsd: null, unpriced: 1, ...sums },
+      { model: "mixed", requests: 2, costUsd: 1.5, unpriced: 1, ...sums },
+    ];
+    await page.route("**/usage?by=*", (route) => route.fulfill({ json: { rows } }));
+    await openSection(visitor, "Usage");
+    await page.getByRole("cell", { name: "unpriced-or-failed" }).waitFor();
+    const shown = await page
+      .locator("section")
+      .nth(1)
+      .locator("tbody td:last-child")
+      .allTextContents();
+    assert.equal(shown, ["$0.0000", "unknown", "unknown", "$1.50 or more"]);
+  },
+);
 
 testSignedIn("the configuration is a form, which shows no secret", async (visitor, { gateway }) => {
   const { page } = visitor;
@@ -111,11 +131,20 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   }
   const shown = await gateway.request("GET", "/kernel/config");
   assert.not.match(await shown.text(), gateway.token);
-  const refused = await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps", value: -1 });
+  const refused = await gateway.request("POST", "/kernel/config", {
+    key: "agents.defaults.maxSteps",
+    value: -1,
+  });
   assert.is(refused.status < 500 && refused.status >= 400, true, String(refused.status));
-  const masked = await gateway.request("POST", "/kernel/config", { key: "gateway.auth.token", value: "********" });
+  const masked = await gateway.request("POST", "/kernel/config", {
+    key: "gateway.auth.token",
+    value: "********",
+  });
   assert.is(masked.status, 400);
-  assert.is((await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps" })).status, 200);
+  assert.is(
+    (await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps" })).status,
+    200,
+  );
 });
 
 testSignedIn("a map that holds secrets is changed beside them", async (visitor, { gateway }) => {
@@ -134,7 +163,10 @@ testSignedIn("a map that holds secrets is changed beside them", async (visitor, 
   assert.match(written(), /"?timeoutMs"?: 4321/);
   assert.match(written(), /"?apiKey"?: "k"/);
   assert.not.match(written(), /\*{8}/);
-  await save({ ...shown, other: { ...shown.away } }, "The value is masked: give the secret itself.");
+  await save(
+    { ...shown, other: { ...shown.away } },
+    "The value is masked: give the secret itself.",
+  );
   await field.fill("{");
   await page.getByRole("button", { name: "Save: channels" }).click();
   await page.getByText("channels: this is not JSON").waitFor();
@@ -186,7 +218,11 @@ testSignedIn(
       .getByText(/body\.order\.idd.*body\.order\.id/)
       .waitFor();
 
-    await gateway.json("POST", "/agent", { message: "hi", wait: true, delivery: { url: `${gateway.url}/nowhere` } });
+    await gateway.json("POST", "/agent", {
+      message: "hi",
+      wait: true,
+      delivery: { url: `${gateway.url}/nowhere` },
+    });
     await page.getByRole("link", { name: "All webhooks" }).click();
     const out = page.getByRole("row").filter({ hasText: "nowhere" });
     await out.getByText("dead").waitFor();
@@ -200,20 +236,27 @@ testSignedIn(
   },
 );
 
-testSignedIn("a section whose plugin is off says so, and the others work", async (visitor, { gateway }) => {
-  const { page } = visitor;
-  await gateway.json("POST", "/kernel/plugins/polls/disable");
-  await openSection(visitor, "Polls");
-  await page.getByText(/^This part of the gateway is not there now/).waitFor();
-  await gateway.json("POST", "/kernel/plugins/polls/enable");
-  await page.getByRole("link", { name: "news" }).waitFor();
-});
+testSignedIn(
+  "a section whose plugin is off says so, and the others work",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    await gateway.json("POST", "/kernel/plugins/polls/disable");
+    await openSection(visitor, "Polls");
+    await page.getByText(/^This part of the gateway is not there now/).waitFor();
+    await gateway.json("POST", "/kernel/plugins/polls/enable");
+    await page.getByRole("link", { name: "news" }).waitFor();
+  },
+);
 
 testSignedIn("long names and texts push nothing else aside", async (visitor, { gateway }) => {
   const text = "y".repeat(2000);
   const every = { kind: "every", everyMs: 3_600_000 };
   const name = `long${"x".repeat(150)}`;
-  await gateway.json("POST", "/cron/jobs", { name, schedule: every, payload: { kind: "systemEvent", text } });
+  await gateway.json("POST", "/cron/jobs", {
+    name,
+    schedule: every,
+    payload: { kind: "systemEvent", text },
+  });
   const { page } = visitor;
   await openSection(visitor, "Cron");
   const row = page.getByRole("row").filter({ hasText: name });
@@ -235,7 +278,16 @@ testSignedIn("narrow and dark: nothing is cut off", async (visitor) => {
   const { page } = visitor;
   await page.setViewportSize({ width: 380, height: 800 });
   await page.emulateMedia({ colorScheme: "dark" });
-  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Configuration", "Webhooks", "Mapping"]) {
+  for (const section of [
+    "Overview",
+    "Chat",
+    "Hooks",
+    "Sessions",
+    "Cron",
+    "Configuration",
+    "Webhooks",
+    "Mapping",
+  ]) {
     if (section === "Mapping") await page.getByRole("link", { name: "Edit shop" }).click();
     else await openSection(visitor, section);
     await page.getByText("Asking …").waitFor({ state: "detached" });

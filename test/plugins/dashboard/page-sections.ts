@@ -18,7 +18,10 @@ const focused = (page: Page) =>
   page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id");
 const isHacked = ({ page }: Visitor) => page.evaluate("window.hacked");
 
-test("a wrong token is told as one, the right one opens, and signing out closes", async ({ gateway, chromium }) => {
+test("a wrong token is told as one, the right one opens, and signing out closes", async ({
+  gateway,
+  chromium,
+}) => {
   const { page } = await visit(chromium, gateway.url);
   await signIn(page, "not-the-token");
   await page.getByText("That token is not right.").waitFor();
@@ -125,13 +128,20 @@ testSignedIn("events come as they happen", async (visitor, { gateway }) => {
   const { page } = visitor;
   await openSection(visitor, "Events");
   await page.getByText("live", { exact: true }).waitFor();
-  await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: EVIL }] });
+  await gateway.json("POST", "/v1/chat/completions", {
+    model: "echo",
+    messages: [{ role: "user", content: EVIL }],
+  });
   const received = page.locator("details").filter({ hasText: "message:received" }).first();
   await received.locator("summary").click();
   await received.getByText("window.hacked=1").waitFor();
   await picture(page, "events");
   await page.getByLabel("Only").fill("chat:response");
-  await page.locator("details").filter({ hasText: "message:received" }).first().waitFor({ state: "detached" });
+  await page
+    .locator("details")
+    .filter({ hasText: "message:received" })
+    .first()
+    .waitFor({ state: "detached" });
   await page.locator("details").filter({ hasText: "chat:response" }).first().waitFor();
   assert.is(await isHacked(visitor), undefined);
 });
@@ -152,18 +162,21 @@ testSignedIn("what is done with the keyboard leaves it where it was", async (vis
   assert.is(await focus(), "Reload quiet");
 });
 
-testSignedIn("whoever signs in after somebody does not see what was said", async (visitor, { gateway }) => {
-  const { page } = visitor;
-  await openSection(visitor, "Chat");
-  await page.getByLabel("Model").selectOption("echo");
-  await page.getByLabel("Message").fill("between us");
-  await page.getByLabel("Message").press("Enter");
-  await page.locator(".message.assistant").getByText("between us").waitFor();
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await signIn(page, gateway.token);
-  await page.getByLabel("Message").waitFor();
-  assert.is(await page.getByText("between us").count(), 0);
-});
+testSignedIn(
+  "whoever signs in after somebody does not see what was said",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    await openSection(visitor, "Chat");
+    await page.getByLabel("Model").selectOption("echo");
+    await page.getByLabel("Message").fill("between us");
+    await page.getByLabel("Message").press("Enter");
+    await page.locator(".message.assistant").getByText("between us").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page, gateway.token);
+    await page.getByLabel("Message").waitFor();
+    assert.is(await page.getByText("between us").count(), 0);
+  },
+);
 
 test("many tabs share one feed, and whichever closes, the others go on", async (at) => {
   const { gateway } = at;
@@ -186,8 +199,12 @@ test("many tabs share one feed, and whichever closes, the others go on", async (
     tabs.push(page);
   }
   const seen = async (left: typeof tabs) => {
-    await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: "all" }] });
-    for (const tab of left) await tab.locator("details").filter({ hasText: "message:received" }).first().waitFor();
+    await gateway.json("POST", "/v1/chat/completions", {
+      model: "echo",
+      messages: [{ role: "user", content: "all" }],
+    });
+    for (const tab of left)
+      await tab.locator("details").filter({ hasText: "message:received" }).first().waitFor();
   };
   await seen(tabs.slice(1));
   for (const tab of tabs.slice(0, 5)) await tab.close();

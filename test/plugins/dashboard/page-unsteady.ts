@@ -1,15 +1,20 @@
 /** The dashboard where the gateway is slow, is cut off, or is asked for what is not there. */
 import { openSection, test, testSignedIn, visitSignedIn } from "./support.ts";
 
-testSignedIn("a response that is cut off is told, and the next whole one shows again", async (visitor) => {
-  const { page } = visitor;
-  await openSection(visitor, "Cron");
-  await page.getByRole("link", { name: "tea time" }).waitFor();
-  await page.route("**/cron/jobs", (route) => route.fulfill({ contentType: "application/json", body: '{"jobs":[' }));
-  await page.getByText("The gateway's answer was cut off.").waitFor();
-  await page.unroute("**/cron/jobs");
-  await page.getByRole("link", { name: "tea time" }).waitFor();
-});
+testSignedIn(
+  "a response that is cut off is told, and the next whole one shows again",
+  async (visitor) => {
+    const { page } = visitor;
+    await openSection(visitor, "Cron");
+    await page.getByRole("link", { name: "tea time" }).waitFor();
+    await page.route("**/cron/jobs", (route) =>
+      route.fulfill({ contentType: "application/json", body: '{"jobs":[' }),
+    );
+    await page.getByText("The gateway's answer was cut off.").waitFor();
+    await page.unroute("**/cron/jobs");
+    await page.getByRole("link", { name: "tea time" }).waitFor();
+  },
+);
 
 test("a gateway that does not answer any more is told as that, and is seen to come back", async (at) => {
   const visitor = await visitSignedIn(at);
@@ -21,7 +26,10 @@ test("a gateway that does not answer any more is told as that, and is seen to co
   await page.reload();
   await page.getByRole("link", { name: "tea time" }).waitFor();
   const unanswered = new Set<string>();
-  await page.route(/\/(ready|cron\/jobs)$/, (route) => void unanswered.add(new URL(route.request().url()).pathname));
+  await page.route(
+    /\/(ready|cron\/jobs)$/,
+    (route) => void unanswered.add(new URL(route.request().url()).pathname),
+  );
   while (unanswered.size < 2) await page.clock.runFor(1000);
   await page.clock.runFor(30_000);
   await page.getByRole("status").getByText("The gateway does not answer").waitFor();

@@ -14,8 +14,14 @@ test("the page and its files: public, without data, under a strict policy, known
     assert.not.match(policy, /unsafe/);
     const html = await page.text();
     assert.not.match(html, new RegExp(gateway.token));
-    assert.not.match(html, /<script(?! type="module" src=)|<style| style=| on\w+=/, "nothing inline");
-    const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/page\/[^"]+)"/g)].map(([, path]) => path as string);
+    assert.not.match(
+      html,
+      /<script(?! type="module" src=)|<style| style=| on\w+=/,
+      "nothing inline",
+    );
+    const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/page\/[^"]+)"/g)].map(
+      ([, path]) => path as string,
+    );
     assert.ok(files.length >= 3);
     const seen = new Set<string>();
     for (const file of files) {
@@ -24,10 +30,16 @@ test("the page and its files: public, without data, under a strict policy, known
       const answer = await gateway.request("GET", file, undefined, { token: null });
       assert.is(answer.status, 200, file);
       const text = await answer.text();
-      assert.not.match(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/, file);
+      assert.not.match(
+        text,
+        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/,
+        file,
+      );
       assert.not.match(text, /https?:\/\/(?!www\.w3\.org)/, `${file} asks nobody else`);
       const etag = answer.headers.get("etag") as string;
-      const again = await gateway.request("GET", file, undefined, { headers: { "if-none-match": `"x", ${etag}` } });
+      const again = await gateway.request("GET", file, undefined, {
+        headers: { "if-none-match": `"x", ${etag}` },
+      });
       assert.is(again.status, 304);
       assert.is(await again.text(), "");
       for (const [, next] of text.matchAll(/^(?:import|export) [^;]*?from "([^"]+)"/gm))
@@ -42,7 +54,14 @@ test("the page and its files: public, without data, under a strict policy, known
 test("nothing but its files", async () => {
   const gateway = await startGateway();
   try {
-    for (const path of ["../plugin.ts", "%2e%2e%2fplugin.ts", "..%2f..%2f..%2fpackage.json", "views", "none.js", ""]) {
+    for (const path of [
+      "../plugin.ts",
+      "%2e%2e%2fplugin.ts",
+      "..%2f..%2f..%2fpackage.json",
+      "views",
+      "none.js",
+      "",
+    ]) {
       const answer = await gateway.request("GET", `/dashboard/page/${path}`);
       assert.is(answer.status, 404, path);
     }
@@ -52,15 +71,25 @@ test("nothing but its files", async () => {
 });
 
 test("the browser's routes: only with the token, and told where there is no browser", async () => {
-  const gateway = await startGateway({ config: { plugins: { entries: { browser: { enabled: false } } } } });
+  const gateway = await startGateway({
+    config: { plugins: { entries: { browser: { enabled: false } } } },
+  });
   try {
     for (const path of ["profiles", "tabs", "screenshot"]) {
-      assert.is((await gateway.request("GET", `/dashboard/browser/${path}`, undefined, { token: null })).status, 401);
+      assert.is(
+        (await gateway.request("GET", `/dashboard/browser/${path}`, undefined, { token: null }))
+          .status,
+        401,
+      );
       const answer = await gateway.request("GET", `/dashboard/browser/${path}`);
       assert.is(answer.status, 503);
       assert.is(((await answer.json()) as any).error.code, "service_unavailable");
     }
-    assert.is((await gateway.request("POST", "/dashboard/browser/start", undefined, { token: null })).status, 401);
+    assert.is(
+      (await gateway.request("POST", "/dashboard/browser/start", undefined, { token: null }))
+        .status,
+      401,
+    );
   } finally {
     await gateway.stop();
   }
@@ -69,7 +98,10 @@ test("the browser's routes: only with the token, and told where there is no brow
 test("a browser that does not run has no picture", async () => {
   const gateway = await startGateway();
   try {
-    assert.equal(await gateway.json("GET", "/dashboard/browser/tabs"), { running: false, tabs: [] });
+    assert.equal(await gateway.json("GET", "/dashboard/browser/tabs"), {
+      running: false,
+      tabs: [],
+    });
     const answer = await gateway.request("GET", "/dashboard/browser/screenshot");
     assert.is(answer.status, 409);
     assert.is(((await answer.json()) as any).error.code, "browser_not_running");

@@ -16,10 +16,20 @@ export async function startFilled(): Promise<InProcessGateway> {
   const gateway = await startGateway({
     config: {
       channels: {
-        away: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", models: ["gone"], maxRetries: 0 },
+        away: {
+          provider: "openai",
+          baseUrl: "http://127.0.0.1:9/v1",
+          apiKey: "k",
+          models: ["gone"],
+          maxRetries: 0,
+        },
       },
       agents: { defaults: { model: "echo" } },
-      webhooks: { enabled: true, token: WEBHOOK_TOKEN, mappings: { shop: { message: "Look at {body.ordr.id}." } } },
+      webhooks: {
+        enabled: true,
+        token: WEBHOOK_TOKEN,
+        mappings: { shop: { message: "Look at {body.ordr.id}." } },
+      },
       browser: headlessBrowser,
     },
     files: {
@@ -39,9 +49,19 @@ export async function startFilled(): Promise<InProcessGateway> {
     source: { kind: "http", url: "http://127.0.0.1:9/feed" },
     payload: { kind: "systemEvent", text: "News: {item.text}" },
   });
-  await gateway.json("POST", "/agent", { message: `Remember ${EVIL}`, session: "kitchen", wait: true });
-  const hooked = await gateway.request("POST", "/hooks/wake", { text: `Ding ${EVIL}` }, { token: WEBHOOK_TOKEN });
-  if (hooked.status !== 200) throw new Error(`the webhook answered ${hooked.status}: ${await hooked.text()}`);
+  await gateway.json("POST", "/agent", {
+    message: `Remember ${EVIL}`,
+    session: "kitchen",
+    wait: true,
+  });
+  const hooked = await gateway.request(
+    "POST",
+    "/hooks/wake",
+    { text: `Ding ${EVIL}` },
+    { token: WEBHOOK_TOKEN },
+  );
+  if (hooked.status !== 200)
+    throw new Error(`the webhook answered ${hooked.status}: ${await hooked.text()}`);
   await chat(gateway, "echo", "hello");
   await chat(gateway, "away/gone", "hello");
   return gateway;
@@ -54,7 +74,10 @@ export async function order(gateway: InProcessGateway, body: unknown): Promise<v
 
 async function chat(gateway: InProcessGateway, model: string, content: string): Promise<void> {
   await (
-    await gateway.request("POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] })
+    await gateway.request("POST", "/v1/chat/completions", {
+      model,
+      messages: [{ role: "user", content }],
+    })
   ).text();
 }
 
@@ -97,7 +120,8 @@ export async function visit(browser: Browser, url: string): Promise<Visitor> {
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (line) => {
     // A refused token is a failed request, which the console notes by itself.
-    if (line.type() === "error" && !/status of (400|401|404|409|503)/.test(line.text())) complaints.push(line.text());
+    if (line.type() === "error" && !/status of (400|401|404|409|503)/.test(line.text()))
+      complaints.push(line.text());
   });
   await page.goto(`${url}/`);
   return { page, complaints };
@@ -116,13 +140,17 @@ export async function visitSignedIn({ chromium, gateway }: Setting): Promise<Vis
   return visitor;
 }
 
-const seesOverview = ({ page }: Visitor) => page.getByRole("heading", { name: "Channels" }).waitFor();
+const seesOverview = ({ page }: Visitor) =>
+  page.getByRole("heading", { name: "Channels" }).waitFor();
 
 /**
  * A test of somebody who is signed in and sees the overview: the same visitor for one test after another, since to load
  * the page anew takes most of a second of processor time. After a test that failed the next one has a new visitor.
  */
-export function testSignedIn(name: string, body: (visitor: Visitor, setting: Setting) => Promise<void>): void {
+export function testSignedIn(
+  name: string,
+  body: (visitor: Visitor, setting: Setting) => Promise<void>,
+): void {
   test(name, async (setting) => {
     const visitor = setting.atRest ?? (await visitSignedIn(setting));
     setting.atRest = undefined;

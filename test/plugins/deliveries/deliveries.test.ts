@@ -26,13 +26,17 @@ const receiver = createServer((req, res) => {
     const path = req.url ?? "";
     received.push({ path, headers: req.headers, text, body: JSON.parse(text) });
     const before = at(path).length;
-    if (path.startsWith("/large")) return void res.writeHead(before <= 2 ? 500 : 200).end("x".repeat(200_000));
-    if (path === "/cut") return void res.writeHead(200, { "content-length": 100 }).write("half", () => res.destroy());
+    if (path.startsWith("/large"))
+      return void res.writeHead(before <= 2 ? 500 : 200).end("x".repeat(200_000));
+    if (path === "/cut")
+      return void res.writeHead(200, { "content-length": 100 }).write("half", () => res.destroy());
     if (path === "/later") {
       const date = new Date(Date.now() + 1_800_000).toUTCString();
       return void res.writeHead(503, { "retry-after": date }).end();
     }
-    const status = /^\/always-(\d+)/.exec(path)?.[1] ?? (/^\/twice-(\d+)/.exec(path)?.[1] && before <= 2 ? 503 : 200);
+    const status =
+      /^\/always-(\d+)/.exec(path)?.[1] ??
+      (/^\/twice-(\d+)/.exec(path)?.[1] && before <= 2 ? 503 : 200);
     res.writeHead(Number(status), { location: "http://169.254.169.254/" }).end();
   });
 });
@@ -44,7 +48,9 @@ const config = () => ({
   deliveries: { retryMs: [10, 20] },
   webhooks: {
     token: "hook-token",
-    mappings: { build: { message: "Build {body.n}", delivery: { url: `${target}/mapping`, secret: SECRET } } },
+    mappings: {
+      build: { message: "Build {body.n}", delivery: { url: `${target}/mapping`, secret: SECRET } },
+    },
   },
 });
 
@@ -73,7 +79,8 @@ const ended = (turnId: string) =>
     return response.ok && (one.state === "done" || one.state === "dead") ? one : undefined;
   });
 const start = async (delivery: unknown, more: object = {}): Promise<string> =>
-  (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more })).turnId;
+  (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more }))
+    .turnId;
 
 test("the status counts, whatever the body: a large error is no success, a success needs no whole body", async () => {
   const large = await ended(await start({ url: `${target}/large` }));
@@ -104,11 +111,24 @@ test("a result arrives once, signed by Standard Webhooks, with the headers that 
   assert.is(more.length, 0);
   assert.is(one?.body.type, "turn.completed");
   assert.ok(Date.parse(one?.body.timestamp));
-  assert.equal(one?.body.data, { turnId, sessionId: "d", source: "http", result: "hello", model: "echo" });
-  const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signature } = one?.headers ?? {};
+  assert.equal(one?.body.data, {
+    turnId,
+    sessionId: "d",
+    source: "http",
+    result: "hello",
+    model: "echo",
+  });
+  const {
+    "webhook-id": id,
+    "webhook-timestamp": time,
+    "webhook-signature": signature,
+  } = one?.headers ?? {};
   assert.is(id, `dlv_${turnId}`);
   const key = Buffer.from(SECRET.slice(6), "base64");
-  assert.is(signature, `v1,${createHmac("sha256", key).update(`${id}.${time}.${one?.text}`).digest("base64")}`);
+  assert.is(
+    signature,
+    `v1,${createHmac("sha256", key).update(`${id}.${time}.${one?.text}`).digest("base64")}`,
+  );
   assert.is(one?.headers["x-team"], "red");
   assert.is(one?.headers.authorization, "k");
   const shown = JSON.stringify(await view(turnId));
@@ -146,7 +166,8 @@ test("eight times in all, then it is dead, an event, and can be replayed", async
   const { notices } = await gateway.json("GET", "/kernel/status");
   assert.ok(
     notices.some(
-      ({ from, text }: { from: string; text: string }) => from === "deliveries" && /--state dead/.test(text),
+      ({ from, text }: { from: string; text: string }) =>
+        from === "deliveries" && /--state dead/.test(text),
     ),
   );
   const redirected = await ended(await start({ url: `${target}/always-302` }));
@@ -175,7 +196,8 @@ test("cron jobs deliver too", async () => {
 });
 
 test("nothing goes where the guard forbids it", async () => {
-  const agent = (delivery: unknown) => gateway.request("POST", "/agent", { message: "x", delivery });
+  const agent = (delivery: unknown) =>
+    gateway.request("POST", "/agent", { message: "x", delivery });
   const hook = (delivery: unknown) =>
     fetch(`${gateway.url}/hooks/agent`, {
       method: "POST",
@@ -185,7 +207,11 @@ test("nothing goes where the guard forbids it", async () => {
   const refused = async (response: Response, status: number, what: string) => {
     assert.is(response.status, status, `${what}: ${await response.text()}`);
   };
-  for (const url of ["http://169.254.169.254/latest", "http://metadata.google.internal/", "http://[fd00:ec2::254]/"])
+  for (const url of [
+    "http://169.254.169.254/latest",
+    "http://metadata.google.internal/",
+    "http://[fd00:ec2::254]/",
+  ])
     for (const send of [agent, hook]) await refused(await send({ url }), 403, url);
   for (const url of [
     "http://127.0.0.1:1/",
@@ -206,7 +232,8 @@ test("nothing goes where the guard forbids it", async () => {
     { secret: SECRET },
     "somewhere",
   ])
-    for (const send of [agent, hook]) await refused(await send(delivery), 400, JSON.stringify(delivery));
+    for (const send of [agent, hook])
+      await refused(await send(delivery), 400, JSON.stringify(delivery));
   const own = await ended(await start({ url: `${gateway.url}/agent` }));
   assert.equal([own.state, own.attempts, own.error?.code], ["dead", 1, "address_blocked"]);
 });
@@ -214,7 +241,14 @@ test("nothing goes where the guard forbids it", async () => {
 test("the command line lists, shows and replays, by a short id", async () => {
   const turnId = await start({ url: `${target}/line` });
   await ended(turnId);
-  const list = await porticoHere(gateway.home, ["deliveries", "list", "--state", "done", "--limit", "3"]);
+  const list = await porticoHere(gateway.home, [
+    "deliveries",
+    "list",
+    "--state",
+    "done",
+    "--limit",
+    "3",
+  ]);
   assert.is(list.code, 0, list.stderr);
   const [, short = ""] = /^dlv_(\w+) .*done/m.exec(list.stdout) ?? [];
   assert.ok(short.length < 20 && turnId.endsWith(short), list.stdout);
@@ -235,7 +269,10 @@ test("a delivery survives the gateway", async () => {
   const home = makeHome();
   const slow = { ...config(), deliveries: { retryMs: [300] } };
   let other = await startGateway({ home, config: slow });
-  const { turnId } = await other.json("POST", "/agent", { message: "later", delivery: { url: `${target}/twice-1` } });
+  const { turnId } = await other.json("POST", "/agent", {
+    message: "later",
+    delivery: { url: `${target}/twice-1` },
+  });
   await until("the first attempt", () => at("/twice-1").length === 1);
   await other.stop();
   other = await startGateway({ home });

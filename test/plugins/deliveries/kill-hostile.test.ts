@@ -21,7 +21,10 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
   const receiver = createServer(async (req, res) => {
     let body = "";
     for await (const part of req) body += part;
-    const one: Seen = { id: String(req.headers["webhook-id"]), turnId: JSON.parse(body).data.turnId };
+    const one: Seen = {
+      id: String(req.headers["webhook-id"]),
+      turnId: JSON.parse(body).data.turnId,
+    };
     seen.push(one);
     if (answers) res.end();
     else if (req.url === "/busy") res.writeHead(503).end();
@@ -31,13 +34,24 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
   const connections = promisify(receiver.getConnections.bind(receiver));
   const target = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   const home = makeHome();
-  const config = { agents: { defaults: { model: "echo", heartbeat: { every: "0" } } }, deliveries: { retryMs: [600] } };
+  const config = {
+    agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
+    deliveries: { retryMs: [600] },
+  };
   const first = await spawnGateway({ home, config });
   try {
     const start = async (path: string): Promise<string> =>
-      (await first.json("POST", "/agent", { message: "hi", wait: true, delivery: { url: target + path } })).turnId;
+      (
+        await first.json("POST", "/agent", {
+          message: "hi",
+          wait: true,
+          delivery: { url: target + path },
+        })
+      ).turnId;
     const turns = [await start("/slow"), await start("/busy")];
-    await until("both attempts", () => turns.every((turn) => seen.some(({ turnId }) => turnId === turn)));
+    await until("both attempts", () =>
+      turns.every((turn) => seen.some(({ turnId }) => turnId === turn)),
+    );
     await first.kill("SIGKILL");
     await until("all that it had sent to be here", async () => (await connections()) === 0);
     answers = true;

@@ -28,7 +28,8 @@ test.before(async () => {
   port = (echo.address() as AddressInfo).port;
   const guard = createGuard({
     policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
-    resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
+    resolve: async (name) =>
+      answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }],
     ownPorts: () => [],
   });
   proxy = await startEgressProxy({ guard, connectTimeoutMs: PATIENCE_MS });
@@ -52,14 +53,18 @@ const GREETING = Buffer.from([5, 1, 0]);
 function asking(host: string, toPort: number, command = 1): Buffer {
   const head = [5, command, 0];
   const tail = [toPort >> 8, toPort & 255];
-  if (/^\d+(\.\d+){3}$/.test(host)) return Buffer.from([...head, 1, ...host.split(".").map(Number), ...tail]);
+  if (/^\d+(\.\d+){3}$/.test(host))
+    return Buffer.from([...head, 1, ...host.split(".").map(Number), ...tail]);
   if (host === "::1") return Buffer.from([...head, 4, ...Buffer.alloc(15), 1, ...tail]);
   return Buffer.from([...head, 3, host.length, ...Buffer.from(host), ...tail]);
 }
 
 /** Sends bytes and answers what comes back until the proxy has said its say, with the socket. */
 async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket }> {
-  const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on("error", () => {});
+  const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on(
+    "error",
+    () => {},
+  );
   opened.add(socket);
   let said = Buffer.alloc(0);
   const whole = new Promise<void>((resolve) => {
@@ -76,7 +81,10 @@ async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket 
 }
 
 /** The proxy's answer to a request for a connection; 0 is yes. */
-async function ask(host: string, toPort: number): Promise<{ code: number | undefined; socket: Socket }> {
+async function ask(
+  host: string,
+  toPort: number,
+): Promise<{ code: number | undefined; socket: Socket }> {
   const { said, socket } = await send(GREETING, asking(host, toPort));
   return { code: said[3], socket };
 }
@@ -110,7 +118,8 @@ test("goes through a further proxy, by address and with its credentials", async 
   exempt.push("127.0.0.1");
   const guard = createGuard({
     policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
-    resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
+    resolve: async (name) =>
+      answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }],
     ownPorts: () => [],
   });
   const asked: string[] = [];
@@ -138,9 +147,15 @@ test("goes through a further proxy, by address and with its credentials", async 
       await proxy.close();
     }
     assert.match(asked[0]!, `CONNECT 127.0.0.1:${port} HTTP/1.1`);
-    assert.match(asked[0]!, `Proxy-Authorization: Basic ${Buffer.from("me:pass").toString("base64")}`);
+    assert.match(
+      asked[0]!,
+      `Proxy-Authorization: Basic ${Buffer.from("me:pass").toString("base64")}`,
+    );
     for (const proxyUrl of ["ftp://x", "x", "http://"])
-      assert.is(await startEgressProxy({ guard, proxyUrl }).catch((error) => error.code), "invalid_request_error");
+      assert.is(
+        await startEgressProxy({ guard, proxyUrl }).catch((error) => error.code),
+        "invalid_request_error",
+      );
   } finally {
     exempt.pop();
     proxy = usual;

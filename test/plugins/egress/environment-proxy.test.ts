@@ -20,10 +20,20 @@ test("the scheme chooses the variable, small letters come first, empty ones do n
 
 test("a proxy's address: with credentials, without a scheme, over TLS; anything else is told without its value", () => {
   const url = proxyFor("https://a.b", { HTTPS_PROXY: "https://me:s3cret@p.example" })!;
-  assert.equal([url.protocol, url.username, url.password, url.hostname], ["https:", "me", "s3cret", "p.example"]);
+  assert.equal(
+    [url.protocol, url.username, url.password, url.hostname],
+    ["https:", "me", "s3cret", "p.example"],
+  );
   assert.is(through("https://a.b", { HTTPS_PROXY: "10.0.0.1:3128" }), "http://10.0.0.1:3128");
   assert.is(through("https://a.b", { HTTPS_PROXY: "[fd00::1]:3128" }), "http://[fd00::1]:3128");
-  for (const bad of ["socks5://s3cret@h:1", "http://", "http://h/s3cret", "http://h:99999", "http://h?s3cret", "a b"]) {
+  for (const bad of [
+    "socks5://s3cret@h:1",
+    "http://",
+    "http://h/s3cret",
+    "http://h:99999",
+    "http://h?s3cret",
+    "a b",
+  ]) {
     try {
       proxyFor("https://a.b", { HTTPS_PROXY: bad });
       assert.unreachable(bad);
@@ -63,12 +73,24 @@ test("NO_PROXY: names with what is below them, ports, addresses, networks, every
   ];
   for (const [list, url, direct] of rows) {
     assert.is(through(url, { NO_PROXY: list }) === undefined, direct, `${url} with ${list}`);
-    assert.is(through(url, { no_proxy: list, NO_PROXY: "*" }) === undefined, direct, `${url} with no_proxy ${list}`);
+    assert.is(
+      through(url, { no_proxy: list, NO_PROXY: "*" }) === undefined,
+      direct,
+      `${url} with no_proxy ${list}`,
+    );
   }
 });
 
 test("loopback is reached directly, whatever the environment says", () => {
-  for (const host of ["localhost", "api.localhost", "127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1"])
+  for (const host of [
+    "localhost",
+    "api.localhost",
+    "127.0.0.1",
+    "127.9.9.9",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "0x7f.1",
+  ])
     assert.is(through(`http://${host}:8000/v1`), undefined, host);
 });
 

@@ -34,7 +34,8 @@ async function refusal(work: Promise<unknown>): Promise<PorticoError> {
   }
   throw new Error("was let through");
 }
-const reasonOf = async (work: Promise<unknown>): Promise<unknown> => (await refusal(work)).details?.["reason"];
+const reasonOf = async (work: Promise<unknown>): Promise<unknown> =>
+  (await refusal(work)).details?.["reason"];
 
 const KINDS: Record<string, string[]> = {
   public: [
@@ -93,7 +94,14 @@ const KINDS: Record<string, string[]> = {
     "2002:7f00:1::",
     "::ffff:0:7f00:1",
   ],
-  link_local: ["169.254.1.1", "fe80::1", "febf::1", "fe80::1%eth0", "::ffff:169.254.1.1", "64:ff9b::a9fe:101"],
+  link_local: [
+    "169.254.1.1",
+    "fe80::1",
+    "febf::1",
+    "fe80::1%eth0",
+    "::ffff:169.254.1.1",
+    "64:ff9b::a9fe:101",
+  ],
   metadata: [
     "169.254.169.254",
     "169.254.170.2",
@@ -208,10 +216,17 @@ test("metadata and link-local are refused under every policy", async () => {
     "http://169.254.7.7/",
     "http://[fe80::1]/",
   ];
-  const loose = guardOf({ allowPrivate: true, allowedHostnames: ["*", "169.254.169.254"], hostnameAllowlist: ["*"] });
+  const loose = guardOf({
+    allowPrivate: true,
+    allowedHostnames: ["*", "169.254.169.254"],
+    hostnameAllowlist: ["*"],
+  });
   for (const url of targets)
     for (const guard of [strict, trusting, loose]) {
-      assert.ok(["metadata", "link_local"].includes((await reasonOf(guard.checkUrl(url))) as string), url);
+      assert.ok(
+        ["metadata", "link_local"].includes((await reasonOf(guard.checkUrl(url))) as string),
+        url,
+      );
     }
 });
 
@@ -229,7 +244,10 @@ test("own ports and debugging ports of this machine are refused under every poli
     assert.is(await reasonOf(trusting.checkUrl(url)), "own_port", url);
   assert.ok(await trusting.checkUrl("http://127.0.0.1:18900/"));
   assert.ok(await trusting.checkUrl("http://127.0.0.1:3000/"));
-  assert.ok(await strict.checkUrl("http://pub.test:18800/"), "somebody else's port 18800 is none of ours");
+  assert.ok(
+    await strict.checkUrl("http://pub.test:18800/"),
+    "somebody else's port 18800 is none of ours",
+  );
 });
 
 test("schemes and userinfo", async () => {
@@ -262,12 +280,19 @@ test("hostnameAllowlist restricts, allowedHostnames exempts from the private che
   assert.ok(await listed.checkUrl("http://inside.test/"));
   assert.is(await reasonOf(listed.checkUrl("http://d.test/")), "not_allowlisted");
   assert.is(await reasonOf(listed.checkUrl("http://8.8.8.8/")), "not_allowlisted");
-  const exempt = guardOf({ allowPrivate: false, allowedHostnames: ["inside.test", "loop.test", "localdb"] });
+  const exempt = guardOf({
+    allowPrivate: false,
+    allowedHostnames: ["inside.test", "loop.test", "localdb"],
+  });
   assert.ok(await exempt.checkUrl("http://inside.test/"));
   assert.ok(await exempt.checkUrl("http://localdb:5000/"));
   assert.is(await reasonOf(exempt.checkUrl("http://loop.test:18789/")), "own_port");
   assert.is(await reasonOf(exempt.checkUrl("http://mixed.test/")), "private_address");
-  const both = guardOf({ allowPrivate: false, hostnameAllowlist: ["pub.test"], allowedHostnames: ["inside.test"] });
+  const both = guardOf({
+    allowPrivate: false,
+    hostnameAllowlist: ["pub.test"],
+    allowedHostnames: ["inside.test"],
+  });
   assert.is(await reasonOf(both.checkUrl("http://inside.test/")), "not_allowlisted");
 });
 

@@ -73,7 +73,10 @@ test("decodes gzip, deflate in both its forms and brotli, and counts the decoded
   ] as const) {
     handler = (_req, res) => res.setHeader("content-encoding", encoding).end(encode(text));
     assert.is((await guardedFetch(guard, at("/"))).body.length, 200_000);
-    assert.is(await codeOf(guardedFetch(guard, at("/"), { maxBytes: 100_000 })), "response_too_large");
+    assert.is(
+      await codeOf(guardedFetch(guard, at("/"), { maxBytes: 100_000 })),
+      "response_too_large",
+    );
   }
   handler = (_req, res) => res.setHeader("content-encoding", "gzip").end("not gzip");
   assert.is(await codeOf(guardedFetch(guard, at("/"))), "upstream_error");
@@ -91,7 +94,10 @@ test("bounds the size, announced or not, of a body that never ends", async () =>
     };
     more();
   };
-  assert.is(await codeOf(guardedFetch(guard, at("/"), { maxBytes: 100_000 })), "response_too_large");
+  assert.is(
+    await codeOf(guardedFetch(guard, at("/"), { maxBytes: 100_000 })),
+    "response_too_large",
+  );
 });
 
 test("follows redirects and judges each hop", async () => {
@@ -136,7 +142,15 @@ test("secrets do not follow a redirect to another origin; a 303 becomes a GET", 
       seen["same"] = [req.method, req.headers.authorization];
       res.writeHead(303, { location: at("/c", "other.test") }).end();
     } else {
-      seen = { ...seen, other: [req.method, req.headers.authorization, req.headers["x-api-key"], req.headers.accept] };
+      seen = {
+        ...seen,
+        other: [
+          req.method,
+          req.headers.authorization,
+          req.headers["x-api-key"],
+          req.headers.accept,
+        ],
+      };
       res.end("done");
     }
   };
@@ -162,7 +176,10 @@ test("headers without an end fail: those that flood at once, those that trickle 
     await new Promise<void>((resolve) => raw.listen(0, "127.0.0.1", resolve));
     const { port: rawPort } = raw.address() as AddressInfo;
     const timeoutMs = pauseMs === 0 ? 60_000 : 200;
-    assert.is(await codeOf(guardedFetch(guard, `http://pub.test:${rawPort}/`, { timeoutMs })), code);
+    assert.is(
+      await codeOf(guardedFetch(guard, `http://pub.test:${rawPort}/`, { timeoutMs })),
+      code,
+    );
     await new Promise((resolve) => raw.close(resolve));
   }
 });
@@ -187,7 +204,10 @@ test("ends in time: silent server, stalling body, caller's abort", async () => {
     resolve: () => new Promise(() => {}),
     ownPorts: () => [],
   });
-  assert.is(await codeOf(guardedFetch(never, "http://x.test/", { timeoutMs: 80 })), "upstream_timeout");
+  assert.is(
+    await codeOf(guardedFetch(never, "http://x.test/", { timeoutMs: 80 })),
+    "upstream_timeout",
+  );
 });
 
 test("what is no HTTP, a refused connection and a cut answer are upstream errors", async () => {

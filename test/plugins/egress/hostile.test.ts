@@ -8,9 +8,23 @@ import type { Guard } from "../../../plugins/egress/types.ts";
 import { assertLinear, repeated } from "../../support/growth.ts";
 import { suite } from "../../support/suite.ts";
 
-const METADATA = ["169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192"];
+const METADATA = [
+  "169.254.169.254",
+  "169.254.170.2",
+  "168.63.129.16",
+  "100.100.100.200",
+  "192.0.0.192",
+];
 const LINK_LOCAL = ["169.254.0.1", "169.254.255.255"];
-const PRIVATE = ["10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255"];
+const PRIVATE = [
+  "10.0.0.1",
+  "172.16.3.4",
+  "192.168.1.1",
+  "100.64.0.1",
+  "198.18.0.1",
+  "224.0.0.1",
+  "255.255.255.255",
+];
 const LOOPBACK = ["127.0.0.1", "127.9.8.7", "0.0.0.0"];
 const OWN_PORT = 18789;
 
@@ -24,7 +38,8 @@ function v4Spellings(address: string): string[] {
   const tail = (c << 8) | d;
   const whole = ((a << 24) | (b << 16) | tail) >>> 0;
   const last = ((b << 16) | tail) >>> 0;
-  const digits = (zero: number): string => address.replace(/\d/g, (one) => String.fromCodePoint(zero + Number(one)));
+  const digits = (zero: number): string =>
+    address.replace(/\d/g, (one) => String.fromCodePoint(zero + Number(one)));
   return [
     address,
     `${address}.`,
@@ -106,7 +121,12 @@ const withTricks = (host: string): string[] => [
 
 const resolve = async () => [{ address: "93.184.216.34", family: 4 as const }];
 const guardOf = (allowPrivate: boolean): Guard =>
-  createGuard({ policy: () => ({ allowPrivate }), resolve, ownPorts: () => [OWN_PORT], code: "address_blocked" });
+  createGuard({
+    policy: () => ({ allowPrivate }),
+    resolve,
+    ownPorts: () => [OWN_PORT],
+    code: "address_blocked",
+  });
 const strict = guardOf(false);
 const trusting = guardOf(true);
 
@@ -116,7 +136,10 @@ async function refuses(work: Promise<unknown>, what: string): Promise<void> {
     await work;
   } catch (error) {
     if (!isPorticoError(error)) throw error;
-    assert.ok(["address_blocked", "invalid_request_error"].includes(error.code), `${what}: ${error.code}`);
+    assert.ok(
+      ["address_blocked", "invalid_request_error"].includes(error.code),
+      `${what}: ${error.code}`,
+    );
     return;
   }
   assert.unreachable(`${what} was let through`);
@@ -135,7 +158,13 @@ const test = suite("hostile addresses");
 test("metadata and link-local addresses are refused under every policy", async () => {
   for (const address of [...METADATA, ...LINK_LOCAL])
     for (const guard of [strict, trusting]) await refusesAll(guard, address);
-  for (const host of ["[fe80::1]", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[fd00:ec2::254]", "[FD00:EC2:0::0254]"])
+  for (const host of [
+    "[fe80::1]",
+    "[fe80::1%25eth0]",
+    "[fe80::1%eth0]",
+    "[fd00:ec2::254]",
+    "[FD00:EC2:0::0254]",
+  ])
     for (const url of urlsOf(host)) await refuses(trusting.checkUrl(url), url);
   for (const host of ["fe80::1%eth0", "fe80::1%25lo", "fd00:ec2::254%1"])
     await refuses(trusting.checkHost(host, 80), host);
@@ -143,7 +172,15 @@ test("metadata and link-local addresses are refused under every policy", async (
 
 test("private and loopback addresses are refused where only public ones are allowed", async () => {
   for (const address of [...PRIVATE, ...LOOPBACK]) await refusesAll(strict, address);
-  for (const host of ["[::1]", "[::]", "[0:0:0:0:0:0:0:1]", "[fc00::1]", "[fd12:3456::1]", "[ff02::1]", "[::1%25lo]"])
+  for (const host of [
+    "[::1]",
+    "[::]",
+    "[0:0:0:0:0:0:0:1]",
+    "[fc00::1]",
+    "[fd12:3456::1]",
+    "[ff02::1]",
+    "[::1%25lo]",
+  ])
     for (const url of urlsOf(host)) await refuses(strict.checkUrl(url), url);
 });
 
@@ -154,7 +191,8 @@ test("our own ports are refused at every spelling of this machine", async () => 
   ]);
   for (const host of [...hosts, "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::]"])
     for (const port of [OWN_PORT, 18_800, 18_899]) {
-      for (const url of urlsOf(host, port)) await refuses(trusting.checkUrl(url), JSON.stringify(url));
+      for (const url of urlsOf(host, port))
+        await refuses(trusting.checkUrl(url), JSON.stringify(url));
       await refuses(trusting.checkHost(host, port), `${JSON.stringify(host)} ${port}`);
     }
 });
@@ -162,14 +200,19 @@ test("our own ports are refused at every spelling of this machine", async () => 
 test("credentials and tricks with separators do not hide the host", async () => {
   for (const host of ["127.0.0.1", "[::1]", "2130706433"])
     for (const url of withTricks(host)) await refuses(strict.checkUrl(url), url);
-  for (const url of ["http://user@example.com/", "http://:pw@example.com/", "https://a:b@93.184.216.34/"])
+  for (const url of [
+    "http://user@example.com/",
+    "http://:pw@example.com/",
+    "https://a:b@93.184.216.34/",
+  ])
     await refuses(trusting.checkUrl(url), url);
 });
 
 test("only http, https and about:blank are opened", async () => {
-  const schemes = "file ftp ws wss data blob javascript view-source filesystem gopher chrome about dict ldap".split(
-    " ",
-  );
+  const schemes =
+    "file ftp ws wss data blob javascript view-source filesystem gopher chrome about dict ldap".split(
+      " ",
+    );
   for (const scheme of schemes)
     for (const rest of ["//example.com/", "example.com", "//127.0.0.1/", "/etc/passwd", "srcdoc"])
       await refuses(trusting.checkUrl(`${scheme}:${rest}`), `${scheme}:${rest}`);
@@ -212,7 +255,12 @@ test("a redirect to any of them is not followed", async () => {
     ...v6Spellings(address).map((v6) => `[${v6}]`),
   ]);
   let asked = 0;
-  for (const host of [...hosts, "localhost", "metadata.google.internal", "METADATA.google.internal."]) {
+  for (const host of [
+    ...hosts,
+    "localhost",
+    "metadata.google.internal",
+    "METADATA.google.internal.",
+  ]) {
     for (const location of [`http://${host}:1/`, `//${host}:1/`, `http://x@${host}:1/`]) {
       handler = (_req, res) => {
         asked++;
@@ -223,7 +271,9 @@ test("a redirect to any of them is not followed", async () => {
         assert.unreachable(`${location} was followed`);
       } catch (error) {
         const code = isPorticoError(error) ? error.code : String(error);
-        const isRefused = code === "address_blocked" || (code === "upstream_error" && !URL.canParse(location, origin));
+        const isRefused =
+          code === "address_blocked" ||
+          (code === "upstream_error" && !URL.canParse(location, origin));
         assert.ok(isRefused, `${location}: ${code}`);
       }
     }
@@ -232,7 +282,23 @@ test("a redirect to any of them is not followed", async () => {
 });
 
 test("judging takes time by the length of what is judged", async () => {
-  const tokens = ["a", "a.", ".", "[", ":", "::", "%", "@", "0", "0x", "\\", "/", "\u3002", "xn--", "ffff:"];
+  const tokens = [
+    "a",
+    "a.",
+    ".",
+    "[",
+    ":",
+    "::",
+    "%",
+    "@",
+    "0",
+    "0x",
+    "\\",
+    "/",
+    "\u3002",
+    "xn--",
+    "ffff:",
+  ];
   const judge = (text: string) => strict.precheck(text);
   for (const token of tokens)
     for (const before of ["http://", "http://[", "", "http://a@"])

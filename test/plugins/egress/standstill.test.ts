@@ -23,7 +23,11 @@ test("a host of two addresses is reached at the one that answers, though not at 
   channel("net.client.socket").subscribe(standStill);
   try {
     const source = { kind: "http", url: `http://two.localhost:${port}/` };
-    const { id } = await gateway.json("POST", "/polls", { source, every: "1h", status: "disabled" });
+    const { id } = await gateway.json("POST", "/polls", {
+      source,
+      every: "1h",
+      status: "disabled",
+    });
     for (const status of ["baseline", "unchanged", "unchanged"]) {
       const run = await gateway.json("POST", `/polls/${id}/run`);
       assert.equal([run.status, run.error], [status, undefined]);

@@ -13,16 +13,23 @@ test("who has opened a feed with the old token hears no more once there is a new
       "portico.json",
       JSON.stringify({ gateway: { port: 0, auth: { token } }, webhooks, log: { level: log } }),
     );
-  const gateway = await startGateway({ config: { gateway: { auth: { token: "the-old-token" } }, webhooks } });
+  const gateway = await startGateway({
+    config: { gateway: { auth: { token: "the-old-token" } }, webhooks },
+  });
   const ended: string[] = [];
   const ends = feeds.map(async (path) => {
-    const response = await fetch(gateway.url + path, { headers: { authorization: "Bearer the-old-token" } });
+    const response = await fetch(gateway.url + path, {
+      headers: { authorization: "Bearer the-old-token" },
+    });
     assert.is(response.status, 200, path);
     return { path, end: response.text().then(() => void ended.push(path)) };
   });
   const open = await Promise.all(ends);
   write("the-old-token", "debug");
-  await until("the other level", async () => (await gateway.json("GET", "/kernel/config")).value.log.level === "debug");
+  await until(
+    "the other level",
+    async () => (await gateway.json("GET", "/kernel/config")).value.log.level === "debug",
+  );
   assert.equal(ended, []);
   write("the-new-token");
   await Promise.all(open.map(({ end }) => end));

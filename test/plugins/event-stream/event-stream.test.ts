@@ -80,7 +80,9 @@ test("events of one turn of the loop leave together, in their order, and none wa
     seen = "";
     for (const each of events) stream?.send(undefined, each);
     await until("the last event", () => seen.includes(`data: ${events.at(-1)}\n\n\r\n`));
-    return [...seen.matchAll(/^([0-9a-f]+)\r\n/gm)].map(([, size]) => Number.parseInt(size as string, 16));
+    return [...seen.matchAll(/^([0-9a-f]+)\r\n/gm)].map(([, size]) =>
+      Number.parseInt(size as string, 16),
+    );
   };
   const numbers = Array.from({ length: 100 }, (_, n) => `n${n}`);
   const together = await chunksOf(numbers);

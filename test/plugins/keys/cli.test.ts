@@ -8,7 +8,9 @@ import { portico, porticoHere } from "../../support/portico.ts";
 test("portico keys and portico usage", async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
   const up = await startUpstream((_, res) => json(res, completion("Hi", { usage })));
-  const gateway = await startGateway({ config: { channels: { own: { provider: "openai", baseUrl: up.url } } } });
+  const gateway = await startGateway({
+    config: { channels: { own: { provider: "openai", baseUrl: up.url } } },
+  });
   const cli = (...words: string[]) => porticoHere(gateway.home, words);
   try {
     const made = await portico(gateway.home, [
@@ -44,7 +46,10 @@ test("portico keys and portico usage", async () => {
     });
     const days = (Date.parse(expires) - Date.now()) / 86_400_000;
     assert.ok(days > 29.9 && days < 30.1, expires);
-    assert.match((await cli("keys", "list")).stdout, /ci +active +echo, main\/\* +60 +1000 +\$0 of \$5 per day/);
+    assert.match(
+      (await cli("keys", "list")).stdout,
+      /ci +active +echo, main\/\* +60 +1000 +\$0 of \$5 per day/,
+    );
 
     const body = { model: "echo", messages: [{ role: "user", content: "one two" }] };
     const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: key });
@@ -72,7 +77,10 @@ test("portico keys and portico usage", async () => {
     }
 
     assert.match((await cli("keys", "revoke", "ci")).stdout, "revoked");
-    assert.is((await gateway.request("POST", "/v1/chat/completions", body, { token: key })).status, 401);
+    assert.is(
+      (await gateway.request("POST", "/v1/chat/completions", body, { token: key })).status,
+      401,
+    );
   } finally {
     await gateway.stop();
     await up.close();

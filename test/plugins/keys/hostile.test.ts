@@ -42,11 +42,20 @@ async function call(
   options: { token?: string; headers?: Record<string, string> } = {},
 ) {
   const response = await gateway.request(method, path, body, options);
-  return { status: response.status, headers: response.headers, json: (await response.json()) as any };
+  return {
+    status: response.status,
+    headers: response.headers,
+    json: (await response.json()) as any,
+  };
 }
 function ask(token: string, body: object, headers: Record<string, string> = {}) {
   const messages = [{ role: "user", content: "Hi" }];
-  return call("POST", "/v1/chat/completions", { model: "agent", messages, ...body }, { token, headers });
+  return call(
+    "POST",
+    "/v1/chat/completions",
+    { model: "agent", messages, ...body },
+    { token, headers },
+  );
 }
 const sessions = async () => {
   const { json } = await call("GET", "/sessions");
@@ -83,7 +92,12 @@ test("whatever a key names, its session is its own", async () => {
   await ask("pk_agent", {});
   assert.equal((await call("GET", "/sessions/main")).json, before);
   const own = (await sessions()).filter((id) => id !== "main");
-  for (const id of ["key:agent:main", "key:agent:key:other:main", "key:agent:chat:main", "key:agent:chat:x:../main"])
+  for (const id of [
+    "key:agent:main",
+    "key:agent:key:other:main",
+    "key:agent:chat:main",
+    "key:agent:chat:x:../main",
+  ])
     assert.ok(own.includes(id), `${id} in ${own}`);
   assert.ok(own.every((id) => id.startsWith("key:agent:")));
 });
@@ -94,7 +108,11 @@ test("a key's session neither sees nor plans the owner's jobs and polls", async 
   for (const tool of ["cron", "polls"]) {
     const messages = [{ role: "user", content: `Call ${tool}` }];
     const own = await ask("pk_agent", { messages });
-    assert.is(own.json.choices[0].message.content, `Call ${tool}`, "echo finds no tool of that name");
+    assert.is(
+      own.json.choices[0].message.content,
+      `Call ${tool}`,
+      "echo finds no tool of that name",
+    );
     const owners = await ask(gateway.token, { messages });
     assert.is.not(owners.json.choices[0].message.content, `Call ${tool}`);
   }
@@ -126,14 +144,22 @@ test("nor does a name that has another hash in the file, now or after a restart"
     const config = JSON.parse(readFileSync(file, "utf8"));
     config.gateway.keys.filed = { hash: hashOf(secret), models: ["echo", "agent"] };
     gateway.write("portico.json", JSON.stringify(config));
-    await until("the key to be known", async () => (await ask(secret, { model: "echo" })).status === 200);
+    await until(
+      "the key to be known",
+      async () => (await ask(secret, { model: "echo" })).status === 200,
+    );
   };
   await holds("pk_filed-1");
   const { json } = await respond("pk_filed-1", { input: "a secret" });
   const before = existsSync(join(gateway.home, "state/sandboxes")) ? dirs() : 0;
-  await ask("pk_filed-1", { messages: [{ role: "user", content: "Call files" }] }, { "x-portico-session": "diary" });
+  await ask(
+    "pk_filed-1",
+    { messages: [{ role: "user", content: "Call files" }] },
+    { "x-portico-session": "diary" },
+  );
   await ask("pk_filed-1", {}, { "x-portico-session": "diary" });
-  const said = async () => (await call("GET", "/sessions/key:filed:diary")).json.messages?.length ?? 0;
+  const said = async () =>
+    (await call("GET", "/sessions/key:filed:diary")).json.messages?.length ?? 0;
   assert.ok((await said()) > 0);
   // the same key again is the same holder
   await holds("pk_filed-1");
@@ -143,7 +169,10 @@ test("nor does a name that has another hash in the file, now or after a restart"
   await holds("pk_filed-2");
   assert.is(await read("pk_filed-2", json.id), 404);
   await Promise.all([1, 2, 3].map(() => ask("pk_filed-2", {}, { "x-portico-session": "diary" })));
-  const own = (await call("GET", "/sessions/key:filed:diary")).json.messages as { role: string; content: string }[];
+  const own = (await call("GET", "/sessions/key:filed:diary")).json.messages as {
+    role: string;
+    content: string;
+  }[];
   assert.equal(
     own.filter(({ role }) => role === "user").map(({ content }) => content),
     ["Hi", "Hi", "Hi"],
@@ -154,7 +183,8 @@ test("nor does a name that has another hash in the file, now or after a restart"
 
 test("what is kept of a key's responses has a bound; the oldest make room", async () => {
   const ids: string[] = [];
-  for (let i = 0; i < 6; i++) ids.push((await respond("pk_plain", { input: "x".repeat(2500) })).json.id);
+  for (let i = 0; i < 6; i++)
+    ids.push((await respond("pk_plain", { input: "x".repeat(2500) })).json.id);
   const statuses = [];
   for (const id of ids) statuses.push(await read("pk_plain", id));
   assert.is(statuses[0], 404);

@@ -7,7 +7,12 @@ import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { withinOneDay } from "../../support/until.ts";
-import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("client keys");
 const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hi" }];
@@ -36,7 +41,12 @@ test.before(async () => {
   up = await startUpstream(
     ({ path, body }, res) =>
       path.endsWith("/embeddings")
-        ? json(res, { object: "list", model: body.model, data: [{ index: 0, embedding: [1] }], usage })
+        ? json(res, {
+            object: "list",
+            model: body.model,
+            data: [{ index: 0, embedding: [1] }],
+            usage,
+          })
         : json(res, completion("Hello", { usage })),
     { models: ["gpt-x", "other"] },
   );
@@ -58,7 +68,8 @@ test.after(async () => {
 function client(name: string, maxRetries = 0): OpenAI {
   return new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: `pk_${name}`, maxRetries });
 }
-const chat = (name: string, model = "echo") => client(name).chat.completions.create({ model, messages });
+const chat = (name: string, model = "echo") =>
+  client(name).chat.completions.create({ model, messages });
 
 async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
   try {
@@ -80,7 +91,11 @@ test("a key opens the chat surfaces, and nothing of the owner's", async () => {
   const body = { model: "main/gpt-x", max_tokens: 9, messages };
   assert.is((await gateway.request("POST", "/v1/messages", body, header)).status, 200);
   for (const path of ["/keys", "/usage", "/channels", "/sessions", "/kernel/status"]) {
-    assert.is((await gateway.request("GET", path, undefined, { token: "pk_free" })).status, 403, path);
+    assert.is(
+      (await gateway.request("GET", path, undefined, { token: "pk_free" })).status,
+      403,
+      path,
+    );
   }
 });
 
@@ -119,11 +134,14 @@ test("the agent must be named, by whatever name it goes", async () => {
 });
 
 test("GET /v1/models shows what the key may use", async () => {
-  const ids = async (name: string) => (await client(name).models.list()).data.map(({ id }) => id).sort();
+  const ids = async (name: string) =>
+    (await client(name).models.list()).data.map(({ id }) => id).sort();
   assert.equal(await ids("narrow"), ["echo", "main/gpt-x", "nick"]);
   assert.equal(await ids("bare"), ["main/gpt-x"]);
   assert.equal(await ids("free"), ["echo", "main/gpt-x", "main/other", "nick"]);
-  assert.ok((await refusal(client("narrow").models.retrieve("main/other"))) instanceof OpenAI.NotFoundError);
+  assert.ok(
+    (await refusal(client("narrow").models.retrieve("main/other"))) instanceof OpenAI.NotFoundError,
+  );
   const all = await gateway.json("GET", "/v1/models");
   assert.ok(
     all.data.some(({ id }: { id: string }) => id === "helper"),
@@ -132,7 +150,9 @@ test("GET /v1/models shows what the key may use", async () => {
 });
 
 test("over its requests per minute a key gets 429 with headers that say when", async () => {
-  const { response } = await client("rpm").chat.completions.create({ model: "echo", messages }).withResponse();
+  const { response } = await client("rpm")
+    .chat.completions.create({ model: "echo", messages })
+    .withResponse();
   assert.equal(
     ["limit", "remaining"].map((part) => response.headers.get(`x-ratelimit-${part}-requests`)),
     ["2", "1"],
@@ -150,7 +170,12 @@ test("over its requests per minute a key gets 429 with headers that say when", a
 test("never more than its requests per minute pass, however many come at once", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, () =>
-      gateway.request("POST", "/v1/chat/completions", { model: "echo", messages }, { token: "pk_many" }),
+      gateway.request(
+        "POST",
+        "/v1/chat/completions",
+        { model: "echo", messages },
+        { token: "pk_many" },
+      ),
     ),
   );
   assert.is(answers.filter(({ status }) => status === 200).length, 5);
@@ -158,9 +183,13 @@ test("never more than its requests per minute pass, however many come at once", 
 });
 
 test("a key that has used its tokens of the minute waits", async () => {
-  const first = await client("tpm").chat.completions.create({ model: "main/gpt-x", messages }).withResponse();
+  const first = await client("tpm")
+    .chat.completions.create({ model: "main/gpt-x", messages })
+    .withResponse();
   assert.is(first.response.headers.get("x-ratelimit-remaining-tokens"), "1200");
-  const second = await client("tpm").chat.completions.create({ model: "main/gpt-x", messages }).withResponse();
+  const second = await client("tpm")
+    .chat.completions.create({ model: "main/gpt-x", messages })
+    .withResponse();
   assert.is(second.response.headers.get("x-ratelimit-remaining-tokens"), "200");
   const error = await refusal(chat("tpm", "main/gpt-x"));
   assert.ok(error instanceof OpenAI.RateLimitError);
@@ -171,7 +200,9 @@ test("a key that has used its tokens of the minute waits", async () => {
 test("a spent budget is insufficient_quota, which no client tries again", async () => {
   await chat("poor", "main/gpt-x");
   const before = up.seen.length;
-  const error = await refusal(client("poor", 3).chat.completions.create({ model: "main/gpt-x", messages }));
+  const error = await refusal(
+    client("poor", 3).chat.completions.create({ model: "main/gpt-x", messages }),
+  );
   assert.ok(error instanceof OpenAI.RateLimitError);
   assert.is(error.code, "insufficient_quota");
   assert.is(error.headers?.get("x-should-retry"), "false");
@@ -188,12 +219,18 @@ test("a turn of the agent is paid for by the key that asked", async () => {
 
 test("the owner has no limits", async () => {
   for (let i = 0; i < 8; i++)
-    assert.is((await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages })).status, 200);
+    assert.is(
+      (await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages })).status,
+      200,
+    );
 });
 
 test("usage is told by key", async () => {
   const { rows } = await gateway.json("GET", "/usage?by=key&key=poor");
-  assert.equal([rows[0].key, rows[0].requests, rows[0].totalTokens, rows[0].costUsd], ["poor", 1, 1000, 1]);
+  assert.equal(
+    [rows[0].key, rows[0].requests, rows[0].totalTokens, rows[0].costUsd],
+    ["poor", 1, 1000, 1],
+  );
 });
 
 test("keys are made over HTTP, work at once, and are kept as hashes only", async () => {
@@ -215,7 +252,8 @@ test("keys are made over HTTP, work at once, and are kept as hashes only", async
   assert.is((await gateway.request("POST", "/keys", { name: "made" })).status, 409);
   assert.is((await gateway.request("DELETE", "/keys/made")).status, 200);
   assert.ok(
-    (await refusal(own.chat.completions.create({ model: "echo", messages }))) instanceof OpenAI.AuthenticationError,
+    (await refusal(own.chat.completions.create({ model: "echo", messages }))) instanceof
+      OpenAI.AuthenticationError,
   );
   assert.is((await gateway.request("DELETE", "/keys/made")).status, 404);
 });
@@ -254,11 +292,13 @@ test("a budget and the requests of the minute outlive a restart", async () => {
   const send = (one: InProcessGateway, token: string) =>
     one.request("POST", "/v1/chat/completions", { model: "main/gpt-x", messages }, { token });
   const first = await startGateway({ home, config });
-  for (const token of ["pk_poor", "pk_rpm", "pk_rpm"]) assert.is((await send(first, token)).status, 200);
+  for (const token of ["pk_poor", "pk_rpm", "pk_rpm"])
+    assert.is((await send(first, token)).status, 200);
   await first.stop();
   const second = await startGateway({ home });
   try {
-    for (const token of ["pk_poor", "pk_rpm"]) assert.is((await send(second, token)).status, 429, token);
+    for (const token of ["pk_poor", "pk_rpm"])
+      assert.is((await send(second, token)).status, 429, token);
   } finally {
     await second.stop();
   }
@@ -269,7 +309,8 @@ test("a budget that cannot be checked lets nobody pass", async () => {
     config: { gateway: { keys }, plugins: { entries: { usage: { enabled: false } } } },
   });
   try {
-    const send = (token: string) => one.request("POST", "/v1/chat/completions", { model: "echo", messages }, { token });
+    const send = (token: string) =>
+      one.request("POST", "/v1/chat/completions", { model: "echo", messages }, { token });
     assert.is((await send("pk_poor")).status, 503);
     assert.is((await send("pk_free")).status, 200);
   } finally {
@@ -286,7 +327,10 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
   const other = await startGateway({
     config: {
       channels: { main: { provider: "openai", baseUrl: upstream.url } },
-      models: { mine: { targets: ["main/gpt-4o-mini", "main/homemade"] }, good: "main/gpt-4o-mini" },
+      models: {
+        mine: { targets: ["main/gpt-4o-mini", "main/homemade"] },
+        good: "main/gpt-4o-mini",
+      },
       gateway: {
         keys: {
           alias: key("alias", ["mine"]),
@@ -304,14 +348,21 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
   try {
     const { keys: listed } = await other.json("GET", "/keys");
     const warnings = Object.fromEntries(listed.map((one: any) => [one.name, one.warnings?.join()]));
-    assert.match(warnings.blind, /^its budget cannot bite: the price of main\/homemade is not known/);
+    assert.match(
+      warnings.blind,
+      /^its budget cannot bite: the price of main\/homemade is not known/,
+    );
     assert.match(warnings.half, /^its budget does not count all .* main\/homemade /);
     assert.match(warnings.named, /main\/unlisted/);
     assert.match(warnings.alias, /^its budget does not count all .* mine /);
     assert.match(String(warnings.bare), /cannot bite: the price of .*homemade/);
     assert.is(warnings.acting, undefined);
     assert.equal([warnings.fine, warnings.free], [undefined, undefined]);
-    const made = await other.json("POST", "/keys", { name: "new", budget, models: ["main/homemade"] });
+    const made = await other.json("POST", "/keys", {
+      name: "new",
+      budget,
+      models: ["main/homemade"],
+    });
     assert.match(made.warnings[0], /cannot bite/);
     const over = await other.json("POST", "/keys", { name: "over", expires: "2020-01-01" });
     assert.match(over.warnings[0], /has expired already \(2020-01-01\)/);
@@ -325,7 +376,9 @@ test("a key is revoked by its name, whatever is in it", async () => {
   await gateway.gateway.config.set(["gateway", "keys", "50%"], { hash: hashOf("pk_half") });
   const revoked = await gateway.json("DELETE", `/keys/${encodeURIComponent("50%")}`);
   assert.is(revoked.name, "50%");
-  assert.not((await gateway.json("GET", "/keys")).keys.some(({ name }: { name: string }) => name === "50%"));
+  assert.not(
+    (await gateway.json("GET", "/keys")).keys.some(({ name }: { name: string }) => name === "50%"),
+  );
 });
 
 test.run();

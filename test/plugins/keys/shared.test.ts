@@ -42,11 +42,19 @@ const chat = async (gateway: InProcessGateway, token: string) =>
     )
   ).status;
 interface Keys {
-  keys: { name: string; state: string; models?: string[]; requestsPerMinute?: number; hash?: string }[];
+  keys: {
+    name: string;
+    state: string;
+    models?: string[];
+    requestsPerMinute?: number;
+    hash?: string;
+  }[];
 }
 
-const list = async (gateway: InProcessGateway) => ((await (await gateway.request("GET", "/keys")).json()) as Keys).keys;
-const names = async (gateway: InProcessGateway) => (await list(gateway)).map(({ name }) => name).sort();
+const list = async (gateway: InProcessGateway) =>
+  ((await (await gateway.request("GET", "/keys")).json()) as Keys).keys;
+const names = async (gateway: InProcessGateway) =>
+  (await list(gateway)).map(({ name }) => name).sort();
 
 async function make(gateway: InProcessGateway, name: string, limits = {}): Promise<string> {
   const made = await gateway.request("POST", "/keys", { name, ...limits });
@@ -60,9 +68,16 @@ test("a key that one has made is good at the other at once, and stands in no con
   assert.equal(await names(far), ["ci"]);
   assert.equal(await names(near), ["ci", "own"]);
   const shown = (await list(far))[0]!;
-  assert.equal([shown.state, shown.models, shown.requestsPerMinute, shown.hash], ["active", ["echo"], 3, undefined]);
+  assert.equal(
+    [shown.state, shown.models, shown.requestsPerMinute, shown.hash],
+    ["active", ["echo"], 3, undefined],
+  );
   assert.not.match(readFileSync(join(near.home, "portico.json"), "utf8"), /"ci"/);
-  assert.equal([await chat(far, key), await chat(near, key)], [200, 429], "its limit counts over both");
+  assert.equal(
+    [await chat(far, key), await chat(near, key)],
+    [200, 429],
+    "its limit counts over both",
+  );
 });
 
 test("a gateway that comes later knows it", async () => {
@@ -102,7 +117,9 @@ test("what one has made or revoked, the other lists and revokes at once", async 
 });
 
 test("of several who make a key of one name at once, one gets it", async () => {
-  const makers = [near, far, near, far].map((gateway) => gateway.request("POST", "/keys", { name: "race" }));
+  const makers = [near, far, near, far].map((gateway) =>
+    gateway.request("POST", "/keys", { name: "race" }),
+  );
   const statuses = (await Promise.all(makers)).map(({ status }) => status);
   assert.equal(statuses.sort(), [201, 409, 409, 409]);
   assert.is((await names(near)).filter((name) => name === "race").length, 1);

@@ -22,8 +22,12 @@ function numbersIn(schema: Schema, key = ""): [key: string, schema: Schema][] {
   const at = (step: string) => (key === "" ? step : `${key}.${step}`);
   const rest = [...Object.values(schema.patternProperties ?? {}), schema.additionalProperties];
   return [
-    ...(schema.type === "integer" || schema.type === "number" ? [[key, schema] as [string, Schema]] : []),
-    ...Object.entries(schema.properties ?? {}).flatMap(([name, below]) => numbersIn(below, at(name))),
+    ...(schema.type === "integer" || schema.type === "number"
+      ? [[key, schema] as [string, Schema]]
+      : []),
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, below]) =>
+      numbersIn(below, at(name)),
+    ),
     ...rest.flatMap((below) => (typeof below === "object" ? numbersIn(below, at("*")) : [])),
     ...(schema.items ? numbersIn(schema.items, `${key}[]`) : []),
     ...(schema.anyOf ?? []).flatMap((variant) => numbersIn(variant, key)),
@@ -52,9 +56,13 @@ const NO_TIMER = new Set([
 const LONGEST = 2e9;
 
 test("every duration that a timer waits for says how long it may be, and is made by `timerMs`", async () => {
-  const durations = (await numbers()).filter(([key]) => /(?:Ms|Seconds|[tT]imeout)(?:\[\])?$/.test(key));
+  const durations = (await numbers()).filter(([key]) =>
+    /(?:Ms|Seconds|[tT]imeout)(?:\[\])?$/.test(key),
+  );
   assert.ok(durations.length > 30, `only ${durations.length} durations were found`);
-  const endless = durations.filter(([key, { maximum = Infinity }]) => !NO_TIMER.has(key) && maximum > LONGEST);
+  const endless = durations.filter(
+    ([key, { maximum = Infinity }]) => !NO_TIMER.has(key) && maximum > LONGEST,
+  );
   assert.equal(endless, []);
   const gone = [...NO_TIMER].filter((key) => !durations.some(([one]) => one === key));
   assert.equal(gone, []);
@@ -81,7 +89,9 @@ const UNBOUNDED = [
 ];
 
 test("every other number has an end, beyond which sums and times would be none", async () => {
-  const endless = (await numbers()).filter(([, { type, maximum }]) => type === "number" && maximum === undefined);
+  const endless = (await numbers()).filter(
+    ([, { type, maximum }]) => type === "number" && maximum === undefined,
+  );
   assert.equal([...new Set(endless.map(([key]) => key))].sort(), UNBOUNDED);
 });
 
@@ -136,11 +146,23 @@ test("a duration longer than a timer's is refused by its key and its limit, wher
   }
   const { stderr, stdout, code } = await portico(homeWith(JSON.stringify(config)).home, "validate");
   assert.is(code, 1);
-  const unnamed = keys.filter((key) => !`${stdout}${stderr}`.includes(`${key} must be 2000000000 or less`));
+  const unnamed = keys.filter(
+    (key) => !`${stdout}${stderr}`.includes(`${key} must be 2000000000 or less`),
+  );
   assert.equal(unnamed, []);
 });
 
-for (const value of ["3000000000", "1e308", "1e21", "9007199254740992", "-1", "1.5", "soon", "null", "[]"]) {
+for (const value of [
+  "3000000000",
+  "1e308",
+  "1e21",
+  "9007199254740992",
+  "-1",
+  "1.5",
+  "soon",
+  "null",
+  "[]",
+]) {
   test(`config set refuses ${value} for a timeout and for a count, by their keys, and leaves the file as it was`, async () => {
     const { home, file } = homeWith("{ log: {} }");
     for (const key of ["agents.defaults.timeoutMs", "agents.defaults.maxConcurrentTurns"]) {
@@ -153,7 +175,16 @@ for (const value of ["3000000000", "1e308", "1e21", "9007199254740992", "-1", "1
   });
 }
 
-for (const every of ['"soon"', '""', '"1h30"', "-1", "1e21", "1e308", "NaN", `"${"y".repeat(100_000)}"`]) {
+for (const every of [
+  '"soon"',
+  '""',
+  '"1h30"',
+  "-1",
+  "1e21",
+  "1e308",
+  "NaN",
+  `"${"y".repeat(100_000)}"`,
+]) {
   test(`heartbeat.every: ${every.slice(0, 12)} is refused when the file is read, by its key and its line`, async () => {
     const { home } = homeWith(`{\n  agents: { defaults: { heartbeat: { every: ${every} } } },\n}`);
     const { code, stdout, stderr } = await portico(home, "validate");

@@ -13,9 +13,15 @@ const SECRET = "${PATH}";
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  const mapping = { message: "Look.", session: "shop", verify: { scheme: "github", secret: SECRET } };
+  const mapping = {
+    message: "Look.",
+    session: "shop",
+    verify: { scheme: "github", secret: SECRET },
+  };
   gateway = await startGateway({
-    config: { webhooks: { enabled: true, token: "token-of-webhooks-1", mappings: { [name]: mapping } } },
+    config: {
+      webhooks: { enabled: true, token: "token-of-webhooks-1", mappings: { [name]: mapping } },
+    },
   });
 });
 test.after(() => gateway.stop());
@@ -26,7 +32,11 @@ const patch = (members: object, path: unknown = ["webhooks", "mappings", name]) 
   gateway.request("PATCH", "/kernel/config", { path, members });
 
 test("are written in one go, and the others stay as they are written, secrets and references too", async () => {
-  const response = await patch({ message: "Look at {body.id}.", match: { "body.id": 7 }, session: null });
+  const response = await patch({
+    message: "Look at {body.id}.",
+    match: { "body.id": 7 },
+    session: null,
+  });
   assert.is(response.status, 200);
   assert.equal(stored(), {
     message: "Look at {body.id}.",

@@ -21,25 +21,53 @@ const hours = (activeHours: object) => ({ agents: { defaults: { heartbeat: { act
 const channel = (more: object) => ({ channels: { c: { provider: "openai", ...more } } });
 
 const wrong: [key: string, says: string, config: object][] = [
-  ["gateway.trustedProxies[1]", NO_NETWORK, { gateway: { trustedProxies: ["10.0.0.0/8", "10.0.0.0/99"] } }],
+  [
+    "gateway.trustedProxies[1]",
+    NO_NETWORK,
+    { gateway: { trustedProxies: ["10.0.0.0/8", "10.0.0.0/99"] } },
+  ],
   ["gateway.trustedProxies[0]", NO_NETWORK, { gateway: { trustedProxies: ["proxy.example"] } }],
   ["gateway.trustedProxies[0]", NO_NETWORK, { gateway: { trustedProxies: [""] } }],
   ["webhooks.allowedIps[0]", NO_NETWORK, { webhooks: { allowedIps: ["soon"] } }],
   ["gateway.keys.k.expires", "is not a date", keyUntil("2026-12-31Tsoon")],
-  ["agents.defaults.heartbeat.activeHours", "begins and ends at 8:00", hours({ start: "8:00", end: "08:00" })],
-  ["agents.defaults.heartbeat.activeHours.start", "must be a time of day", hours({ start: "24:30", end: "08:00" })],
+  [
+    "agents.defaults.heartbeat.activeHours",
+    "begins and ends at 8:00",
+    hours({ start: "8:00", end: "08:00" }),
+  ],
+  [
+    "agents.defaults.heartbeat.activeHours.start",
+    "must be a time of day",
+    hours({ start: "24:30", end: "08:00" }),
+  ],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://" })],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http:///v1" })],
   ["channels.c.baseUrl", NO_ADDRESS, channel({ baseUrl: "http://host:99999/v1" })],
   ["channels.c.proxy", NO_ADDRESS, channel({ proxy: "http://:8080" })],
   ["mcp.servers.s.url", NO_ADDRESS, { mcp: { servers: { s: { url: "soon" } } } }],
-  ["mcp.servers", 'has the name "a b"', { mcp: { servers: { "a b": { url: "http://127.0.0.1/mcp" } } } }],
+  [
+    "mcp.servers",
+    'has the name "a b"',
+    { mcp: { servers: { "a b": { url: "http://127.0.0.1/mcp" } } } },
+  ],
   ["browser.profiles", 'has the name "../x"', { browser: { profiles: { "../x": {} } } }],
   ["browser.profiles", "has the name", { browser: { profiles: { ["y".repeat(100_000)]: {} } } }],
   ["browser.cdpUrl", "must be an http, https, ws or wss address", { browser: { cdpUrl: "ws://" } }],
-  ["nodeHost.gateway", "must be an http, https, ws or wss address", { nodeHost: { gateway: "http://" } }],
-  ["telemetry.otlp", "must be an http or https address", { telemetry: { otlp: "http://host:99999" } }],
-  ['usage.prices["a\\nb"]', "is not a known key", { usage: { prices: { "a\nb": { input: "x" } } } }],
+  [
+    "nodeHost.gateway",
+    "must be an http, https, ws or wss address",
+    { nodeHost: { gateway: "http://" } },
+  ],
+  [
+    "telemetry.otlp",
+    "must be an http or https address",
+    { telemetry: { otlp: "http://host:99999" } },
+  ],
+  [
+    'usage.prices["a\\nb"]',
+    "is not a known key",
+    { usage: { prices: { "a\nb": { input: "x" } } } },
+  ],
 ];
 for (const [key, says, config] of wrong) {
   test(`${JSON.stringify(config).slice(0, 90)} is refused by its key`, async () => {
@@ -52,11 +80,18 @@ for (const [key, says, config] of wrong) {
 
 test("what looks odd and says something is taken", async () => {
   const { code, said } = await validate({
-    gateway: { trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "], ...keyUntil("2026-12-31").gateway },
+    gateway: {
+      trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "],
+      ...keyUntil("2026-12-31").gateway,
+    },
     webhooks: { allowedIps: ["192.0.2.0/24"] },
     ...hours({ start: "8:00", end: "24:00", tz: "Europe/Berlin" }),
     channels: {
-      a: { provider: "openai", baseUrl: "http://[::1]:8000/v1", proxy: "http://user:pass@proxy.example:3128" },
+      a: {
+        provider: "openai",
+        baseUrl: "http://[::1]:8000/v1",
+        proxy: "http://user:pass@proxy.example:3128",
+      },
       b: { provider: "openai", baseUrl: "https://under_score.example/v1/?x=1" },
     },
     mcp: { servers: { "a-b_2": { url: "https://mcp.example/mcp" } } },

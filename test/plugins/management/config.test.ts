@@ -10,7 +10,9 @@ import { porticoHere } from "../../support/portico.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const portico = (home: string, words: string, value?: string) =>
-  porticoHere(home, ["config", ...words.split(" "), ...(value === undefined ? [] : [value])], { LOGS: "/logs" });
+  porticoHere(home, ["config", ...words.split(" "), ...(value === undefined ? [] : [value])], {
+    LOGS: "/logs",
+  });
 
 const FILE = `{
   // mine
@@ -39,11 +41,19 @@ test("get prints one key, its default, or everything; secrets only with --reveal
 
 test("an unknown key is one line on stderr, with the nearest known one", async () => {
   const { home } = homeWith(FILE);
-  for (const words of ["get gateway.prot", "set gateway.prot 1", "set gateway.prot", "unset gateway.prot"]) {
+  for (const words of [
+    "get gateway.prot",
+    "set gateway.prot 1",
+    "set gateway.prot",
+    "unset gateway.prot",
+  ]) {
     const { code, stdout, stderr } = await portico(home, words);
     assert.is(code, 1, words);
     assert.is(stdout, "");
-    assert.match(stderr, /^portico: .*gateway\.prot is not a known key; did you mean gateway\.port\?\n$/);
+    assert.match(
+      stderr,
+      /^portico: .*gateway\.prot is not a known key; did you mean gateway\.port\?\n$/,
+    );
   }
 });
 
@@ -67,7 +77,10 @@ test("set keeps comments, references and order; the value is JSON5, else text", 
 
 test("unset, and set without a value, bring the default back", async () => {
   const { home } = homeWith(FILE);
-  assert.is((await portico(home, "unset gateway.auth.token")).stdout, "Removed gateway.auth.token.\n");
+  assert.is(
+    (await portico(home, "unset gateway.auth.token")).stdout,
+    "Removed gateway.auth.token.\n",
+  );
   assert.is((await portico(home, "set gateway.port")).stdout, "Removed gateway.port.\n");
   assert.is((await portico(home, "unset gateway.port")).stdout, "gateway.port was not set.\n");
   assert.is((await portico(home, "get gateway.port")).stdout, "18789\n");
@@ -76,11 +89,15 @@ test("unset, and set without a value, bring the default back", async () => {
 test("set makes a file where there is none, and refuses what would not be right", async () => {
   const home = join(temporaryDir("portico-config-"), "new", "home");
   assert.is((await portico(home, "set log.level debug")).code, 0);
-  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
+  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), {
+    log: { level: "debug" },
+  });
   const { code, stderr } = await portico(home, "set log.level loud");
   assert.is(code, 1);
   assert.match(stderr, /^portico: .*log\.level must be "trace".*not "loud"\n$/);
-  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
+  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), {
+    log: { level: "debug" },
+  });
 });
 
 test("set and unset say so where the running gateway does not confirm the change", async () => {
@@ -119,11 +136,18 @@ test("what set answers shows no secret", async () => {
 
 test("validate says right, or everything that is wrong with its line", async () => {
   const { home, file } = homeWith("{}");
-  assert.equal(await portico(home, "validate"), { code: 0, stdout: `${file} is right.\n`, stderr: "" });
+  assert.equal(await portico(home, "validate"), {
+    code: 0,
+    stdout: `${file} is right.\n`,
+    stderr: "",
+  });
   writeFileSync(file, "{\n  gatway: 1,\n  log: { level: 5 },\n}");
   const wrong = await portico(home, "validate");
   assert.is(wrong.code, 1);
-  assert.match(wrong.stdout, "line 2: gatway is not a known key; did you mean gateway?\nline 3: log.level must be");
+  assert.match(
+    wrong.stdout,
+    "line 2: gatway is not a known key; did you mean gateway?\nline 3: log.level must be",
+  );
   assert.match(wrong.stderr, /^portico: portico\.json: .*\n$/);
   const json = await portico(home, "validate --json");
   assert.equal(
@@ -139,7 +163,10 @@ test("validate says right, or everything that is wrong with its line", async () 
   const other = await portico(home, "validate other.json");
   assert.is(other.code, 1);
   assert.match(other.stderr, /other\.json: line 1, column 12: .*never closed/);
-  assert.match((await portico(home, "validate nowhere.json")).stderr, "There is no file nowhere.json");
+  assert.match(
+    (await portico(home, "validate nowhere.json")).stderr,
+    "There is no file nowhere.json",
+  );
   writeFileSync(file, FILE);
   assert.match((await portico(home, "validate")).stderr, "LEVEL, which is not set");
 });
@@ -173,7 +200,8 @@ export default definePlugin({ name: "greeter", config: { greeter: Type.Object({ 
   assert.is(schema.properties["gateway"]?.required, undefined);
   assert.is(schema.properties["gateway"]?.additionalProperties, false);
   assert.equal(
-    (schema.properties["channels"] as Printed & { additionalProperties: Printed }).additionalProperties.required,
+    (schema.properties["channels"] as Printed & { additionalProperties: Printed })
+      .additionalProperties.required,
     ["provider"],
   );
   assert.equal(Object.keys(schema.properties["greeter"]?.properties ?? {}), ["greeting"]);

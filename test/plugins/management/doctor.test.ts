@@ -22,7 +22,9 @@ const upstream = createServer((req, res) => {
   if (req.url === "/none/models") return void res.end('{"object":"list","data":[]}');
   res.statusCode = 401;
   res.setHeader("content-type", "application/json");
-  res.end('{"error":{"message":"Incorrect API key provided: sk-a-key-of-ours","type":"invalid_request_error"}}');
+  res.end(
+    '{"error":{"message":"Incorrect API key provided: sk-a-key-of-ours","type":"invalid_request_error"}}',
+  );
 });
 const test = suite("portico doctor");
 test.before(async () => {
@@ -53,7 +55,9 @@ test("a home that is not there yet is fine", async () => {
   assert.is(stderr, "");
   const elsewhere = await doctor(temporaryDir("portico-doctor-"), "--home", home);
   // Another gateway may have the port.
-  const errors = elsewhere.findings.filter(({ about, level }) => level === "error" && about !== "port");
+  const errors = elsewhere.findings.filter(
+    ({ about, level }) => level === "error" && about !== "port",
+  );
   assert.equal(errors, []);
 });
 
@@ -65,14 +69,21 @@ test("without a gateway each fault is named with how to mend it", async () => {
     writeFileSync(join(home, path), text);
     chmodSync(join(home, path), mode);
   };
-  put("portico.json", `{ gateway: { port: ${port} }, channels: { up: { provider: "openai" } } }`, 0o644);
+  put(
+    "portico.json",
+    `{ gateway: { port: ${port} }, channels: { up: { provider: "openai" } } }`,
+    0o644,
+  );
   put("plugins/torn/plugin.ts", "export default 1 +;");
   put("hooks/odd/HOOK.md", "---\nevents: [gateway:startpu]\n---\n");
   put("hooks/odd/handler.ts", "export default () => {};");
   chmodSync(home, 0o755);
   const { code, findings, stderr } = await doctor(home);
   assert.is(code, 1);
-  assert.match(stderr, /^portico: 4 things are wrong; first, rights: others may read .*portico\.json\n$/);
+  assert.match(
+    stderr,
+    /^portico: 4 things are wrong; first, rights: others may read .*portico\.json\n$/,
+  );
   const say = (about: string) =>
     findings
       .filter((one) => one.about === about)
@@ -81,7 +92,10 @@ test("without a gateway each fault is named with how to mend it", async () => {
   assert.match(say("home"), /^warning: .* can be entered by others \(mode 755\) → chmod 700 /);
   assert.match(say("rights"), /^error: others may read .*portico\.json → chmod go= /);
   assert.match(say("configuration"), /^ok/);
-  assert.match(say("port"), /^error: 127\.0\.0\.1:\d+ is taken by another program → .*config set gateway\.port/);
+  assert.match(
+    say("port"),
+    /^error: 127\.0\.0\.1:\d+ is taken by another program → .*config set gateway\.port/,
+  );
   assert.match(say("plugins"), /^error: torn: .* → correct .*torn\/plugin\.ts/);
   assert.match(
     say("hooks"),
@@ -91,24 +105,39 @@ test("without a gateway each fault is named with how to mend it", async () => {
   put("portico.json", "{ gateway: { prot: 1 } }");
   const { findings: broken } = await doctor(home);
   const configuration = broken.find((one) => one.about === "configuration");
-  assert.match(configuration?.message ?? "", "gateway.prot is not a known key; did you mean gateway.port?");
+  assert.match(
+    configuration?.message ?? "",
+    "gateway.prot is not a known key; did you mean gateway.port?",
+  );
 });
 
 test("of a running gateway, channels, jobs and turns are told too; status names what is wrong", async () => {
   const { port } = upstream.address() as AddressInfo;
-  const up = { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-a-key-of-ours", maxRetries: 0 };
+  const up = {
+    provider: "openai",
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    apiKey: "sk-a-key-of-ours",
+    maxRetries: 0,
+  };
   // nobody says what to ask these for
   const unnamed = {
     empty: { ...up, baseUrl: `http://127.0.0.1:${port}/none` },
     listless: { provider: "perplexity", apiKey: "k" },
   };
   const gateway = await startGateway({
-    config: { channels: { up, ...unnamed }, browser: { enabled: false }, agents: { defaults: { maxAttempts: 1 } } },
+    config: {
+      channels: { up, ...unnamed },
+      browser: { enabled: false },
+      agents: { defaults: { maxAttempts: 1 } },
+    },
   });
   try {
     assert.match((await porticoHere(gateway.home, ["status"])).stdout, /Hooks +\d+ /);
     await gateway.json("POST", "/agent", { message: "x", model: "up/m" });
-    await until("the dead turn", async () => (await gateway.json("GET", "/turns?state=dead")).turns.length > 0);
+    await until(
+      "the dead turn",
+      async () => (await gateway.json("GET", "/turns?state=dead")).turns.length > 0,
+    );
     const job = {
       name: "daily",
       schedule: { kind: "every", everyMs: 86_400_000 },
@@ -122,9 +151,12 @@ test("of a running gateway, channels, jobs and turns are told too; status names 
     );
     const { code, findings } = await doctor(gateway.home);
     assert.is(code, 1);
-    const levels = (about: string) => findings.filter((one) => one.about === about).map(({ level }) => level);
+    const levels = (about: string) =>
+      findings.filter((one) => one.about === about).map(({ level }) => level);
     const ofChannel = (name: string) =>
-      findings.find(({ about, mend }) => about === "channels" && mend?.includes(`channels test ${name}`));
+      findings.find(
+        ({ about, mend }) => about === "channels" && mend?.includes(`channels test ${name}`),
+      );
     assert.is(ofChannel("up")?.level, "error");
     for (const name of Object.keys(unnamed)) {
       const mend = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;

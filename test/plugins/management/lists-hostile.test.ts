@@ -24,16 +24,36 @@ async function refused(path: string, name: string, value: string): Promise<void>
 }
 
 test("how many", async () => {
-  const lists = ["/webhooks/deliveries", "/deliveries", "/sessions", "/turns", "/heartbeat", "/usage/requests", runs];
+  const lists = [
+    "/webhooks/deliveries",
+    "/deliveries",
+    "/sessions",
+    "/turns",
+    "/heartbeat",
+    "/usage/requests",
+    runs,
+  ];
   for (const path of lists) {
-    for (const value of ["x", "", "0", "-1", "1.5", "1e3", "1001", "99999999999999999999", " 5", "٣"])
+    for (const value of [
+      "x",
+      "",
+      "0",
+      "-1",
+      "1.5",
+      "1e3",
+      "1001",
+      "99999999999999999999",
+      " 5",
+      "٣",
+    ])
       await refused(path, "limit", value);
     for (const value of ["1", "1000"]) await gateway.json("GET", `${path}?limit=${value}`);
   }
 });
 
 test("which, and from when", async () => {
-  for (const value of ["nope", "", "ACCEPTED"]) await refused("/webhooks/deliveries", "outcome", value);
+  for (const value of ["nope", "", "ACCEPTED"])
+    await refused("/webhooks/deliveries", "outcome", value);
   for (const path of ["/deliveries", "/turns"])
     for (const value of ["nope", "", "Done"]) await refused(path, "state", value);
   for (const path of ["/webhooks/deliveries", "/deliveries"])

@@ -5,7 +5,8 @@ import { test } from "../../support/suite.ts";
 
 const plugin = (name: string, more = "setup() {}") =>
   `import { definePlugin } from "portico";\nexport default definePlugin({ name: "${name}", ${more} });\n`;
-const hook = (name: string, more = "") => `---\nname: ${name}\nevents: [gateway:startup]\n${more}---\n`;
+const hook = (name: string, more = "") =>
+  `---\nname: ${name}\nevents: [gateway:startup]\n${more}---\n`;
 const handler = "export default async () => {};\n";
 
 test("plugins and hooks stand in it as in their records", async () => {
@@ -23,14 +24,19 @@ test("plugins and hooks stand in it as in their records", async () => {
       "hooks/runs/handler.ts": handler,
       "hooks/broken/HOOK.md": hook("broken"),
       "hooks/broken/handler.ts": "export default 1;\n",
-      "hooks/lacks/HOOK.md": hook("lacks", "metadata: { openclaw: { requires: { env: [NOBODY_SETS_THIS] } } }\n"),
+      "hooks/lacks/HOOK.md": hook(
+        "lacks",
+        "metadata: { openclaw: { requires: { env: [NOBODY_SETS_THIS] } } }\n",
+      ),
       "hooks/lacks/handler.ts": handler,
     },
   });
   try {
     const status = await gateway.json("GET", "/kernel/status");
     const standings = (records: { name: string; state: string; error?: string }[]) =>
-      records.map(({ name, state, error }) => (error === undefined ? { name, state } : { name, state, error }));
+      records.map(({ name, state, error }) =>
+        error === undefined ? { name, state } : { name, state, error },
+      );
     const { plugins } = await gateway.json("GET", "/kernel/plugins");
     const { hooks } = await gateway.json("GET", "/kernel/hooks");
     assert.equal(status.plugins, standings(plugins));
@@ -58,7 +64,8 @@ test("a hook that waits for an event which nobody emits is a notice", async () =
   });
   try {
     const { notices } = await gateway.json("GET", "/kernel/status");
-    const text = "typo is never called for message:recieved: nobody emits it; did you mean message:received?";
+    const text =
+      "typo is never called for message:recieved: nobody emits it; did you mean message:received?";
     assert.equal(
       notices.filter(({ from }: { from: string }) => from === "hooks"),
       [{ from: "hooks", text }],

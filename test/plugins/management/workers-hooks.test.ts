@@ -4,8 +4,14 @@ import { hooksOf, type WorkerStatus } from "../../../plugins/management/everywhe
 import { test } from "../../support/suite.ts";
 
 type Hook = WorkerStatus["hooks"][number];
-const worker = (number: number, ...hooks: Hook[]) => ({ worker: number, hooks }) as unknown as WorkerStatus;
-const hook = (state: Hook["state"], error?: string): Hook => ({ name: "greet", dir: "/hooks/greet", state, error });
+const worker = (number: number, ...hooks: Hook[]) =>
+  ({ worker: number, hooks }) as unknown as WorkerStatus;
+const hook = (state: Hook["state"], error?: string): Hook => ({
+  name: "greet",
+  dir: "/hooks/greet",
+  state,
+  error,
+});
 
 test("what is wrong in one worker shows, with that worker's number", () => {
   const resting = { ...hook("resting"), error: "worker 3: it failed 5 times in a row" };

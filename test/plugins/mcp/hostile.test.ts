@@ -22,7 +22,10 @@ test("a list of tools without an end is an error, and not waited for", async () 
               capabilities: { tools: {} },
               serverInfo: { name: "endless", version: "1" },
             }
-          : { tools: [{ name: `t${pages}`, inputSchema: { type: "object" } }], nextCursor: String(++pages) };
+          : {
+              tools: [{ name: `t${pages}`, inputSchema: { type: "object" } }],
+              nextCursor: String(++pages),
+            };
       res.writeHead(200, { "content-type": "application/json" });
       res.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     });
@@ -32,7 +35,9 @@ test("a list of tools without an end is an error, and not waited for", async () 
   try {
     await connect({
       name: "endless",
-      server: { url: `http://127.0.0.1:${port}/`, timeoutMs: PATIENCE_MS } as Parameters<typeof connect>[0]["server"],
+      server: { url: `http://127.0.0.1:${port}/`, timeoutMs: PATIENCE_MS } as Parameters<
+        typeof connect
+      >[0]["server"],
       version: "1",
       signal: new AbortController().signal,
       log: quietLog(),

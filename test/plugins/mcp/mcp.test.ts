@@ -37,7 +37,9 @@ const greeter = `
 async function connect(token = gateway.token): Promise<Client> {
   client = new Client({ name: "test", version: "1" });
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never);
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never,
+  );
   return client;
 }
 
@@ -57,7 +59,8 @@ const servers = async (): Promise<Shown[]> => (await gateway.json("GET", "/mcp/s
 const connected = (): Promise<Shown> =>
   until("the server", async () => (await servers()).find(({ state }) => state === "connected"));
 
-const textOf = (result: unknown) => (result as { content: { text?: string }[] }).content.map(({ text }) => text).join();
+const textOf = (result: unknown) =>
+  (result as { content: { text?: string }[] }).content.map(({ text }) => text).join();
 
 test("an MCP client lists and calls the gateway's tools", async () => {
   gateway = await startGateway({ files: { "plugins/greeter/plugin.ts": greeter } });
@@ -138,13 +141,16 @@ test("servers of the configuration come and go while the gateway runs", async ()
 test("tools keep their capitals, and names that would be the same, or too long, stay apart", async () => {
   const long = "list".repeat(20);
   const tools = ["createIssue", "read-file", "a.b", "a/b", `${long}One`, `${long}Two`];
-  gateway = await startGateway({ config: { mcp: { servers: { GitHub: { ...server(...tools), tools } } } } });
+  gateway = await startGateway({
+    config: { mcp: { servers: { GitHub: { ...server(...tools), tools } } } },
+  });
   const names = (await connected()).tools;
   assert.equal(names.slice(0, 3), ["GitHub_createIssue", "GitHub_read-file", "GitHub_a_b"]);
   assert.is(new Set(names).size, tools.length);
   assert.ok(names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)));
   const mcp = await connect();
-  for (const [i, name] of names.entries()) assert.is(textOf(await mcp.callTool({ name })), tools[i]);
+  for (const [i, name] of names.entries())
+    assert.is(textOf(await mcp.callTool({ name })), tools[i]);
 });
 
 test("a wrong server changes nothing where it comes in a change", async () => {
@@ -152,10 +158,12 @@ test("a wrong server changes nothing where it comes in a change", async () => {
   gateway = await startGateway({ config: { mcp: { servers: { one: old } } } });
   const error = await until("its error", async () => (await servers())[0]?.error);
   const both = { command: "/nowhere/at-all", url: "http://127.0.0.1:9/mcp" };
-  const refused = await gateway.gateway.config.set("mcp.servers", { one: { command: "/nowhere/new" }, two: both }).then(
-    () => undefined,
-    (failure: Error) => failure,
-  );
+  const refused = await gateway.gateway.config
+    .set("mcp.servers", { one: { command: "/nowhere/new" }, two: both })
+    .then(
+      () => undefined,
+      (failure: Error) => failure,
+    );
   assert.match(refused?.message ?? "", /mcp\.servers\.two needs either command or url/);
   assert.match(error, "/nowhere/old");
   const after = await servers();
@@ -176,18 +184,40 @@ test("a wrong server at the start is named, and takes nothing else down", async 
   assert.equal(((await ready.json()) as { plugins: string[] }).plugins, ["mcp"]);
   const { notReady } = await gateway.json("GET", "/kernel/status");
   assert.match(JSON.stringify(notReady), /mcp\.servers\.none/);
-  assert.is(textOf(await (await connect()).callTool({ name: "sums_add", arguments: { a: 1, b: 1 } })), "2");
+  assert.is(
+    textOf(await (await connect()).callTool({ name: "sums_add", arguments: { a: 1, b: 1 } })),
+    "2",
+  );
   await gateway.gateway.config.set("mcp.servers.sums.tools", []);
-  assert.is((await servers()).find(({ name }) => name === "none")?.state, "wrong", "and bars no change of another");
+  assert.is(
+    (await servers()).find(({ name }) => name === "none")?.state,
+    "wrong",
+    "and bars no change of another",
+  );
   await gateway.gateway.config.set("mcp.servers", { sums: server() });
   assert.is((await gateway.request("GET", "/ready")).status, 200);
 });
 
 test("a connection that fails leaves nothing on the signal that ends it", async () => {
   const { signal } = new AbortController();
-  const server = { command: "/nowhere/at-all", args: [], env: {}, headers: {}, timeoutMs: 1_000, enabled: true };
-  const options = { name: "gone", server, version: "1", log: quietLog([]), addTool: () => () => {}, onTools: () => {} };
-  for (let i = 0; i < 3; i++) assert.instance(await openConnection({ ...options, signal }).catch((e) => e), Error);
+  const server = {
+    command: "/nowhere/at-all",
+    args: [],
+    env: {},
+    headers: {},
+    timeoutMs: 1_000,
+    enabled: true,
+  };
+  const options = {
+    name: "gone",
+    server,
+    version: "1",
+    log: quietLog([]),
+    addTool: () => () => {},
+    onTools: () => {},
+  };
+  for (let i = 0; i < 3; i++)
+    assert.instance(await openConnection({ ...options, signal }).catch((e) => e), Error);
   assert.is(getEventListeners(signal, "abort").length, 0);
 });
 

@@ -5,11 +5,19 @@ import { z } from "zod";
 
 const server = new McpServer({ name: "sums", version: "1.0.0" });
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
-server.registerTool("add", { description: "Adds", inputSchema: { a: z.number(), b: z.number() } }, ({ a, b }) =>
-  text(String(a + b)),
+server.registerTool(
+  "add",
+  { description: "Adds", inputSchema: { a: z.number(), b: z.number() } },
+  ({ a, b }) => text(String(a + b)),
 );
-server.registerTool("fail", { description: "Fails" }, () => ({ ...text("it is broken"), isError: true }));
+server.registerTool("fail", { description: "Fails" }, () => ({
+  ...text("it is broken"),
+  isError: true,
+}));
 server.registerTool("leave", { description: "Ends the program" }, () => process.exit(0));
-server.registerTool("secret", { description: "Its environment" }, () => text(JSON.stringify(Object.keys(process.env))));
-for (const name of process.argv.slice(2)) server.registerTool(name, { description: "Its name" }, () => text(name));
+server.registerTool("secret", { description: "Its environment" }, () =>
+  text(JSON.stringify(Object.keys(process.env))),
+);
+for (const name of process.argv.slice(2))
+  server.registerTool(name, { description: "Its name" }, () => text(name));
 await server.connect(new StdioServerTransport());

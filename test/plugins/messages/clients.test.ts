@@ -1,23 +1,40 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/sources/every-provider.ts";
+import {
+  type EveryProvider,
+  names,
+  startEveryProvider,
+  type Way,
+} from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
 const test = suite("@anthropic-ai/sdk through each provider");
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 let every: EveryProvider;
 let client: Anthropic;
 
 const tools: Anthropic.Tool[] = [
-  { name: "get_weather", description: "w", input_schema: { type: "object", properties: { city: { type: "string" } } } },
+  {
+    name: "get_weather",
+    description: "w",
+    input_schema: { type: "object", properties: { city: { type: "string" } } },
+  },
   { name: "get_time", input_schema: { type: "object", properties: {} } },
 ];
-const user = (content: Anthropic.MessageParam["content"]): Anthropic.MessageParam => ({ role: "user", content });
+const user = (content: Anthropic.MessageParam["content"]): Anthropic.MessageParam => ({
+  role: "user",
+  content,
+});
 
 test.before(async () => {
   every = await startEveryProvider();
-  client = new Anthropic({ baseURL: every.gateway.url, apiKey: every.gateway.token, maxRetries: 0 });
+  client = new Anthropic({
+    baseURL: every.gateway.url,
+    apiKey: every.gateway.token,
+    maxRetries: 0,
+  });
 });
 test.after(() => every?.stop());
 
@@ -35,17 +52,27 @@ for (const name of names) {
         { type: "text", text: "Be short.", cache_control: { type: "ephemeral" } },
       ],
       stop_sequences: ["END"],
-      messages: [user("Hi"), { role: "assistant", content: "Yes?" }, user([{ type: "text", text: "Say hello" }])],
+      messages: [
+        user("Hi"),
+        { role: "assistant", content: "Yes?" },
+        user([{ type: "text", text: "Say hello" }]),
+      ],
     });
     assert.equal(
       message.content.map((block) => (block as Anthropic.TextBlock).text),
       ["Hello"],
     );
-    assert.equal([message.type, message.role, message.stop_reason], ["message", "assistant", "end_turn"]);
+    assert.equal(
+      [message.type, message.role, message.stop_reason],
+      ["message", "assistant", "end_turn"],
+    );
     assert.match(message.id, /^msg_/);
     // Not every provider tells of its cache.
     const { input_tokens, cache_read_input_tokens, output_tokens } = message.usage;
-    assert.equal([input_tokens + (cache_read_input_tokens ?? 0), output_tokens], [TOKENS.prompt, TOKENS.completion]);
+    assert.equal(
+      [input_tokens + (cache_read_input_tokens ?? 0), output_tokens],
+      [TOKENS.prompt, TOKENS.completion],
+    );
     const [view] = fake.views;
     assert.is(view!.maxTokens, 50);
     assert.equal(view!.stop, ["END"]);
@@ -70,7 +97,13 @@ for (const name of names) {
     assert.is(message.usage.output_tokens, TOKENS.completion);
     assert.equal(
       types.filter((type) => type !== "content_block_delta"),
-      ["message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop"],
+      [
+        "message_start",
+        "content_block_start",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+      ],
     );
   });
 
@@ -90,7 +123,9 @@ for (const name of names) {
     for (const message of [whole, streamed]) {
       assert.is(message.stop_reason, "tool_use");
       assert.equal(
-        message.content.flatMap((block) => (block.type === "tool_use" ? [[block.name, block.input]] : [])),
+        message.content.flatMap((block) =>
+          block.type === "tool_use" ? [[block.name, block.input]] : [],
+        ),
         [
           ["get_weather", { city: "Rome" }],
           ["get_time", {}],
@@ -131,7 +166,11 @@ for (const name of names) {
   test(`${name}: an image reaches the model`, async () => {
     const { model, fake, script } = way();
     script({ answer: { text: ["A dot"] } });
-    const source: Anthropic.Base64ImageSource = { type: "base64", media_type: "image/png", data: PNG };
+    const source: Anthropic.Base64ImageSource = {
+      type: "base64",
+      media_type: "image/png",
+      data: PNG,
+    };
     await client.messages.create({
       model,
       max_tokens: 50,
@@ -153,9 +192,15 @@ for (const name of names) {
       await client.messages.create(request),
       await client.messages.stream(request).finalMessage(),
     ]) {
-      const kinds = message.content.map((block) => block.type).filter((type) => type !== "redacted_thinking");
+      const kinds = message.content
+        .map((block) => block.type)
+        .filter((type) => type !== "redacted_thinking");
       assert.equal(kinds, ["thinking", "text"]);
-      assert.is((message.content.find((block) => block.type === "thinking") as Anthropic.ThinkingBlock).thinking, "hm");
+      assert.is(
+        (message.content.find((block) => block.type === "thinking") as Anthropic.ThinkingBlock)
+          .thinking,
+        "hm",
+      );
     }
   });
 
@@ -206,14 +251,20 @@ for (const name of names) {
   test(`${name}: a stream that is cut after its finish is whole`, async () => {
     const { model, script } = way();
     script({ broken: "after finish", script: { text: ["Hel", "lo"] } });
-    const message = await client.messages.stream({ model, max_tokens: 5, messages: [user("Hi")] }).finalMessage();
+    const message = await client.messages
+      .stream({ model, max_tokens: 5, messages: [user("Hi")] })
+      .finalMessage();
     assert.is((message.content[0] as Anthropic.TextBlock).text, "Hello");
   });
 
   test(`${name}: leaving cuts the upstream`, async () => {
     const { model, fake, script } = way();
     script({ endless: "x" });
-    for await (const event of client.messages.stream({ model, max_tokens: 5, messages: [user("Hi")] })) {
+    for await (const event of client.messages.stream({
+      model,
+      max_tokens: 5,
+      messages: [user("Hi")],
+    })) {
       if (event.type === "content_block_delta") break;
     }
     await fake.left;

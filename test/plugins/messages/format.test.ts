@@ -25,11 +25,19 @@ const message = {
   ],
   stop_reason: "end_turn",
   stop_sequence: null,
-  usage: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 5, server_tool_use: { web_search_requests: 1 } },
+  usage: {
+    input_tokens: 3,
+    cache_read_input_tokens: 4,
+    output_tokens: 5,
+    server_tool_use: { web_search_requests: 1 },
+  },
 };
 const events: [string, object][] = [
   ["message_start", { message: { ...message, content: [], stop_reason: null } }],
-  ["content_block_start", { index: 0, content_block: { type: "thinking", thinking: "", signature: "" } }],
+  [
+    "content_block_start",
+    { index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
+  ],
   ["content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking: "hm" } }],
   ["content_block_delta", { index: 0, delta: { type: "signature_delta", signature: "c2lnbmVk" } }],
   ["content_block_stop", { index: 0 }],
@@ -41,7 +49,9 @@ const events: [string, object][] = [
   ["message_stop", {}],
 ];
 const streamText = (list: [string, object][]) =>
-  list.map(([type, fields]) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`).join("");
+  list
+    .map(([type, fields]) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+    .join("");
 
 test.before(async () => {
   claude = await startUpstream(() => {});
@@ -49,7 +59,12 @@ test.before(async () => {
   gateway = await startGateway({
     config: {
       channels: {
-        claude: { provider: "anthropic", baseUrl: claude.url.replace("/v1", ""), apiKey: "up", maxRetries: 0 },
+        claude: {
+          provider: "anthropic",
+          baseUrl: claude.url.replace("/v1", ""),
+          apiKey: "up",
+          maxRetries: 0,
+        },
         other: { ...openai.channel(other.root), maxRetries: 0 },
       },
       models: {
@@ -89,7 +104,11 @@ test("credentials come as bearer or x-api-key; errors have Anthropic's form and 
   assert.is(good.headers.get("request-id"), good.headers.get("x-request-id"));
   for (const headers of [{}, { "x-api-key": "wrong" }]) {
     const bad = await post(headers as Record<string, string>);
-    const answer = (await bad.json()) as { type: string; error: { type: string }; request_id: string };
+    const answer = (await bad.json()) as {
+      type: string;
+      error: { type: string };
+      request_id: string;
+    };
     assert.is(bad.status, 401);
     assert.equal([answer.type, answer.error.type], ["error", "authentication_error"]);
     assert.is(answer.request_id, bad.headers.get("x-request-id"));
@@ -97,7 +116,10 @@ test("credentials come as bearer or x-api-key; errors have Anthropic's form and 
 });
 
 test("a whole answer is a Message, a stream its events", async () => {
-  const whole = (await (await ask({ messages: user("Hello dear") })).json()) as Record<string, unknown>;
+  const whole = (await (await ask({ messages: user("Hello dear") })).json()) as Record<
+    string,
+    unknown
+  >;
   assert.match(String(whole["id"]), /^msg_\w+$/);
   assert.equal(
     { ...whole, id: "", usage: 0 },
@@ -145,7 +167,10 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
     thinking: { type: "enabled", budget_tokens: 1024 },
     context_management: { edits: [] },
   };
-  const whole = await ask(body, { "anthropic-beta": "context-1", "anthropic-version": "2026-10-21" });
+  const whole = await ask(body, {
+    "anthropic-beta": "context-1",
+    "anthropic-version": "2026-10-21",
+  });
   assert.equal(await whole.json(), message);
   assert.is(whole.headers.get("x-portico-dropped"), null);
   const [seen] = claude.seen;
@@ -162,8 +187,17 @@ test("what only Anthropic knows goes to a channel of its own, every other refuse
   const rows = [
     { messages: user([{ type: "search_result", source: "s", title: "t", content: [] }]) },
     { messages: user([{ type: "image", source: file }]) },
-    { messages: user([{ type: "document", source: { type: "url", url: "https://example.com/a.pdf" } }]) },
-    { messages: [...user("Hi"), { role: "assistant", content: [{ type: "server_tool_use", id: "s", name: "w" }] }] },
+    {
+      messages: user([
+        { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
+      ]),
+    },
+    {
+      messages: [
+        ...user("Hi"),
+        { role: "assistant", content: [{ type: "server_tool_use", id: "s", name: "w" }] },
+      ],
+    },
     { messages: user("Hi"), tools: [{ type: "web_search_20250305", name: "web_search" }] },
   ];
   for (const row of rows) {
@@ -176,7 +210,8 @@ test("what only Anthropic knows goes to a channel of its own, every other refuse
       const answer = await ask({ model, ...row });
       assert.is(answer.status, status, `${model} ${JSON.stringify(row)}`);
       const { error } = (await answer.json()) as { error?: { message: string } };
-      if (status === 400) assert.match(error!.message, /: This channel (does not take content|takes tools) of type /);
+      if (status === 400)
+        assert.match(error!.message, /: This channel (does not take content|takes tools) of type /);
     }
   }
   assert.is(other.seen.length, 0);
@@ -203,14 +238,16 @@ test("reasoning of other providers does not go to Anthropic, its own does", asyn
   });
   assert.equal(
     claude.seen[0]!.body.messages[1].content.map(
-      (block: { thinking?: string; data?: string; text?: string }) => block.thinking ?? block.data ?? block.text,
+      (block: { thinking?: string; data?: string; text?: string }) =>
+        block.thinking ?? block.data ?? block.text,
     ),
     ["mine", "opaque", "Yes"],
   );
 });
 
 test("where Anthropic fails, the next channel answers in the same form", async () => {
-  claude.answer = (_, res) => json(res, { type: "error", error: { type: "api_error", message: "down" } }, 500);
+  claude.answer = (_, res) =>
+    json(res, { type: "error", error: { type: "api_error", message: "down" } }, 500);
   for (const stream of [false, true]) {
     const lost = { context_management: {}, made_up: 1, seed: null };
     const answer = await ask({ model: "smart", messages: user("Hi"), stream, ...lost });
@@ -232,11 +269,21 @@ test("an error within Anthropic's own stream ends it once, in its form", async (
   claude.answer = (_, res) =>
     res
       .writeHead(200, { "content-type": "text/event-stream" })
-      .end(streamText([...events.slice(0, 4), ["error", { error: { type: "overloaded_error", message: "busy" } }]]));
-  const text = await (await ask({ model: "claude/claude-x", messages: user("Hi"), stream: true })).text();
+      .end(
+        streamText([
+          ...events.slice(0, 4),
+          ["error", { error: { type: "overloaded_error", message: "busy" } }],
+        ]),
+      );
+  const text = await (
+    await ask({ model: "claude/claude-x", messages: user("Hi"), stream: true })
+  ).text();
   const errors = text.split("\n\n").filter((block) => block.startsWith("event: error"));
   assert.is(errors.length, 1);
-  assert.equal(JSON.parse(errors[0]!.split("data: ")[1]!).error, { type: "overloaded_error", message: "busy" });
+  assert.equal(JSON.parse(errors[0]!.split("data: ")[1]!).error, {
+    type: "overloaded_error",
+    message: "busy",
+  });
 });
 
 test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
@@ -247,7 +294,10 @@ test("hooks see and change, answer, refuse and add to these messages as to all o
   for (const stream of [false, true]) {
     assert.match((await text("reply please", { stream }))[1], stream ? /by .*hook/s : "by a hook");
     const [status, blocked] = await text("block please", { stream });
-    assert.equal([status, JSON.parse(blocked).error], [403, { type: "permission_error", message: "not here" }]);
+    assert.equal(
+      [status, JSON.parse(blocked).error],
+      [403, { type: "permission_error", message: "not here" }],
+    );
     assert.match((await text("change please", { stream }))[1], "changed");
     const [, pushed] = await text("push please", { stream, model: "claude/claude-x" });
     assert.match(pushed, "first\\n\\n");
@@ -258,12 +308,16 @@ test("hooks see and change, answer, refuse and add to these messages as to all o
 
 test("count_tokens guesses", async () => {
   const count = async (body: object) =>
-    (await gateway.json("POST", "/v1/messages/count_tokens", { model: "echo", ...body })).input_tokens as number;
+    (await gateway.json("POST", "/v1/messages/count_tokens", { model: "echo", ...body }))
+      .input_tokens as number;
   const short = await count({ messages: user("Hi") });
   const long = await count({ messages: user("word ".repeat(1000)) });
   assert.ok(short > 0 && short < 20, String(short));
   assert.ok(long > 1000 && long < 1600, String(long));
-  const bad = await gateway.request("POST", "/v1/messages/count_tokens", { model: "echo", messages: [] });
+  const bad = await gateway.request("POST", "/v1/messages/count_tokens", {
+    model: "echo",
+    messages: [],
+  });
   assert.is(bad.status, 400);
 });
 
@@ -283,7 +337,10 @@ test("a request that is wrong is told where", () => {
     [{ messages: user([{ text: "x" }]) }, "messages[0].content[0].type"],
     [{ messages: user([{ type: "image" }]) }, "messages[0].content[0].source"],
     [{ messages: user([{ type: "tool_result" }]) }, "messages[0].content[0].tool_use_id"],
-    [{ messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a" }] }] }, "messages[0].content[0].name"],
+    [
+      { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a" }] }] },
+      "messages[0].content[0].name",
+    ],
     [{ system: 3 }, "system"],
     [{ system: [{ type: "image" }] }, "system[0].type"],
     [{ stream: "yes" }, "stream"],
@@ -291,19 +348,32 @@ test("a request that is wrong is told where", () => {
     [{ stop_sequences: [1] }, "stop_sequences[0]"],
     [{ tools: [{ name: "a" }] }, "tools[0].input_schema"],
     [{ tools: [{ input_schema: {} }] }, "tools[0].name"],
-    [{ tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "maybe" } }, "tool_choice.type"],
+    [
+      { tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "maybe" } },
+      "tool_choice.type",
+    ],
     [{ thinking: { type: "enabled" } }, "thinking.budget_tokens"],
     [{ thinking: { type: 7 } }, "thinking.type"],
     [{ thinking: { budget_tokens: 2000 } }, "thinking.type"],
     [{ metadata: { user_id: 1 } }, "metadata.user_id"],
-    [{ messages: user([{ type: "image", source: { type: [] } }]) }, "messages[0].content[0].source.type"],
-    [{ messages: user([{ type: "document", source: { data: "x" } }]) }, "messages[0].content[0].source.type"],
+    [
+      { messages: user([{ type: "image", source: { type: [] } }]) },
+      "messages[0].content[0].source.type",
+    ],
+    [
+      { messages: user([{ type: "document", source: { data: "x" } }]) },
+      "messages[0].content[0].source.type",
+    ],
     [
       { messages: user([{ type: "tool_result", tool_use_id: "a", is_error: "yes" }]) },
       "messages[0].content[0].is_error",
     ],
     [
-      { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "a", signature: 1 }] }] },
+      {
+        messages: [
+          { role: "assistant", content: [{ type: "thinking", thinking: "a", signature: 1 }] },
+        ],
+      },
       "messages[0].content[0].signature",
     ],
   ];
@@ -329,18 +399,26 @@ test("settings are said in OpenAI's words", () => {
   assert.equal(choice({ type: "none" }), "none");
   assert.equal(choice({ type: "tool", name: "a" }), { type: "function", function: { name: "a" } });
   assert.is(
-    read({ tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } })["parallel_tool_calls"],
+    read({ tools, tool_choice: { type: "auto", disable_parallel_tool_use: true } })[
+      "parallel_tool_calls"
+    ],
     false,
   );
   assert.not.ok("tool_choice" in read({ tool_choice: { type: "auto" } }));
-  const thinks = (budget_tokens: number) => read({ thinking: { type: "enabled", budget_tokens } })["reasoning_effort"];
+  const thinks = (budget_tokens: number) =>
+    read({ thinking: { type: "enabled", budget_tokens } })["reasoning_effort"];
   assert.equal([thinks(1024), thinks(4000), thinks(20_000)], ["low", "medium", "high"]);
   for (const effort of ["low", "xhigh", "max"])
     assert.is(read({ output_config: { effort } })["reasoning_effort"], effort);
-  assert.equal(read({ output_config: { format: { type: "json_schema", schema: { a: 1 } } } })["response_format"], {
-    type: "json_schema",
-    json_schema: { name: "answer", schema: { a: 1 }, strict: true },
-  });
+  assert.equal(
+    read({ output_config: { format: { type: "json_schema", schema: { a: 1 } } } })[
+      "response_format"
+    ],
+    {
+      type: "json_schema",
+      json_schema: { name: "answer", schema: { a: 1 }, strict: true },
+    },
+  );
   assert.is(read({ metadata: { user_id: "u" } })["user"], "u");
   const long = String(read({ metadata: { user_id: "u".repeat(100) } })["user"]);
   assert.ok(long.length <= 64 && long !== read({ metadata: { user_id: "v".repeat(100) } })["user"]);
@@ -355,13 +433,25 @@ test("documents, and results that hold images or failed", () => {
     max_tokens: 5,
     messages: [
       ...user([
-        { type: "document", title: "a.pdf", source: { type: "base64", media_type: "application/pdf", data: "BB" } },
+        {
+          type: "document",
+          title: "a.pdf",
+          source: { type: "base64", media_type: "application/pdf", data: "BB" },
+        },
         { type: "document", source: { type: "text", media_type: "text/plain", data: "plain" } },
         { type: "image", source: { type: "url", url: "https://x.test/a.png" } },
       ]),
-      { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "shot", input: { a: 1 } }] },
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t1", name: "shot", input: { a: 1 } }],
+      },
       ...user([
-        { type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "here" }, png], is_error: true },
+        {
+          type: "tool_result",
+          tool_use_id: "t1",
+          content: [{ type: "text", text: "here" }, png],
+          is_error: true,
+        },
         { type: "text", text: "Well?" },
       ]),
     ],

@@ -22,8 +22,11 @@ function events(chunks: ChatChunk[]): any[] {
 }
 const brief = (list: any[]) =>
   list.map(({ type, index, delta, content_block: block }) => {
-    const what = delta?.text ?? delta?.thinking ?? delta?.partial_json ?? block?.name ?? block?.type;
-    return [type.replace("content_block_", ""), index, what].filter((one) => one !== undefined).join(" ");
+    const what =
+      delta?.text ?? delta?.thinking ?? delta?.partial_json ?? block?.name ?? block?.type;
+    return [type.replace("content_block_", ""), index, what]
+      .filter((one) => one !== undefined)
+      .join(" ");
   });
 
 test("blocks follow one another, and the usage comes at the end", () => {
@@ -79,16 +82,26 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
     chunk({}, "tool_calls"),
   ]);
   const args = ["", "", ""];
-  for (const { type, index, delta } of list) if (type === "content_block_delta") args[index] += delta.partial_json;
+  for (const { type, index, delta } of list)
+    if (type === "content_block_delta") args[index] += delta.partial_json;
   assert.equal(args, ['{"a":1}', '{"b":2}', "{}"]);
   for (const type of ["content_block_start", "content_block_stop"])
     assert.is(list.filter((one) => one.type === type).length, 3);
 });
 
 test("finish reasons, a refusal, and an answer of nothing", () => {
-  const reason = (finish: string) => events([chunk({ content: "x" }), chunk({}, finish)]).at(-2).delta.stop_reason;
-  assert.equal(["stop", "length", "content_filter"].map(reason), ["end_turn", "max_tokens", "refusal"]);
-  assert.equal(brief(events([chunk({ refusal: "no" }, "stop")])).slice(2, 5), ["start 0 text", "delta 0 no", "stop 0"]);
+  const reason = (finish: string) =>
+    events([chunk({ content: "x" }), chunk({}, finish)]).at(-2).delta.stop_reason;
+  assert.equal(["stop", "length", "content_filter"].map(reason), [
+    "end_turn",
+    "max_tokens",
+    "refusal",
+  ]);
+  assert.equal(brief(events([chunk({ refusal: "no" }, "stop")])).slice(2, 5), [
+    "start 0 text",
+    "delta 0 no",
+    "stop 0",
+  ]);
   assert.equal(brief(events([])), ["message_start", "ping", "message_delta", "message_stop"]);
 });
 
@@ -104,10 +117,19 @@ test("a failure is an error event", () => {
 
 test("what a provider wants to see again travels in a sealed block, whole or streamed, and comes back", () => {
   const parts = [
-    { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { s: 1 } },
+    {
+      index: 0,
+      id: "c0",
+      type: "function",
+      function: { name: "f", arguments: "{}" },
+      extra_content: { s: 1 },
+    },
   ];
   const extra = { portico: { origin: "o", thinking: [{ text: "t", signature: "s" }] } };
-  const streamed = events([chunk({ tool_calls: parts }), chunk({ extra_content: extra }, "tool_calls")]);
+  const streamed = events([
+    chunk({ tool_calls: parts }),
+    chunk({ extra_content: extra }, "tool_calls"),
+  ]);
   const whole = messageOf({
     id: "chatcmpl-1",
     object: "chat.completion",
@@ -121,7 +143,9 @@ test("what a provider wants to see again travels in a sealed block, whole or str
       },
     ],
   });
-  const sealed = streamed.map((one) => one.content_block).find((block) => block?.type === "redacted_thinking");
+  const sealed = streamed
+    .map((one) => one.content_block)
+    .find((block) => block?.type === "redacted_thinking");
   assert.equal((whole["content"] as object[])[0], sealed);
   const { messages } = readMessages({
     model: "m",

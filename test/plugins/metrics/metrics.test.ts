@@ -36,7 +36,10 @@ function parse(text: string): Parsed {
           line,
         );
       assert.ok(sample, `a line of the format: ${line}`);
-      const base = types.get(current) === "histogram" ? sample[1]!.replace(/_(bucket|sum|count)$/, "") : sample[1]!;
+      const base =
+        types.get(current) === "histogram"
+          ? sample[1]!.replace(/_(bucket|sum|count)$/, "")
+          : sample[1]!;
       assert.is(base, current, `${line} stands below its own TYPE`);
       const key = sample[1]! + (sample[2] ?? "");
       assert.not(series.has(key), `${key} comes once`);
@@ -57,13 +60,23 @@ async function scrape(gateway: InProcessGateway): Promise<Parsed & { text: strin
 test("tells requests, chat, channels, hooks, plugins, store and process", async () => {
   const gateway = await startGateway({
     config: {
-      channels: { away: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: ["m"], enabled: false } },
+      channels: {
+        away: {
+          provider: "openai",
+          baseUrl: "http://127.0.0.1:9/v1",
+          models: ["m"],
+          enabled: false,
+        },
+      },
     },
     files: { ...hookFiles("fails", "throw new Error('no')"), ...hookFiles("works", "") },
   });
   try {
     const before = await scrape(gateway);
-    assert.is(before.series.get('portico_chat_requests_total{channel="echo",status="200"}'), undefined);
+    assert.is(
+      before.series.get('portico_chat_requests_total{channel="echo",status="200"}'),
+      undefined,
+    );
     for (const stream of [false, true]) {
       const answer = await gateway.request("POST", "/v1/chat/completions", {
         model: "echo",
@@ -76,11 +89,16 @@ test("tells requests, chat, channels, hooks, plugins, store and process", async 
     await (await gateway.request("GET", "/channels", undefined, { token: "wrong" })).text();
     const { series, types } = await until("both chats to be counted", async () => {
       const now = await scrape(gateway);
-      return now.series.get('portico_chat_requests_total{channel="echo",status="200"}') === 2 ? now : undefined;
+      return now.series.get('portico_chat_requests_total{channel="echo",status="200"}') === 2
+        ? now
+        : undefined;
     });
     const value = (name: string) => series.get(name);
     assert.is(types.get("portico_http_requests_total"), "counter");
-    assert.is(value('portico_http_requests_total{method="POST",route="/v1/chat/completions",status="200"}'), 2);
+    assert.is(
+      value('portico_http_requests_total{method="POST",route="/v1/chat/completions",status="200"}'),
+      2,
+    );
     assert.is(value('portico_http_requests_total{method="",route="",status="404"}'), 1);
     assert.is(value('portico_http_requests_total{method="GET",route="/channels",status="401"}'), 1);
     assert.is(value("portico_http_requests_in_flight"), 1, "the scrape itself");
@@ -111,7 +129,10 @@ test("takes the owner's token, and no other", async () => {
   const gateway = await startGateway();
   try {
     assert.is((await gateway.request("GET", "/metrics", undefined, { token: null })).status, 401);
-    assert.is((await gateway.request("GET", "/metrics", undefined, { token: "wrong" })).status, 401);
+    assert.is(
+      (await gateway.request("GET", "/metrics", undefined, { token: "wrong" })).status,
+      401,
+    );
   } finally {
     await gateway.stop();
   }
@@ -145,7 +166,10 @@ test("writes families of one name as one, and a series once", () => {
     samples: [{ value, ...(labels && { labels }) }],
   });
   const text = render([family(1, { a: "1" }), family(2, { a: "2" }), family(3, { a: "1" })]);
-  assert.is(text, '# HELP x_total A line\\nand another.\n# TYPE x_total counter\nx_total{a="1"} 1\nx_total{a="2"} 2\n');
+  assert.is(
+    text,
+    '# HELP x_total A line\\nand another.\n# TYPE x_total counter\nx_total{a="1"} 1\nx_total{a="2"} 2\n',
+  );
   assert.is(render([{ name: "y", type: "gauge", help: "none", samples: [] }]), "");
   assert.throws(() => render([{ ...family(1), name: "1x" }]), /no name/);
 });

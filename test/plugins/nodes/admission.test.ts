@@ -41,7 +41,9 @@ test("a refused node says why and ends", async () => {
 async function answerTo(socket: WebSocket): Promise<number> {
   socket.on("error", () => {});
   const open = once(socket, "open").then(() => 101);
-  const refused = once(socket, "unexpected-response").then(([, answer]) => answer.statusCode as number);
+  const refused = once(socket, "unexpected-response").then(
+    ([, answer]) => answer.statusCode as number,
+  );
   return Promise.race([open, refused]);
 }
 
@@ -50,7 +52,9 @@ test("the address of a node is the one that a trusted proxy names", async () => 
   try {
     const socket = knock(gateway, "behind", { "x-forwarded-for": "198.51.100.9, 203.0.113.7" });
     assert.is(await answerTo(socket), 101);
-    socket.send(JSON.stringify({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }));
+    socket.send(
+      JSON.stringify({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }),
+    );
     const listed = async () => (await gateway.json("GET", "/nodes")).nodes as { address: string }[];
     const [node] = await untilRight(listed, (all) => all.length > 0);
     assert.is(node?.address, "203.0.113.7");
@@ -62,7 +66,8 @@ test("the address of a node is the one that a trusted proxy names", async () => 
 
 test("a name is taken from the moment a node connects, and free once it has gone", async () => {
   const gateway = await startGateway();
-  const as = (identity: string): WebSocket => knock(gateway, "twin", { [HEADER.identity]: identity });
+  const as = (identity: string): WebSocket =>
+    knock(gateway, "twin", { [HEADER.identity]: identity });
   try {
     const first = as("identity-1");
     assert.is(await answerTo(first), 101);
@@ -116,7 +121,10 @@ test("new credentials of the gateway end what the old ones have opened", async (
     const socket = knock({ ...gateway, token: "the-old-token" }, "laptop");
     await once(socket, "message");
     const ended = once(socket, "close");
-    gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token: "the-new-token" } } }));
+    gateway.write(
+      "portico.json",
+      JSON.stringify({ gateway: { port: 0, auth: { token: "the-new-token" } } }),
+    );
     const [code, reason] = await ended;
     assert.equal([code, String(reason)], [1008, "the gateway's credentials have changed"]);
     assert.is(await answerTo(knock({ ...gateway, token: "the-old-token" }, "laptop")), 401);

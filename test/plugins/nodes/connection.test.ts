@@ -27,7 +27,10 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     await first.says("Connected to");
     await browser.visit(site.url);
     const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
-    await until("the action to be under way", async () => (await nodesOf(browser))[0].inFlight === 1);
+    await until(
+      "the action to be under way",
+      async () => (await nodesOf(browser))[0].inFlight === 1,
+    );
     first.child.kill("SIGKILL");
     const { status, body, headers } = await acting;
     assert.is(status, 503);
@@ -37,7 +40,10 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     assert.is((await browser.get("/snapshot")).body.error.code, "node_unavailable");
     assert.is(await stateOf(browser, "handler"), "gone");
     await joinAs("handler", browser, { home }).says("Connected to");
-    await until("the node to be back", async () => (await stateOf(browser, "handler")) === "connected");
+    await until(
+      "the node to be back",
+      async () => (await stateOf(browser, "handler")) === "connected",
+    );
     await browser.visit(site.url);
     assert.is((await nodesOf(browser)).length, 1);
   } finally {
@@ -56,7 +62,10 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
     const answer = await browser.post("/start");
     assert.is(answer.body.error.code, "node_unavailable");
     node.child.kill("SIGCONT");
-    await until("the node to be back", async () => (await stateOf(browser, "handler")) === "connected");
+    await until(
+      "the node to be back",
+      async () => (await stateOf(browser, "handler")) === "connected",
+    );
     // One that is slow to answer may be given up once more.
     await untilRight(
       async () => (await browser.get("/")).body.node,
@@ -78,7 +87,10 @@ test("a node waits for a gateway that is not there, and outlives its restart", a
   await first.stop();
   await node.says(/connection to .* ended: the gateway stops/);
   const second = await startGateway({ config });
-  await until("the node to be back", async () => (await second.json("GET", "/nodes")).nodes[0]?.state === "connected");
+  await until(
+    "the node to be back",
+    async () => (await second.json("GET", "/nodes")).nodes[0]?.state === "connected",
+  );
   await second.stop();
 });
 

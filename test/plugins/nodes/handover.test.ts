@@ -1,5 +1,13 @@
 /** Files on their way: what counts as too slow, and when which side may remove what it has. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
@@ -43,7 +51,8 @@ function fakeSocket(stream: (parts: AsyncIterable<Buffer>, follow: Following) =>
     open: true,
     send,
     sendText: (text: string) => send(JSON.parse(text)),
-    stream: (_id: number, _stream: number, parts: AsyncIterable<Buffer>, follow: Following) => stream(parts, follow),
+    stream: (_id: number, _stream: number, parts: AsyncIterable<Buffer>, follow: Following) =>
+      stream(parts, follow),
   } as unknown as NodeSocket;
   return { said, nodeSocket, kinds: () => said.map(({ t }) => t) };
 }
@@ -59,7 +68,11 @@ function clientOver(nodeSocket: NodeSocket): { client: NodeClient; tmp: string }
 }
 const QUICKLY = { deadlineMs: 20, orDefaultProfile: false };
 const TABS: BrowserRequest = { method: "GET", route: "/tabs" };
-const UPLOAD: BrowserRequest = { method: "POST", route: "/hooks/file-chooser", body: { paths: ["a.txt"] } };
+const UPLOAD: BrowserRequest = {
+  method: "POST",
+  route: "/hooks/file-chooser",
+  body: { paths: ["a.txt"] },
+};
 const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
 
 test("the time that uploads take is not the browser's", async () => {
@@ -87,7 +100,12 @@ test("a node whose answer was taken over is told so, once the file is in its pla
   const { client } = clientOver(nodeSocket);
   const answered = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
   await until("the request", () => said.length === 1);
-  client.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  client.answered({
+    t: "answer",
+    id: 1,
+    body: { path: "" },
+    files: [{ at: ["path"], name: "a.png", size: 1 }],
+  });
   await client.chunk({ id: 1, stream: 0, content: Buffer.from("x") });
   assert.is(said.length, 1);
   await client.chunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
@@ -103,7 +121,12 @@ test("a node whose answer cannot be taken over is told to stop", async () => {
   await until("the request", () => kinds().length === 1);
   // No file can be put where its directory should be.
   writeFileSync(join(tmp, "screenshots"), "");
-  client.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  client.answered({
+    t: "answer",
+    id: 1,
+    body: { path: "" },
+    files: [{ at: ["path"], name: "a.png", size: 1 }],
+  });
   assert.ok((await answered) instanceof Error);
   assert.equal(kinds(), ["request", "cancel"]);
 });
@@ -132,7 +155,11 @@ function handlerOn(
     outgoing: new Outgoing(new TransferDirectory(tmp, "to-gateway", 60_000), ctx.log),
     gatewayAddress: "",
   });
-  const ask = (id: number, request: BrowserRequest, files: { name: string; size: number }[] = []): Promise<void> =>
+  const ask = (
+    id: number,
+    request: BrowserRequest,
+    files: { name: string; size: number }[] = [],
+  ): Promise<void> =>
     handler.answer({
       t: "request",
       id,
@@ -163,7 +190,10 @@ test("a node keeps a file that has not arrived, and says where", async () => {
   const at = handlerOn(cut.nodeSocket, () => at.trace());
   await at.ask(1, STOP_TRACE);
   assert.equal(filesIn(at.tmp), ["trace.zip"]);
-  assert.is(readFileSync((at.warned as { path: string }[])[0]?.path ?? "", "utf8"), "the only copy");
+  assert.is(
+    readFileSync((at.warned as { path: string }[])[0]?.path ?? "", "utf8"),
+    "the only copy",
+  );
 
   const whole = fakeSocket(readAll);
   const late = handlerOn(whole.nodeSocket, () => late.trace());
@@ -204,13 +234,19 @@ test("uploads stay for the page, until no browser runs; those of a request that 
   const at = handlerOn(nodeSocket, ({ route, body }) => {
     if (route === "/profiles") return { body: { profiles: [{ name: "portico", running }] } };
     if (route === "/act") throw new Error("covered");
-    return { body: { ok: true, read: (body?.["paths"] as string[])?.map((path) => readFileSync(path, "utf8")) } };
+    return {
+      body: {
+        ok: true,
+        read: (body?.["paths"] as string[])?.map((path) => readFileSync(path, "utf8")),
+      },
+    };
   });
   const uploads = join(at.tmp, "uploads/from-gateway");
   const carry = async (id: number, route: string, ...parts: string[]): Promise<void> => {
     const body = { paths: [""] };
     const done = at.ask(id, { method: "POST", route, body }, [{ name: "a.txt", size: 4 }]);
-    for (const part of [...parts]) await at.handler.chunk({ id, stream: 0, content: Buffer.from(part) });
+    for (const part of [...parts])
+      await at.handler.chunk({ id, stream: 0, content: Buffer.from(part) });
     await done;
   };
   await carry(1, "/hooks/file-chooser", "four", "");

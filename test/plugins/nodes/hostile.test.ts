@@ -30,14 +30,18 @@ function connect(name: string): WebSocket {
 const known = (name: string, state: string) =>
   until(`${name} to be ${state}`, async () => {
     const { nodes } = await browser.gateway.json("GET", "/nodes");
-    return nodes.find((node: { name: string; state: string }) => node.name === name && node.state === state);
+    return nodes.find(
+      (node: { name: string; state: string }) => node.name === name && node.state === state,
+    );
   });
 
 test.before(async () => {
   const config = { gateway: { nodes: { maxFileBytes: 1000 } } };
   browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
   socket = connect("liar");
-  socket.on("open", () => send({ t: "hello", version: "1", platform: "x", browser: true, profiles: ["a", 7] }));
+  socket.on("open", () =>
+    send({ t: "hello", version: "1", platform: "x", browser: true, profiles: ["a", 7] }),
+  );
   await known("liar", "connected");
 });
 test.after(async () => {
@@ -65,7 +69,8 @@ test("a file's name leads nowhere else", async () => {
 });
 
 test("a path without a file is not handed on", async () => {
-  answer = ({ id }) => send({ t: "answer", id, body: { ok: true, path: "/etc/passwd" }, files: [] });
+  answer = ({ id }) =>
+    send({ t: "answer", id, body: { ok: true, path: "/etc/passwd" }, files: [] });
   assert.is((await browser.post("/screenshot")).body.path, null);
 });
 
@@ -84,9 +89,11 @@ test("more or less than was announced, too much, or a file where none belongs", 
 });
 
 test("errors that are none, and statuses that would mislead", async () => {
-  answer = ({ id }) => send({ t: "error", id, error: { code: "fine", message: "all is well", status: 200 } });
+  answer = ({ id }) =>
+    send({ t: "error", id, error: { code: "fine", message: "all is well", status: 200 } });
   assert.is((await browser.get("/tabs")).status, 503);
-  answer = ({ id }) => send({ t: "error", id, error: { code: "unauthorized", message: "who are you", status: 401 } });
+  answer = ({ id }) =>
+    send({ t: "error", id, error: { code: "unauthorized", message: "who are you", status: 401 } });
   assert.is((await browser.get("/tabs")).status, 502);
 });
 
@@ -101,8 +108,15 @@ test("answers to nothing are passed over; what is not understood ends the connec
     (id) => JSON.stringify({ t: "answer", id, body: "text", files: [] }),
     (id) => JSON.stringify({ t: "answer", id, body: null, files: [] }),
     (id) => JSON.stringify({ t: "answer", id, body: {} }),
-    (id) => JSON.stringify({ t: "answer", id, body: {}, files: [{ at: "path", name: "x", size: 1 }] }),
-    (id) => JSON.stringify({ t: "answer", id, body: {}, files: [{ at: ["path"], name: "x", size: "endless" }] }),
+    (id) =>
+      JSON.stringify({ t: "answer", id, body: {}, files: [{ at: "path", name: "x", size: 1 }] }),
+    (id) =>
+      JSON.stringify({
+        t: "answer",
+        id,
+        body: {},
+        files: [{ at: ["path"], name: "x", size: "endless" }],
+      }),
     (id) => JSON.stringify({ t: "bytes", id, type: "image/png", size: -1 }),
     (id) => JSON.stringify({ t: "bytes", id, type: {}, size: 1 }),
     (id) => JSON.stringify({ t: "error", id, error: null }),
@@ -116,7 +130,9 @@ test("answers to nothing are passed over; what is not understood ends the connec
     assert.equal([status, body.error.code], [503, "node_unavailable"], lie(0).slice(0, 100));
     await known("liar", "gone");
     socket = connect("liar");
-    socket.on("open", () => send({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }));
+    socket.on("open", () =>
+      send({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }),
+    );
     await known("liar", "connected");
   }
 });

@@ -18,9 +18,12 @@ const third = process.pid % 250;
 const gatewayAddress = `10.213.${third}.1`;
 const inside = ["ip", "netns", "exec", space];
 
-const ip = (...words: string[]): boolean => spawnSync("ip", words, { stdio: "ignore" }).status === 0;
+const ip = (...words: string[]): boolean =>
+  spawnSync("ip", words, { stdio: "ignore" }).status === 0;
 const hasNamespaces =
-  isInside && ip("netns", "add", space) && ip("link", "add", outer, "type", "veth", "peer", "name", inner);
+  isInside &&
+  ip("netns", "add", space) &&
+  ip("link", "add", outer, "type", "veth", "peer", "name", inner);
 
 const SITE = `require("http").createServer((_, res) => res.end("<title>only here</title><button>Go</button>"))
   .listen(0, "127.0.0.1", function () { console.log(this.address().port); })`;
@@ -50,7 +53,11 @@ test("the node's network is the browser's, and a cut cable is found out and mend
   await until("the link to come up", () => link().includes("state UP"));
 
   const config = {
-    gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: PATIENCE_MS } },
+    gateway: {
+      bind: "0.0.0.0",
+      auth: { token: "over-the-wire" },
+      nodes: { heartbeatMs: PATIENCE_MS },
+    },
   };
   const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
   /** Only while the cable is cut does silence count: a slow machine is silent, too. */
@@ -77,10 +84,17 @@ test("the node's network is the browser's, and a cut cable is found out and mend
     assert.is(body.title, "only here");
     assert.ok((await browser.post("/screenshot")).body.path);
     const own = await browser.post("/navigate", { url: `${gateway}/` });
-    assert.is(own.body.error?.code, "navigation_blocked", "the gateway is out of bounds at its address, too");
+    assert.is(
+      own.body.error?.code,
+      "navigation_blocked",
+      "the gateway is out of bounds at its address, too",
+    );
 
     const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
-    await until("the action", async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].inFlight === 1);
+    await until(
+      "the action",
+      async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].inFlight === 1,
+    );
     await setHeartbeat(300);
     ip("link", "set", outer, "down");
     const cut = await acting;

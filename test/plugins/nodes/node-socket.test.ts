@@ -13,7 +13,12 @@ const HEARTBEAT_MS = 100;
 const PING = "\x89\0";
 
 /** A socket that listens for its heartbeat, and the other end's bare socket. */
-async function pair(): Promise<{ nodeSocket: NodeSocket; peer: Socket; messages: unknown[]; end(): void }> {
+async function pair(): Promise<{
+  nodeSocket: NodeSocket;
+  peer: Socket;
+  messages: unknown[];
+  end(): void;
+}> {
   const messages: unknown[] = [];
   const server = createServer();
   const accepted = new Promise<NodeSocket>((resolve, reject) => {
@@ -33,8 +38,15 @@ async function pair(): Promise<{ nodeSocket: NodeSocket; peer: Socket; messages:
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const peer = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  const head = ["host: x", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
-  peer.write(`GET / HTTP/1.1\r\n${head.join("\r\n")}\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n\r\n`);
+  const head = [
+    "host: x",
+    "connection: upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+  ];
+  peer.write(
+    `GET / HTTP/1.1\r\n${head.join("\r\n")}\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n\r\n`,
+  );
   await heard(peer, "\r\n\r\n");
   const nodeSocket = await accepted;
   const end = (): void => {

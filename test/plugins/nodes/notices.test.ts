@@ -20,7 +20,9 @@ test.after(() => gateway.stop());
 
 async function notices(): Promise<string[]> {
   const status = await gateway.json("GET", "/kernel/status");
-  return status.notices.flatMap(({ from, text }: { from: string; text: string }) => (from === "nodes" ? [text] : []));
+  return status.notices.flatMap(({ from, text }: { from: string; text: string }) =>
+    from === "nodes" ? [text] : [],
+  );
 }
 
 /** What `portico doctor` says of the browser. */
@@ -28,7 +30,9 @@ async function diagnosis(): Promise<string> {
   const paths = gateway.gateway.paths;
   const asking = { request: <T>(method: string, path: string) => gateway.json<T>(method, path) };
   const context = { config: config("auto"), paths, env: {}, gateway: asking };
-  const [{ level, message }] = (await checkBrowser(context as never)) as [{ level: string; message: string }];
+  const [{ level, message }] = (await checkBrowser(context as never)) as [
+    { level: string; message: string },
+  ];
   return `${level} ${message}`;
 }
 
@@ -53,7 +57,9 @@ test("the status names profiles whose node is not there, and is silent while it 
 
 test("a profile that names a node while nodes are switched off is named, too", async () => {
   gateway.write("portico.json", JSON.stringify(config("off")));
-  await until("the new settings", async () => (await notices())[0]?.includes("gateway.nodes.browser.mode is off"));
+  await until("the new settings", async () =>
+    (await notices())[0]?.includes("gateway.nodes.browser.mode is off"),
+  );
 });
 
 test.run();

@@ -26,14 +26,24 @@ async function openGateway() {
   return { sockets, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-const WELCOME = JSON.stringify({ t: "welcome", version: "1", heartbeatMs: 60_000, maxFileBytes: 1000 });
+const WELCOME = JSON.stringify({
+  t: "welcome",
+  version: "1",
+  heartbeatMs: 60_000,
+  maxFileBytes: 1000,
+});
 
 test("settings that change while the node connects are followed once it has", async () => {
   const gateway = await openGateway();
   const end = new AbortController();
   const dir = temporaryDir();
   const changed = new EventEmitter();
-  let config = { browserProxy: { enabled: false }, gateway: gateway.url, token: "first", name: "n" };
+  let config = {
+    browserProxy: { enabled: false },
+    gateway: gateway.url,
+    token: "first",
+    name: "n",
+  };
   const ctx = {
     version: "1",
     signal: end.signal,
@@ -83,7 +93,12 @@ test("a node that has gone before the first worker takes it is not passed on", a
     return { port, code: Buffer.from("of the node") };
   };
   const knocked = once(door, "connection");
-  await handOn({ ask } as unknown as Workers, { node: {}, headers: {} } as never, gone, Buffer.alloc(0));
+  await handOn(
+    { ask } as unknown as Workers,
+    { node: {}, headers: {} } as never,
+    gone,
+    Buffer.alloc(0),
+  );
   const next = connect(port, "127.0.0.1");
   const [first] = await knocked;
   next.end("of the test");

@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
-import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
+import {
+  type Answer,
+  type BrowserGateway,
+  type Site,
+  startBrowser,
+  startSite,
+} from "../browser/support.ts";
 import { until } from "../../support/until.ts";
 import { type NodeProcess, spawnNode } from "./support.ts";
 import { headlessBrowser } from "../../support/machine/prepare.ts";
@@ -42,7 +48,8 @@ async function ok(answer: Promise<Answer>, route: string): Promise<any> {
 }
 const get = (path: string, query?: Record<string, unknown>, route = path) =>
   ok(browser.get(path, query), `GET ${route}`);
-const post = (path: string, body?: unknown, route = path) => ok(browser.post(path, body), `POST ${route}`);
+const post = (path: string, body?: unknown, route = path) =>
+  ok(browser.post(path, body), `POST ${route}`);
 
 function upload(name: string, text: string): string {
   mkdirSync(join(root, "uploads"), { recursive: true, mode: 0o700 });
@@ -53,9 +60,12 @@ function upload(name: string, text: string): string {
 test.before(async () => {
   site = await startSite({
     "/": PAGE,
-    "/data.json": (_req, res) => res.writeHead(200, { "content-type": "application/json" }).end('{"n":1}'),
+    "/data.json": (_req, res) =>
+      res.writeHead(200, { "content-type": "application/json" }).end('{"n":1}'),
     "/report.txt": (_req, res) =>
-      res.writeHead(200, { "content-disposition": "attachment; filename=report.txt" }).end("figures ".repeat(100_000)),
+      res
+        .writeHead(200, { "content-disposition": "attachment; filename=report.txt" })
+        .end("figures ".repeat(100_000)),
   });
   browser = await startBrowser({ executablePath: "/nowhere/chrome" });
   const { url, token } = browser.gateway;
@@ -116,12 +126,20 @@ test("pictures come over the connection and lie on the gateway", async () => {
     ["/screenshot", "image/png"],
     ["/pdf", "application/pdf"],
   ] as const) {
-    const answer = await browser.gateway.request("POST", route, {}, { server: "browser", headers: { accept: type } });
+    const answer = await browser.gateway.request(
+      "POST",
+      route,
+      {},
+      { server: "browser", headers: { accept: type } },
+    );
     assert.is(answer.headers.get("content-type"), type);
     assert.ok((await answer.arrayBuffer()).byteLength > 500);
   }
   for (const file of [path, labelled.path, pdf.path]) rmSync(file);
-  assert.not(existsSync(join(node.home, "state/tmp/screenshots", path.split("handler-")[1] ?? "")), "the node kept it");
+  assert.not(
+    existsSync(join(node.home, "state/tmp/screenshots", path.split("handler-")[1] ?? "")),
+    "the node kept it",
+  );
 });
 
 test("downloads and traces lie under the gateway's roots, under the caller's names", async () => {
@@ -135,7 +153,10 @@ test("downloads and traces lie under the gateway's roots, under the caller's nam
   assert.is(escaping.body.error.param, "path");
   const waiting = post("/wait/download", { path: `${own("through-node")}/second.txt` });
   await post("/act", { kind: "click", ref });
-  assert.is((await waiting).download.path, join(root, "downloads", own("through-node"), "second.txt"));
+  assert.is(
+    (await waiting).download.path,
+    join(root, "downloads", own("through-node"), "second.txt"),
+  );
   await post("/trace/start");
   await post("/act", { kind: "press", key: "Tab" });
   const trace = await post("/trace/stop", { path: own("through-node.zip") });
@@ -147,8 +168,10 @@ test("downloads and traces lie under the gateway's roots, under the caller's nam
 
 test("uploads go the other way", async () => {
   await browser.visit(site.url);
-  const title = async (): Promise<string> => (await browser.act("evaluate", { fn: "document.title" })).body.result;
-  const arrived = (text: string) => post("/act", { kind: "wait", fn: `document.title === ${JSON.stringify(text)}` });
+  const title = async (): Promise<string> =>
+    (await browser.act("evaluate", { fn: "document.title" })).body.result;
+  const arrived = (text: string) =>
+    post("/act", { kind: "wait", fn: `document.title === ${JSON.stringify(text)}` });
   const paths = [upload(own("to-node.txt"), "carried")];
   await post("/act", { kind: "upload", ref: await browser.ref("File"), paths });
   await arrived(`${own("to-node.txt")}:carried`);
@@ -166,7 +189,8 @@ test("uploads go the other way", async () => {
   assert.is(outside.status, 400);
   assert.is(outside.body.error.param, "paths[0]");
   assert.is(await title(), `${own("batch.txt")}:${"x".repeat(3_000_000)}`);
-  for (const name of ["to-node.txt", "armed.txt", "batch.txt"]) rmSync(join(root, "uploads", own(name)));
+  for (const name of ["to-node.txt", "armed.txt", "batch.txt"])
+    rmSync(join(root, "uploads", own(name)));
 });
 
 test("what a page said, cookies, storage, dialogs", async () => {
@@ -174,7 +198,10 @@ test("what a page said, cookies, storage, dialogs", async () => {
   const { messages } = await get("/console", { level: "warning" });
   assert.ok(messages.length > 0);
   await until("the error", async () => (await get("/errors")).errors.length > 0);
-  await until("the request", async () => (await get("/requests", { filter: "data.json" })).requests.length > 0);
+  await until(
+    "the request",
+    async () => (await get("/requests", { filter: "data.json" })).requests.length > 0,
+  );
   assert.is((await post("/response/body", { url: "**/data.json" })).response.body, '{"n":1}');
   await post("/cookies/set", { cookie: { name: "a", value: "1", url: site.url } });
   assert.is((await get("/cookies")).cookies[0].value, "1");
@@ -214,7 +241,10 @@ test("overrides", async () => {
   await post("/set/timezone", { timezoneId: "Asia/Tokyo" });
   await post("/set/locale", { locale: "de-DE" });
   await post("/set/device", { name: "iPhone 13" });
-  const zone = await post("/act", { kind: "evaluate", fn: "Intl.DateTimeFormat().resolvedOptions().timeZone" });
+  const zone = await post("/act", {
+    kind: "evaluate",
+    fn: "Intl.DateTimeFormat().resolvedOptions().timeZone",
+  });
   assert.is(zone.result, "Asia/Tokyo");
 });
 
@@ -225,7 +255,11 @@ test("errors of the node are the route's own", async () => {
   const blocked = await browser.post("/navigate", { url: "file:///etc/passwd" });
   assert.is(blocked.body.error.code, "navigation_blocked");
   const own = await browser.post("/navigate", { url: browser.gateway.url });
-  assert.is(own.body.error.code, "navigation_blocked", "the gateway's ports are out of bounds for the node too");
+  assert.is(
+    own.body.error.code,
+    "navigation_blocked",
+    "the gateway's ports are out of bounds for the node too",
+  );
   const bad = await browser.post("/navigate", {});
   assert.is(bad.body.error.param, "url");
   assert.is((await browser.get("/", { profile: "nobody" })).body.error.code, "profile_not_found");
@@ -234,7 +268,9 @@ test("errors of the node are the route's own", async () => {
 test("stop, and no route was forgotten", async () => {
   assert.is((await post("/stop")).stopped, true);
   assert.is((await browser.get("/snapshot")).body.error.code, "browser_not_running");
-  const missing = PATHS.map(([method, path]) => `${method} ${path}`).filter((route) => !used.has(route));
+  const missing = PATHS.map(([method, path]) => `${method} ${path}`).filter(
+    (route) => !used.has(route),
+  );
   assert.equal(missing, []);
 });
 

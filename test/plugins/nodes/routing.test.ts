@@ -17,7 +17,9 @@ test.after.each(stopAll);
 test.after(() => site.stop());
 
 test("a profile names its node; a gateway with a browser of its own keeps the rest; off is off", async () => {
-  const browser = await startBrowser({ profiles: { far: { node: "handler" }, lost: { node: "nobody" } } });
+  const browser = await startBrowser({
+    profiles: { far: { node: "handler" }, lost: { node: "nobody" } },
+  });
   try {
     assert.is((await browser.get("/", { profile: "far" })).body.error.code, "node_unavailable");
     await joinAs("handler", browser).says("Connected to");
@@ -26,9 +28,16 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     assert.is(profiles.find(({ name }: { name: string }) => name === "far").node, "handler");
     const { gateway } = browser;
     assert.is((await browser.post("/start", { profile: "far" })).body.profile, "portico");
-    assert.is((await browser.get("/")).body.node, undefined, "the default profile is the gateway's own");
+    assert.is(
+      (await browser.get("/")).body.node,
+      undefined,
+      "the default profile is the gateway's own",
+    );
     assert.is((await browser.get("/")).body.running, false);
-    const params = { name: "browser", arguments: { action: "status", target: "node", node: "handler" } };
+    const params = {
+      name: "browser",
+      arguments: { action: "status", target: "node", node: "handler" },
+    };
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
     const headers = { accept: "application/json, text/event-stream" };
     const said = await (await gateway.request("POST", "/mcp", call, { headers })).text();
@@ -39,7 +48,12 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     const listed = await portico(gateway.home, ["nodes", "list", "--json"]);
     assert.is(JSON.parse(listed.stdout).nodes[0].name, "handler");
     assert.match((await porticoHere(gateway.home, ["nodes", "list"])).stdout, /handler +connected/);
-    const set = await porticoHere(gateway.home, ["config", "set", "gateway.nodes.browser.mode", "off"]);
+    const set = await porticoHere(gateway.home, [
+      "config",
+      "set",
+      "gateway.nodes.browser.mode",
+      "off",
+    ]);
     assert.is(set.code, 0, set.stderr);
     const off = await until("the setting to hold", async () => {
       const answer = await browser.get("/", { profile: "far" });
@@ -66,7 +80,11 @@ test("the gateway's policy holds on the node, and the node's own too", async () 
     assert.is(exempt.status, 200, JSON.stringify(exempt.body));
     assert.is((await strict.act("evaluate", { fn: "1" })).body.error.code, "evaluate_disabled");
     const narrowed = await open.post("/navigate", { url: site.url });
-    assert.is(narrowed.body.error.code, "navigation_blocked", "the gateway would allow it, the node does not");
+    assert.is(
+      narrowed.body.error.code,
+      "navigation_blocked",
+      "the gateway would allow it, the node does not",
+    );
   } finally {
     await stopAll();
     await strict.stop();
@@ -97,15 +115,26 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
       return one.status === 503 ? one : undefined;
     });
     assert.match(answer.body.error.message, "nodeHost.browserProxy.enabled");
-    assert.equal([(await nodesOf(browser))[0].browser, (await nodesOf(browser))[0].profiles], [false, []]);
+    assert.equal(
+      [(await nodesOf(browser))[0].browser, (await nodesOf(browser))[0].profiles],
+      [false, []],
+    );
     const visit = async (path: string): Promise<void> => {
       const own = await portico(node.home, ["browser", "open", `${site.url}${path}`]);
       assert.is(own.code, 0, own.stderr);
     };
     await visit("/private");
-    const set = await porticoHere(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
+    const set = await porticoHere(node.home, [
+      "config",
+      "set",
+      "nodeHost.browserProxy.enabled",
+      "true",
+    ]);
     assert.is(set.code, 0, set.stderr);
-    await until("the node to offer it again", async () => (await browser.get("/")).body.node === "handler");
+    await until(
+      "the node to offer it again",
+      async () => (await browser.get("/")).body.node === "handler",
+    );
     await visit("/shown");
     const seen = await until("the address", async () => {
       const urls: string[] = await browser.gateway.json("GET", "/witness");
@@ -135,7 +164,10 @@ test("a node follows its settings to another gateway, and a new token", async ()
     await node.says("settings have changed");
     await node.says("refuses the token");
     await set("nodeHost.token", after.gateway.token);
-    await until("the node at the other gateway", async () => (await stateOf(after, "handler")) === "connected");
+    await until(
+      "the node at the other gateway",
+      async () => (await stateOf(after, "handler")) === "connected",
+    );
     assert.is(await stateOf(before, "handler"), "gone");
   } finally {
     await stopAll();

@@ -64,20 +64,26 @@ export function spawnNode(options: NodeOptions): NodeProcess {
     kill,
     output: () => output,
     async says(text, timeoutMs) {
-      const fits = (): boolean => (typeof text === "string" ? output.includes(text) : text.test(output));
+      const fits = (): boolean =>
+        typeof text === "string" ? output.includes(text) : text.test(output);
       await until(`the node to say ${text}`, fits, timeoutMs).catch((error: Error) => {
         throw new Error(`${error.message}; it said:\n${output}`);
       });
     },
     async stop() {
       await kill("SIGTERM");
-      if (options.home === undefined) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+      if (options.home === undefined)
+        rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },
   };
 }
 
 /** A node that the test plays itself, knocking with the gateway's token. */
-export function knock({ url, token }: TestGateway, name: string, headers: Record<string, string> = {}): WebSocket {
+export function knock(
+  { url, token }: TestGateway,
+  name: string,
+  headers: Record<string, string> = {},
+): WebSocket {
   return new WebSocket(`${url.replace("http", "ws")}${PATH}`, {
     headers: {
       authorization: `Bearer ${token}`,
@@ -99,8 +105,11 @@ export function createNodes() {
   }
   return {
     start,
-    joinAs: (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
-      start({ gateway: gateway.url, token: gateway.token, name, ...more }),
+    joinAs: (
+      name: string,
+      { gateway }: BrowserGateway,
+      more: Partial<NodeOptions> = {},
+    ): NodeProcess => start({ gateway: gateway.url, token: gateway.token, name, ...more }),
     async stopAll(): Promise<void> {
       // A frozen one would not hear of it.
       for (const { child } of running) child.kill("SIGCONT");

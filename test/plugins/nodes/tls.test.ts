@@ -15,13 +15,24 @@ import { temporaryDir } from "../../support/temporary.ts";
 async function firstWords(gateway: string): Promise<{ said: string; ends: boolean }> {
   const end = new AbortController();
   const dir = temporaryDir();
-  const ctx = { version: "1", signal: end.signal, log: quietLog(), paths: { tmp: dir, state: dir } };
+  const ctx = {
+    version: "1",
+    signal: end.signal,
+    log: quietLog(),
+    paths: { tmp: dir, state: dir },
+  };
   const config = { browserProxy: { enabled: false }, gateway, token: "t", name: "n" };
-  const parts = { ctx: ctx as unknown as PluginContext, config: () => config, onConfig: () => () => {} };
+  const parts = {
+    ctx: ctx as unknown as PluginContext,
+    config: () => config,
+    onConfig: () => () => {},
+  };
   try {
     return await new Promise((resolve) => {
       const say = (said: string): void => resolve({ said, ends: false });
-      startHost(parts, { say }).catch((error: Error) => resolve({ said: error.message, ends: true }));
+      startHost(parts, { say }).catch((error: Error) =>
+        resolve({ said: error.message, ends: true }),
+      );
     });
   } finally {
     end.abort();
@@ -40,7 +51,10 @@ for (const [name, certificate] of Object.entries({ local, expired }))
     const port = await listen(server);
     try {
       const { said, ends } = await firstWords(`https://localhost:${port}`);
-      assert.match(said, /certificate of the gateway at https:\/\/localhost:\d+ is not trusted .*NODE_EXTRA_CA_CERTS/);
+      assert.match(
+        said,
+        /certificate of the gateway at https:\/\/localhost:\d+ is not trusted .*NODE_EXTRA_CA_CERTS/,
+      );
       assert.ok(ends);
     } finally {
       server.close();
@@ -53,7 +67,10 @@ test("http where https is spoken, and the other way round", async () => {
     const toSecure = await firstWords(`http://localhost:${await listen(secure)}`);
     assert.match(toSecure.said, /it may take https only/);
     assert.not(toSecure.ends);
-    assert.match((await firstWords(`https://localhost:${await listen(plain)}`)).said, /it may take http only/);
+    assert.match(
+      (await firstWords(`https://localhost:${await listen(plain)}`)).said,
+      /it may take http only/,
+    );
   } finally {
     plain.close();
     secure.close();

@@ -8,7 +8,13 @@ import { narrowed } from "../../../plugins/browser/targets/imposed-policy.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
 import { pack } from "../../../plugins/nodes/gateway/request-files.ts";
 import { fileSink, Incoming, memorySink } from "../../../plugins/nodes/incoming.ts";
-import { packChunk, setAt, unpackChunk, uploadPaths, valueAt } from "../../../plugins/nodes/wire.ts";
+import {
+  packChunk,
+  setAt,
+  unpackChunk,
+  uploadPaths,
+  valueAt,
+} from "../../../plugins/nodes/wire.ts";
 
 const dirs: string[] = [];
 const fresh = (): string => {
@@ -32,7 +38,13 @@ function policy(
 ): { private?: boolean; list: string[]; exempt: string[]; evaluate: boolean } {
   const ssrfPolicy = { hostnameAllowlist: [], allowedHostnames: [], ...own };
   const config = { evaluateEnabled: true, ssrfPolicy } as unknown as BrowserConfig;
-  const base = { allowPrivate: true, hostnameAllowlist: [], allowedHostnames: [], evaluateEnabled: true, ports: [] };
+  const base = {
+    allowPrivate: true,
+    hostnameAllowlist: [],
+    allowedHostnames: [],
+    evaluateEnabled: true,
+    ports: [],
+  };
   const result = narrowed(config, { ...base, ...imposed });
   return {
     private: result.ssrfPolicy.dangerouslyAllowPrivateNetwork,
@@ -50,7 +62,8 @@ test("two policies let through only what both let through", () => {
   assert.is(policy({}, { evaluateEnabled: false }).evaluate, false);
   assert.equal(policy({ hostnameAllowlist: ["a.d"] }, {}).list, ["a.d"]);
   assert.equal(policy({}, { hostnameAllowlist: ["a.d"] }).list, ["a.d"]);
-  const both = (a: string[], b: string[]): string[] => policy({ hostnameAllowlist: a }, { hostnameAllowlist: b }).list;
+  const both = (a: string[], b: string[]): string[] =>
+    policy({ hostnameAllowlist: a }, { hostnameAllowlist: b }).list;
   assert.equal(both(["*.d", "x.y"], ["a.d", "*.y", "q.z"]), ["a.d", "x.y"]);
   assert.equal(both(["*.b.d"], ["*.d"]), ["*.b.d"]);
   assert.equal(both(["*.D "], ["a.d"]), ["a.d"]);
@@ -65,8 +78,13 @@ test("two policies let through only what both let through", () => {
 
 test("exemptions count for the side that forbids", () => {
   const closed = { dangerouslyAllowPrivateNetwork: false };
-  assert.equal(policy({ ...closed, allowedHostnames: ["a"] }, { allowedHostnames: ["b"] }).exempt, ["a"]);
-  assert.equal(policy({ allowedHostnames: ["a"] }, { allowPrivate: false, allowedHostnames: ["b"] }).exempt, ["b"]);
+  assert.equal(policy({ ...closed, allowedHostnames: ["a"] }, { allowedHostnames: ["b"] }).exempt, [
+    "a",
+  ]);
+  assert.equal(
+    policy({ allowedHostnames: ["a"] }, { allowPrivate: false, allowedHostnames: ["b"] }).exempt,
+    ["b"],
+  );
   const ab = { allowPrivate: false, allowedHostnames: ["b", "c"] };
   assert.equal(policy({ ...closed, allowedHostnames: ["a", "b"] }, ab).exempt, ["b"]);
 });
@@ -86,7 +104,10 @@ test("a file comes in part by part, whole or not at all", async () => {
   assert.is((await failureOf(refused.done)).code, "invalid_request_error");
   assert.equal(readdirSync(dir), ["good.txt"]);
   const silent = new Incoming(Promise.resolve(memorySink()), 1);
-  assert.is(await failureOf(silent.withoutStall(20, new Error("late"))).then(String), "Error: late");
+  assert.is(
+    await failureOf(silent.withoutStall(20, new Error("late"))).then(String),
+    "Error: late",
+  );
 });
 
 test("frames keep their head", () => {
@@ -114,11 +135,18 @@ test("a request is packed with its files, and without what is this machine's aff
   const tmp = fresh();
   mkdirSync(join(tmp, "uploads"));
   writeFileSync(join(tmp, "uploads", "a.txt"), "12345");
-  const armed = { method: "POST", route: "/hooks/file-chooser", body: { paths: ["a.txt"] } } as const;
+  const armed = {
+    method: "POST",
+    route: "/hooks/file-chooser",
+    body: { paths: ["a.txt"] },
+  } as const;
   const packed = await pack(structuredClone(armed) as never, "n", tmp, 100);
   assert.equal(packed.files, [{ at: ["paths", 0], name: "a.txt", size: 5 }]);
   assert.equal(packed.request.body, { paths: [""] });
-  assert.is((await failureOf(pack(structuredClone(armed) as never, "n", tmp, 4))).param, "paths[0]");
+  assert.is(
+    (await failureOf(pack(structuredClone(armed) as never, "n", tmp, 4))).param,
+    "paths[0]",
+  );
   const wish = { method: "POST", route: "/download", body: { ref: 1, path: "x/y.txt" } } as const;
   const download = await pack(wish as never, "n", tmp, 100);
   assert.equal(download.request.body, { ref: 1 });

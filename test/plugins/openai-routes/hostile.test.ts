@@ -26,7 +26,10 @@ test.before(async () => {
   gateway = await startGateway({
     config: {
       channels: {
-        main: { provider: "openai", baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+        main: {
+          provider: "openai",
+          baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+        },
       },
       routes: { maxUploadBytes: 20_000_000 },
     },
@@ -56,8 +59,14 @@ test("multipart bodies of any shape are read in linear time, cut or whole", () =
     ["dashes", repeated("-", HEAD)],
     ["empty parts", repeated("--b\r\n\r\n\r\n")],
     ["a head without an end", repeated("a: b\r\n", "--b\r\n")],
-    ["a value without an end", repeated("x", '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n')],
-    ["a name without an end", repeated('name="', "--b\r\ncontent-disposition: form-data; ", "\r\n\r\n")],
+    [
+      "a value without an end",
+      repeated("x", '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n'),
+    ],
+    [
+      "a name without an end",
+      repeated('name="', "--b\r\ncontent-disposition: form-data; ", "\r\n\r\n"),
+    ],
     ["spaces", repeated("; ", "--b\r\ncontent-disposition: form-data", "\r\n\r\n")],
   ];
   for (const [what, make] of shapes) {
@@ -70,15 +79,20 @@ test("multipart bodies of any shape are read in linear time, cut or whole", () =
 
 test("a body that another server could read in another way is refused", () => {
   const part = (head: string, value = "x") => `--b\r\n${head}\r\n\r\n${value}\r\n`;
-  const named = (name: string, more = "") => part(`Content-Disposition: form-data; name="${name}"${more}`);
-  const good = ["a", "model", "image[]", "a%22b", "ü", "", "a; name=b"].map((name) => named(name)).join("");
+  const named = (name: string, more = "") =>
+    part(`Content-Disposition: form-data; name="${name}"${more}`);
+  const good = ["a", "model", "image[]", "a%22b", "ü", "", "a; name=b"]
+    .map((name) => named(name))
+    .join("");
   const whole = `${good}${named("f", '; filename="a; b.wav"')}${part("Content-Disposition: form-data; name=model")}--b--\r\n`;
   for (const cut of [1, 7, whole.length]) read(whole, cut);
   const bad = [
     part("Content-Disposition: form-data; name*=UTF-8''model"),
     part("Content-Disposition: form-data; name=\"x\"; name*=UTF-8''model"),
     part('Content-Disposition: form-data; name="x"; name="model"'),
-    part('Content-Disposition: form-data; name="x"\r\nContent-Disposition: form-data; name="model"'),
+    part(
+      'Content-Disposition: form-data; name="x"\r\nContent-Disposition: form-data; name="model"',
+    ),
     part('Content-Disposition: form-data;\r\n name="model"'),
     part("Content-Disposition: form-data; name='model'"),
     part('Content-Disposition: form-data; name="mo\\del"'),
@@ -91,7 +105,10 @@ test("a body that another server could read in another way is refused", () => {
     part('Content-Disposition: form-data; name="x"\r\nContent-Transfer-Encoding: base64'),
     '--b\nContent-Disposition: form-data; name="model"\n\nx\n',
     '--b x\r\nContent-Disposition: form-data; name="model"\r\n\r\nx\r\n',
-    part('Content-Disposition: form-data; name="x"', '\n--b\nContent-Disposition: form-data; name="model"\n\ny'),
+    part(
+      'Content-Disposition: form-data; name="x"',
+      '\n--b\nContent-Disposition: form-data; name="model"\n\ny',
+    ),
     part('Content-Disposition: form-data; name="f"; filename="a"', "x--b--"),
     `--b--\r\n${named("model")}`,
   ];
@@ -99,14 +116,20 @@ test("a body that another server could read in another way is refused", () => {
     for (const cut of [1, 3, 1000])
       assert.throws(() => read(`${named("model")}${one}--b--\r\n`, cut), /cannot be read/, one);
   }
-  for (const type of ["boundary=b; boundary=c", "boundary=b; boundary*=c", "boundary*0=b; boundary=c", 'boundary="b']) {
+  for (const type of [
+    "boundary=b; boundary=c",
+    "boundary=b; boundary*=c",
+    "boundary*0=b; boundary=c",
+    'boundary="b',
+  ]) {
     assert.is(boundaryOf(`multipart/form-data; ${type}`), undefined, type);
   }
   assert.is(boundaryOf("multipart/form-data; charset=utf-8; boundary=b"), "b");
 });
 
 test("no field beside `model` names one, however a server may read its name", async () => {
-  const part = (name: string, more = "") => `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\nx\r\n`;
+  const part = (name: string, more = "") =>
+    `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\nx\r\n`;
   const names = [
     "Model",
     "MODEL",
@@ -121,7 +144,11 @@ test("no field beside `model` names one, however a server may read its name", as
     "model.id",
     "\uff4dodel",
   ];
-  for (const more of [...names.map((name) => part(name)), part("model", '; filename="m"'), part("model")]) {
+  for (const more of [
+    ...names.map((name) => part(name)),
+    part("model", '; filename="m"'),
+    part("model"),
+  ]) {
     const response = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
       method: "POST",
       body: `${HEAD}x\r\n${more}--b--\r\n`,
@@ -155,10 +182,17 @@ test("a response that is cut before it is passed on is an error, and one that it
   });
   await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
-  const other = await startGateway({ config: { channels: { cut: { provider: "openai", baseUrl } } } });
+  const other = await startGateway({
+    config: { channels: { cut: { provider: "openai", baseUrl } } },
+  });
   try {
     const ask = (signal?: AbortSignal) =>
-      other.request("POST", "/v1/images/generations", { model: "cut/i", prompt: "x" }, signal && { signal });
+      other.request(
+        "POST",
+        "/v1/images/generations",
+        { model: "cut/i", prompt: "x" },
+        signal && { signal },
+      );
     const asked = ask();
     await until("the upstream to answer", () => cut.length === 1);
     cut[0]!.close();

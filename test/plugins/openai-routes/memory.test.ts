@@ -23,7 +23,9 @@ async function addedByUpload(warmUps: number): Promise<number> {
   let received = 0;
   const upstream = createServer((req, res) => {
     req.on("data", (part: Buffer) => (received += part.length));
-    req.on("end", () => res.end(JSON.stringify(req.method === "GET" ? { data: [] } : { text: "said" })));
+    req.on("end", () =>
+      res.end(JSON.stringify(req.method === "GET" ? { data: [] } : { text: "said" })),
+    );
   });
   await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
@@ -42,11 +44,15 @@ async function addedByUpload(warmUps: number): Promise<number> {
         "content-type": "multipart/form-data; boundary=b",
         "content-length": length,
       };
-      const req = request(`${gateway.url}/v1/audio/transcriptions`, { method: "POST", headers }, (res) => {
-        let text = "";
-        res.on("data", (part) => (text += part));
-        res.on("end", () => resolve({ status: res.statusCode, text }));
-      });
+      const req = request(
+        `${gateway.url}/v1/audio/transcriptions`,
+        { method: "POST", headers },
+        (res) => {
+          let text = "";
+          res.on("data", (part) => (text += part));
+          res.on("end", () => resolve({ status: res.statusCode, text }));
+        },
+      );
       req.on("error", reject);
       req.write(head);
       let left = megabytes;

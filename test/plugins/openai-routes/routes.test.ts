@@ -57,7 +57,12 @@ test.before(async () => {
     ),
     config: {
       channels: {
-        main: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "sk-main-secret-0123456789", maxRetries: 1 },
+        main: {
+          provider: "openai",
+          baseUrl: `${root}/v1`,
+          apiKey: "sk-main-secret-0123456789",
+          maxRetries: 1,
+        },
         claude: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["claude-x"] },
         fim: { provider: "mistral", baseUrl: root, apiKey: "k", models: ["codestral"] },
       },
@@ -101,8 +106,15 @@ async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof 
 test("completions, whole and streamed, as they are but for the model's name", async () => {
   const choice = { text: "Hi", index: 0, finish_reason: "stop", logprobs: null };
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
-  respond = (_, res) => json(res, { id: "cmpl-1", object: "text_completion", choices: [choice], usage, odd: 1 });
-  const request = { model: "main/gpt-x", prompt: "def f(", suffix: "return", max_tokens: 5, echo: true };
+  respond = (_, res) =>
+    json(res, { id: "cmpl-1", object: "text_completion", choices: [choice], usage, odd: 1 });
+  const request = {
+    model: "main/gpt-x",
+    prompt: "def f(",
+    suffix: "return",
+    max_tokens: 5,
+    echo: true,
+  };
   const { data, response } = await client.completions.create(request).withResponse();
   assert.is(data.choices[0]?.text, "Hi");
   assert.is((data as unknown as { odd: number }).odd, 1);
@@ -115,11 +127,13 @@ test("completions, whole and streamed, as they are but for the model's name", as
 
   respond = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
-    for (const text of ["Hel", "lo"]) res.write(`data: ${JSON.stringify({ choices: [{ ...choice, text }] })}\n\n`);
+    for (const text of ["Hel", "lo"])
+      res.write(`data: ${JSON.stringify({ choices: [{ ...choice, text }] })}\n\n`);
     res.end("data: [DONE]\n\n");
   };
   let text = "";
-  for await (const part of await client.completions.create({ ...request, stream: true })) text += part.choices[0]?.text;
+  for await (const part of await client.completions.create({ ...request, stream: true }))
+    text += part.choices[0]?.text;
   assert.is(text, "Hello");
 });
 
@@ -133,10 +147,16 @@ test("an alias's params hold for text completions too, those of chat alone do no
   assert.equal(await asked({ max_tokens: 100, n: 5, seed: 7, best_of: 3 }), {
     ...{ max_tokens: 10, n: 2, seed: 1, best_of: 3, temperature: 0.5 },
   });
-  assert.equal(await asked({ max_tokens: 3, temperature: 1 }), { max_tokens: 3, temperature: 1, seed: 1 });
+  assert.equal(await asked({ max_tokens: 3, temperature: 1 }), {
+    max_tokens: 3,
+    temperature: 1,
+    seed: 1,
+  });
   assert.equal(await asked({}), { max_tokens: 10, temperature: 0.5, seed: 1 });
   respond = (one, res) =>
-    one.path === "/v1/completions" ? json(res, { error: { message: "no" } }, 500) : json(res, { choices: [] });
+    one.path === "/v1/completions"
+      ? json(res, { error: { message: "no" } }, 500)
+      : json(res, { choices: [] });
   await client.completions.create({ model: "shaped", prompt: "x", max_tokens: 100 });
   const fim = bodyOf(seen.at(-1));
   assert.equal([fim["max_tokens"], fim["random_seed"], fim["model"]], [10, 1, "codestral"]);
@@ -147,7 +167,10 @@ test("images, moderations and rerank", async () => {
   const image = await client.images.generate({ model: "main/dall-e-3", prompt: "a cat" });
   assert.is(image.data?.[0]?.b64_json, "AA==");
   respond = (_, res) => json(res, { id: "m", model: "x", results: [{ flagged: false }] });
-  assert.is((await client.moderations.create({ model: "main/mod", input: "hi" })).results[0]?.flagged, false);
+  assert.is(
+    (await client.moderations.create({ model: "main/mod", input: "hi" })).results[0]?.flagged,
+    false,
+  );
   respond = (_, res) => json(res, { results: [{ index: 1, relevance_score: 0.9 }] });
   const body = { model: "main/rerank-v3", query: "q", documents: ["a", "b"], top_n: 1 };
   const ranked = await gateway.json("POST", "/v1/rerank", body);
@@ -167,7 +190,11 @@ test("speech: bytes of any length and type come through untouched", async () => 
     res.writeHead(200, { "content-type": "audio/mpeg", "content-length": sound.length });
     res.end(sound);
   };
-  const response = await client.audio.speech.create({ model: "main/tts-1", voice: "alloy", input: "Hello" });
+  const response = await client.audio.speech.create({
+    model: "main/tts-1",
+    voice: "alloy",
+    input: "Hello",
+  });
   assert.is(response.headers.get("content-type"), "audio/mpeg");
   assert.ok(Buffer.from(await response.arrayBuffer()).equals(sound));
 });
@@ -178,7 +205,12 @@ test("transcriptions, translations and edits: the file arrives as it was, the mo
     const file = await toFile(sound, "speech.mp3", { type: "audio/mpeg" });
     respond = (_, res) => json(res, { text: "said" });
     seen = [];
-    const said = await client.audio.transcriptions.create({ file, model: "hear", language: "en", prompt: "names" });
+    const said = await client.audio.transcriptions.create({
+      file,
+      model: "hear",
+      language: "en",
+      prompt: "names",
+    });
     assert.is(said.text, "said");
     await client.audio.translations.create({ file, model: "main/whisper-1" });
     await client.images.edit({ image: file, model: "main/gpt-image-1", prompt: "é 😀" });
@@ -200,8 +232,11 @@ test("transcriptions, translations and edits: the file arrives as it was, the mo
 });
 
 test("errors are the upstream's; what fails is tried again with the whole file", async () => {
-  respond = (_, res) => json(res, { error: { message: "bad voice", param: "voice", code: "bad" } }, 400);
-  const bad = await refusal(client.audio.speech.create({ model: "main/tts-1", voice: "x", input: "Hi" }));
+  respond = (_, res) =>
+    json(res, { error: { message: "bad voice", param: "voice", code: "bad" } }, 400);
+  const bad = await refusal(
+    client.audio.speech.create({ model: "main/tts-1", voice: "x", input: "Hi" }),
+  );
   assert.equal([bad.status, bad.code, bad.param], [400, "bad", "voice"]);
   const sound = randomBytes(400_000);
   seen = [];
@@ -210,17 +245,26 @@ test("errors are the upstream's; what fails is tried again with the whole file",
   assert.is((await client.audio.transcriptions.create({ file, model: "hear" })).text, "second");
   assert.ok(seen[0]!.body.equals(seen[1]!.body));
   respond = (_, res) => json(res, { error: { message: "in disguise" } });
-  assert.is((await refusal(client.moderations.create({ model: "main/m", input: "x" }))).status, 502);
+  assert.is(
+    (await refusal(client.moderations.create({ model: "main/m", input: "x" }))).status,
+    502,
+  );
 });
 
 test("a stream that begins with an error has not begun: the request is tried again, or told the error", async () => {
-  const begin = (res: ServerResponse) => res.writeHead(200, { "content-type": "text/event-stream" });
+  const begin = (res: ServerResponse) =>
+    res.writeHead(200, { "content-type": "text/event-stream" });
   const failing = 'data: {"error":{"message":"busy","code":503}}\n\n';
-  const good = 'data: {"choices":[{"index":0,"text":"Hi","finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  const good =
+    'data: {"choices":[{"index":0,"text":"Hi","finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
   // Each a model of its own, or it would cool down.
   let models = 0;
   const ask = (route: string, more: object) =>
-    gateway.request("POST", `/v1/${route}`, { model: `main/begins-${models++}`, stream: true, ...more });
+    gateway.request("POST", `/v1/${route}`, {
+      model: `main/begins-${models++}`,
+      stream: true,
+      ...more,
+    });
   for (const [route, more] of [
     ["completions", { prompt: "x" }],
     ["audio/speech", { input: "x", voice: "v", stream_format: "sse" }],
@@ -252,7 +296,10 @@ test("keys and their limits hold here too", async () => {
     gateway.request("POST", "/v1/moderations", { model, input: "x" }, { token });
   assert.is((await ask("pk_ears", "main/mod")).status, 403);
   assert.is((await ask("pk_nobody", "main/mod")).status, 401);
-  assert.equal([(await ask("pk_once", "main/mod")).status, (await ask("pk_once", "main/mod")).status], [200, 429]);
+  assert.equal(
+    [(await ask("pk_once", "main/mod")).status, (await ask("pk_once", "main/mod")).status],
+    [200, 429],
+  );
   const form = new FormData();
   form.set("file", new Blob(["x"]), "a.mp3");
   form.set("model", "main/whisper-1");
@@ -278,9 +325,14 @@ test("a channel that has no such route says who has; an alias goes on to one tha
     assert.equal([error.status, error.code], [400, "unsupported_endpoint"]);
     assert.match(error.message, /has no \/v1\/audio\/speech.*: main/);
   }
-  const { response } = await client.completions.create({ model: "both", prompt: "x" }).withResponse();
+  const { response } = await client.completions
+    .create({ model: "both", prompt: "x" })
+    .withResponse();
   assert.is(response.headers.get("x-portico-channel"), "main");
-  assert.is((await refusal(client.completions.create({ model: "nobody/x", prompt: "x" }))).status, 404);
+  assert.is(
+    (await refusal(client.completions.create({ model: "nobody/x", prompt: "x" }))).status,
+    404,
+  );
 });
 
 test("Mistral's fill-in-the-middle and moderations are translated", async () => {
@@ -302,8 +354,15 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
   });
   assert.equal([filled.object, filled.choices[0]?.text], ["text_completion", "x + 1"]);
   assert.is(seen[0]!.path, "/v1/fim/completions");
-  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "return ", suffix: ";", max_tokens: 9, random_seed: 1 });
-  respond = (_, res) => json(res, { results: [{ categories: { hate: false, health: true } }, { categories: {} }] });
+  assert.equal(bodyOf(seen[0]), {
+    model: "codestral",
+    prompt: "return ",
+    suffix: ";",
+    max_tokens: 9,
+    random_seed: 1,
+  });
+  respond = (_, res) =>
+    json(res, { results: [{ categories: { hate: false, health: true } }, { categories: {} }] });
   const { results } = await client.moderations.create({ model: "code", input: ["a", "b"] });
   assert.equal(
     results.map((one) => one.flagged),
@@ -324,24 +383,38 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
   }
   assert.is(seen.length, 0);
   respond = (_, res) => json(res, { choices: [{ message: { content: "b" } }] });
-  await gateway.request("POST", "/v1/completions", { model: "code", prompt: ["a"], n: 1, echo: false });
+  await gateway.request("POST", "/v1/completions", {
+    model: "code",
+    prompt: ["a"],
+    n: 1,
+    echo: false,
+  });
   assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "a" });
 });
 
 test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", async () => {
-  const chunk = (members: object) => `data: ${JSON.stringify({ id: "f", model: "codestral", ...members })}\n\n`;
+  const chunk = (members: object) =>
+    `data: ${JSON.stringify({ id: "f", model: "codestral", ...members })}\n\n`;
   const choice = (content: string | undefined, finish_reason: string | null = null) =>
-    chunk({ object: "chat.completion.chunk", choices: [{ index: 0, delta: { content }, finish_reason }] });
+    chunk({
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta: { content }, finish_reason }],
+    });
   const events = (...parts: string[]) => {
-    respond = (_, res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(parts.join(""));
+    respond = (_, res) =>
+      res.writeHead(200, { "content-type": "text/event-stream" }).end(parts.join(""));
   };
   const request = { model: "code", prompt: "return ", suffix: ";", stream: true } as const;
   const usage = { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 };
-  const last = chunk({ choices: [{ index: 0, delta: { content: "1" }, finish_reason: "length" }], usage });
+  const last = chunk({
+    choices: [{ index: 0, delta: { content: "1" }, finish_reason: "length" }],
+    usage,
+  });
   events(choice(""), choice("x +"), choice(" "), last, "data: [DONE]\n\n");
   for (const asked of [undefined, { include_usage: true }]) {
     const parts = [];
-    for await (const part of await client.completions.create({ ...request, stream_options: asked })) parts.push(part);
+    for await (const part of await client.completions.create({ ...request, stream_options: asked }))
+      parts.push(part);
     assert.is(parts.map((part) => part.choices[0]?.text ?? "").join(""), "x + 1");
     assert.equal([...new Set(parts.map((part) => `${part.object} ${part.id}`))].length, 1);
     assert.is(parts[0]!.object, "text_completion");
@@ -351,7 +424,12 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
     );
     assert.equal(parts.at(-1)!.usage ?? undefined, asked && usage);
   }
-  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "return ", suffix: ";", stream: true });
+  assert.equal(bodyOf(seen[0]), {
+    model: "codestral",
+    prompt: "return ",
+    suffix: ";",
+    stream: true,
+  });
 
   const text = async () => (await gateway.request("POST", "/v1/completions", request)).text();
   events(choice("a"));
@@ -369,7 +447,8 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
   }
   respond = (_, res) => json(res, { object: "error", message: "too hot" });
   assert.match(await failed(), /too hot/);
-  respond = (_, res) => json(res, { choices: [{ index: 0, message: { content: "whole" }, finish_reason: "stop" }] });
+  respond = (_, res) =>
+    json(res, { choices: [{ index: 0, message: { content: "whole" }, finish_reason: "stop" }] });
   assert.match(await failed(), /no stream/);
 });
 
@@ -382,12 +461,24 @@ test("bad requests are 400 with the place, and too large a file is 413", async (
     });
   const rows: [string, string, string, number, string | null][] = [
     ["/v1/completions", "{}", "application/json", 400, "model"],
-    ["/v1/completions", '{"model":"main/x","Model":"y","prompt":"a"}', "application/json", 400, "Model"],
+    [
+      "/v1/completions",
+      '{"model":"main/x","Model":"y","prompt":"a"}',
+      "application/json",
+      400,
+      "Model",
+    ],
     ["/v1/completions", "nonsense", "application/json", 400, null],
     ["/v1/audio/transcriptions", "{}", "application/json", 415, null],
     ["/v1/audio/transcriptions", "--b\r\n", "multipart/form-data; boundary=b", 400, null],
     ["/v1/audio/transcriptions", "--b--\r\n", "multipart/form-data; boundary=b", 400, "model"],
-    ["/v1/audio/transcriptions", `--b\r\n${"x".repeat(20_000)}`, "multipart/form-data; boundary=b", 400, null],
+    [
+      "/v1/audio/transcriptions",
+      `--b\r\n${"x".repeat(20_000)}`,
+      "multipart/form-data; boundary=b",
+      400,
+      null,
+    ],
     [
       "/v1/audio/transcriptions",
       '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\na\r\n--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nb\r\n--b--',
@@ -406,7 +497,8 @@ test("bad requests are 400 with the place, and too large a file is 413", async (
 test("a body is cut anywhere, as any client may write it", async () => {
   const value = (name: string, text: string) =>
     `--b-\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`;
-  const file = '--b-\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\r\n--b\r\n--c-\x00\r\n';
+  const file =
+    '--b-\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\r\n--b\r\n--c-\x00\r\n';
   const body = Buffer.from(
     `preamble\r\n${file}${value("empty", "")}${value("model", "main/whisper-1")}--b---\r\nepilogue`,
   );
@@ -418,7 +510,10 @@ test("a body is cut anywhere, as any client may write it", async () => {
       method: "POST",
       duplex: "half",
       body: pieces(),
-      headers: { authorization: `Bearer ${gateway.token}`, "content-type": 'multipart/form-data; boundary="b-"' },
+      headers: {
+        authorization: `Bearer ${gateway.token}`,
+        "content-type": 'multipart/form-data; boundary="b-"',
+      },
     } as RequestInit);
     assert.is(response.status, 200, `${size}: ${await response.text()}`);
     assert.is(String(seen.at(-1)!.body), String(body).replace("main/whisper-1", "whisper-1"));
@@ -426,7 +521,9 @@ test("a body is cut anywhere, as any client may write it", async () => {
 });
 
 test("what hooks are to hear of is heard of, changed and refused here too", async () => {
-  const blocked = await refusal(client.moderations.create({ model: "main/m", input: ["a", "forbidden"] }));
+  const blocked = await refusal(
+    client.moderations.create({ model: "main/m", input: ["a", "forbidden"] }),
+  );
   assert.equal([blocked.status, blocked.code], [403, "blocked_by_hook"]);
   await client.images.generate({ model: "main/i", prompt: "a secret cat" });
   assert.is(bodyOf(seen.at(-1)).prompt, "a ****** cat");
@@ -435,12 +532,15 @@ test("what hooks are to hear of is heard of, changed and refused here too", asyn
   assert.match(String(seen.at(-1)!.body), "a ****** cat");
   const reply = await client.completions.create({ model: "main/m", prompt: "answer me" });
   assert.is(reply.choices[0]?.text, "by a hook");
-  const unsaid = await refusal(client.audio.speech.create({ model: "main/m", voice: "x", input: "answer me" }));
+  const unsaid = await refusal(
+    client.audio.speech.create({ model: "main/m", voice: "x", input: "answer me" }),
+  );
   assert.is(unsaid.code, "blocked_by_hook");
 });
 
 test("a list of models is gone through, as far as the key may use them", async () => {
-  const ask = (body: object) => client.completions.create({ prompt: "x", ...body } as never).withResponse();
+  const ask = (body: object) =>
+    client.completions.create({ prompt: "x", ...body } as never).withResponse();
   const { response } = await ask({ models: ["claude-x", "main/gpt-x"] });
   assert.is(response.headers.get("x-portico-model"), "gpt-x");
   assert.equal(bodyOf(seen.at(-1)), { prompt: "x", model: "gpt-x" });
@@ -450,11 +550,18 @@ test("a secret that the upstream echoes is hidden, in JSON, in text and in event
   const bodies: [string, string][] = [
     ["application/json", '{"text":"it is sk-main-secret-0123456789"}'],
     ["text/plain", "it is sk-main-secret-0123456789"],
-    ["text/event-stream", 'data: {"choices":[{"text":"it is sk-main-secret-0123456789"}]}\n\ndata: [DONE]\n\n'],
+    [
+      "text/event-stream",
+      'data: {"choices":[{"text":"it is sk-main-secret-0123456789"}]}\n\ndata: [DONE]\n\n',
+    ],
   ];
   for (const [type, body] of bodies) {
-    respond = (_, res) => res.writeHead(200, { "content-type": type, "content-length": body.length }).end(body);
-    const response = await gateway.request("POST", "/v1/completions", { model: "main/x", prompt: "x" });
+    respond = (_, res) =>
+      res.writeHead(200, { "content-type": type, "content-length": body.length }).end(body);
+    const response = await gateway.request("POST", "/v1/completions", {
+      model: "main/x",
+      prompt: "x",
+    });
     const text = await response.text();
     assert.not.match(text, "sk-main-secret");
     assert.match(text, "it is ");
@@ -462,7 +569,8 @@ test("a secret that the upstream echoes is hidden, in JSON, in text and in event
 });
 
 test("usage is counted, of images and transcriptions too", async () => {
-  respond = (_, res) => json(res, { data: [], usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 } });
+  respond = (_, res) =>
+    json(res, { data: [], usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 } });
   await client.images.generate({ model: "main/counted", prompt: "a" });
   const { rows } = await gateway.json("GET", "/usage?model=counted&by=model");
   assert.equal([rows[0].promptTokens, rows[0].completionTokens], [11, 7]);

@@ -61,14 +61,26 @@ function transcribe(fields: Record<string, string> = {}): Promise<Response> {
 }
 const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
 const piece = (text: string, finish_reason: string | null = null, index = 0) =>
-  event({ id: "c", object: "text_completion", choices: [{ index, text, finish_reason, logprobs: null }] });
+  event({
+    id: "c",
+    object: "text_completion",
+    choices: [{ index, text, finish_reason, logprobs: null }],
+  });
 const saidIn = (text: string, member: string) =>
-  Array.from(text.matchAll(new RegExp(`"${member}":"((?:[^"\\\\]|\\\\.)*)"`, "g")), ([, one]) => one).join("");
+  Array.from(
+    text.matchAll(new RegExp(`"${member}":"((?:[^"\\\\]|\\\\.)*)"`, "g")),
+    ([, one]) => one,
+  ).join("");
 
 test("completions, whole: each text is changed, and refused", async () => {
   await mode("sending");
-  const choices = ["a SECRET", "none"].map((text, index) => ({ text, index, finish_reason: "stop" }));
-  respond = (res) => json(res, { choices, odd: 1, usage: { prompt_tokens: 1, completion_tokens: 1 } });
+  const choices = ["a SECRET", "none"].map((text, index) => ({
+    text,
+    index,
+    finish_reason: "stop",
+  }));
+  respond = (res) =>
+    json(res, { choices, odd: 1, usage: { prompt_tokens: 1, completion_tokens: 1 } });
   const body = (await (await complete(false)).json()) as any;
   assert.equal([body.choices.map((one: any) => one.text), body.odd], [["a [gone]", "none"], 1]);
   respond = (res) => json(res, { choices: [{ text: "NEVER", index: 0 }] });
@@ -79,11 +91,13 @@ test("completions, whole: each text is changed, and refused", async () => {
 
 test("completions in chat's form, whole and streamed, are seen as well", async () => {
   await mode("sending");
-  respond = (res) => json(res, { choices: [{ index: 0, message: { role: "assistant", content: "a SECRET" } }] });
+  respond = (res) =>
+    json(res, { choices: [{ index: 0, message: { role: "assistant", content: "a SECRET" } }] });
   assert.match(await (await complete(false)).text(), '"content":"a [gone]"');
   for (const how of ["sending", "streaming"]) {
     await mode(how);
-    const said = (content: string) => event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+    const said = (content: string) =>
+      event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
     const end = event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
     respond = (res) => stream(res, said("a SEC"), said("RET, SE"), end, "data: [DONE]\n\n");
     const text = await (await complete(true)).text();
@@ -97,10 +111,21 @@ for (const size of [1, 2, 4, 7, 40]) {
   for (const how of ["sending", "streaming", "sending streaming"]) {
     test(`a stream of a completion in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
       await mode(how);
-      const usage = event({ id: "c", choices: [], usage: { prompt_tokens: 1, completion_tokens: 9 } });
+      const usage = event({
+        id: "c",
+        choices: [],
+        usage: { prompt_tokens: 1, completion_tokens: 9 },
+      });
       const other = [piece("SECRET too", null, 1), piece("", "length", 1)];
       respond = (res) =>
-        stream(res, ...pieces.map((text) => piece(text)), piece("", "stop"), ...other, usage, "data: [DONE]\n\n");
+        stream(
+          res,
+          ...pieces.map((text) => piece(text)),
+          piece("", "stop"),
+          ...other,
+          usage,
+          "data: [DONE]\n\n",
+        );
       const text = await (await complete(true)).text();
       assert.ok(!/SECRET/.test(text) && text.endsWith("data: [DONE]\n\n"), text);
       assert.is(saidIn(text, "text"), "a [gone], SE and [gone][gone] SEC[gone] too");
@@ -111,7 +136,11 @@ for (const size of [1, 2, 4, 7, 40]) {
     test(`a stream of a transcription in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
       await mode(how);
       const deltas = pieces.map((delta) => event({ type: "transcript.text.delta", delta }));
-      const done = event({ type: "transcript.text.done", text: pieces.join(""), usage: { type: "tokens" } });
+      const done = event({
+        type: "transcript.text.done",
+        text: pieces.join(""),
+        usage: { type: "tokens" },
+      });
       respond = (res) => stream(res, ...deltas, done, "data: [DONE]\n\n");
       const text = await (await transcribe({ stream: "true" })).text();
       assert.not.match(text, /SECRET/);
@@ -134,7 +163,8 @@ test("a stream that is refused ends with an error, and none of its text went out
 test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
   await mode("sending");
   const segments = [{ id: 0, text: "a SECRET", words: [{ word: "SECRET" }] }];
-  respond = (res) => json(res, { text: "a SECRET", language: "en", segments, words: [{ word: "SECRET" }] });
+  respond = (res) =>
+    json(res, { text: "a SECRET", language: "en", segments, words: [{ word: "SECRET" }] });
   assert.equal(await (await transcribe()).json(), {
     text: "a [gone]",
     language: "en",
@@ -142,7 +172,10 @@ test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
   });
   const subtitles = "1\n00:00:00,000 --> 00:00:01,000\na SECRET\n";
   respond = (res) => {
-    res.writeHead(200, { "content-type": "text/plain; charset=utf-8", "content-length": subtitles.length });
+    res.writeHead(200, {
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": subtitles.length,
+    });
     res.end(subtitles);
   };
   const response = await transcribe({ response_format: "srt" });
@@ -151,8 +184,17 @@ test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
 
 test("what tells a changed text a second time goes: tokens, and segments that it is spread over", async () => {
   const pieces = ["a SEC", "RET is", " out"];
-  const probabilities = pieces.map((token) => ({ token, logprob: -1, bytes: [...Buffer.from(token)] }));
-  const logprobs = { tokens: pieces, token_logprobs: [-1, -1, -1], top_logprobs: null, text_offset: [0, 5, 11] };
+  const probabilities = pieces.map((token) => ({
+    token,
+    logprob: -1,
+    bytes: [...Buffer.from(token)],
+  }));
+  const logprobs = {
+    tokens: pieces,
+    token_logprobs: [-1, -1, -1],
+    top_logprobs: null,
+    text_offset: [0, 5, 11],
+  };
   const text = pieces.join("");
   await mode("sending");
   respond = (res) =>
@@ -170,7 +212,8 @@ test("what tells a changed text a second time goes: tokens, and segments that it
   const segments = pieces.map((text, id) => ({ id, text }));
   respond = (res) => json(res, { text, segments, logprobs: probabilities });
   assert.equal(await (await transcribe()).json(), { text: "a [gone] is out", logprobs: null });
-  respond = (res) => json(res, { text: `SECRET ${text}`, segments: [{ id: 9, text: "SECRET" }, ...segments] });
+  respond = (res) =>
+    json(res, { text: `SECRET ${text}`, segments: [{ id: 9, text: "SECRET" }, ...segments] });
   assert.equal(await (await transcribe()).json(), { text: "[gone] a [gone] is out" });
 
   const events = pieces.map((delta, i) =>
@@ -178,7 +221,10 @@ test("what tells a changed text a second time goes: tokens, and segments that it
   );
   events.push(event({ type: "transcript.text.done", text, logprobs: probabilities }));
   const choices = pieces.map((text, i) =>
-    event({ id: "c", choices: [{ index: 0, text, finish_reason: null, logprobs: { tokens: [pieces[i]] } }] }),
+    event({
+      id: "c",
+      choices: [{ index: 0, text, finish_reason: null, logprobs: { tokens: [pieces[i]] } }],
+    }),
   );
   for (const how of ["sending", "streaming"]) {
     await mode(how);
@@ -189,7 +235,8 @@ test("what tells a changed text a second time goes: tokens, and segments that it
     const said = await (await complete(true)).text();
     assert.not.ok(/SEC|RET is/.test(said), said);
   }
-  respond = (res) => stream(res, event({ choices: [{ index: 0, text: "fine", logprobs: { tokens: ["fine"] } }] }));
+  respond = (res) =>
+    stream(res, event({ choices: [{ index: 0, text: "fine", logprobs: { tokens: ["fine"] } }] }));
   assert.match(await (await complete(true)).text(), /"tokens":\["fine"\]/);
 });
 
@@ -217,21 +264,29 @@ test("words and tokens of no text do not go out where somebody judges, and segme
     respond = (res) => json(res, given);
     assert.equal(await (await transcribe()).json(), expected);
   }
-  respond = (res) => json(res, { choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] });
+  respond = (res) =>
+    json(res, { choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] });
   assert.equal(await (await complete(false)).json(), { choices: [{ index: 0, text: "" }] });
   for (const how of ["sending", "streaming"]) {
     await mode(how);
     respond = (res) => stream(res, event({ type: "transcript.text.delta", delta: "", logprobs }));
     assert.not.match(await (await transcribe({ stream: "true" })).text(), /SECRET/);
     respond = (res) =>
-      stream(res, event({ choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] }), piece("", "stop"));
+      stream(
+        res,
+        event({ choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] }),
+        piece("", "stop"),
+      );
     assert.not.match(await (await complete(true)).text(), /SECRET/);
   }
 });
 
 test("what handlers leave as it was goes out byte for byte; so does a sound", async () => {
   const bytes = `{ "choices" : [{"text":"é", "index":0}] }`;
-  const raw = piece("x") + 'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' + "data: [DONE]\n\n";
+  const raw =
+    piece("x") +
+    'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' +
+    "data: [DONE]\n\n";
   for (const how of ["", "sending"]) {
     await mode(how);
     respond = (res) => {
@@ -246,7 +301,11 @@ test("what handlers leave as it was goes out byte for byte; so does a sound", as
     res.writeHead(200, { "content-type": "audio/mpeg" });
     res.end("SECRET");
   };
-  const sound = await gateway.request("POST", "/v1/audio/speech", { model: "main/t", input: "x", voice: "y" });
+  const sound = await gateway.request("POST", "/v1/audio/speech", {
+    model: "main/t",
+    input: "x",
+    voice: "y",
+  });
   assert.is(await sound.text(), "SECRET");
 });
 

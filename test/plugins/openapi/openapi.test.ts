@@ -20,7 +20,10 @@ test("every route of every server is described, a user's plugin's too", async ()
     files: { "plugins/pet/plugin.ts": pet },
   });
   try {
-    assert.is((await gateway.request("GET", "/openapi.json", undefined, { token: null })).status, 401);
+    assert.is(
+      (await gateway.request("GET", "/openapi.json", undefined, { token: null })).status,
+      401,
+    );
     const document = await gateway.json("GET", "/openapi.json");
     assert.match(document.openapi, /^3\.1/);
     const { servers } = await gateway.json("GET", "/kernel/status");
@@ -48,8 +51,8 @@ test("every route of every server is described, a user's plugin's too", async ()
       ["id", "rest"],
     );
     assert.equal(own.requestBody.content["application/json"].schema.required, ["name"]);
-    const ids = Object.values<Record<string, { operationId: string }>>(document.paths).flatMap((item) =>
-      Object.values(item).map(({ operationId }) => operationId),
+    const ids = Object.values<Record<string, { operationId: string }>>(document.paths).flatMap(
+      (item) => Object.values(item).map(({ operationId }) => operationId),
     );
     assert.is(new Set(ids).size, ids.length, "each operation has an id of its own");
   } finally {
@@ -63,10 +66,22 @@ test("what the browser's routes take is described by the declarations that reque
     const { paths } = await gateway.json("GET", "/openapi.json");
     const fields = (path: string, method: string, place: string) =>
       Object.fromEntries(
-        paths[path][method].parameters.filter((one: any) => one.in === place).map((one: any) => [one.name, one]),
+        paths[path][method].parameters
+          .filter((one: any) => one.in === place)
+          .map((one: any) => [one.name, one]),
       );
     const asked = fields("/snapshot", "get", "query");
-    for (const name of ["format", "mode", "interactive", "compact", "depth", "selector", "frame", "labels", "limit"])
+    for (const name of [
+      "format",
+      "mode",
+      "interactive",
+      "compact",
+      "depth",
+      "selector",
+      "frame",
+      "labels",
+      "limit",
+    ])
       assert.is(asked[name]?.required, false, name);
     assert.equal(asked.depth.schema.type, "integer");
     assert.equal(
@@ -82,10 +97,14 @@ test("what the browser's routes take is described by the declarations that reque
           assert.ok(fields(path, method, "query").profile, `${method} ${path}`);
     assert.equal(Object.keys(fields("/storage/{kind}", "get", "query")).includes("kind"), false);
     assert.ok(fields("/storage/{kind}", "get", "path").kind.schema.anyOf);
-    const bodyOf = (path: string) => paths[path].post.requestBody.content["application/json"].schema;
+    const bodyOf = (path: string) =>
+      paths[path].post.requestBody.content["application/json"].schema;
     assert.equal(bodyOf("/storage/{kind}/set").required, ["key", "value"]);
     const kinds = Object.fromEntries(
-      bodyOf("/act").anyOf.map(({ properties, required }: any) => [properties.kind.const, required]),
+      bodyOf("/act").anyOf.map(({ properties, required }: any) => [
+        properties.kind.const,
+        required,
+      ]),
     );
     assert.equal(kinds.click, ["kind", "ref"]);
     assert.equal(kinds.resize, ["kind", "width", "height"]);

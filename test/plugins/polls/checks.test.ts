@@ -67,7 +67,12 @@ async function poll(spec: Record<string, unknown>): Promise<{
   state(): Promise<Record<string, unknown>>;
   texts(result: Result): Promise<string[]>;
 }> {
-  const { id } = await gateway.json("POST", "/polls", { name: `p${++made}`, every: "1h", status: "disabled", ...spec });
+  const { id } = await gateway.json("POST", "/polls", {
+    name: `p${++made}`,
+    every: "1h",
+    status: "disabled",
+    ...spec,
+  });
   return {
     id,
     run: () => gateway.json("POST", `/polls/${id}/run`),
@@ -99,7 +104,10 @@ test("the first check is the baseline; then what is new fires once, oldest first
   answer(rows(1, 2, 3, 4));
   const changed = await p.run();
   assert.is(changed.count, 2);
-  assert.equal(await p.texts(changed), [`p${made} 3: title 3 of 2 at ${at}/a`, `p${made} 4: title 4 of 2 at ${at}/a`]);
+  assert.equal(await p.texts(changed), [
+    `p${made} 3: title 3 of 2 at ${at}/a`,
+    `p${made} 4: title 4 of 2 at ${at}/a`,
+  ]);
   assert.is((await p.run()).status, "unchanged");
   answer(rows());
   assert.is((await p.run()).status, "unchanged");
@@ -113,7 +121,10 @@ test("the first check is the baseline; then what is new fires once, oldest first
 });
 
 test("fireOnFirst fires for all that is there", async () => {
-  const p = await poll({ source: { kind: "json", url: at, items: "items", key: "id" }, fireOnFirst: true });
+  const p = await poll({
+    source: { kind: "json", url: at, items: "items", key: "id" },
+    fireOnFirst: true,
+  });
   answer(rows(1, 2));
   assert.is((await p.run()).count, 2);
 });
@@ -173,7 +184,11 @@ test("requests are conditional; a 304 costs nothing, one without a condition is 
   answer(rows(1));
   assert.is((await plain.run()).status, "baseline");
   answer("", {}, 304);
-  assert.match((await plain.run()).error!, "304", "it had nothing that a condition could be made of");
+  assert.match(
+    (await plain.run()).error!,
+    "304",
+    "it had nothing that a condition could be made of",
+  );
 });
 
 test("more than maxItems: the first ones and a summary that names the rest", async () => {
@@ -196,7 +211,12 @@ test("more than maxItems: the first ones and a summary that names the rest", asy
 test("agent turns: the task stays trusted, what came from outside is fenced", async () => {
   const p = await poll({
     source: { kind: "json", url: at, items: "items", key: "id" },
-    payload: { kind: "agentTurn", message: "Summarise {item.t}", session: "news-{item.id}", model: "echo" },
+    payload: {
+      kind: "agentTurn",
+      message: "Summarise {item.t}",
+      session: "news-{item.id}",
+      model: "echo",
+    },
   });
   answer(rows(1));
   await p.run();
@@ -204,7 +224,9 @@ test("agent turns: the task stays trusted, what came from outside is fenced", as
   const { turnIds } = await p.run();
   const session = await until("the turn", async () => {
     const found = await gateway.request("GET", "/sessions/news-9");
-    return found.ok ? ((await found.json()) as { messages: { role: string; content: string }[] }) : undefined;
+    return found.ok
+      ? ((await found.json()) as { messages: { role: string; content: string }[] })
+      : undefined;
   });
   assert.is(turnIds!.length, 1);
   const prompt = session.messages.find(({ role }) => role === "user")!.content;
@@ -256,7 +278,10 @@ test("what changes in a text that was too large to be kept is not shown as new f
   assert.match((await h.texts(await h.run()))[0]!, /^\+ xxx/, "the text before is known");
   for (const next of [large, `${large}one more\n`, "small\n"]) {
     answer(next, plain);
-    assert.match((await h.texts(await h.run()))[0]!, /^\(no difference can be shown: .* not kept\)$/);
+    assert.match(
+      (await h.texts(await h.run()))[0]!,
+      /^\(no difference can be shown: .* not kept\)$/,
+    );
   }
   answer("small\nagain\n", plain);
   assert.equal(await h.texts(await h.run()), ["+ again"]);
@@ -275,7 +300,10 @@ test("files and directories below the workspace, and nothing else", async () => 
   assert.match((await p.run()).error!, "gone");
   mkdirSync(join(dir, "in"));
   writeFileSync(join(dir, "in", "a.csv"), "1");
-  const d = await poll({ source: { kind: "file", path: "in", match: "*.csv" }, payload: text("{item.name}") });
+  const d = await poll({
+    source: { kind: "file", path: "in", match: "*.csv" },
+    payload: text("{item.name}"),
+  });
   assert.is((await d.run()).status, "baseline");
   writeFileSync(join(dir, "in", "b.csv"), "2");
   writeFileSync(join(dir, "in", "b.tmp"), "2");
@@ -337,7 +365,11 @@ test("the guard: a redirect to a private address, metadata, own ports; a written
     "file:///etc/passwd",
     "http://u:p@example.com/",
   ]) {
-    assert.is((await gateway.request("POST", "/polls", { source: { kind: "http", url } })).status, 403, url);
+    assert.is(
+      (await gateway.request("POST", "/polls", { source: { kind: "http", url } })).status,
+      403,
+      url,
+    );
   }
   const open = await poll({ source: { kind: "http", url: at }, allowPrivateNetwork: true });
   handler = (_req, res) => void res.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end();
@@ -410,7 +442,11 @@ test("polls of the configuration are read-only, their secrets masked", async () 
     ["DELETE", ""],
     ["POST", "/enable"],
   ] as const) {
-    const refused = await gateway.request(method, `/polls/conf${path}`, method === "PATCH" ? { name: "x" } : undefined);
+    const refused = await gateway.request(
+      method,
+      `/polls/conf${path}`,
+      method === "PATCH" ? { name: "x" } : undefined,
+    );
     assert.is(refused.status, 409);
     assert.match(JSON.stringify(await refused.json()), "polls.entries.conf");
   }
@@ -423,7 +459,11 @@ test("polls of the configuration are read-only, their secrets masked", async () 
   await gateway.json("PATCH", `/polls/${p.id}`, { source: shown.source });
   hits = [];
   await p.run();
-  assert.is(hits[0]!.headers["x-token"], "abc", "a masked value that comes back means the one that is there");
+  assert.is(
+    hits[0]!.headers["x-token"],
+    "abc",
+    "a masked value that comes back means the one that is there",
+  );
 });
 
 test("test shows what would be found and sent, and leaves no trace", async () => {
@@ -450,7 +490,10 @@ test("a secret in the address goes to the source and nowhere else", async () => 
     payload: text("{name} {url}"),
   });
   const heard: string[] = [];
-  const quiet = gateway.gateway.bus.on("poll:changed", ({ context }) => void heard.push(JSON.stringify(context)));
+  const quiet = gateway.gateway.bus.on(
+    "poll:changed",
+    ({ context }) => void heard.push(JSON.stringify(context)),
+  );
   await p.run();
   answer("two");
   const { eventIds } = await p.run();
@@ -459,7 +502,11 @@ test("a secret in the address goes to the source and nowhere else", async () => 
   const url = `${at}/feed?page=1&api_token=********`;
   const shown = await gateway.json("GET", `/polls/${p.id}`);
   assert.is(shown.source.url, url);
-  const told = JSON.stringify([heard, await store.items.get(eventIds![0]!), await gateway.json("GET", "/polls")]);
+  const told = JSON.stringify([
+    heard,
+    await store.items.get(eventIds![0]!),
+    await gateway.json("GET", "/polls"),
+  ]);
   assert.not.match(told, "s3cr3t");
   assert.match(told, url);
 
@@ -489,10 +536,20 @@ test("a check by hand waits for the one that goes on, and both are there", async
     await until(`check ${i}`, () => asked === i);
     release();
   }
-  assert.equal((await Promise.all(runs)).map(({ status }: Result) => status).sort(), ["unchanged", "unchanged"]);
+  assert.equal((await Promise.all(runs)).map(({ status }: Result) => status).sort(), [
+    "unchanged",
+    "unchanged",
+  ]);
   answer(rows(1));
-  const now = await gateway.json("POST", "/polls", { source: { kind: "json", url: at, items: "items" }, every: "1h" });
-  assert.is((await gateway.json("POST", `/polls/${now.id}/run`)).ok, true, "right after it was added");
+  const now = await gateway.json("POST", "/polls", {
+    source: { kind: "json", url: at, items: "items" },
+    every: "1h",
+  });
+  assert.is(
+    (await gateway.json("POST", `/polls/${now.id}/run`)).ok,
+    true,
+    "right after it was added",
+  );
 });
 
 test("a method and a body: what they fetch, and what is shown of them", async () => {
@@ -507,7 +564,9 @@ test("a method and a body: what they fetch, and what is shown of them", async ()
       });
   };
   const body = { query: "{ rows { id } }", variables: { apiToken: "t0p" } };
-  const graph = await poll({ source: { kind: "json", url: at, body, items: "data.rows", key: "id" } });
+  const graph = await poll({
+    source: { kind: "json", url: at, body, items: "data.rows", key: "id" },
+  });
   assert.is((await graph.run()).status, "baseline");
   assert.equal(got[0], ["POST", "application/json", JSON.stringify(body)]);
   const shown = await gateway.json("GET", `/polls/${graph.id}`);
@@ -533,8 +592,12 @@ test("a method and a body: what they fetch, and what is shown of them", async ()
 test("errors of a GraphQL query are no change, whatever the status; a list beside them counts", async () => {
   const body = { query: "{ rows { id } }" };
   const whole = await poll({ source: { kind: "json", url: at, body } });
-  const asText = await poll({ source: { kind: "http", url: at, body: JSON.stringify(body), method: "POST" } });
-  const list = await poll({ source: { kind: "json", url: at, body, items: "data.rows", key: "id" } });
+  const asText = await poll({
+    source: { kind: "http", url: at, body: JSON.stringify(body), method: "POST" },
+  });
+  const list = await poll({
+    source: { kind: "json", url: at, body, items: "data.rows", key: "id" },
+  });
   const plain = await poll({ source: { kind: "json", url: at, items: "errors", key: "id" } });
   const errors = [{ id: 1, message: "Rate limited" }];
   answer({ data: { rows: [{ id: 1 }] } });
@@ -571,8 +634,14 @@ test("each failed check is an event", async () => {
 test("a hook payload reaches the handlers of its event", async () => {
   const heard: Record<string, unknown>[] = [];
   answer("[1]");
-  const p = await poll({ source: { kind: "json", url: at }, payload: { kind: "hook", event: "number:new" } });
-  const quiet = gateway.gateway.bus.on("number:new" as never, ({ context }) => void heard.push(context as never));
+  const p = await poll({
+    source: { kind: "json", url: at },
+    payload: { kind: "hook", event: "number:new" },
+  });
+  const quiet = gateway.gateway.bus.on(
+    "number:new" as never,
+    ({ context }) => void heard.push(context as never),
+  );
   await p.run();
   answer("[1, 2]");
   await p.run();
@@ -593,7 +662,10 @@ test("a poll on its own interval, with the event for hooks", async () => {
     every: "1s",
     source: { kind: "json", url: at, items: "items", key: "id" },
   });
-  await until("the baseline", async () => (await gateway.json("GET", `/polls/${id}`)).state.lastStatus);
+  await until(
+    "the baseline",
+    async () => (await gateway.json("GET", `/polls/${id}`)).state.lastStatus,
+  );
   answer(rows(1, 2));
   await until("the change", () => seen.length > 0);
   assert.is(seen[0]!.count, 1);

@@ -10,7 +10,9 @@ import { until } from "../../support/until.ts";
 test("portico polls on a local feed", async () => {
   const posts = ["first"];
   const feed = createServer((_req, res) => {
-    const items = posts.map((title, i) => `<item><guid>${i}</guid><title>${title}</title></item>`).reverse();
+    const items = posts
+      .map((title, i) => `<item><guid>${i}</guid><title>${title}</title></item>`)
+      .reverse();
     res
       .setHeader("content-type", "application/rss+xml")
       .end(`<rss version="2.0"><channel>${items.join("")}</channel></rss>`);
@@ -36,7 +38,10 @@ test("portico polls on a local feed", async () => {
     ]);
     assert.is(added.code, 0, added.stderr);
     assert.is(JSON.parse(added.stdout).source.kind, "feed");
-    await until("the baseline", async () => (await gateway.json("GET", "/polls/blog")).state.lastStatus);
+    await until(
+      "the baseline",
+      async () => (await gateway.json("GET", "/polls/blog")).state.lastStatus,
+    );
     posts.push("second");
     const session = await until("the turn", async () => {
       const found = await gateway.request("GET", "/sessions/blog");
@@ -46,7 +51,15 @@ test("portico polls on a local feed", async () => {
     const dry = await cli("polls", "test", "--url", url, "--text", "{item.title}!");
     assert.match(dry.stdout, "second!");
     assert.match((await cli("polls", "runs", "blog")).stdout, "changed");
-    const turn = await cli("polls", "edit", "blog", "--message", "Read it: {item.title}", "--announce", "--json");
+    const turn = await cli(
+      "polls",
+      "edit",
+      "blog",
+      "--message",
+      "Read it: {item.title}",
+      "--announce",
+      "--json",
+    );
     assert.equal(JSON.parse(turn.stdout).payload, {
       kind: "agentTurn",
       message: "Read it: {item.title}",

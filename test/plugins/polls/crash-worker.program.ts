@@ -8,7 +8,10 @@ const store = openStore({ url: `file:${file}`, log: quietLog() });
 const { entries, runner } = await makePolls(store, process.cwd());
 if ((await entries.list()).length === 0) {
   const source = { kind: "json" as const, url, key: "id" };
-  await entries.add({ name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } }, "api");
+  await entries.add(
+    { name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } },
+    "api",
+  );
 }
 await entries.freeLeases(await entries.list());
 process.send?.("ready");

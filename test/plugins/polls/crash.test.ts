@@ -30,7 +30,8 @@ test("no item lost, none twice, over 20 kills", async () => {
   const file = join(dir, "polls.db");
   let child: ChildProcess | undefined;
   const words = [...program(join(import.meta.dirname, "crash-worker.program.ts")), file, url];
-  const spawned = () => spawn(process.execPath, words, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const spawned = () =>
+    spawn(process.execPath, words, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   try {
     for (let kill = 0; kill < KILLS; kill++) {
       child = spawned();

@@ -51,7 +51,9 @@ const cuts = (text: string, least = 1): string[] => {
     text.length - 2,
     text.length - 1,
   ];
-  return [...new Set(ends)].filter((end) => end >= least && end < text.length).map((end) => text.slice(0, end));
+  return [...new Set(ends)]
+    .filter((end) => end >= least && end < text.length)
+    .map((end) => text.slice(0, end));
 };
 
 const send = (body: string | Buffer, type: string): void => {
@@ -126,7 +128,10 @@ test("connections that end too early, by length, by chunk, in compressed data, a
       res.writeHead(200, { "transfer-encoding": "chunked" });
       res.write(half, () => res.destroy());
     },
-    (_req, res) => void res.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(html(1, 2)).subarray(0, 40)),
+    (_req, res) =>
+      void res
+        .writeHead(200, { "content-encoding": "gzip" })
+        .end(gzipSync(html(1, 2)).subarray(0, 40)),
     ({ socket }) => void socket.end(`HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n${half}`),
   ];
   for (const [i, ending] of endings.entries()) {
@@ -136,7 +141,11 @@ test("connections that end too early, by length, by chunk, in compressed data, a
     assert.match(error!, /cut off/, `ending ${i}`);
   }
   const fresh = await poll({ source: { kind: "html", url: at } });
-  assert.is((await fresh()).status, "error", "a page that only the connection's end closes, and that lacks its own");
+  assert.is(
+    (await fresh()).status,
+    "error",
+    "a page that only the connection's end closes, and that lacks its own",
+  );
   send(html(1, 2), "text/html");
   assert.is((await run()).count, 1);
 });
@@ -159,7 +168,10 @@ test("a file that is being written to is waited for, or an error; in a directory
   mkdirSync(join(dir, "drop"), { recursive: true });
   const file = join(dir, "log.txt");
   writeFileSync(file, "start\n");
-  const { id } = await gateway.json("POST", "/polls", { ...SLEEPING, source: { kind: "file", path: "log.txt" } });
+  const { id } = await gateway.json("POST", "/polls", {
+    ...SLEEPING,
+    source: { kind: "file", path: "log.txt" },
+  });
   const within = (timeoutMs: number) => gateway.json("PATCH", `/polls/${id}`, { timeoutMs });
   const run = (): Promise<Result> => gateway.json("POST", `/polls/${id}/run`);
   const inDir = await poll({ source: { kind: "file", path: "drop", match: "*.txt" } });
@@ -209,7 +221,9 @@ test("a part that nobody asked for", async () => {
     const run = await poll({ source });
     await run();
     handler = (_req, res) =>
-      void res.writeHead(206, { "content-type": "text/plain", "content-range": "bytes 0-3/5" }).end("part");
+      void res
+        .writeHead(206, { "content-type": "text/plain", "content-range": "bytes 0-3/5" })
+        .end("part");
     assert.is((await run()).status, status);
   }
 });

@@ -31,7 +31,8 @@ export async function makePolls(store: Store, workspace: string) {
     name: "polls",
     paths: { workspace },
     ports: () => [],
-    use: (name: "store") => ((name as string) === "schedule" ? { load: async () => tools } : base.use(name)),
+    use: (name: "store") =>
+      (name as string) === "schedule" ? { load: async () => tools } : base.use(name),
     signal: new AbortController().signal,
   } as unknown as PluginContext;
   const tools = createScheduleTools(ctx, () => "UTC");

@@ -55,7 +55,9 @@ test("RDF (RSS 1.0 and 0.90)", () => {
   const items =
     values(`<rdf:RDF xmlns:rdf="r" xmlns="http://purl.org/rss/1.0/" xmlns:dc="d"><channel rdf:about="c"><title>t</title></channel>
     <item rdf:about="http://x/1"><title>One</title><link>http://x/1</link><dc:date>2026-05-01T00:00:00Z</dc:date></item></rdf:RDF>`);
-  assert.equal(items, [{ id: "http://x/1", title: "One", link: "http://x/1", published: "2026-05-01T00:00:00.000Z" }]);
+  assert.equal(items, [
+    { id: "http://x/1", title: "One", link: "http://x/1", published: "2026-05-01T00:00:00.000Z" },
+  ]);
 });
 
 test("Atom: alternate link, markup in the content, several links and authors, a prefix", () => {
@@ -127,15 +129,24 @@ test("what is no feed fails and says so", () => {
 });
 
 test("entities of the sender's own are not expanded; deep nesting is refused", () => {
-  const lol = Array.from({ length: 9 }, (_, i) => `<!ENTITY lol${i + 1} "${`&lol${i};`.repeat(10)}">`).join("");
+  const lol = Array.from(
+    { length: 9 },
+    (_, i) => `<!ENTITY lol${i + 1} "${`&lol${i};`.repeat(10)}">`,
+  ).join("");
   const [item] =
     values(`<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol0 "lol">${lol}<!ENTITY file SYSTEM "file:///etc/passwd">]>
     <rss><channel><item><title>&lol9; &file;</title></item></channel></rss>`);
   assert.is(item!.title, "&lol9; &file;");
-  assert.match(failure(`<rss>${"<a>".repeat(10_000)}${"</a>".repeat(10_000)}</rss>`), "nested too deeply");
-  assert.equal(values("<rss><channel><item><__proto__><polluted>1</polluted></__proto__></item></channel></rss>"), [
-    {},
-  ]);
+  assert.match(
+    failure(`<rss>${"<a>".repeat(10_000)}${"</a>".repeat(10_000)}</rss>`),
+    "nested too deeply",
+  );
+  assert.equal(
+    values(
+      "<rss><channel><item><__proto__><polluted>1</polluted></__proto__></item></channel></rss>",
+    ),
+    [{}],
+  );
   assert.is(({} as Record<string, unknown>)["polluted"], undefined);
 });
 
@@ -147,21 +158,35 @@ test("a feed of more items, or of more elements, than anybody writes is refused 
     JSON.stringify({ items: Array(many).fill({}) }),
   ])
     assert.match(failure(feed), `lists ${many} items, more than 100000`);
-  assert.match(failure(`<rss><channel><item>${"<a/>".repeat(500_000)}</item></channel></rss>`), "500000 elements");
+  assert.match(
+    failure(`<rss><channel><item>${"<a/>".repeat(500_000)}</item></channel></rss>`),
+    "500000 elements",
+  );
 });
 
 test("links are whole, from where the feed lies or says that it does; an item is known by what stands there", () => {
   const url = "http://x.test/feeds/all.xml";
-  const links = (text: string) => feedItems(text, url).map(({ value, link }) => [(value as FeedItem).link, link]);
+  const links = (text: string) =>
+    feedItems(text, url).map(({ value, link }) => [(value as FeedItem).link, link]);
   const atom = (base: string) =>
     `<feed${base}><entry><id>a</id><link rel="self" href="/s"/><link href="e/1?a=ü"/></entry></feed>`;
   assert.equal(links(atom("")), [["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"]]);
-  assert.equal(links(atom(' xml:base="//y.test/blog/"')), [["http://y.test/blog/e/1?a=%C3%BC", "e/1?a=ü"]]);
-  assert.equal(links(atom(' xml:base="http://["')), [["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"]]);
-  assert.equal(links("<rss><channel><item><link>/n/1</link></item></channel></rss>"), [["http://x.test/n/1", "/n/1"]]);
+  assert.equal(links(atom(' xml:base="//y.test/blog/"')), [
+    ["http://y.test/blog/e/1?a=%C3%BC", "e/1?a=ü"],
+  ]);
+  assert.equal(links(atom(' xml:base="http://["')), [
+    ["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"],
+  ]);
+  assert.equal(links("<rss><channel><item><link>/n/1</link></item></channel></rss>"), [
+    ["http://x.test/n/1", "/n/1"],
+  ]);
   assert.equal(links('{"items":[{"id":"1","url":"../up"}]}'), [["http://x.test/up", "../up"]]);
-  assert.equal(links("<rss><channel><item><link>http://[</link></item></channel></rss>"), [["http://[", "http://["]]);
-  assert.equal(links("<rss><channel><item><title>t</title></item></channel></rss>"), [[undefined, undefined]]);
+  assert.equal(links("<rss><channel><item><link>http://[</link></item></channel></rss>"), [
+    ["http://[", "http://["],
+  ]);
+  assert.equal(links("<rss><channel><item><title>t</title></item></channel></rss>"), [
+    [undefined, undefined],
+  ]);
 });
 
 test("encodings: the declaration, the header, the byte order mark, and none that fits", () => {
@@ -171,14 +196,22 @@ test("encodings: the declaration, the header, the byte order mark, and none that
   assert.is(title(Buffer.from(xml("ISO-8859-1"), "latin1")), "Grüße");
   assert.is(title(Buffer.from(xml("utf-8"), "utf8"), "text/xml; charset=utf-8"), "Grüße");
   assert.is(title(Buffer.from(xml("utf-8"), "latin1")), "Grüße", "said to be UTF-8, but is not");
-  assert.is(title(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(xml("utf-16"), "utf16le")])), "Grüße");
+  assert.is(
+    title(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(xml("utf-16"), "utf16le")])),
+    "Grüße",
+  );
   assert.is(title(Buffer.from(xml("x-nonsense"), "utf8")), "Grüße");
 });
 
 test("UTF-16: without a byte order mark it shows in the bytes, and what is not of it only says so", () => {
-  const xml = (before = "") => `${before}<rss><channel><item><title>Grüße</title></item></channel></rss>`;
+  const xml = (before = "") =>
+    `${before}<rss><channel><item><title>Grüße</title></item></channel></rss>`;
   const title = (bytes: Buffer, type = ""): string => values(decodeText(bytes, type))[0]!.title!;
-  for (const declaration of ['<?xml version="1.0" encoding="utf-16"?>', '<?xml version="1.0"?>', ""]) {
+  for (const declaration of [
+    '<?xml version="1.0" encoding="utf-16"?>',
+    '<?xml version="1.0"?>',
+    "",
+  ]) {
     const wide = Buffer.from(xml(declaration), "utf16le");
     assert.is(title(wide), "Grüße");
     assert.is(title(Buffer.from(wide).swap16()), "Grüße");

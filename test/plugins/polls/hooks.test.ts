@@ -22,7 +22,10 @@ test.before.each(async () => {
   for (const name of ["a", "b", "c"]) writeFileSync(join(t.dir, "inbox", name), name);
   const payload = { kind: "hook" as const, event: "file:new", context: { own: "words" } };
   const source = { kind: "file" as const, path: "inbox" };
-  await polls.entries.add({ name: "inbox", every: "1h", source, fireOnFirst: true, payload }, "api");
+  await polls.entries.add(
+    { name: "inbox", every: "1h", source, fireOnFirst: true, payload },
+    "api",
+  );
 });
 test.after.each(async () => {
   await hooks?.stop();
@@ -38,7 +41,10 @@ const listen = (fail: (name: string) => boolean = () => false) =>
 const nameOf = (context: Record<string, unknown>) => (context["item"] as { name: string }).name;
 const check = async () => polls.runner.runNow(() => polls.entries.find("inbox"));
 const ended = (state: "done" | "dead", count: number) =>
-  until(`${count} ${state}`, async () => (await t.store.items.list({ kind: HOOK, state })).length === count);
+  until(
+    `${count} ${state}`,
+    async () => (await t.store.items.list({ kind: HOOK, state })).length === count,
+  );
 
 test("what a check fires is heard though the process ended right after its commit", async () => {
   listen();

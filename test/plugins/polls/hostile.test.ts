@@ -52,7 +52,8 @@ test("feeds", () => {
     "<a:b c='d'>",
   ];
   for (const before of ["<rss>", '<feed><entry><link href="', "<!DOCTYPE rss "])
-    for (const token of tokens) assertLinear(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
+    for (const token of tokens)
+      assertLinear(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
   assertLinear(
     "a closed feed",
     6_000,
@@ -85,7 +86,8 @@ test("pages, whatever the selector", () => {
     "<nobr>",
     "<form>",
   ];
-  for (const token of tokens) assertLinear(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
+  for (const token of tokens)
+    assertLinear(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
   const selectors = [
     "li:first-child",
     "li:last-child",
@@ -105,19 +107,26 @@ test("pages, whatever the selector", () => {
   ];
   for (const selector of selectors)
     for (const token of ["<li>", "<li><b></b>"])
-      assertLinear(`${selector} on ${token}…`, 2_000, repeated(token), (text) => pageText(text, { selector }));
+      assertLinear(`${selector} on ${token}…`, 2_000, repeated(token), (text) =>
+        pageText(text, { selector }),
+      );
 });
 
 test("patterns of lines that do not count", () => {
   for (const pattern of ["^(a+)+$", "(a|a)*b", "(.*)*x", "^\\s+$", "(a?){50}b"])
     for (const token of ["a", "a\n", " ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n"])
-      assertLinear(`${pattern} on ${token}…`, 2_000, repeated(token), (text) => withoutIgnored(text, [pattern]));
+      assertLinear(`${pattern} on ${token}…`, 2_000, repeated(token), (text) =>
+        withoutIgnored(text, [pattern]),
+      );
 });
 
 test("JSON, its paths, templates and identities", () => {
   for (const token of ["[", "{", '"', "1,", '{"a":', "\\u0000"])
-    assertLinear(`JSON ${token}…`, 6_000, repeated(token, "["), (text) => jsonItems(text, "a[*].b", "id"));
-  const list = (size: number): string => JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
+    assertLinear(`JSON ${token}…`, 6_000, repeated(token, "["), (text) =>
+      jsonItems(text, "a[*].b", "id"),
+    );
+  const list = (size: number): string =>
+    JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
   assertLinear("a long list", 6_000, list, (text) => newItems(jsonItems(text, "a[*]", "id"), []));
   const twins = repeated('{"id":1},', "[", "{}]");
   assertLinear("a list of twins", 6_000, twins, (text) => newItems(jsonItems(text, "", "id"), []));
@@ -125,14 +134,19 @@ test("JSON, its paths, templates and identities", () => {
   for (const token of ["a.", "[", "]", "[*]", '["', "a[0]", "."])
     assertLinear(`path ${token}…`, 6_000, repeated(token, "a"), (text) => valueAt(value, text));
   for (const token of ["{", "{item", "{item.a}", "{json ", "{json  item}", "{a.", "{item[", "}"])
-    assertLinear(`template ${token}…`, 6_000, repeated(token), (text) => render(text, { item: value }));
+    assertLinear(`template ${token}…`, 6_000, repeated(token), (text) =>
+      render(text, { item: value }),
+    );
 });
 
 test("differences", () => {
   let seed = 1;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647);
-  const lines = (size: number): string => Array.from({ length: size / 8 }, () => String(random())).join("\n");
-  assertLinear("nothing alike", 6_000, lines, (text) => lineDiff(text, text.split("").reverse().join("")));
+  const lines = (size: number): string =>
+    Array.from({ length: size / 8 }, () => String(random())).join("\n");
+  assertLinear("nothing alike", 6_000, lines, (text) =>
+    lineDiff(text, text.split("").reverse().join("")),
+  );
   // The smaller one takes a part of the most edits that are looked at, the larger one all of them.
   assertLinear("a few words mixed", 3_000, repeated("a\nb\n\na\n"), (text) =>
     lineDiff(text, text.replaceAll("a\nb", "b\na")),
@@ -142,8 +156,12 @@ test("differences", () => {
 
 test("encodings", () => {
   for (const token of ["<meta ", "<meta charset", "<?xml ", " ", "\u00ff", "charset=", "\0"]) {
-    assertLinear(`bytes ${token}…`, 6_000, repeated(token), (text) => decodeText(Buffer.from(text, "latin1")));
-    assertLinear(`content type ${token}…`, 6_000, repeated(token), (text) => decodeText(Buffer.from("x"), text));
+    assertLinear(`bytes ${token}…`, 6_000, repeated(token), (text) =>
+      decodeText(Buffer.from(text, "latin1")),
+    );
+    assertLinear(`content type ${token}…`, 6_000, repeated(token), (text) =>
+      decodeText(Buffer.from("x"), text),
+    );
   }
 });
 

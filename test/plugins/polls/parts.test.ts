@@ -28,19 +28,34 @@ const item = (id: string | undefined, value: unknown = id, link?: string): Item 
 
 test("items are told by id: an edit, a new order and a gap bring nothing", () => {
   const [a, b, c] = [item("a"), item("b"), item("c")];
-  assert.equal(walk([a, b], [b, a], [item("a", "edited"), b], [b], [c, a, b], [a, b, c]), [[], [], [], ["c"], []]);
+  assert.equal(walk([a, b], [b, a], [item("a", "edited"), b], [b], [c, a, b], [a, b, c]), [
+    [],
+    [],
+    [],
+    ["c"],
+    [],
+  ]);
 });
 
 test("without ids by link, without links by content", () => {
   const linked = (link: string, value: string): Item => item(undefined, value, link);
-  assert.equal(walk([linked("1", "x")], [linked("1", "edited")], [linked("2", "y"), linked("1", "x")]), [[], ["y"]]);
+  assert.equal(
+    walk([linked("1", "x")], [linked("1", "edited")], [linked("2", "y"), linked("1", "x")]),
+    [[], ["y"]],
+  );
   const bare = (value: unknown): Item => item(undefined, value);
-  assert.equal(walk([bare({ a: 1, b: 2 })], [bare({ b: 2, a: 1 })], [bare({ a: 1, b: 3 })]), [[], [{ a: 1, b: 3 }]]);
+  assert.equal(walk([bare({ a: 1, b: 2 })], [bare({ b: 2, a: 1 })], [bare({ a: 1, b: 3 })]), [
+    [],
+    [{ a: 1, b: 3 }],
+  ]);
 });
 
 test("ids that are all alike tell nothing: link, then content", () => {
   const alike = (value: string, link?: string): Item => item("same", value, link);
-  assert.equal(walk([alike("x", "1"), alike("y", "2")], [alike("z", "3"), alike("x", "1"), alike("y", "2")]), [["z"]]);
+  assert.equal(
+    walk([alike("x", "1"), alike("y", "2")], [alike("z", "3"), alike("x", "1"), alike("y", "2")]),
+    [["z"]],
+  );
   assert.equal(walk([alike("x"), alike("y")], [alike("z"), alike("x"), alike("y")]), [["z"]]);
   assert.equal(
     walk([alike("x", "1")], [alike("y", "2"), alike("x", "1")]),
@@ -67,9 +82,15 @@ test("what is still listed is never forgotten, however long the list", () => {
 
 test("templates: paths, json, what is missing, and braces that are not ours", () => {
   const values = { item: { a: { b: [1, 2] }, t: "x{item.a}", n: null }, url: "u", count: 3 };
-  assert.is(render("{item.a.b[1]} {item.t} {item.zzz}|{item.n} {url} {count}", values), "2 x{item.a} | u 3");
+  assert.is(
+    render("{item.a.b[1]} {item.t} {item.zzz}|{item.n} {url} {count}", values),
+    "2 x{item.a} | u 3",
+  );
   assert.is(render("{json item.a} {item.a}", values), '{"b":[1,2]} {"b":[1,2]}');
-  assert.is(render('{"key": 1} {other} {item.constructor} {item.__proto__}', values), '{"key": 1} {other}  ');
+  assert.is(
+    render('{"key": 1} {other} {item.constructor} {item.__proto__}', values),
+    '{"key": 1} {other}  ',
+  );
 });
 
 test("paths read own properties only", () => {
@@ -119,13 +140,17 @@ test("differences show what went and what came", () => {
   const changed = [...long];
   changed[0] = "first";
   changed[4_999] = "last";
-  assert.is(lineDiff(long.join("\n"), changed.join("\n")), "- line 0\n+ first\n- line 4999\n+ last");
+  assert.is(
+    lineDiff(long.join("\n"), changed.join("\n")),
+    "- line 0\n+ first\n- line 4999\n+ last",
+  );
   assert.ok(lineDiff("", "x".repeat(100_000)).length < 9_000);
 });
 
 test("differences are the fewest, and leave the same of both texts", () => {
   const texts: string[][] = [["a"], ["b"]];
-  for (let i = 0; texts.length < 30; i++) for (const line of ["a", "b"]) texts.push([...texts[i]!, line]);
+  for (let i = 0; texts.length < 30; i++)
+    for (const line of ["a", "b"]) texts.push([...texts[i]!, line]);
   const common = ([one, ...ones]: string[], [other, ...others]: string[]): number => {
     if (one === undefined || other === undefined) return 0;
     return one === other
@@ -136,14 +161,17 @@ test("differences are the fewest, and leave the same of both texts", () => {
   const left = (lines: string[], [gone, ...more]: string[]): string[] => {
     if (gone === undefined) return [lines.join("")];
     const ways = [...lines.keys()].filter((i) => lines[i] === gone);
-    return ways.flatMap((i) => left(lines.slice(i + 1), more).map((rest) => lines.slice(0, i).join("") + rest));
+    return ways.flatMap((i) =>
+      left(lines.slice(i + 1), more).map((rest) => lines.slice(0, i).join("") + rest),
+    );
   };
   for (const was of texts)
     for (const is of texts) {
       const edits = lineDiff(was.join("\n"), is.join("\n")).split("\n").filter(Boolean);
       const what = `${was} to ${is}: ${edits}`;
       assert.is(edits.length, was.length + is.length - 2 * common(was, is), what);
-      const of = (sign: string) => edits.filter((edit) => edit.startsWith(sign)).map((edit) => edit.slice(2));
+      const of = (sign: string) =>
+        edits.filter((edit) => edit.startsWith(sign)).map((edit) => edit.slice(2));
       const rests = left(is, of("+"));
       assert.ok(
         left(was, of("-")).some((rest) => rests.includes(rest)),
@@ -158,7 +186,10 @@ const PAGE = `<!doctype html><title>no</title><style>.x{}</style><nav><a href=/>
 
 test("pages: text as a reader sees it, selectors, ignored lines, removed parts", () => {
   assert.is(pageText(PAGE, { selector: "#main" }), "Prices\nOne 10\nAd\nTwo 20\nUpdated 12:34:56");
-  assert.is(pageText(PAGE, { selector: "main", ignore: ["^Updated \\d"], remove: [".ad"] }), "Prices\nOne 10\nTwo 20");
+  assert.is(
+    pageText(PAGE, { selector: "main", ignore: ["^Updated \\d"], remove: [".ad"] }),
+    "Prices\nOne 10\nTwo 20",
+  );
   assert.is(pageText(PAGE, {}).split("\n")[0], "Home");
   const picks: [string, string][] = [
     ["li[data-id='2']", "Two 20"],
@@ -185,7 +216,11 @@ test("back-off doubles to half an hour, Retry-After raises it, hopeless answers 
   assert.is(backoffMs({ errors: 1, intervalMs: 24 * 60 * minute }, middle), minute);
   assert.is(backoffMs({ errors: 1, intervalMs: 1_000, status: 404 }, middle), 30 * minute);
   assert.is(backoffMs({ errors: 1, intervalMs: 1_000 }, sooner), 4_500);
-  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }, sooner), 90_000, "no sooner than asked");
+  assert.is(
+    backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }, sooner),
+    90_000,
+    "no sooner than asked",
+  );
   assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }, middle), 94_500);
   assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 1e9 }, sooner), 60 * minute);
 });

@@ -13,10 +13,14 @@ let browser: SharedBrowser;
 const test = suite("polls of rendered pages");
 test.before(async () => {
   page = createServer((req, res) => {
-    if (req.url === "/away") return void res.writeHead(302, { location: "http://169.254.169.254/" }).end();
-    if (req.url === "/gone") return void res.writeHead(404, { "content-type": "text/html" }).end("<p>gone</p>");
+    if (req.url === "/away")
+      return void res.writeHead(302, { location: "http://169.254.169.254/" }).end();
+    if (req.url === "/gone")
+      return void res.writeHead(404, { "content-type": "text/html" }).end("<p>gone</p>");
     const script = `for (const text of ${JSON.stringify(entries)}) list.append(Object.assign(document.createElement("li"), { textContent: text }))`;
-    res.writeHead(200, { "content-type": "text/html" }).end(`<ul id=list></ul><script>${script}</script>`);
+    res
+      .writeHead(200, { "content-type": "text/html" })
+      .end(`<ul id=list></ul><script>${script}</script>`);
   });
   await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
   at = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
@@ -30,7 +34,10 @@ test.after(async () => {
 
 async function poll(source: Record<string, unknown>) {
   const { gateway } = browser;
-  const { id } = await gateway.json("POST", "/polls", { source: { browser: true, ...source }, status: "disabled" });
+  const { id } = await gateway.json("POST", "/polls", {
+    source: { browser: true, ...source },
+    status: "disabled",
+  });
   return () => gateway.json("POST", `/polls/${id}/run`);
 }
 

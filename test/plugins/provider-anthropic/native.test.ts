@@ -7,15 +7,26 @@ import { makeTarget } from "../../support/target.ts";
 
 const { encode, decoder } = anthropic.native!.anthropic!;
 const body = { model: "x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
-const sent = await anthropic.encode({ model: "x", messages: [{ role: "user", content: "Hi" }] }, makeTarget({}));
+const sent = await anthropic.encode(
+  { model: "x", messages: [{ role: "user", content: "Hi" }] },
+  makeTarget({}),
+);
 const headers = { "anthropic-beta": "callers-2026" };
 
 test("a channel's header wins over the caller's, in any spelling, and is sent once", () => {
-  const target = makeTarget({ headers: { "Anthropic-Version": "2030-01-01", "Anthropic-Beta": "channels-2026" } });
+  const target = makeTarget({
+    headers: { "Anthropic-Version": "2030-01-01", "Anthropic-Beta": "channels-2026" },
+  });
   const sent = encode({ form: "anthropic", body, headers }, target)!;
   const named = Object.entries(sent.headers).filter(([name]) => /^anthropic-/i.test(name));
-  assert.equal(Object.fromEntries(named), { "anthropic-version": "2030-01-01", "anthropic-beta": "channels-2026" });
-  assert.is(encode({ form: "anthropic", body, headers }, makeTarget({}))!.headers["anthropic-beta"], "callers-2026");
+  assert.equal(Object.fromEntries(named), {
+    "anthropic-version": "2030-01-01",
+    "anthropic-beta": "channels-2026",
+  });
+  assert.is(
+    encode({ form: "anthropic", body, headers }, makeTarget({}))!.headers["anthropic-beta"],
+    "callers-2026",
+  );
 });
 
 test("an error event is the upstream's failure, whatever it says of the request", () => {
@@ -47,10 +58,16 @@ test("so is an error that does not name itself: no proxy's error goes out as an 
 
 test("an event over several lines of data stays one event", () => {
   const target = makeTarget({});
-  const start = JSON.stringify({ type: "message_start", message: { id: "msg_1", content: [] } }, null, 1);
+  const start = JSON.stringify(
+    { type: "message_start", message: { id: "msg_1", content: [] } },
+    null,
+    1,
+  );
   for (const end of ["\n", "\r\n", "\r"]) {
     const stream = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
-    const out = stream.push(Buffer.from(start.replace(/^/gm, "data: ").replaceAll("\n", end) + end + end));
+    const out = stream.push(
+      Buffer.from(start.replace(/^/gm, "data: ").replaceAll("\n", end) + end + end),
+    );
     const [name, data, ...rest] = String(out).split("\n");
     assert.is(name, "event: message_start");
     assert.equal(JSON.parse(data!.slice("data: ".length)), JSON.parse(start));
@@ -75,7 +92,8 @@ test("half a last event is made whole", () => {
 
 test("texts pass as they came, also those that are not parsed, wherever they are cut", () => {
   const target = makeTarget({});
-  const named = (event: { type: string }, pad = "") => `event: ${event.type}\ndata: ${JSON.stringify(event)}${pad}\n\n`;
+  const named = (event: { type: string }, pad = "") =>
+    `event: ${event.type}\ndata: ${JSON.stringify(event)}${pad}\n\n`;
   const texts = [
     "first",
     " second",
@@ -89,20 +107,35 @@ test("texts pass as they came, also those that are not parsed, wherever they are
     "last",
   ];
   const delta = (text: string, i: number) =>
-    named({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } } as never, " ".repeat(i % 3));
+    named(
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } } as never,
+      " ".repeat(i % 3),
+    );
   const stream = [
-    named({ type: "message_start", message: { id: "msg_1", content: [], usage: { input_tokens: 3 } } } as never),
+    named({
+      type: "message_start",
+      message: { id: "msg_1", content: [], usage: { input_tokens: 3 } },
+    } as never),
     ...texts.map(delta),
-    named({ type: "content_block_delta", index: 1, delta: { type: "thinking_delta", thinking: "hm" } } as never),
+    named({
+      type: "content_block_delta",
+      index: 1,
+      delta: { type: "thinking_delta", thinking: "hm" },
+    } as never),
     ...texts.map(delta),
-    named({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } } as never),
+    named({
+      type: "message_delta",
+      delta: { stop_reason: "end_turn" },
+      usage: { output_tokens: 9 },
+    } as never),
     named({ type: "message_stop" }),
   ].join("");
   const bytes = Buffer.from(stream);
   for (const cut of [bytes.length, 1, 5, 64, 333]) {
     const passing = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
     let out = "";
-    for (let at = 0; at < bytes.length; at += cut) out += passing.push(bytes.subarray(at, at + cut))?.toString() ?? "";
+    for (let at = 0; at < bytes.length; at += cut)
+      out += passing.push(bytes.subarray(at, at + cut))?.toString() ?? "";
     assert.is(out, stream, `cut at ${cut}`);
     assert.is(passing.text, texts.join("").repeat(2));
     assert.is(passing.usage?.completion_tokens, 9);

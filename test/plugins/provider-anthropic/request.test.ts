@@ -30,7 +30,11 @@ const call = (id: string, name = "weather", args = '{"city":"Oslo"}') => ({
 
 test("a plain request", async () => {
   const sent = await encode({
-    messages: [{ role: "system", content: "Be brief" }, user, { role: "developer", content: "And kind" }],
+    messages: [
+      { role: "system", content: "Be brief" },
+      user,
+      { role: "developer", content: "And kind" },
+    ],
     stop: "END",
     user: "u1",
     temperature: 1,
@@ -60,7 +64,11 @@ test("a temperature above 1 is dropped and named, by every model; top_p goes on 
   ]) {
     for (const temperature of [1.01, 1.5, 2]) {
       const { json, dropped } = await encode({ temperature, top_p: 1 }, { model });
-      assert.equal([json.temperature, dropped], [undefined, ["temperature"]], `${model} ${temperature}`);
+      assert.equal(
+        [json.temperature, dropped],
+        [undefined, ["temperature"]],
+        `${model} ${temperature}`,
+      );
     }
   }
 });
@@ -85,7 +93,10 @@ test("null is unset, and what has no place is named", async () => {
 });
 
 test("newer models: sampling is dropped by name", async () => {
-  const sent = await encode({ temperature: 0.5, top_p: 0.5, top_k: 3 }, { model: "claude-opus-4-7" });
+  const sent = await encode(
+    { temperature: 0.5, top_p: 0.5, top_k: 3 },
+    { model: "claude-opus-4-7" },
+  );
   assert.equal(sent.dropped.sort(), ["temperature", "top_k", "top_p"]);
   const plain = await encode({ temperature: 1, top_p: 1 }, { model: "claude-opus-4-7" });
   assert.equal(plain.dropped, []);
@@ -155,14 +166,23 @@ test("calls and their results: one user turn, results first", async () => {
   const sent = await encode({
     messages: [
       user,
-      { role: "assistant", content: null, tool_calls: [call("call_toolu_1"), call("odd id!", "now", "")] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [call("call_toolu_1"), call("odd id!", "now", "")],
+      },
       { role: "tool", tool_call_id: "call_toolu_1", content: "12" },
       { role: "tool", tool_call_id: "odd id!", content: [{ type: "text", text: "noon" }] },
       { role: "user", content: "So?" },
     ],
   });
   const [, assistant, results] = sent.json.messages;
-  assert.equal(assistant.content[0], { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Oslo" } });
+  assert.equal(assistant.content[0], {
+    type: "tool_use",
+    id: "toolu_1",
+    name: "weather",
+    input: { city: "Oslo" },
+  });
   assert.equal(assistant.content[1].input, {});
   assert.match(assistant.content[1].id, /^[A-Za-z0-9_-]+$/);
   assert.is(sent.json.messages.length, 3);
@@ -183,7 +203,9 @@ test("orphan and missing results are refused with their path", async () => {
     "messages[1].tool_call_id",
   );
   assert.is(
-    await refusal({ messages: [user, asked, { role: "tool", tool_call_id: "a", content: "1" }, user] }),
+    await refusal({
+      messages: [user, asked, { role: "tool", tool_call_id: "a", content: "1" }, user],
+    }),
     "messages[1].tool_calls[1]",
   );
   assert.is(await refusal({ messages: [user, asked] }), "messages[1].tool_calls[0]");
@@ -197,7 +219,9 @@ test("the address of an image on a private network is refused, though Claude wou
     "http://[::1]/a",
     "http://0x7f.1/",
   ]) {
-    const messages = [{ role: "user" as const, content: [{ type: "image_url" as const, image_url: { url } }] }];
+    const messages = [
+      { role: "user" as const, content: [{ type: "image_url" as const, image_url: { url } }] },
+    ];
     assert.is(await refusal({ messages }), "messages[0].content[0].image_url.url", url);
     const sent = await encode({ messages }, { options: { allowPrivateImages: true } });
     assert.equal(sent.json.messages[0].content, [{ type: "image", source: { type: "url", url } }]);
@@ -208,7 +232,10 @@ test("images and files", async () => {
   const parts = [
     { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
     { type: "image_url", image_url: { url: "https://example.test/a.png" } },
-    { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+    {
+      type: "file",
+      file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
+    },
     { type: "text", text: "What?" },
   ];
   const sent = await encode({ messages: [{ role: "user", content: parts }] });
@@ -223,11 +250,20 @@ test("images and files", async () => {
     { type: "text", text: "What?" },
   ]);
   const audio = { type: "input_audio", input_audio: { data: "AA", format: "wav" } };
-  assert.is(await refusal({ messages: [{ role: "user", content: [audio] }] }), "messages[0].content[0].input_audio");
+  assert.is(
+    await refusal({ messages: [{ role: "user", content: [audio] }] }),
+    "messages[0].content[0].input_audio",
+  );
   const id = { type: "file", file: { file_id: "file-1" } };
-  assert.is(await refusal({ messages: [{ role: "user", content: [id] }] }), "messages[0].content[0].file.file_id");
+  assert.is(
+    await refusal({ messages: [{ role: "user", content: [id] }] }),
+    "messages[0].content[0].file.file_id",
+  );
   const tiff = { type: "image_url", image_url: { url: "data:image/tiff;base64,AAAA" } };
-  assert.is(await refusal({ messages: [{ role: "user", content: [tiff] }] }), "messages[0].content[0].image_url.url");
+  assert.is(
+    await refusal({ messages: [{ role: "user", content: [tiff] }] }),
+    "messages[0].content[0].image_url.url",
+  );
 });
 
 test("what would change the meaning is refused", async () => {
@@ -238,7 +274,11 @@ test("what would change the meaning is refused", async () => {
 });
 
 test("structured output", async () => {
-  const schema = { type: "object", properties: { a: { type: "integer", minimum: 1 } }, required: ["a"] };
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer", minimum: 1 } },
+    required: ["a"],
+  };
   const response_format = { type: "json_schema", json_schema: { name: "r", schema, strict: true } };
   const sent = await encode({ response_format });
   assert.equal(sent.json.output_config, {
@@ -270,13 +310,21 @@ test("reasoning_effort by model", async () => {
     effort: undefined,
     dropped: [],
   });
-  assert.equal(await on("claude-sonnet-4-6", "xhigh"), { thinking: { type: "adaptive" }, effort: "high", dropped: [] });
+  assert.equal(await on("claude-sonnet-4-6", "xhigh"), {
+    thinking: { type: "adaptive" },
+    effort: "high",
+    dropped: [],
+  });
   assert.equal(await on("claude-opus-5", "max"), {
     thinking: { type: "adaptive", display: "summarized" },
     effort: "max",
     dropped: [],
   });
-  assert.equal(await on("claude-opus-5", "none"), { thinking: { type: "disabled" }, effort: undefined, dropped: [] });
+  assert.equal(await on("claude-opus-5", "none"), {
+    thinking: { type: "disabled" },
+    effort: undefined,
+    dropped: [],
+  });
   assert.equal((await on("claude-sonnet-5-5", "none")).thinking, { type: "between_tools" });
   assert.equal(await on("claude-fable-5", "none"), {
     thinking: undefined,
@@ -284,8 +332,12 @@ test("reasoning_effort by model", async () => {
     dropped: ["reasoning_effort"],
   });
   assert.equal((await on("claude-3-haiku", "high")).dropped, ["reasoning_effort"]);
-  assert.equal((await on("claude-sonnet-4-5", "high", { max_tokens: 500 })).dropped, ["reasoning_effort"]);
-  assert.equal((await on("claude-sonnet-4-5", "high", { temperature: 0.2 })).dropped, ["temperature"]);
+  assert.equal((await on("claude-sonnet-4-5", "high", { max_tokens: 500 })).dropped, [
+    "reasoning_effort",
+  ]);
+  assert.equal((await on("claude-sonnet-4-5", "high", { temperature: 0.2 })).dropped, [
+    "temperature",
+  ]);
   const forced = { tools: [weather], tool_choice: "required" };
   assert.equal((await on("claude-sonnet-4-5", "high", forced)).dropped, ["reasoning_effort"]);
 });
@@ -304,14 +356,18 @@ test("signed thinking comes back, but only to where it came from", async () => {
     stop_reason: "tool_use",
   };
   const sent = await anthropic.encode({ model: "x", messages: [user] }, target);
-  const message = anthropic.decode!(Buffer.from(JSON.stringify(answer)), sent, target).choices[0]!.message;
+  const message = anthropic.decode!(Buffer.from(JSON.stringify(answer)), sent, target).choices[0]!
+    .message;
   const messages = [user, message, { role: "tool", tool_call_id: "call_toolu_1", content: "1" }];
   const back = await encode({ messages, reasoning_effort: "low" });
   assert.equal(back.json.messages[1].content.slice(0, 2), answer.content.slice(0, 2));
   assert.equal(back.json.thinking, { type: "enabled", budget_tokens: 2048 });
   const otherKey = await encode({ messages, reasoning_effort: "low" }, { apiKey: "another" });
   assert.is(otherKey.json.messages[1].content[0].type, "thinking");
-  const elsewhere = await encode({ messages, reasoning_effort: "low" }, { model: "claude-haiku-4-5" });
+  const elsewhere = await encode(
+    { messages, reasoning_effort: "low" },
+    { model: "claude-haiku-4-5" },
+  );
   assert.is(elsewhere.json.messages[1].content[0].type, "tool_use");
   assert.equal(elsewhere.dropped, ["reasoning_effort"]);
 });
@@ -355,7 +411,10 @@ test("turns of one role are merged, empty ones left out, a blank stop dropped", 
 test("the model list", () => {
   const list = anthropic.listModels!;
   assert.is(list.encode(makeTarget()).url, "http://127.0.0.1:1/v1/models?limit=1000");
-  assert.equal(list.decode(Buffer.from('{"data":[{"id":"claude-a"},{"id":"claude-b"}]}')), ["claude-a", "claude-b"]);
+  assert.equal(list.decode(Buffer.from('{"data":[{"id":"claude-a"},{"id":"claude-b"}]}')), [
+    "claude-a",
+    "claude-b",
+  ]);
 });
 
 test.run();

@@ -2,7 +2,13 @@ import { type ChatRequest, isUpstreamError, type WireRequest } from "portico/cha
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
-import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import {
+  asJson,
+  decodeAll,
+  decodeCutAnywhere,
+  makeTarget,
+  readChunks,
+} from "../../support/target.ts";
 
 const target = makeTarget({ model: "claude-sonnet-4-5" });
 const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "Hi" }] };
@@ -13,14 +19,23 @@ const sentWithUsage = await anthropic.encode(
 );
 
 function decode(message: Record<string, unknown>) {
-  const whole = { id: "msg_1", type: "message", role: "assistant", model: "claude-real", content: [], ...message };
+  const whole = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude-real",
+    content: [],
+    ...message,
+  };
   return asJson(anthropic.decode!(Buffer.from(JSON.stringify(whole)), sent, target));
 }
 const decoder = (from: WireRequest = sentWithUsage) => anthropic.decoder!(from, target);
 
 /** Events as the API writes them, `event:` line, padding and all. */
 function sse(events: readonly Record<string, unknown>[], end = "\n"): Buffer {
-  const text = events.map((event) => `event: ${event.type}${end}data: ${JSON.stringify(event)}   ${end}${end}`);
+  const text = events.map(
+    (event) => `event: ${event.type}${end}data: ${JSON.stringify(event)}   ${end}${end}`,
+  );
   return Buffer.from(text.join(""));
 }
 
@@ -33,7 +48,12 @@ const start = {
     model: "claude-real",
     content: [],
     stop_reason: null,
-    usage: { input_tokens: 10, cache_read_input_tokens: 3, cache_creation_input_tokens: 2, output_tokens: 1 },
+    usage: {
+      input_tokens: 10,
+      cache_read_input_tokens: 3,
+      cache_creation_input_tokens: 2,
+      output_tokens: 1,
+    },
   },
 };
 const text = (value: string, index = 0) => ({
@@ -67,7 +87,12 @@ test("a whole answer", () => {
       { type: "text", text: "you" },
     ],
     stop_reason: "end_turn",
-    usage: { input_tokens: 10, cache_read_input_tokens: 3, cache_creation_input_tokens: 2, output_tokens: 20 },
+    usage: {
+      input_tokens: 10,
+      cache_read_input_tokens: 3,
+      cache_creation_input_tokens: 2,
+      output_tokens: 20,
+    },
   });
   assert.equal(answer, {
     id: "chatcmpl-msg_1",
@@ -77,7 +102,12 @@ test("a whole answer", () => {
     choices: [
       {
         index: 0,
-        message: { role: "assistant", content: "Hello you", refusal: null, reasoning_content: "hm" },
+        message: {
+          role: "assistant",
+          content: "Hello you",
+          refusal: null,
+          reasoning_content: "hm",
+        },
         logprobs: null,
         finish_reason: "stop",
       },
@@ -119,17 +149,23 @@ test("every stop reason", () => {
     refusal: "content_filter",
   };
   for (const [stop_reason, expected] of Object.entries(reasons)) {
-    assert.is(decode({ content: [{ type: "text", text: "x" }], stop_reason }).choices[0]!.finish_reason, expected);
+    assert.is(
+      decode({ content: [{ type: "text", text: "x" }], stop_reason }).choices[0]!.finish_reason,
+      expected,
+    );
     const call = { type: "tool_use", id: "toolu_1", name: "a", input: {} };
     const called = expected === "stop" ? "tool_calls" : expected;
     assert.is(decode({ content: [call], stop_reason }).choices[0]!.finish_reason, called);
-    const streamed = decodeAll(decoder(), [sse([start, open(call, 0), shut(0), stop(stop_reason), end])]);
+    const streamed = decodeAll(decoder(), [
+      sse([start, open(call, 0), shut(0), stop(stop_reason), end]),
+    ]);
     assert.is(readChunks(streamed).at(-2)!.choices[0]!.finish_reason, called);
   }
 });
 
 test("errors: of the answer, and dressed as an answer", () => {
-  const body = (type: string) => Buffer.from(JSON.stringify({ type: "error", error: { type, message: "why" } }));
+  const body = (type: string) =>
+    Buffer.from(JSON.stringify({ type: "error", error: { type, message: "why" } }));
   const kinds: [number, string, string][] = [
     [400, "invalid_request_error", "request"],
     [401, "authentication_error", "auth"],
@@ -145,14 +181,25 @@ test("errors: of the answer, and dressed as an answer", () => {
   for (const [status, type, kind] of kinds) {
     assert.equal(anthropic.error(status, {}, body(type)), { message: "why", kind, code: type });
   }
-  assert.throws(() => decode({ type: "error", error: { type: "overloaded_error", message: "busy" } }), isBusy);
-  assert.throws(() => decode({ content: [], error: { type: "overloaded_error", message: "busy" } }), isBusy);
+  assert.throws(
+    () => decode({ type: "error", error: { type: "overloaded_error", message: "busy" } }),
+    isBusy,
+  );
+  assert.throws(
+    () => decode({ content: [], error: { type: "overloaded_error", message: "busy" } }),
+    isBusy,
+  );
   assert.throws(() => anthropic.decode!(Buffer.from("<html>"), sent, target), isUpstreamError);
   assert.is(anthropic.error(502, {}, Buffer.from("<html><title>Bad</title>")).kind, "upstream");
 });
 
 function isBusy(error: unknown): boolean {
-  return isUpstreamError(error) && error.kind === "overloaded" && error.status === 503 && error.message === "busy";
+  return (
+    isUpstreamError(error) &&
+    error.kind === "overloaded" &&
+    error.status === 503 &&
+    error.message === "busy"
+  );
 }
 
 test("a stream, cut anywhere", () => {
@@ -161,11 +208,18 @@ test("a stream, cut anywhere", () => {
   const tail = [shut(), { type: "new_thing", x: 1 }, stop("end_turn"), end];
   for (const newline of ["\n", "\r\n", "\r"]) {
     const stream = sse([...events, ...words.map((word) => text(word)), ...tail], newline);
-    const chunks = decodeCutAnywhere(decoder, Buffer.concat([Buffer.from(`: hello${newline}`), stream]));
+    const chunks = decodeCutAnywhere(
+      decoder,
+      Buffer.concat([Buffer.from(`: hello${newline}`), stream]),
+    );
     assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
     assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
-    assert.equal(chunks.flatMap((one) => one.choices.map((choice) => choice.finish_reason)).filter(Boolean), ["stop"]);
-    for (const chunk of chunks) assert.equal([chunk.id, chunk.model], ["chatcmpl-msg_1", "claude-real"]);
+    assert.equal(
+      chunks.flatMap((one) => one.choices.map((choice) => choice.finish_reason)).filter(Boolean),
+      ["stop"],
+    );
+    for (const chunk of chunks)
+      assert.equal([chunk.id, chunk.model], ["chatcmpl-msg_1", "claude-real"]);
     assert.equal(chunks.at(-1)!.choices, []);
     assert.equal(chunks.at(-1)!.usage, {
       prompt_tokens: 15,
@@ -180,7 +234,9 @@ test("a stream, cut anywhere", () => {
 test("usage is told only to those who asked, but known to the caller", () => {
   const one = decoder(sent);
   const chunks = readChunks(
-    decodeAll(one, [sse([start, open({ type: "text", text: "" }), text("x"), shut(), stop("max_tokens"), end])]),
+    decodeAll(one, [
+      sse([start, open({ type: "text", text: "" }), text("x"), shut(), stop("max_tokens"), end]),
+    ]),
   );
   assert.not.ok(chunks.some((chunk) => "usage" in chunk));
   assert.is(one.usage?.total_tokens, 35);
@@ -191,7 +247,11 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
   const stream = sse([
     start,
     open({ type: "thinking", thinking: "", signature: "" }, 0),
-    { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "let me" } },
+    {
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "thinking_delta", thinking: "let me" },
+    },
     { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: " see" } },
     { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "sig" } },
     shut(0),
@@ -229,7 +289,9 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
   );
   const deltas = chunks.map((one) => one.choices[0]?.delta as Record<string, unknown> | undefined);
   assert.is(deltas.map((one) => one?.reasoning_content ?? "").join(""), "let me see");
-  const extra = deltas.find((one) => one?.extra_content)?.extra_content as { portico: { thinking: unknown } };
+  const extra = deltas.find((one) => one?.extra_content)?.extra_content as {
+    portico: { thinking: unknown };
+  };
   assert.equal(extra.portico.thinking, [{ text: "let me see", signature: "sig" }]);
   assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "tool_calls");
 });
@@ -245,7 +307,11 @@ test("an error event is thrown, after what came before it", () => {
 
 test("a stream that is cut short is an error, one that only lacks its last event is not", () => {
   const begun = [start, open({ type: "text", text: "" }), text("x")];
-  for (const bytes of [sse(begun), Buffer.concat([sse(begun), sse([text("y")]).subarray(0, 60)]), Buffer.alloc(0)]) {
+  for (const bytes of [
+    sse(begun),
+    Buffer.concat([sse(begun), sse([text("y")]).subarray(0, 60)]),
+    Buffer.alloc(0),
+  ]) {
     const cut = decoder();
     if (bytes.length > 0) cut.push(bytes);
     assert.throws(() => cut.end(), isUpstreamError);
@@ -255,7 +321,11 @@ test("a stream that is cut short is an error, one that only lacks its last event
   const finished = sse([...begun, shut(), stop("end_turn")]);
   const last = sse([end]).subarray(0, -1);
   for (let at = 0; at < last.length; at++)
-    assert.equal(readChunks(decodeAll(decoder(), [finished, last.subarray(0, at)])), chunks, `cut at ${at}`);
+    assert.equal(
+      readChunks(decodeAll(decoder(), [finished, last.subarray(0, at)])),
+      chunks,
+      `cut at ${at}`,
+    );
 });
 
 test.run();

@@ -5,18 +5,33 @@ import { azure } from "../../../plugins/provider-azure/wire.ts";
 import { asJson, makeTarget } from "../../support/target.ts";
 
 const v1 = makeTarget({ baseUrl: "https://r.openai.azure.com", model: "gpt-4o" });
-const classic = makeTarget({ ...v1, model: "my deployment", options: { apiVersion: "2024-10-21" } });
-const request = { model: "x", messages: [{ role: "user", content: "Hi" }], seed: 1, something: true };
+const classic = makeTarget({
+  ...v1,
+  model: "my deployment",
+  options: { apiVersion: "2024-10-21" },
+});
+const request = {
+  model: "x",
+  messages: [{ role: "user", content: "Hi" }],
+  seed: 1,
+  something: true,
+};
 
 test("addresses: v1 without a version, classic with one", async () => {
-  assert.is((await azure.encode(request, v1)).url, "https://r.openai.azure.com/openai/v1/chat/completions");
+  assert.is(
+    (await azure.encode(request, v1)).url,
+    "https://r.openai.azure.com/openai/v1/chat/completions",
+  );
   assert.is(
     (await azure.encode(request, classic)).url,
     "https://r.openai.azure.com/openai/deployments/my%20deployment/chat/completions?api-version=2024-10-21",
   );
   assert.is(azure.passThrough?.(classic, request)?.url, (await azure.encode(request, classic)).url);
   assert.is(azure.listModels!.encode(v1).url, "https://r.openai.azure.com/openai/v1/models");
-  assert.is(azure.listModels!.encode(classic).url, "https://r.openai.azure.com/openai/models?api-version=2024-10-21");
+  assert.is(
+    azure.listModels!.encode(classic).url,
+    "https://r.openai.azure.com/openai/models?api-version=2024-10-21",
+  );
   const embed = await azure.embeddings!.encode({ input: "a", model: "x" }, v1);
   assert.is(embed.url, "https://r.openai.azure.com/openai/v1/embeddings");
   assert.equal(JSON.parse(String(embed.body)), { input: "a", model: "gpt-4o" });
@@ -36,7 +51,15 @@ test("a key has its own header, a token is a bearer, the channel's headers come 
 });
 
 test("a prompt that a filter blocks stays Azure's own 400", () => {
-  const body = { error: { message: "filtered", type: null, param: "prompt", code: "content_filter", status: 400 } };
+  const body = {
+    error: {
+      message: "filtered",
+      type: null,
+      param: "prompt",
+      code: "content_filter",
+      status: 400,
+    },
+  };
   assert.equal(asJson(azure.error(400, {}, Buffer.from(JSON.stringify(body)))), {
     kind: "request",
     message: "filtered",
@@ -51,7 +74,9 @@ test("what must change does not pass through: max_tokens of reasoning models, si
   const limited = { ...request, max_tokens: 5 };
   assert.is(azure.passThrough?.(reasoning, limited), undefined);
   assert.ok(azure.passThrough?.(v1, limited));
-  const { max_tokens, max_completion_tokens } = JSON.parse(String((await azure.encode(limited, reasoning)).body));
+  const { max_tokens, max_completion_tokens } = JSON.parse(
+    String((await azure.encode(limited, reasoning)).body),
+  );
   assert.equal([max_tokens, max_completion_tokens], [undefined, 5]);
 
   const extra_content = { google: { thought_signature: "s" } };

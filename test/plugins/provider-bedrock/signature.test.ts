@@ -2,8 +2,12 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { signRequest } from "../../../plugins/provider-bedrock/signature.ts";
 
-const keys = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
-const signature = (headers: Record<string, string>) => /Signature=(\w+)$/.exec(headers.authorization ?? "")?.[1];
+const keys = {
+  accessKeyId: "AKIDEXAMPLE",
+  secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+};
+const signature = (headers: Record<string, string>) =>
+  /Signature=(\w+)$/.exec(headers.authorization ?? "")?.[1];
 
 test("AWS's own example (get-vanilla)", () => {
   const headers = signRequest({
@@ -26,7 +30,13 @@ test("AWS's own example (get-vanilla)", () => {
 
 // Signatures that another implementation (aws4fetch 1.0.20) gave for the same requests.
 test("model ids with a colon, ARNs, queries, a session token", () => {
-  const base = { service: "bedrock", region: "eu-west-1", sessionToken: "tok", headers: {}, ...keys };
+  const base = {
+    service: "bedrock",
+    region: "eu-west-1",
+    sessionToken: "tok",
+    headers: {},
+    ...keys,
+  };
   const sign = (method: string, url: string, body: string) =>
     signature(signRequest({ ...base, method, url, body, date: new Date("2026-11-21T01:02:03Z") }));
   const host = "https://bedrock-runtime.eu-west-1.amazonaws.com";
@@ -40,7 +50,11 @@ test("model ids with a colon, ARNs, queries, a session token", () => {
     "aff6b289c61c27ab813a9877e17f49df6bd8bd9bbb948c404538a399ad663870",
   );
   assert.is(
-    sign("GET", "https://bedrock.eu-west-1.amazonaws.com/foundation-models?byOutputModality=TEXT&a=b%20c", ""),
+    sign(
+      "GET",
+      "https://bedrock.eu-west-1.amazonaws.com/foundation-models?byOutputModality=TEXT&a=b%20c",
+      "",
+    ),
     "82b729c6d12ee06f452cdbd0b21853257c8e9e780b95554d8b3716ce45239087",
   );
 });

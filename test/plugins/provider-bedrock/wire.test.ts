@@ -3,7 +3,14 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";
 import { createBedrock } from "../../../plugins/provider-bedrock/wire.ts";
-import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
+import {
+  asJson,
+  decodeAll,
+  decodeCutAnywhere,
+  makeTarget,
+  readChunks,
+  refusedParam,
+} from "../../support/target.ts";
 import { event, exception } from "../../support/upstreams/frames.ts";
 
 const env: Record<string, string | undefined> = {};
@@ -12,11 +19,18 @@ const bedrock = createBedrock({ env, now });
 const model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 const user: ChatMessage = { role: "user", content: "Hi" };
 const tool = { type: "function", function: { name: "now" } };
-const call = { id: "call_tooluse_1", type: "function", function: { name: "now", arguments: '{"z":1}' } };
+const call = {
+  id: "call_tooluse_1",
+  type: "function",
+  function: { name: "now", arguments: '{"z":1}' },
+};
 const result = { role: "tool", tool_call_id: "call_tooluse_1", content: "noon" };
 
 async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {}) {
-  const sent = await bedrock.encode({ model: "x", messages: [user], ...request }, makeTarget({ model, ...target }));
+  const sent = await bedrock.encode(
+    { model: "x", messages: [user], ...request },
+    makeTarget({ model, ...target }),
+  );
   return { ...sent, json: JSON.parse(String(sent.body)) };
 }
 const refusal = (request: Partial<ChatRequest>) => refusedParam(encode(request));
@@ -30,8 +44,14 @@ test("a plain request with a bearer key", async () => {
     seed: 1,
     user: "u 1",
   });
-  assert.is(sent.url, "http://127.0.0.1:1/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse");
-  assert.equal(sent.headers, { "content-type": "application/json", authorization: "Bearer test-key" });
+  assert.is(
+    sent.url,
+    "http://127.0.0.1:1/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+  );
+  assert.equal(sent.headers, {
+    "content-type": "application/json",
+    authorization: "Bearer test-key",
+  });
   assert.equal(sent.json, {
     messages: [{ role: "user", content: [{ text: "Hi" }] }],
     system: [{ text: "Be brief" }],
@@ -43,7 +63,11 @@ test("a plain request with a bearer key", async () => {
 });
 
 test("regions and credentials of the environment", async () => {
-  const bare = makeTarget({ model, baseUrl: DEFAULT_BASE_URL, options: { region: "eu-central-1" } });
+  const bare = makeTarget({
+    model,
+    baseUrl: DEFAULT_BASE_URL,
+    options: { region: "eu-central-1" },
+  });
   delete bare.apiKey;
   const request = { model: "x", messages: [user] };
   Object.assign(env, {
@@ -52,10 +76,19 @@ test("regions and credentials of the environment", async () => {
     AWS_SESSION_TOKEN: "ST",
     AWS_REGION: "us-west-2",
   });
-  const signed = await bedrock.encode(request, { ...bare, credential: await bedrock.credential!(bare) });
+  const signed = await bedrock.encode(request, {
+    ...bare,
+    credential: await bedrock.credential!(bare),
+  });
   assert.match(signed.url, /^https:\/\/bedrock-runtime\.eu-central-1\.amazonaws\.com\/model\//);
-  assert.match(signed.headers.authorization!, "Credential=AK/20261121/eu-central-1/bedrock/aws4_request");
-  assert.match(signed.headers.authorization!, "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token");
+  assert.match(
+    signed.headers.authorization!,
+    "Credential=AK/20261121/eu-central-1/bedrock/aws4_request",
+  );
+  assert.match(
+    signed.headers.authorization!,
+    "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token",
+  );
   assert.is(signed.headers["x-amz-security-token"], "ST");
   const list = bedrock.listModels!.encode({ ...bare, options: {} });
   assert.is(list.url, "https://bedrock.us-west-2.amazonaws.com/foundation-models");
@@ -66,8 +99,15 @@ test("a channel that brings its own credentials in a header needs none, and send
   const chain = async (): Promise<never> => {
     throw new Error("nobody asks AWS's chain");
   };
-  for (const more of [{}, { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "SK", AWS_SESSION_TOKEN: "ST" }]) {
-    const own = createBedrock({ env: { AWS_REGION: "us-west-2", ...more }, now: () => new Date(), chain });
+  for (const more of [
+    {},
+    { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "SK", AWS_SESSION_TOKEN: "ST" },
+  ]) {
+    const own = createBedrock({
+      env: { AWS_REGION: "us-west-2", ...more },
+      now: () => new Date(),
+      chain,
+    });
     const target = makeTarget({ model, headers: { Authorization: "Custom mine" } });
     delete target.apiKey;
     const credential = await own.credential!(target);
@@ -89,7 +129,11 @@ test("credentials of AWS's default chain are renewed", async () => {
   const chain = async () => ({
     defaultProvider: () => async () => {
       asked++;
-      return { accessKeyId: `AK${asked}`, secretAccessKey: "SK", expiration: new Date(time + 3_600_000) };
+      return {
+        accessKeyId: `AK${asked}`,
+        secretAccessKey: "SK",
+        expiration: new Date(time + 3_600_000),
+      };
     },
   });
   const own = createBedrock({
@@ -113,7 +157,9 @@ test("credentials of AWS's default chain are renewed", async () => {
 
 test("tools and every tool_choice", async () => {
   const tools = [tool];
-  const spec = { toolSpec: { name: "now", inputSchema: { json: { type: "object", properties: {} } } } };
+  const spec = {
+    toolSpec: { name: "now", inputSchema: { json: { type: "object", properties: {} } } },
+  };
   assert.equal((await encode({ tools })).json.toolConfig, { tools: [spec] });
   const choice = async (tool_choice: unknown, more: Partial<Target> = {}) => {
     const { json, dropped } = await encode({ tools, tool_choice }, more);
@@ -121,18 +167,27 @@ test("tools and every tool_choice", async () => {
   };
   assert.equal(await choice("auto"), [{ auto: {} }, []]);
   assert.equal(await choice("required"), [{ any: {} }, []]);
-  assert.equal(await choice({ type: "function", function: { name: "now" } }), [{ tool: { name: "now" } }, []]);
+  assert.equal(await choice({ type: "function", function: { name: "now" } }), [
+    { tool: { name: "now" } },
+    [],
+  ]);
   assert.is((await encode({ tools, tool_choice: "none" })).json.toolConfig, undefined);
   const past = [user, { role: "assistant", tool_calls: [call] }, result];
   const none = await encode({ tools, tool_choice: "none", messages: past });
   assert.equal([none.json.toolConfig, none.dropped], [{ tools: [spec] }, ["tool_choice"]]);
   assert.equal((await encode({ messages: past })).json.toolConfig, { tools: [spec] });
-  assert.equal(await choice("required", { model: "anthropic.claude-opus-5-5-v1" }), [{ auto: {} }, ["tool_choice"]]);
+  assert.equal(await choice("required", { model: "anthropic.claude-opus-5-5-v1" }), [
+    { auto: {} },
+    ["tool_choice"],
+  ]);
   const single = await encode({ tools, parallel_tool_calls: false });
   assert.equal(single.json.additionalModelRequestFields, {
     tool_choice: { type: "auto", disable_parallel_tool_use: true },
   });
-  const nova = await encode({ tools, parallel_tool_calls: false }, { model: "amazon.nova-lite-v1:0" });
+  const nova = await encode(
+    { tools, parallel_tool_calls: false },
+    { model: "amazon.nova-lite-v1:0" },
+  );
   assert.equal(nova.dropped, ["parallel_tool_calls"]);
 });
 
@@ -140,16 +195,27 @@ test("calls, results, images and documents", async () => {
   const content = [
     { type: "image_url", image_url: { url: "data:image/jpeg;base64,AAAA" } },
     { type: "image_url", image_url: { url: "http://example.test/a.png" } },
-    { type: "file", file: { filename: "my_file.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+    {
+      type: "file",
+      file: { filename: "my_file.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
+    },
     { type: "text", text: "So?" },
   ];
   const { json } = await encode({
-    messages: [user, { role: "assistant", content: "Wait", tool_calls: [call] }, result, { role: "user", content }],
+    messages: [
+      user,
+      { role: "assistant", content: "Wait", tool_calls: [call] },
+      result,
+      { role: "user", content },
+    ],
   });
   assert.equal(json.messages.slice(1), [
     {
       role: "assistant",
-      content: [{ text: "Wait" }, { toolUse: { toolUseId: "tooluse_1", name: "now", input: { z: 1 } } }],
+      content: [
+        { text: "Wait" },
+        { toolUse: { toolUseId: "tooluse_1", name: "now", input: { z: 1 } } },
+      ],
     },
     {
       role: "user",
@@ -168,7 +234,10 @@ test("calls, results, images and documents", async () => {
     },
   ]);
   const audio = { type: "input_audio", input_audio: { data: "AA", format: "wav" } };
-  assert.is(await refusal({ messages: [{ role: "user", content: [audio] }] }), "messages[0].content[0].input_audio");
+  assert.is(
+    await refusal({ messages: [{ role: "user", content: [audio] }] }),
+    "messages[0].content[0].input_audio",
+  );
   assert.is(await refusal({ n: 2 }), "n");
   assert.is(await refusal({ messages: [user, result] }), "messages[1].tool_call_id");
 });
@@ -185,10 +254,15 @@ test("what Converse refuses is mended: white space behind a beginning, names of 
     role: "assistant",
     content: [{ text: "It is" }],
   });
-  assert.is((await encode({ messages: [user, begun, user] })).json.messages[1].content[0].text, "It is ");
+  assert.is(
+    (await encode({ messages: [user, begun, user] })).json.messages[1].content[0].text,
+    "It is ",
+  );
   const named = async (filename: string) => {
     const file = { filename, file_data: "data:application/pdf;base64,JVBERi0=" };
-    const { json } = await encode({ messages: [{ role: "user", content: [{ type: "file", file }] }] });
+    const { json } = await encode({
+      messages: [{ role: "user", content: [{ type: "file", file }] }],
+    });
     return json.messages[0].content[0].document.name;
   };
   assert.is(await named("my  long\t\tname.pdf"), "my long name-1");
@@ -200,13 +274,21 @@ test("structured output and reasoning, by model", async () => {
   const response_format = { type: "json_schema", json_schema: { name: "r", schema } };
   const sent = await encode({ response_format, reasoning_effort: "low" });
   assert.equal(sent.json.outputConfig, {
-    textFormat: { type: "json_schema", structure: { jsonSchema: { schema: JSON.stringify(schema), name: "r" } } },
+    textFormat: {
+      type: "json_schema",
+      structure: { jsonSchema: { schema: JSON.stringify(schema), name: "r" } },
+    },
   });
-  assert.equal(sent.json.additionalModelRequestFields, { thinking: { type: "enabled", budget_tokens: 2048 } });
+  assert.equal(sent.json.additionalModelRequestFields, {
+    thinking: { type: "enabled", budget_tokens: 2048 },
+  });
   assert.is(sent.json.inferenceConfig.maxTokens, 64_000);
   const newer = await encode({ reasoning_effort: "max" }, { model: "anthropic.claude-opus-5-v1" });
   assert.is(newer.json.outputConfig.effort, "max");
-  const nova = await encode({ response_format, reasoning_effort: "low" }, { model: "amazon.nova-lite-v1:0" });
+  const nova = await encode(
+    { response_format, reasoning_effort: "low" },
+    { model: "amazon.nova-lite-v1:0" },
+  );
   assert.match(nova.json.system[0].text, "JSON Schema");
   assert.equal(nova.dropped.sort(), ["reasoning_effort", "response_format.json_schema"]);
   const oss = await encode({ reasoning_effort: "low" }, { model: "openai.gpt-oss-120b-1:0" });
@@ -218,9 +300,16 @@ const sent = await bedrock.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) => bedrock.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (answer: unknown) =>
+  bedrock.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
 const decoder = () => bedrock.decoder!(sent, target);
-const tokens = { inputTokens: 10, outputTokens: 5, totalTokens: 20, cacheReadInputTokens: 3, cacheWriteInputTokens: 2 };
+const tokens = {
+  inputTokens: 10,
+  outputTokens: 5,
+  totalTokens: 20,
+  cacheReadInputTokens: 3,
+  cacheWriteInputTokens: 2,
+};
 const usage = {
   prompt_tokens: 15,
   completion_tokens: 5,
@@ -234,8 +323,13 @@ const answer = (content: unknown[], stopReason: string) => ({
 });
 
 test("a text with what it is taken from is a text", () => {
-  const cited = { citationsContent: { content: [{ text: "It is " }, { text: "noon" }], citations: [{}] } };
-  assert.is(decode(answer([cited, { text: "." }], "end_turn")).choices[0]!.message.content, "It is noon.");
+  const cited = {
+    citationsContent: { content: [{ text: "It is " }, { text: "noon" }], citations: [{}] },
+  };
+  assert.is(
+    decode(answer([cited, { text: "." }], "end_turn")).choices[0]!.message.content,
+    "It is noon.",
+  );
 });
 
 test("a whole answer, and its signed reasoning on the way back", async () => {
@@ -251,7 +345,10 @@ test("a whole answer, and its signed reasoning on the way back", async () => {
     ),
   );
   const { message, finish_reason } = whole.choices[0]!;
-  assert.equal([whole.id, whole.model, asJson(whole.usage), finish_reason], [target.id, model, usage, "tool_calls"]);
+  assert.equal(
+    [whole.id, whole.model, asJson(whole.usage), finish_reason],
+    [target.id, model, usage, "tool_calls"],
+  );
   assert.equal([message.content, message.reasoning_content], ["Wait", "hm"]);
   assert.equal(
     message.tool_calls!.map((one) => [one.id, one.function?.arguments]),
@@ -290,7 +387,11 @@ test("every stop reason", () => {
 
 test("errors by the exception's name", () => {
   const kind = (status: number, type: string) =>
-    bedrock.error(status, { "x-amzn-errortype": `${type}:http://internal/` }, Buffer.from('{"message":"why"}'));
+    bedrock.error(
+      status,
+      { "x-amzn-errortype": `${type}:http://internal/` },
+      Buffer.from('{"message":"why"}'),
+    );
   const kinds: [number, string, string][] = [
     [400, "ValidationException", "request"],
     [400, "ExpiredTokenException", "auth"],
@@ -307,10 +408,15 @@ test("errors by the exception's name", () => {
     assert.equal(kind(status, code), { message: "why", kind: expected, code });
   }
   const body = Buffer.from('{"__type":"com.amazon#AccessDeniedException","Message":"no"}');
-  assert.equal(bedrock.error(400, {}, body), { message: "no", kind: "auth", code: "AccessDeniedException" });
+  assert.equal(bedrock.error(400, {}, body), {
+    message: "no",
+    kind: "auth",
+    code: "AccessDeniedException",
+  });
 });
 
-const text = (value: string) => event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: value } });
+const text = (value: string) =>
+  event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: value } });
 const begin = event("messageStart", { role: "assistant" });
 const meta = event("metadata", { usage: tokens, metrics: { latencyMs: 1 } });
 
@@ -335,7 +441,10 @@ test("parallel calls and reasoning in a stream", () => {
   const delta = (contentBlockIndex: number, value: unknown) =>
     event("contentBlockDelta", { contentBlockIndex, delta: value });
   const start = (contentBlockIndex: number, toolUseId: string) =>
-    event("contentBlockStart", { contentBlockIndex, start: { toolUse: { toolUseId, name: "now" } } });
+    event("contentBlockStart", {
+      contentBlockIndex,
+      start: { toolUse: { toolUseId, name: "now" } },
+    });
   const stop = (contentBlockIndex: number) => event("contentBlockStop", { contentBlockIndex });
   const stream = Buffer.concat([
     begin,
@@ -367,7 +476,8 @@ test("parallel calls and reasoning in a stream", () => {
 });
 
 test("exceptions, damage and early ends", () => {
-  const throttled = (error: unknown) => isUpstreamError(error) && error.status === 429 && error.message === "slow";
+  const throttled = (error: unknown) =>
+    isUpstreamError(error) && error.status === 429 && error.message === "slow";
   assert.throws(() => decoder().push(exception("throttlingException", "slow")), throttled);
   const late = decoder();
   late.push(Buffer.concat([begin, text("x"), exception("modelStreamErrorException", "broke")]));

@@ -10,17 +10,21 @@ import { contentOf, eventsOf } from "../../support/upstreams/upstream.ts";
 const test = suite("echo");
 let gateway: InProcessGateway;
 test.before(async () => {
-  gateway = await startGateway({ config: { channels: { slow: { provider: "echo", delayMs: 5 } } } });
+  gateway = await startGateway({
+    config: { channels: { slow: { provider: "echo", delayMs: 5 } } },
+  });
 });
 test.after(() => gateway?.stop());
 
 const user = (content: unknown) => [{ role: "user", content }];
-const ask = (body: object) => gateway.json("POST", "/v1/chat/completions", { model: "echo", ...body });
+const ask = (body: object) =>
+  gateway.json("POST", "/v1/chat/completions", { model: "echo", ...body });
 const tool = (name: string, parameters?: object) => ({
   type: "function",
   function: { name, ...(parameters && { parameters }) },
 });
-const callOf = (answer: ReturnType<typeof JSON.parse>) => answer.choices[0].message.tool_calls?.[0]?.function;
+const callOf = (answer: ReturnType<typeof JSON.parse>) =>
+  answer.choices[0].message.tool_calls?.[0]?.function;
 
 test("a channel of echo's lists its model, which is then what the agent asks", async () => {
   const ids = (await gateway.json("GET", "/v1/models")).data.map(({ id }: { id: string }) => id);
@@ -37,7 +41,11 @@ test("answers with the last user message, exactly", async () => {
     const messages = [...user("before"), { role: "assistant", content: "a" }, ...user(text)];
     assert.is((await ask({ messages })).choices[0].message.content, text);
     const streamed = await (
-      await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages, stream: true })
+      await gateway.request("POST", "/v1/chat/completions", {
+        model: "echo",
+        messages,
+        stream: true,
+      })
     ).text();
     assert.is(contentOf(streamed), text);
     const finish = eventsOf(streamed).filter((event) => event.choices?.[0]?.finish_reason);
@@ -79,7 +87,10 @@ test("streams word by word, role first", async () => {
 test("calls a tool that the message names, and no other", async () => {
   const tools = [tool("get_weather"), tool("weather")];
   assert.is(callOf(await ask({ messages: user("use weather!"), tools })).name, "weather");
-  assert.is(callOf(await ask({ messages: user("GET_WEATHER and weather"), tools })).name, "get_weather");
+  assert.is(
+    callOf(await ask({ messages: user("GET_WEATHER and weather"), tools })).name,
+    "get_weather",
+  );
   assert.is(callOf(await ask({ messages: user("weatherman"), tools })), undefined);
   assert.is((await ask({ messages: user("weatherman"), tools })).choices[0].finish_reason, "stop");
 });
@@ -89,7 +100,13 @@ test("obeys tool_choice", async () => {
   const messages = user("hello");
   assert.is(callOf(await ask({ messages, tools, tool_choice: "required" })).name, "a_tool");
   assert.is(
-    callOf(await ask({ messages, tools, tool_choice: { type: "function", function: { name: "b_tool" } } })).name,
+    callOf(
+      await ask({
+        messages,
+        tools,
+        tool_choice: { type: "function", function: { name: "b_tool" } },
+      }),
+    ).name,
     "b_tool",
   );
   assert.is(callOf(await ask({ messages: user("a_tool"), tools, tool_choice: "none" })), undefined);
@@ -98,7 +115,10 @@ test("obeys tool_choice", async () => {
       await ask({
         messages: user("a_tool"),
         tools,
-        tool_choice: { type: "allowed_tools", allowed_tools: { mode: "required", tools: [tool("b_tool")] } },
+        tool_choice: {
+          type: "allowed_tools",
+          allowed_tools: { mode: "required", tools: [tool("b_tool")] },
+        },
       }),
     ).name,
     "b_tool",
@@ -116,18 +136,30 @@ test("answers after a tool's result with it", async () => {
     { role: "tool", tool_call_id: "c", content: "42" },
   ];
   const answer = await ask({ messages, tools: [tool("a_tool")] });
-  assert.equal([answer.choices[0].message.content, answer.choices[0].finish_reason], ["42", "stop"]);
+  assert.equal(
+    [answer.choices[0].message.content, answer.choices[0].finish_reason],
+    ["42", "stop"],
+  );
 });
 
 test("answers json_schema with the smallest fitting object, json_object with {}", async () => {
-  const schema = { type: "object", properties: { a: { type: "string" }, b: { enum: ["x", "y"] } }, required: ["b"] };
+  const schema = {
+    type: "object",
+    properties: { a: { type: "string" }, b: { enum: ["x", "y"] } },
+    required: ["b"],
+  };
   assert.is(
-    (await ask({ messages: user("hi"), response_format: { type: "json_schema", json_schema: { name: "n", schema } } }))
-      .choices[0].message.content,
+    (
+      await ask({
+        messages: user("hi"),
+        response_format: { type: "json_schema", json_schema: { name: "n", schema } },
+      })
+    ).choices[0].message.content,
     '{"b":"x"}',
   );
   assert.is(
-    (await ask({ messages: user("hi"), response_format: { type: "json_object" } })).choices[0].message.content,
+    (await ask({ messages: user("hi"), response_format: { type: "json_object" } })).choices[0]
+      .message.content,
     "{}",
   );
 });
@@ -145,8 +177,9 @@ test("a delayed echo stops when its client leaves", async () => {
   await until(
     "the channel to be free",
     async () =>
-      (await gateway.json("GET", "/channels")).channels.find((one: { name: string }) => one.name === "slow")
-        .inFlight === 0,
+      (await gateway.json("GET", "/channels")).channels.find(
+        (one: { name: string }) => one.name === "slow",
+      ).inFlight === 0,
   );
 });
 
@@ -168,8 +201,13 @@ test("smallest: the schema accepts what it makes", () => {
       u: Type.Union([Type.Literal("left"), Type.Number()]),
       t: Type.Tuple([Type.String(), Type.Number()]),
     }),
-    Type.Object({ p: Type.String({ pattern: "^[A-Z]{2}$" }), q: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }) }),
-    Type.Object({ deep: Type.Object({ er: Type.Object({ x: Type.Integer({ exclusiveMinimum: 4 }) }) }) }),
+    Type.Object({
+      p: Type.String({ pattern: "^[A-Z]{2}$" }),
+      q: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }),
+    }),
+    Type.Object({
+      deep: Type.Object({ er: Type.Object({ x: Type.Integer({ exclusiveMinimum: 4 }) }) }),
+    }),
   ];
   for (const schema of schemas)
     assert.ok(Value.Check(schema, smallest(schema)), JSON.stringify([schema, smallest(schema)]));
@@ -192,7 +230,9 @@ test("smallest: references, alternatives, merged schemas, schemas without a type
     }),
     { a: 0, b: "" },
   );
-  assert.equal(smallest({ anyOf: [{ type: "object", required: ["z"] }, { type: "null" }] }), { z: null });
+  assert.equal(smallest({ anyOf: [{ type: "object", required: ["z"] }, { type: "null" }] }), {
+    z: null,
+  });
   assert.equal(smallest({}, "object"), {});
   assert.equal(smallest({ type: ["string", "null"] }), "");
   assert.ok(smallest({ type: "object", properties: { me: { $ref: "#" } }, required: ["me"] }));

@@ -16,12 +16,21 @@ test.after(() => gateway?.stop());
 
 async function ask(body: object) {
   const messages = [{ role: "user", content: "Hi" }];
-  const response = await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages, ...body });
+  const response = await gateway.request("POST", "/v1/chat/completions", {
+    model: "echo",
+    messages,
+    ...body,
+  });
   return { status: response.status, json: (await response.json()) as any };
 }
 const withSchema = (schema: object) =>
   ask({
-    tools: [{ type: "function", function: { name: "t", parameters: { type: "object", required: ["a"], ...schema } } }],
+    tools: [
+      {
+        type: "function",
+        function: { name: "t", parameters: { type: "object", required: ["a"], ...schema } },
+      },
+    ],
     tool_choice: "required",
   });
 const property = (a: object) => withSchema({ properties: { a } });
@@ -31,7 +40,10 @@ test("tools and choices that name nothing to call are refused with their place",
   const rows: [body: object, param: string][] = [
     [{ tools: [{ type: "gadget", function: { name: "t" } }] }, "tools[0].type"],
     [{ tools: [...tools, { function: { name: "u" } }] }, "tools[1].type"],
-    [{ tools, tool_choice: { type: "function", function: { name: "u" } } }, "tool_choice.function.name"],
+    [
+      { tools, tool_choice: { type: "function", function: { name: "u" } } },
+      "tool_choice.function.name",
+    ],
     [{ tools, tool_choice: "sometimes" }, "tool_choice"],
     [{ tool_choice: "required" }, "tool_choice"],
   ];
@@ -53,8 +65,15 @@ test("a caller's pattern meets no backtracking engine", async () => {
     "[",
     "(",
   ];
-  for (const pattern of patterns) assert.is((await property({ type: "string", minLength: 40, pattern })).status, 200);
-  const big = ["a{1000}", "((a{1,50}){1,50}){1,50}", "(".repeat(5000), "a?".repeat(2000), "[^a]*".repeat(2000)];
+  for (const pattern of patterns)
+    assert.is((await property({ type: "string", minLength: 40, pattern })).status, 200);
+  const big = [
+    "a{1000}",
+    "((a{1,50}){1,50}){1,50}",
+    "(".repeat(5000),
+    "a?".repeat(2000),
+    "[^a]*".repeat(2000),
+  ];
   for (const pattern of big) assert.is((await property({ type: "string", pattern })).status, 200);
   const many = Object.fromEntries(
     Array.from({ length: 3000 }, (_, i) => [`p${i}`, { type: "string", pattern: `^${i}(b+)+$` }]),
@@ -83,7 +102,10 @@ test("a pattern's sets and groups take time in line with its size", () => {
 test("what can be met still is", () => {
   assert.is(smallest({ pattern: "^[0-9]{4}$" }), "0000");
   assert.is(smallest({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }), "1970-01-01");
-  assert.match(String(smallest({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" })), /^0{8}-/);
+  assert.match(
+    String(smallest({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" })),
+    /^0{8}-/,
+  );
 });
 
 test("values that would be large are refused with the schema's place", async () => {
@@ -100,7 +122,11 @@ test("values that would be large are refused with the schema's place", async () 
   ];
   for (const schema of large) {
     const { status, json } = await property(schema);
-    assert.equal([status, json.error.param], [400, "tools[0].function.parameters"], JSON.stringify(schema));
+    assert.equal(
+      [status, json.error.param],
+      [400, "tools[0].function.parameters"],
+      JSON.stringify(schema),
+    );
   }
   const format = (schema: object) =>
     ask({ response_format: { type: "json_schema", json_schema: { name: "n", schema } } });
@@ -108,11 +134,19 @@ test("values that would be large are refused with the schema's place", async () 
     const { status, json } = await format(schema);
     assert.equal([status, json.error.param], [400, "response_format.json_schema.schema"]);
   }
-  const twice = { type: "object", properties: { l: { $ref: "#" }, r: { $ref: "#" } }, required: ["l", "r"] };
+  const twice = {
+    type: "object",
+    properties: { l: { $ref: "#" }, r: { $ref: "#" } },
+    required: ["l", "r"],
+  };
   assert.is((await format(twice)).status, 400);
   const long = "x".repeat(100_000);
   const items = { $ref: "#/$defs/long" };
-  assert.is((await format({ $defs: { long: { const: long } }, type: "array", minItems: 1000, items })).status, 400);
+  assert.is(
+    (await format({ $defs: { long: { const: long } }, type: "array", minItems: 1000, items }))
+      .status,
+    400,
+  );
 });
 
 test("a schema that is nested without end is no failure of ours", async () => {
@@ -153,7 +187,9 @@ test("schemas of any size take time in proportion", async () => {
       properties: Object.fromEntries(names(n).map((name) => [name, { anyOf: [{}] }])),
     }),
     (n) => ({
-      $defs: { all: { anyOf: [{}], properties: Object.fromEntries(names(n).map((name) => [name, {}])) } },
+      $defs: {
+        all: { anyOf: [{}], properties: Object.fromEntries(names(n).map((name) => [name, {}])) },
+      },
       type: "object",
       required: names(n),
       additionalProperties: { $ref: "#/$defs/all" },
@@ -163,7 +199,11 @@ test("schemas of any size take time in proportion", async () => {
     (n) => ({ const: "a".repeat(20 * n), allOf: names(n).map(() => ({ minLength: 1 })) }),
     (n) => items(n, { type: "integer", not: { enum: names(n) } }),
     (n) => items(n, { type: "integer", not: { type: names(n) } }),
-    (n) => items(n, { type: "object", dependentRequired: Object.fromEntries(names(n).map((name) => [name, []])) }),
+    (n) =>
+      items(n, {
+        type: "object",
+        dependentRequired: Object.fromEntries(names(n).map((name) => [name, []])),
+      }),
     (n) => items(n, { type: "string", pattern: "a".repeat(20 * n) }),
     (n) => items(n, { type: "string", pattern: "(((((((a|b)|c)|d)|e)|f)|g)|hh)$" }),
     (n) => ({
@@ -194,7 +234,9 @@ test("words of any kind and number are cut in linear time", async () => {
 test("megabytes of words come back, and others are answered meanwhile", async () => {
   const content = "word ".repeat(400_000);
   const body = { model: "echo", stream: true, messages: [{ role: "user", content }] };
-  const large = gateway.request("POST", "/v1/chat/completions", body).then((response) => response.text());
+  const large = gateway
+    .request("POST", "/v1/chat/completions", body)
+    .then((response) => response.text());
   let ended = false;
   void large.then(() => (ended = true));
   let answered = 0;
@@ -208,8 +250,14 @@ test("megabytes of words come back, and others are answered meanwhile", async ()
 });
 
 test("thousands of tools and a long message are searched in bounded time", async () => {
-  const tools = Array.from({ length: 20_000 }, (_, i) => ({ type: "function", function: { name: `t-${i}` } }));
-  assert.is((await ask({ tools, messages: [{ role: "user", content: "t- ".repeat(500_000) }] })).status, 200);
+  const tools = Array.from({ length: 20_000 }, (_, i) => ({
+    type: "function",
+    function: { name: `t-${i}` },
+  }));
+  assert.is(
+    (await ask({ tools, messages: [{ role: "user", content: "t- ".repeat(500_000) }] })).status,
+    200,
+  );
 });
 
 test("unknown parts and results of no call are refused with their place", async () => {

@@ -59,12 +59,18 @@ test("what links to more of itself ends where it may", () => {
     ],
     [link({ anyOf: [{ $ref: "#" }, end] }), { v: 0, next: null }],
     [link({ anyOf: [link({ $ref: "#" }), end] }), { v: 0, next: null }],
-    [link({ anyOf: [{ type: "array", minItems: 1, items: { $ref: "#" } }, end] }), { v: 0, next: null }],
+    [
+      link({ anyOf: [{ type: "array", minItems: 1, items: { $ref: "#" } }, end] }),
+      { v: 0, next: null },
+    ],
     [link({ type: "array", items: { $ref: "#" } }), { v: 0, next: [] }],
     // through another, which may end by itself
     [
       {
-        $defs: { a: link({ anyOf: [{ $ref: "#/$defs/b" }, end] }), b: link({ anyOf: [{ $ref: "#/$defs/a" }, end] }) },
+        $defs: {
+          a: link({ anyOf: [{ $ref: "#/$defs/b" }, end] }),
+          b: link({ anyOf: [{ $ref: "#/$defs/a" }, end] }),
+        },
         $ref: "#/$defs/a",
       },
       { v: 0, next: { v: 0, next: null } },
@@ -99,7 +105,10 @@ test("a pattern is met together with a length", () => {
   for (const [pattern, minLength, maxLength] of wanted) {
     const made = String(smallest({ type: "string", pattern, minLength, maxLength }));
     assert.match(made, new RegExp(pattern), pattern);
-    assert.ok(made.length >= minLength && made.length <= (maxLength ?? made.length), `${pattern}: ${made}`);
+    assert.ok(
+      made.length >= minLength && made.length <= (maxLength ?? made.length),
+      `${pattern}: ${made}`,
+    );
   }
 });
 
@@ -119,19 +128,37 @@ test("every keyword that narrows is minded", () => {
     [{ type: "string", anyOf: [{ type: "integer" }, { minLength: 2 }] }, "aa"],
     [{ oneOf: [{ type: "number" }, { type: "integer" }] }, 0.5],
     [S({ a: {} }, { anyOf: [{ required: ["b"] }] }), { a: "", b: null }],
-    [S({ b: {} }, { oneOf: [{ required: ["a"], not: { required: ["b"] } }, { required: ["b"] }] }), { b: "", a: null }],
     [
-      S({ m: { enum: ["a", "b"] } }, { if: { properties: { m: { const: "c" } } }, else: { required: ["x"] } }),
+      S({ b: {} }, { oneOf: [{ required: ["a"], not: { required: ["b"] } }, { required: ["b"] }] }),
+      { b: "", a: null },
+    ],
+    [
+      S(
+        { m: { enum: ["a", "b"] } },
+        { if: { properties: { m: { const: "c" } } }, else: { required: ["x"] } },
+      ),
       { m: "a", x: null },
     ],
     [S({ a: {} }, { dependentRequired: { a: ["b"], b: ["c"] } }), { a: "", b: null, c: null }],
     [{ type: "array", contains: { const: 3 }, minContains: 2 }, [3, 3]],
-    [{ type: "object", required: ["x_a"], patternProperties: { "^x_": { type: "integer" } } }, { x_a: 0 }],
+    [
+      { type: "object", required: ["x_a"], patternProperties: { "^x_": { type: "integer" } } },
+      { x_a: 0 },
+    ],
     [{ type: "object", minProperties: 1, propertyNames: { pattern: "^[A-Z]$" } }, { A: null }],
     [{ type: "array", items: { type: "boolean" }, minItems: 2, uniqueItems: true }, [false, true]],
-    [{ type: "array", items: { enum: ["a", "b", "c"] }, minItems: 2, uniqueItems: true }, ["a", "b"]],
-    [{ type: "array", items: { type: "integer", maximum: 0 }, minItems: 2, uniqueItems: true }, [0, -1]],
-    [{ type: "array", items: S({ id: { type: "integer" } }), minItems: 2, uniqueItems: true }, [{ id: 0 }, { id: 1 }]],
+    [
+      { type: "array", items: { enum: ["a", "b", "c"] }, minItems: 2, uniqueItems: true },
+      ["a", "b"],
+    ],
+    [
+      { type: "array", items: { type: "integer", maximum: 0 }, minItems: 2, uniqueItems: true },
+      [0, -1],
+    ],
+    [
+      { type: "array", items: S({ id: { type: "integer" } }), minItems: 2, uniqueItems: true },
+      [{ id: 0 }, { id: 1 }],
+    ],
     [{ type: "integer", multipleOf: 1.5, minimum: 1 }, 3],
     [{ type: "integer", not: { const: 0 } }, 1],
     [{ type: "string", not: { enum: ["", "a"] } }, "b"],
@@ -140,7 +167,8 @@ test("every keyword that narrows is minded", () => {
     [{ type: "string", format: "email", minLength: 10 }, "aaaaa@b.co"],
     [{ type: "string", format: "email", maxLength: 10 }, "a@b.co"],
   ];
-  for (const [schema, value] of table) assert.equal(smallest(schema), value, JSON.stringify(schema));
+  for (const [schema, value] of table)
+    assert.equal(smallest(schema), value, JSON.stringify(schema));
 });
 
 test("what nothing fits gets a value that comes near, and soon", () => {

@@ -15,8 +15,14 @@ function tokenFrom(getAccessToken: () => Promise<string | null>) {
   const GoogleAuth = class {
     getAccessToken = getAccessToken;
   };
-  const credential = createGoogleCredential({ env: {}, now: Date.now, library: async () => ({ GoogleAuth }) });
-  return Promise.resolve(credential(makeTarget({ channel: "vertex", options: { project: "p", keyFile } })));
+  const credential = createGoogleCredential({
+    env: {},
+    now: Date.now,
+    library: async () => ({ GoogleAuth }),
+  });
+  return Promise.resolve(
+    credential(makeTarget({ channel: "vertex", options: { project: "p", keyFile } })),
+  );
 }
 
 test("a token of the package", async () => {
@@ -24,11 +30,18 @@ test("a token of the package", async () => {
 });
 
 test("a token server that refuses is no 400 of the request, and no path is told", async () => {
-  const refused = Object.assign(new Error("invalid_grant: nobody knows it\n  more"), { status: 400 });
-  const missing = new Error("The file at /home/someone/secrets/subject does not exist (https://a.example/v1/token)");
+  const refused = Object.assign(new Error("invalid_grant: nobody knows it\n  more"), {
+    status: 400,
+  });
+  const missing = new Error(
+    "The file at /home/someone/secrets/subject does not exist (https://a.example/v1/token)",
+  );
   for (const [failing, said] of [
     [async () => Promise.reject(refused), "gives no token: invalid_grant: nobody knows it."],
-    [async () => Promise.reject(missing), "The file at … does not exist (https://a.example/v1/token)."],
+    [
+      async () => Promise.reject(missing),
+      "The file at … does not exist (https://a.example/v1/token).",
+    ],
     [async () => null, "its keyFile gives no token."],
   ] as const) {
     const error: unknown = await tokenFrom(failing).catch((thrown: unknown) => thrown);

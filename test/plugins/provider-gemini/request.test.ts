@@ -23,7 +23,11 @@ const weather = {
 
 test("a plain request, unary and streamed", async () => {
   const sent = await encode({
-    messages: [{ role: "system", content: "Be brief" }, user, { role: "developer", content: "And kind" }],
+    messages: [
+      { role: "system", content: "Be brief" },
+      user,
+      { role: "developer", content: "And kind" },
+    ],
     temperature: 1.5,
     top_p: 0.5,
     top_k: 4,
@@ -60,11 +64,15 @@ test("Vertex addressing", async () => {
   const options = { project: "p1", location: "europe-west1" };
   const studio = "https://generativelanguage.googleapis.com";
   const sent = await encode({}, { baseUrl: studio, options, apiKey: "token" });
-  const path = "/v1/projects/p1/locations/europe-west1/publishers/google/models/gemini-3-flash:generateContent";
+  const path =
+    "/v1/projects/p1/locations/europe-west1/publishers/google/models/gemini-3-flash:generateContent";
   assert.is(sent.url, `https://europe-west1-aiplatform.googleapis.com${path}`);
   assert.is(sent.headers.authorization, "Bearer token");
   const global = await encode({}, { baseUrl: studio, options: { project: "p1" } });
-  assert.match(global.url, /^https:\/\/aiplatform\.googleapis\.com\/v1\/projects\/p1\/locations\/global\//);
+  assert.match(
+    global.url,
+    /^https:\/\/aiplatform\.googleapis\.com\/v1\/projects\/p1\/locations\/global\//,
+  );
   assert.is((await encode({}, { baseUrl: "http://own", options })).url, `http://own${path}`);
 });
 
@@ -93,7 +101,10 @@ test("tools and every tool_choice", async () => {
     ],
   ];
   for (const [tool_choice, expected] of choices) {
-    assert.equal((await encode({ tools, tool_choice })).json.toolConfig.functionCallingConfig, expected);
+    assert.equal(
+      (await encode({ tools, tool_choice })).json.toolConfig.functionCallingConfig,
+      expected,
+    );
   }
 });
 
@@ -103,7 +114,11 @@ test("calls and results: names by id, one user turn, a signature where Gemini 3 
     {
       role: "assistant",
       tool_calls: [
-        { id: "call_up1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } },
+        {
+          id: "call_up1",
+          type: "function",
+          function: { name: "weather", arguments: '{"city":"Oslo"}' },
+        },
         { id: "call_0pabc", type: "function", function: { name: "now", arguments: "" } },
       ],
     },
@@ -140,7 +155,9 @@ test("a signature comes back, but only to where it came from", async () => {
   const target = makeTarget({ model: "gemini-3-flash" });
   const sent = await gemini.encode({ model: "x", messages: [user] }, target);
   const parts = [{ functionCall: { name: "now", args: {} }, thoughtSignature: "sig==" }];
-  const body = Buffer.from(JSON.stringify({ candidates: [{ content: { parts }, finishReason: "STOP" }] }));
+  const body = Buffer.from(
+    JSON.stringify({ candidates: [{ content: { parts }, finishReason: "STOP" }] }),
+  );
   const message = gemini.decode!(body, sent, target).choices[0]!.message;
   const id = message.tool_calls![0]!.id;
   const messages = [user, message, { role: "tool", tool_call_id: id, content: "noon" }];
@@ -172,7 +189,10 @@ test("structured output", async () => {
   const schema = { type: "object", properties: { a: { type: "integer" } } };
   const response_format = { type: "json_schema", json_schema: { name: "r", schema } };
   const { json } = await encode({ response_format });
-  assert.equal(json.generationConfig, { responseMimeType: "application/json", responseJsonSchema: schema });
+  assert.equal(json.generationConfig, {
+    responseMimeType: "application/json",
+    responseJsonSchema: schema,
+  });
   const loose = await encode({ response_format: { type: "json_object" } });
   assert.equal(loose.json.generationConfig, { responseMimeType: "application/json" });
   const both = await encode({ response_format, tools: [weather] }, { model: "gemini-2.5-flash" });
@@ -185,11 +205,23 @@ test("reasoning_effort by model", async () => {
     const { json, dropped } = await encode({ reasoning_effort }, { model });
     return [json.generationConfig?.thinkingConfig, dropped];
   };
-  assert.equal(await on("gemini-3-flash", "medium"), [{ includeThoughts: true, thinkingLevel: "MEDIUM" }, []]);
-  assert.equal(await on("gemini-3-pro-preview", "medium"), [{ includeThoughts: true, thinkingLevel: "HIGH" }, []]);
-  assert.equal(await on("gemini-3-flash", "none"), [{ thinkingLevel: "MINIMAL" }, ["reasoning_effort"]]);
+  assert.equal(await on("gemini-3-flash", "medium"), [
+    { includeThoughts: true, thinkingLevel: "MEDIUM" },
+    [],
+  ]);
+  assert.equal(await on("gemini-3-pro-preview", "medium"), [
+    { includeThoughts: true, thinkingLevel: "HIGH" },
+    [],
+  ]);
+  assert.equal(await on("gemini-3-flash", "none"), [
+    { thinkingLevel: "MINIMAL" },
+    ["reasoning_effort"],
+  ]);
   assert.equal(await on("gemini-2.5-flash", "none"), [{ thinkingBudget: 0 }, []]);
-  assert.equal(await on("gemini-2.5-flash", "high"), [{ includeThoughts: true, thinkingBudget: 24_576 }, []]);
+  assert.equal(await on("gemini-2.5-flash", "high"), [
+    { includeThoughts: true, thinkingBudget: 24_576 },
+    [],
+  ]);
   assert.equal(await on("gemini-2.5-pro", "none"), [{ thinkingBudget: 128 }, ["reasoning_effort"]]);
   assert.equal(await on("gemini-2.0-flash", "low"), [undefined, ["reasoning_effort"]]);
 });
@@ -231,7 +263,11 @@ test("embeddings", async () => {
     content: { parts: [{ text: "a" }] },
     outputDimensionality: 2,
   });
-  const answer = embeddings!.decode(Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3,4]}]}'), sent, target);
+  const answer = embeddings!.decode(
+    Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3,4]}]}'),
+    sent,
+    target,
+  );
   assert.equal(answer.data, [
     { object: "embedding", index: 0, embedding: [1, 2] },
     { object: "embedding", index: 1, embedding: [3, 4] },

@@ -2,14 +2,24 @@ import { type ChatRequest, isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";
-import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import {
+  asJson,
+  decodeAll,
+  decodeCutAnywhere,
+  makeTarget,
+  readChunks,
+} from "../../support/target.ts";
 
 const target = makeTarget({ model: "gemini-3-flash" });
 const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "Hi" }] };
 const sent = await gemini.encode(request, target);
-const streamed = await gemini.encode({ ...request, stream: true, stream_options: { include_usage: true } }, target);
+const streamed = await gemini.encode(
+  { ...request, stream: true, stream_options: { include_usage: true } },
+  target,
+);
 const decoder = () => gemini.decoder!(streamed, target);
-const decode = (answer: object) => asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
+const decode = (answer: object) =>
+  asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
 
 const meta = { modelVersion: "gemini-real", responseId: "r1" };
 const usageMetadata = {
@@ -29,8 +39,16 @@ const usage = {
 };
 
 test("a whole answer", () => {
-  const parts = [{ text: "hm", thought: true }, { text: "Hello " }, { text: "you", thoughtSignature: "s" }];
-  const answer = decode({ candidates: [{ content: { parts }, finishReason: "STOP" }], usageMetadata, ...meta });
+  const parts = [
+    { text: "hm", thought: true },
+    { text: "Hello " },
+    { text: "you", thoughtSignature: "s" },
+  ];
+  const answer = decode({
+    candidates: [{ content: { parts }, finishReason: "STOP" }],
+    usageMetadata,
+    ...meta,
+  });
   assert.equal(answer, {
     id: "chatcmpl-r1",
     object: "chat.completion",
@@ -39,7 +57,12 @@ test("a whole answer", () => {
     choices: [
       {
         index: 0,
-        message: { role: "assistant", content: "Hello you", refusal: null, reasoning_content: "hm" },
+        message: {
+          role: "assistant",
+          content: "Hello you",
+          refusal: null,
+          reasoning_content: "hm",
+        },
         logprobs: null,
         finish_reason: "stop",
       },
@@ -49,13 +72,22 @@ test("a whole answer", () => {
 });
 
 test("calls: STOP becomes tool_calls, ids are kept or made up, absent arguments are {}", () => {
-  const parts = [{ functionCall: { name: "a", args: { x: 1 } } }, { functionCall: { id: "up", name: "b" } }];
-  const { message, finish_reason } = decode({ candidates: [{ content: { parts }, finishReason: "STOP" }] }).choices[0]!;
+  const parts = [
+    { functionCall: { name: "a", args: { x: 1 } } },
+    { functionCall: { id: "up", name: "b" } },
+  ];
+  const { message, finish_reason } = decode({
+    candidates: [{ content: { parts }, finishReason: "STOP" }],
+  }).choices[0]!;
   assert.is(finish_reason, "tool_calls");
   assert.is(message.content, null);
   assert.match(message.tool_calls![0]!.id!, /^call_[a-z0-9]{20,}$/);
   assert.equal(message.tool_calls![0]!.function, { name: "a", arguments: '{"x":1}' });
-  assert.equal(message.tool_calls![1], { id: "call_up", type: "function", function: { name: "b", arguments: "{}" } });
+  assert.equal(message.tool_calls![1], {
+    id: "call_up",
+    type: "function",
+    function: { name: "b", arguments: "{}" },
+  });
 });
 
 test("every finish reason", () => {
@@ -77,13 +109,20 @@ test("every finish reason", () => {
     const answer = decode({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason }] });
     assert.is(answer.choices[0]!.finish_reason, expected, finishReason);
   }
-  for (const finishReason of ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"]) {
+  for (const finishReason of [
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "MALFORMED_RESPONSE",
+  ]) {
     assert.throws(() => decode({ candidates: [{ finishReason }] }), isUpstreamError);
   }
 });
 
 test("a blocked prompt, several candidates, nothing at all", () => {
-  const blocked = decode({ promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } });
+  const blocked = decode({
+    promptFeedback: { blockReason: "SAFETY" },
+    usageMetadata: { promptTokenCount: 3 },
+  });
   assert.is(blocked.choices[0]!.finish_reason, "content_filter");
   const two = decode({
     candidates: [
@@ -100,7 +139,10 @@ test("a blocked prompt, several candidates, nothing at all", () => {
   );
   assert.throws(() => decode({ usageMetadata }), isUpstreamError);
   assert.throws(() => decode([{ error: { code: 500, message: "listed" } }]), /listed/);
-  assert.throws(() => decode({ error: { code: 500, message: "x", status: "INTERNAL" } }), isUpstreamError);
+  assert.throws(
+    () => decode({ error: { code: 500, message: "x", status: "INTERNAL" } }),
+    isUpstreamError,
+  );
 });
 
 test("a list of events instead of a stream is one answer", () => {
@@ -108,11 +150,18 @@ test("a list of events instead of a stream is one answer", () => {
   const events = [
     { candidates: [piece("a"), piece("x", { index: 1, finishReason: "MAX_TOKENS" })], ...meta },
     { candidates: [piece("b")] },
-    { candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] }, finishReason: "STOP" }], usageMetadata },
+    {
+      candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] }, finishReason: "STOP" }],
+      usageMetadata,
+    },
   ];
   const answer = decode(events);
   assert.equal(
-    answer.choices.map(({ message, finish_reason }) => [message.content, message.tool_calls?.length, finish_reason]),
+    answer.choices.map(({ message, finish_reason }) => [
+      message.content,
+      message.tool_calls?.length,
+      finish_reason,
+    ]),
     [
       ["ab", 1, "tool_calls"],
       ["x", undefined, "length"],
@@ -155,7 +204,9 @@ test("errors by status and by what they say", () => {
 
 /** Events as the API writes them: CRLF, spaces in the JSON. */
 function sse(events: readonly Record<string, unknown>[], end = "\r\n"): Buffer {
-  const text = events.map((event) => `data: ${JSON.stringify(event, null, 1).replaceAll("\n", "")}${end}${end}`);
+  const text = events.map(
+    (event) => `data: ${JSON.stringify(event, null, 1).replaceAll("\n", "")}${end}${end}`,
+  );
   return Buffer.from(text.join(""));
 }
 const piece = (parts: unknown[], more: Record<string, unknown> = {}, count = 1) => ({
@@ -180,9 +231,13 @@ test("a stream, cut anywhere", () => {
     const chunks = decodeCutAnywhere(decoder, stream);
     assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
     assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
-    assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "thinking");
+    assert.is(
+      chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""),
+      "thinking",
+    );
     assert.equal(finishes(chunks), ["stop"]);
-    for (const chunk of chunks) assert.equal([chunk.id, chunk.model], ["chatcmpl-r1", "gemini-real"]);
+    for (const chunk of chunks)
+      assert.equal([chunk.id, chunk.model], ["chatcmpl-r1", "gemini-real"]);
     assert.equal(chunks.at(-1)!.usage, usage);
   }
 });
@@ -231,7 +286,8 @@ test("parallel calls one per event keep their places", () => {
     ],
   );
   assert.is(
-    (calls[0] as { extra_content?: { google: { thought_signature: string } } }).extra_content?.google.thought_signature,
+    (calls[0] as { extra_content?: { google: { thought_signature: string } } }).extra_content
+      ?.google.thought_signature,
     "sig",
   );
   assert.equal(finishes(chunks), ["tool_calls"]);
@@ -239,7 +295,9 @@ test("parallel calls one per event keep their places", () => {
 
 test("a finish reason with every event, as older models give it, goes out once, behind all, and knows of later calls", () => {
   const stop = { finishReason: "STOP" };
-  const texts = readChunks(decodeAll(decoder(), [sse(["a", "b", "c"].map((text) => piece([{ text }], stop)))]));
+  const texts = readChunks(
+    decodeAll(decoder(), [sse(["a", "b", "c"].map((text) => piece([{ text }], stop)))]),
+  );
   assert.is(texts.map((one) => one.choices[0]?.delta.content ?? "").join(""), "abc");
   assert.equal([finishes(texts), texts.at(-2)!.choices[0]!.finish_reason], [["stop"], "stop"]);
   const call = piece([{ functionCall: { id: "u1", name: "a", args: {} } }]);
@@ -252,7 +310,9 @@ test("a finish reason with every event, as older models give it, goes out once, 
 });
 
 test("blocked, failed, unfinished and empty streams", () => {
-  const blocked = readChunks(decodeAll(decoder(), [sse([{ promptFeedback: { blockReason: "SAFETY" }, ...meta }])]));
+  const blocked = readChunks(
+    decodeAll(decoder(), [sse([{ promptFeedback: { blockReason: "SAFETY" }, ...meta }])]),
+  );
   assert.equal(finishes(blocked), ["content_filter"]);
   const clean = readChunks(decodeAll(decoder(), [sse([piece([{ text: "x" }])])]));
   assert.equal(finishes(clean), ["stop"]);
@@ -264,13 +324,25 @@ test("blocked, failed, unfinished and empty streams", () => {
   const behind = [finished, sse([{ ...meta, usageMetadata }]).subarray(0, -40)];
   assert.equal(finishes(readChunks(decodeAll(decoder(), behind))), ["stop"]);
   const two = decoder();
-  two.push(sse([{ ...meta, candidates: [0, 1].map((index) => ({ index, content: { parts: [{ text: "x" }] } })) }]));
+  two.push(
+    sse([
+      {
+        ...meta,
+        candidates: [0, 1].map((index) => ({ index, content: { parts: [{ text: "x" }] } })),
+      },
+    ]),
+  );
   two.push(sse([{ ...meta, candidates: [{ index: 0, finishReason: "STOP" }] }]));
   assert.is(two.finishReason, undefined, "one of two");
   const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
-  const busy = (thrown: unknown) => isUpstreamError(thrown) && thrown.status === 503 && thrown.message === "busy";
+  const busy = (thrown: unknown) =>
+    isUpstreamError(thrown) && thrown.status === 503 && thrown.message === "busy";
   assert.throws(() => decoder().push(sse([error])), busy);
-  for (const form of [`data: [${JSON.stringify(error)}]\n\n`, JSON.stringify(error), JSON.stringify(error, null, 2)]) {
+  for (const form of [
+    `data: [${JSON.stringify(error)}]\n\n`,
+    JSON.stringify(error),
+    JSON.stringify(error, null, 2),
+  ]) {
     const bare = decoder();
     assert.throws(() => {
       bare.push(Buffer.concat([sse([piece([{ text: "x" }])]), Buffer.from(form)]));

@@ -2,7 +2,13 @@ import { type ChatMessage, type ChatRequest, isUpstreamError } from "portico/cha
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { mistral } from "../../../plugins/provider-mistral/wire.ts";
-import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import {
+  asJson,
+  decodeAll,
+  decodeCutAnywhere,
+  makeTarget,
+  readChunks,
+} from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 const target = makeTarget({ model: "mistral-small" });
@@ -53,7 +59,10 @@ test("tools, choices and a format", async () => {
   assert.is(sent.json.parallel_tool_calls, false);
   const named = { type: "function", function: { name: "now" } };
   assert.equal((await encode({ tools, tool_choice: named })).json.tool_choice, named);
-  const response_format = { type: "json_schema", json_schema: { name: "r", schema: { type: "object" }, strict: true } };
+  const response_format = {
+    type: "json_schema",
+    json_schema: { name: "r", schema: { type: "object" }, strict: true },
+  };
   assert.equal((await encode({ response_format })).json.response_format, response_format);
 });
 
@@ -75,7 +84,12 @@ test("ids of calls: Mistral's own come back as they were, foreign ones become ni
   assert.is(assistant.tool_calls[0].id, "AbC123xyZ");
   assert.match(assistant.tool_calls[1].id, /^[A-Za-z0-9]{9}$/);
   assert.is(assistant.tool_calls[0].function.arguments, "{}");
-  assert.equal(second, { role: "tool", tool_call_id: assistant.tool_calls[1].id, name: "now", content: "2" });
+  assert.equal(second, {
+    role: "tool",
+    tool_call_id: assistant.tool_calls[1].id,
+    name: "now",
+    content: "2",
+  });
   assert.is(first.tool_call_id, "AbC123xyZ");
 });
 
@@ -87,7 +101,11 @@ test("images and files", async () => {
   const { json } = await encode({ messages: [{ role: "user", content: parts }] });
   assert.equal(json.messages[0].content, [
     { type: "image_url", image_url: "https://example.test/a.png" },
-    { type: "document_url", document_url: "data:application/pdf;base64,AA==", document_name: "a.pdf" },
+    {
+      type: "document_url",
+      document_url: "data:application/pdf;base64,AA==",
+      document_name: "a.pdf",
+    },
   ]);
 });
 
@@ -104,7 +122,8 @@ const sent = await mistral.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) => mistral.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (answer: unknown) =>
+  mistral.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
 const decoder = () => mistral.decoder!(sent, target);
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
@@ -119,7 +138,10 @@ test("a whole answer with thinking", () => {
     choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "model_length" }],
     usage,
   });
-  assert.equal([answer.id, answer.model, asJson(answer.usage)], ["chatcmpl-abc", "mistral-real", usage]);
+  assert.equal(
+    [answer.id, answer.model, asJson(answer.usage)],
+    ["chatcmpl-abc", "mistral-real", usage],
+  );
   assert.equal(asJson(answer.choices[0]), {
     index: 0,
     message: { role: "assistant", content: "Hello", refusal: null, reasoning_content: "hm" },
@@ -134,8 +156,9 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
     { id: "bbbbbbbbb", function: { name: "b", arguments: { y: 2 } } },
     { id: "ccccccccc", function: { name: "c", arguments: "" } },
   ];
-  const choice = decode({ choices: [{ message: { content: "", tool_calls }, finish_reason: "tool_calls" }] })
-    .choices[0]!;
+  const choice = decode({
+    choices: [{ message: { content: "", tool_calls }, finish_reason: "tool_calls" }],
+  }).choices[0]!;
   assert.equal(
     choice.message.tool_calls!.map((one) => [one.id, one.function?.arguments]),
     [
@@ -144,7 +167,10 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
       ["call_ccccccccc", "{}"],
     ],
   );
-  assert.throws(() => decode({ choices: [{ message: { content: "x" }, finish_reason: "error" }] }), isUpstreamError);
+  assert.throws(
+    () => decode({ choices: [{ message: { content: "x" }, finish_reason: "error" }] }),
+    isUpstreamError,
+  );
   const told = { message: { content: "x" }, finish_reason: "stop" };
   assert.throws(() => decode({ choices: [told], error: { message: "why" } }), /^why$/);
   assert.throws(() => decode({ choices: [{ ...told, error: { message: "why" } }] }), /^why$/);
@@ -177,7 +203,11 @@ test("a stream, cut anywhere", () => {
 
 test("calls in a stream: whole, in fragments, without arguments", () => {
   const call = (id: string | undefined, index: number, name: string | undefined, args: unknown) =>
-    chunk({ tool_calls: [{ ...(id && { id }), index, function: { ...(name && { name }), arguments: args } }] });
+    chunk({
+      tool_calls: [
+        { ...(id && { id }), index, function: { ...(name && { name }), arguments: args } },
+      ],
+    });
   const text = [
     call("aaaaaaaaa", 0, "a", '{"x":'),
     call(undefined, 0, undefined, "1}"),
@@ -229,18 +259,29 @@ test("streams that end early or with an error", () => {
   assert.is(clean.at(-1)!.choices[0]!.finish_reason, "stop");
   assert.throws(() => decodeAll(decoder(), []), isUpstreamError);
   const late = decoder();
-  late.push(Buffer.from(`${chunk({ content: "x" })}data: {"object":"error","message":"broken"}\n\n`));
+  late.push(
+    Buffer.from(`${chunk({ content: "x" })}data: {"object":"error","message":"broken"}\n\n`),
+  );
   assert.is(late.failure?.message, "broken");
-  assert.throws(() => decoder().push(Buffer.from('data: {"error":{"message":"broken"}}\n\n')), isUpstreamError);
+  assert.throws(
+    () => decoder().push(Buffer.from('data: {"error":{"message":"broken"}}\n\n')),
+    isUpstreamError,
+  );
   const beside = decoder();
-  beside.push(Buffer.from(chunk({ content: "x" }) + chunk({ content: "y" }, "stop", { error: { message: "broken" } })));
+  beside.push(
+    Buffer.from(
+      chunk({ content: "x" }) + chunk({ content: "y" }, "stop", { error: { message: "broken" } }),
+    ),
+  );
   assert.is(beside.failure?.message, "broken");
 });
 
 test("errors name the field", () => {
   const body = {
     object: "error",
-    message: { detail: [{ type: "missing", loc: ["body", "messages", 0, "role"], msg: "Field required" }] },
+    message: {
+      detail: [{ type: "missing", loc: ["body", "messages", 0, "role"], msg: "Field required" }],
+    },
   };
   assert.equal(asJson(mistral.error(422, {}, Buffer.from(JSON.stringify(body)))), {
     kind: "request",

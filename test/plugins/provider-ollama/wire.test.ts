@@ -2,11 +2,21 @@ import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";
-import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
+import {
+  asJson,
+  decodeAll,
+  decodeCutAnywhere,
+  makeTarget,
+  readChunks,
+  refusedParam,
+} from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 const tool = { type: "function", function: { name: "now" } };
-const other = { type: "function", function: { name: "other", description: "d", parameters: { type: "object" } } };
+const other = {
+  type: "function",
+  function: { name: "other", description: "d", parameters: { type: "object" } },
+};
 
 async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {}) {
   const sent = await ollama.encode(
@@ -18,7 +28,14 @@ async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {
 const refusal = (request: Partial<ChatRequest>) => refusedParam(encode(request));
 
 test("a plain request says stream: false", async () => {
-  const sent = await encode({ max_tokens: 5, temperature: 0.5, stop: "x", seed: 1, user: "u", top_logprobs: 2 });
+  const sent = await encode({
+    max_tokens: 5,
+    temperature: 0.5,
+    stop: "x",
+    seed: 1,
+    user: "u",
+    top_logprobs: 2,
+  });
   assert.is(sent.url, "http://127.0.0.1:1/api/chat");
   assert.equal(sent.json, {
     model: "llama3",
@@ -73,7 +90,10 @@ test("calls have objects, results have names, images are bare base64", async () 
       role: "assistant",
       content: "",
       thinking: "hm",
-      tool_calls: [{ function: { name: "now", arguments: { z: 1 } } }, { function: { name: "other", arguments: {} } }],
+      tool_calls: [
+        { function: { name: "now", arguments: { z: 1 } } },
+        { function: { name: "other", arguments: {} } },
+      ],
     },
     { role: "tool", content: "2", tool_name: "other" },
     { role: "tool", content: "1", tool_name: "now" },
@@ -82,13 +102,17 @@ test("calls have objects, results have names, images are bare base64", async () 
 
 test("tool_choice as far as it goes", async () => {
   const tools = [tool, other];
-  const names = (json: { tools?: { function: { name: string } }[] }) => json.tools?.map((one) => one.function.name);
+  const names = (json: { tools?: { function: { name: string } }[] }) =>
+    json.tools?.map((one) => one.function.name);
   const free = await encode({ tools });
   assert.equal(names(free.json), ["now", "other"]);
   assert.equal(free.json.tools[0].function.parameters, { type: "object", properties: {} });
   assert.is(names((await encode({ tools, tool_choice: "none" })).json), undefined);
   assert.equal((await encode({ tools, tool_choice: "required" })).dropped, ["tool_choice"]);
-  const named = await encode({ tools, tool_choice: { type: "function", function: { name: "other" } } });
+  const named = await encode({
+    tools,
+    tool_choice: { type: "function", function: { name: "other" } },
+  });
   assert.equal([names(named.json), named.dropped], [["other"], ["tool_choice"]]);
 });
 
@@ -99,13 +123,19 @@ test("format and think", async () => {
   assert.is((await encode({ response_format: { type: "json_object" } })).json.format, "json");
   assert.is((await encode({ reasoning_effort: "none" })).json.think, false);
   assert.is((await encode({ reasoning_effort: "high" })).json.think, true);
-  assert.is((await encode({ reasoning_effort: "max" }, { model: "gpt-oss:20b" })).json.think, "high");
+  assert.is(
+    (await encode({ reasoning_effort: "max" }, { model: "gpt-oss:20b" })).json.think,
+    "high",
+  );
 });
 
 test("what it cannot say is refused", async () => {
   assert.is(await refusal({ n: 2 }), "n");
   const file = { type: "file", file: { file_data: "data:application/pdf;base64,AA" } };
-  assert.is(await refusal({ messages: [{ role: "user", content: [file] }] }), "messages[0].content[0].file");
+  assert.is(
+    await refusal({ messages: [{ role: "user", content: [file] }] }),
+    "messages[0].content[0].file",
+  );
   assert.is(
     await refusal({ messages: [user, { role: "tool", tool_call_id: "x", content: "" }] }),
     "messages[1].tool_call_id",
@@ -117,7 +147,8 @@ const sent = await ollama.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) => ollama.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (answer: unknown) =>
+  ollama.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
 const decoder = () => ollama.decoder!(sent, target);
 const counts = { prompt_eval_count: 3, eval_count: 4, total_duration: 1 };
 
@@ -139,11 +170,17 @@ test("a whole answer", () => {
     },
   ]);
   assert.equal(asJson(answer.usage), { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 });
-  assert.is(decode({ message: { content: "x" }, done_reason: "length" }).choices[0]!.finish_reason, "length");
+  assert.is(
+    decode({ message: { content: "x" }, done_reason: "length" }).choices[0]!.finish_reason,
+    "length",
+  );
 });
 
 test("calls: stop becomes tool_calls, ids are made up", () => {
-  const tool_calls = [{ function: { name: "now", arguments: { z: 1 } } }, { function: { name: "other" } }];
+  const tool_calls = [
+    { function: { name: "now", arguments: { z: 1 } } },
+    { function: { name: "other" } },
+  ];
   const choice = decode({ message: { content: "", tool_calls }, done_reason: "stop" }).choices[0]!;
   assert.is(choice.finish_reason, "tool_calls");
   assert.is(choice.message.content, null);
@@ -153,9 +190,17 @@ test("calls: stop becomes tool_calls, ids are made up", () => {
   assert.equal([first!.function?.arguments, second!.function?.arguments], ['{"z":1}', "{}"]);
 });
 
-const line = (message: Record<string, unknown>, at = "2026-11-20T10:00:00.123Z", more: Record<string, unknown> = {}) =>
+const line = (
+  message: Record<string, unknown>,
+  at = "2026-11-20T10:00:00.123Z",
+  more: Record<string, unknown> = {},
+) =>
   `${JSON.stringify({ model: "llama3", created_at: at, message: { role: "assistant", ...message }, done: false, ...more })}\n`;
-const last = line({ content: "" }, "2026-11-20T10:00:09Z", { done: true, done_reason: "stop", ...counts });
+const last = line({ content: "" }, "2026-11-20T10:00:09Z", {
+  done: true,
+  done_reason: "stop",
+  ...counts,
+});
 
 test("a stream, cut anywhere", () => {
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", "12"];
@@ -164,10 +209,17 @@ test("a stream, cut anywhere", () => {
     ...words.map((content, i) => line({ content }, `2026-11-20T10:00:0${i}.${"9".repeat(i + 1)}Z`)),
     last,
   ];
-  for (const text of [stream.join(""), stream.join("").replaceAll("\n", "\r\n"), stream.join("").trimEnd()]) {
+  for (const text of [
+    stream.join(""),
+    stream.join("").replaceAll("\n", "\r\n"),
+    stream.join("").trimEnd(),
+  ]) {
     const chunks = decodeCutAnywhere(decoder, Buffer.from(text));
     assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
-    assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "let me");
+    assert.is(
+      chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""),
+      "let me",
+    );
     assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "stop");
     assert.equal(chunks.at(-1)!.usage, { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 });
   }
@@ -180,7 +232,8 @@ test("a byte order mark, and lines of white space", () => {
 });
 
 test("calls in a stream", () => {
-  const call = (name: string) => line({ content: "", tool_calls: [{ function: { name, arguments: {} } }] });
+  const call = (name: string) =>
+    line({ content: "", tool_calls: [{ function: { name, arguments: {} } }] });
   const chunks = readChunks(decodeAll(decoder(), [Buffer.from(call("a") + call("b") + last)]));
   const calls = chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? []);
   assert.equal(
@@ -199,9 +252,15 @@ test("errors: of the answer, in a line, and by being cut short", () => {
     message: "model not found",
   });
   assert.throws(() => decode({ error: "broken" }), isUpstreamError);
-  assert.throws(() => decode({ message: { content: "x" }, done: true, error: "broken" }), isUpstreamError);
+  assert.throws(
+    () => decode({ message: { content: "x" }, done: true, error: "broken" }),
+    isUpstreamError,
+  );
   const late = decoder();
-  assert.match(late.push(Buffer.from(`${line({ content: "x" })}{"error":"broken"}\n`))!.toString(), '"x"');
+  assert.match(
+    late.push(Buffer.from(`${line({ content: "x" })}{"error":"broken"}\n`))!.toString(),
+    '"x"',
+  );
   assert.is(late.failure?.message, "broken");
   const cut = decoder();
   cut.push(Buffer.from(line({ content: "x" })));
@@ -209,10 +268,16 @@ test("errors: of the answer, in a line, and by being cut short", () => {
 });
 
 test("models and embeddings", async () => {
-  assert.equal(ollama.listModels!.decode(Buffer.from('{"models":[{"name":"llama3:latest"}]}')), ["llama3:latest"]);
+  assert.equal(ollama.listModels!.decode(Buffer.from('{"models":[{"name":"llama3:latest"}]}')), [
+    "llama3:latest",
+  ]);
   const embed = await ollama.embeddings!.encode({ input: "a", encoding_format: "base64" }, target);
   assert.equal(JSON.parse(String(embed.body)), { model: "llama3", input: ["a"] });
-  const answer = ollama.embeddings!.decode(Buffer.from('{"embeddings":[[1,2]],"prompt_eval_count":1}'), embed, target);
+  const answer = ollama.embeddings!.decode(
+    Buffer.from('{"embeddings":[[1,2]],"prompt_eval_count":1}'),
+    embed,
+    target,
+  );
   assert.equal(answer.data, [{ object: "embedding", index: 0, embedding: [1, 2] }]);
   assert.equal(answer.usage, { prompt_tokens: 1, total_tokens: 1 });
   const unmetered = ollama.embeddings!.decode(Buffer.from('{"embeddings":[[1,2]]}'), embed, target);

@@ -3,13 +3,22 @@ import * as assert from "uvu/assert";
 import { presets } from "../../../plugins/provider-openai/presets.ts";
 import { adapt, fits } from "../../../plugins/provider-openai/quirks.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("openai channels");
 let up: Upstream;
 let gateway: InProcessGateway;
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  );
   const channels = Object.fromEntries(
     presets.map(({ name }) => [
       name,
@@ -39,7 +48,8 @@ const messages = [
 test("every preset is an https address with its path, or a local one", () => {
   for (const { name, baseUrl } of presets) {
     assert.ok(
-      /^https:\/\/[a-z.]+(\/[a-z0-9/]+)?$/.test(baseUrl) || /^http:\/\/127\.0\.0\.1:\d+\/v1$/.test(baseUrl),
+      /^https:\/\/[a-z.]+(\/[a-z0-9/]+)?$/.test(baseUrl) ||
+        /^http:\/\/127\.0\.0\.1:\d+\/v1$/.test(baseUrl),
       name,
     );
     assert.not.ok(baseUrl.endsWith("/"), name);
@@ -55,7 +65,10 @@ for (const { name } of presets) {
     assert.is(answer.headers.get("x-portico-dropped"), null);
     assert.equal(up.seen[0]?.body, { ...body, model: "m" });
     assert.is(up.seen[0]?.headers.authorization, name === "vllm" ? "Custom" : `Bearer key-${name}`);
-    const streamed = await gateway.request("POST", "/v1/chat/completions", { ...body, stream: true });
+    const streamed = await gateway.request("POST", "/v1/chat/completions", {
+      ...body,
+      stream: true,
+    });
     assert.is(await streamed.text(), hello.join(""));
   });
 }
@@ -70,7 +83,11 @@ test("fields that a server refuses are dropped and named; others renamed", async
   });
   assert.is(answer.headers.get("x-portico-dropped"), "logprobs, top_logprobs");
   assert.equal(up.seen[0]?.body, { model: "m", messages, seed: 1 });
-  await gateway.request("POST", "/v1/chat/completions", { model: "deepseek/m", messages, max_completion_tokens: 5 });
+  await gateway.request("POST", "/v1/chat/completions", {
+    model: "deepseek/m",
+    messages,
+    max_completion_tokens: 5,
+  });
   assert.equal(up.seen[1]?.body, {
     model: "m",
     messages: [{ role: "system", content: "d" }, messages[1]],
@@ -121,7 +138,10 @@ test("OpenAI's own models are spared what they refuse", () => {
     model: "gpt-4o",
     messages: [messages[1]!, { role: "assistant", content: null, ...foreign }],
   });
-  assert.equal(request.messages, [messages[1], { role: "assistant", content: null, tool_calls: [call] }]);
+  assert.equal(request.messages, [
+    messages[1],
+    { role: "assistant", content: null, tool_calls: [call] },
+  ]);
   assert.equal(dropped, []);
 });
 

@@ -1,11 +1,17 @@
 import OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/sources/every-provider.ts";
+import {
+  type EveryProvider,
+  names,
+  startEveryProvider,
+  type Way,
+} from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
 const test = suite("responses of the openai package through each provider");
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 let every: EveryProvider;
 let client: OpenAI;
 
@@ -17,12 +23,21 @@ const tools: OpenAI.Responses.FunctionTool[] = [
     parameters: { type: "object", properties: { city: { type: "string" } } },
     strict: false,
   },
-  { type: "function", name: "get_time", parameters: { type: "object", properties: {} }, strict: false },
+  {
+    type: "function",
+    name: "get_time",
+    parameters: { type: "object", properties: {} },
+    strict: false,
+  },
 ];
 
 test.before(async () => {
   every = await startEveryProvider();
-  client = new OpenAI({ baseURL: `${every.gateway.url}/v1`, apiKey: every.gateway.token, maxRetries: 0 });
+  client = new OpenAI({
+    baseURL: `${every.gateway.url}/v1`,
+    apiKey: every.gateway.token,
+    maxRetries: 0,
+  });
 });
 test.after(() => every?.stop());
 
@@ -44,7 +59,10 @@ for (const name of names) {
     });
     assert.is(response.output_text, "Hello");
     assert.equal([response.object, response.status], ["response", "completed"]);
-    assert.equal([response.usage?.input_tokens, response.usage?.output_tokens], [TOKENS.prompt, TOKENS.completion]);
+    assert.equal(
+      [response.usage?.input_tokens, response.usage?.output_tokens],
+      [TOKENS.prompt, TOKENS.completion],
+    );
     const [view] = fake.views;
     assert.equal([view!.system, view!.maxTokens], ["Be kind.", 50]);
     assert.equal(
@@ -85,12 +103,18 @@ for (const name of names) {
 
   test(`${name}: parallel calls, whole and streamed, and back with results by previous_response_id`, async () => {
     const { model, fake, script } = way();
-    script({ answer: { calls: [{ name: "get_weather", args: { city: "Rome" } }, { name: "get_time" }] } });
+    script({
+      answer: { calls: [{ name: "get_weather", args: { city: "Rome" } }, { name: "get_time" }] },
+    });
     const whole = await client.responses.create({ model, tools, input: "Weather and time?" });
-    const streamed = await client.responses.stream({ model, tools, input: "Weather and time?" }).finalResponse();
+    const streamed = await client.responses
+      .stream({ model, tools, input: "Weather and time?" })
+      .finalResponse();
     for (const { output } of [whole, streamed]) {
       assert.equal(
-        output.flatMap((item) => (item.type === "function_call" ? [[item.name, JSON.parse(item.arguments)]] : [])),
+        output.flatMap((item) =>
+          item.type === "function_call" ? [[item.name, JSON.parse(item.arguments)]] : [],
+        ),
         [
           ["get_weather", { city: "Rome" }],
           ["get_time", {}],
@@ -100,19 +124,35 @@ for (const name of names) {
     assert.equal(fake.views[0]!.tools, ["get_weather", "get_time"]);
 
     script({ answer: { text: ["Sunny at noon"] } });
-    const results = streamed.output.flatMap((item, i): OpenAI.Responses.ResponseInputItem.FunctionCallOutput[] =>
-      item.type === "function_call"
-        ? [{ type: "function_call_output", call_id: item.call_id, output: i === 0 ? "sunny" : "noon" }]
-        : [],
+    const results = streamed.output.flatMap(
+      (item, i): OpenAI.Responses.ResponseInputItem.FunctionCallOutput[] =>
+        item.type === "function_call"
+          ? [
+              {
+                type: "function_call_output",
+                call_id: item.call_id,
+                output: i === 0 ? "sunny" : "noon",
+              },
+            ]
+          : [],
     );
-    const last = await client.responses.create({ model, tools, previous_response_id: streamed.id, input: results });
+    const last = await client.responses.create({
+      model,
+      tools,
+      previous_response_id: streamed.id,
+      input: results,
+    });
     assert.is(last.output_text, "Sunny at noon");
     // The same with everything sent anew.
     await client.responses.create({
       model,
       tools,
       store: false,
-      input: [{ role: "user", content: "Weather and time?" }, ...(streamed.output as typeof results), ...results],
+      input: [
+        { role: "user", content: "Weather and time?" },
+        ...(streamed.output as typeof results),
+        ...results,
+      ],
     });
     for (const view of fake.views) {
       assert.equal(
@@ -157,7 +197,10 @@ for (const name of names) {
         response.output.map((item) => item.type),
         ["reasoning", "message"],
       );
-      assert.is((response.output[0] as OpenAI.Responses.ResponseReasoningItem).summary[0]?.text, "hm");
+      assert.is(
+        (response.output[0] as OpenAI.Responses.ResponseReasoningItem).summary[0]?.text,
+        "hm",
+      );
     }
   });
 
@@ -194,7 +237,8 @@ for (const name of names) {
     const { model, script } = way();
     script({ broken: "cut", script: { text: ["Hel", "lo"] } });
     const events: OpenAI.Responses.ResponseStreamEvent[] = [];
-    for await (const event of await client.responses.create({ model, input: "Hi", stream: true })) events.push(event);
+    for await (const event of await client.responses.create({ model, input: "Hi", stream: true }))
+      events.push(event);
     const last = events.at(-1) as OpenAI.Responses.ResponseFailedEvent;
     assert.equal([events.at(-2)!.type, last.type], ["error", "response.failed"]);
     assert.is(last.response.status, "failed");

@@ -61,11 +61,21 @@ async function raised(work: Promise<unknown>): Promise<InstanceType<typeof OpenA
 test("a conversation goes on by previous_response_id; instructions stay behind", async () => {
   const model = "up/gpt-4o";
   const first = await client.responses.create({ model, instructions: "Be kind.", input: "One" });
-  const stream = await client.responses.create({ model, input: "Two", previous_response_id: first.id, stream: true });
+  const stream = await client.responses.create({
+    model,
+    input: "Two",
+    previous_response_id: first.id,
+    stream: true,
+  });
   let second = "";
-  for await (const event of stream) if (event.type === "response.completed") second = event.response.id;
+  for await (const event of stream)
+    if (event.type === "response.completed") second = event.response.id;
   // The last event came after the response was kept.
-  const third = await client.responses.create({ model, input: "Three", previous_response_id: second });
+  const third = await client.responses.create({
+    model,
+    input: "Three",
+    previous_response_id: second,
+  });
   assert.is(third.previous_response_id, second);
   assert.is(up.views[0]!.system, "Be kind.");
   assert.is(up.views[2]!.system, "");
@@ -79,7 +89,10 @@ test("stored responses are read, listed and deleted; what is not stored is not t
   const made = await client.responses.create({ model: "echo", input: "Hi", metadata: { a: "b" } });
   const { output_text: _, ...plain } = made;
   const read = await client.responses.retrieve(made.id);
-  assert.equal(JSON.parse(JSON.stringify({ ...read, output_text: undefined })), JSON.parse(JSON.stringify(plain)));
+  assert.equal(
+    JSON.parse(JSON.stringify({ ...read, output_text: undefined })),
+    JSON.parse(JSON.stringify(plain)),
+  );
   assert.equal(read.metadata, { a: "b" });
   const { data } = await client.responses.inputItems.list(made.id);
   assert.equal((data[0] as { content: unknown }).content, [{ type: "input_text", text: "Hi" }]);
@@ -88,27 +101,38 @@ test("stored responses are read, listed and deleted; what is not stored is not t
   await client.responses.delete(made.id);
   for (const id of [made.id, "resp_00", "nonsense"])
     assert.instance(await raised(client.responses.retrieve(id)), OpenAI.NotFoundError);
-  const gone = await raised(client.responses.create({ model: "echo", input: "Hi", previous_response_id: made.id }));
-  assert.equal([gone.status, gone.code, gone.param], [400, "previous_response_not_found", "previous_response_id"]);
+  const gone = await raised(
+    client.responses.create({ model: "echo", input: "Hi", previous_response_id: made.id }),
+  );
+  assert.equal(
+    [gone.status, gone.code, gone.param],
+    [400, "previous_response_not_found", "previous_response_id"],
+  );
   const unkept = await client.responses.create({ model: "echo", input: "Hi", store: false });
   assert.is((unkept as { store?: boolean }).store, false);
   assert.instance(await raised(client.responses.retrieve(unkept.id)), OpenAI.NotFoundError);
 });
 
 test("a client's responses are its own", async () => {
-  const of = (apiKey: string) => new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 });
+  const of = (apiKey: string) =>
+    new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 });
   const made = await of("key-ann").responses.create({ model: "echo", input: "secret" });
   await of("key-ann").responses.retrieve(made.id);
   for (const other of [of("key-bob"), client]) {
     assert.instance(await raised(other.responses.retrieve(made.id)), OpenAI.NotFoundError);
     assert.instance(await raised(other.responses.delete(made.id)), OpenAI.NotFoundError);
     assert.instance(
-      await raised(other.responses.create({ model: "echo", input: "x", previous_response_id: made.id })),
+      await raised(
+        other.responses.create({ model: "echo", input: "x", previous_response_id: made.id }),
+      ),
       OpenAI.BadRequestError,
     );
     assert.instance(
       await raised(
-        other.responses.create({ model: "echo", input: [{ type: "item_reference", id: made.output[0]!.id! }] }),
+        other.responses.create({
+          model: "echo",
+          input: [{ type: "item_reference", id: made.output[0]!.id! }],
+        }),
       ),
       OpenAI.BadRequestError,
     );
@@ -181,7 +205,10 @@ test("LangChain works over this format too, tools included", async () => {
   assert.is(text, "Hello");
   up.next = { answer: { calls: [{ name: "get_weather", args: { city: "Rome" } }] } };
   const bound = chat.bindTools([
-    { type: "function", function: { name: "get_weather", parameters: { type: "object", properties: {} } } },
+    {
+      type: "function",
+      function: { name: "get_weather", parameters: { type: "object", properties: {} } },
+    },
   ]);
   const asked = await bound.invoke([new HumanMessage("Weather?")]);
   assert.equal(
@@ -233,15 +260,41 @@ test("custom tools go as functions of one text, and come back as what they are",
 });
 
 test("answers name the channel; what was left out is named; errors have OpenAI's form", async () => {
-  const lost = { truncation: "auto", max_tool_calls: 3, frequency_penalty: 0.5, made_up: 1, seed: null };
-  const kept = { metadata: { a: "b" }, store: false, include: ["reasoning.encrypted_content"], background: false };
-  const answer = await gateway.request("POST", "/v1/responses", { model: "echo", input: "Hi", ...lost, ...kept });
+  const lost = {
+    truncation: "auto",
+    max_tool_calls: 3,
+    frequency_penalty: 0.5,
+    made_up: 1,
+    seed: null,
+  };
+  const kept = {
+    metadata: { a: "b" },
+    store: false,
+    include: ["reasoning.encrypted_content"],
+    background: false,
+  };
+  const answer = await gateway.request("POST", "/v1/responses", {
+    model: "echo",
+    input: "Hi",
+    ...lost,
+    ...kept,
+  });
   assert.is(answer.headers.get("x-portico-channel"), "echo");
-  assert.is(answer.headers.get("x-portico-dropped"), "truncation, max_tool_calls, frequency_penalty, made_up");
-  const bad = await gateway.request("POST", "/v1/responses", { model: "echo", input: [{ type: "computer_call" }] });
-  assert.equal(((await bad.json()) as { error: { param: string; code: string } }).error.param, "input[0].type");
   assert.is(
-    (await gateway.request("POST", "/v1/responses", { model: "echo", input: "x" }, { token: null })).status,
+    answer.headers.get("x-portico-dropped"),
+    "truncation, max_tool_calls, frequency_penalty, made_up",
+  );
+  const bad = await gateway.request("POST", "/v1/responses", {
+    model: "echo",
+    input: [{ type: "computer_call" }],
+  });
+  assert.equal(
+    ((await bad.json()) as { error: { param: string; code: string } }).error.param,
+    "input[0].type",
+  );
+  assert.is(
+    (await gateway.request("POST", "/v1/responses", { model: "echo", input: "x" }, { token: null }))
+      .status,
     401,
   );
 });
@@ -267,7 +320,10 @@ test("a request that is wrong is told where", () => {
     [{ temperature: 3 }, "temperature"],
     [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
     [{ tools: [{ type: "function" }] }, "tools[0].name"],
-    [{ tools: [{ type: "function", name: "a" }], tool_choice: { type: "file_search" } }, "tool_choice"],
+    [
+      { tools: [{ type: "function", name: "a" }], tool_choice: { type: "file_search" } },
+      "tool_choice",
+    ],
     [{ text: { format: { type: "json_schema", schema: {} } } }, "text.format.name"],
     [{ text: { format: { type: "xml" } } }, "text.format.type"],
     [{ reasoning: { effort: 1 } }, "reasoning.effort"],
@@ -284,7 +340,10 @@ test("a request that is wrong is told where", () => {
     [{ role: "robot", content: "" }, "input[0].role"],
     [{ role: "user" }, "input[0].content"],
     [{ role: "user", content: [{ type: "input_text" }] }, "input[0].content[0].text"],
-    [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }, "input[0].content[0].image_url"],
+    [
+      { role: "user", content: [{ type: "input_image", file_id: "f" }] },
+      "input[0].content[0].image_url",
+    ],
     [{ role: "user", content: [{ type: "video" }] }, "input[0].content[0].type"],
     [{ type: "function_call", call_id: "a" }, "input[0].name"],
     [{ type: "function_call_output", call_id: "a" }, "input[0].output"],
@@ -308,19 +367,31 @@ test("settings are said in chat's words", () => {
   ]);
   const choice = (tool_choice: unknown) => read({ tools, tool_choice })["tool_choice"];
   assert.is(choice("required"), "required");
-  assert.equal(choice({ type: "function", name: "a" }), { type: "function", function: { name: "a" } });
-  assert.equal(choice({ type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "a" }] }), {
-    type: "allowed_tools",
-    allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "a" } }] },
+  assert.equal(choice({ type: "function", name: "a" }), {
+    type: "function",
+    function: { name: "a" },
   });
+  assert.equal(
+    choice({ type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "a" }] }),
+    {
+      type: "allowed_tools",
+      allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "a" } }] },
+    },
+  );
   assert.is(read({ tools, parallel_tool_calls: false })["parallel_tool_calls"], false);
   assert.is(read({ reasoning: { effort: "low" } })["reasoning_effort"], "low");
   assert.is(read({ max_output_tokens: 9 })["max_completion_tokens"], 9);
-  assert.equal(read({ text: { verbosity: "low", format: { type: "json_object" } } })["response_format"], {
-    type: "json_object",
-  });
   assert.equal(
-    [read({ include: ["message.output_text.logprobs"] })["logprobs"], read({ top_logprobs: 2 })["top_logprobs"]],
+    read({ text: { verbosity: "low", format: { type: "json_object" } } })["response_format"],
+    {
+      type: "json_object",
+    },
+  );
+  assert.equal(
+    [
+      read({ include: ["message.output_text.logprobs"] })["logprobs"],
+      read({ top_logprobs: 2 })["top_logprobs"],
+    ],
     [true, 2],
   );
 });
@@ -348,11 +419,20 @@ test("what an assistant said in a row is one message; results and their images f
     ],
     (i) => `input[${i}]`,
   );
-  const fn = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } });
+  const fn = (id: string, name: string) => ({
+    id,
+    type: "function",
+    function: { name, arguments: "{}" },
+  });
   assert.equal(asJson(messages), [
     { role: "developer", content: "D" },
     { role: "user", content: "U" },
-    { role: "assistant", content: "A", reasoning_content: "hm", tool_calls: [fn("1", "f"), fn("2", "g")] },
+    {
+      role: "assistant",
+      content: "A",
+      reasoning_content: "hm",
+      tool_calls: [fn("1", "f"), fn("2", "g")],
+    },
     { role: "tool", tool_call_id: "1", content: "r1" },
     { role: "tool", tool_call_id: "2", content: "r2" },
     {

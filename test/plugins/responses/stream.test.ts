@@ -12,7 +12,9 @@ const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, f
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
   const translator = createTranslator(response(), () => undefined);
-  return readNamedEvents(chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()));
+  return readNamedEvents(
+    chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
+  );
 }
 const brief = (list: any[]) =>
   list.map(({ type, output_index: index, delta }) =>
@@ -27,7 +29,10 @@ test("reasoning, text and calls are items in order, each begun and ended", async
     chunk(callDelta(0, "", "f")),
     chunk(callDelta(0, "{}")),
     chunk({}, "tool_calls"),
-    chunk({}, null, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }),
+    chunk({}, null, {
+      choices: [],
+      usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+    }),
   ]);
   assert.equal(brief(list), [
     "created",
@@ -61,9 +66,21 @@ test("reasoning, text and calls are items in order, each begun and ended", async
 
 test("the same answer, whole or streamed, gives the same items", async () => {
   const parts = [
-    { index: 0, id: "c0", type: "function", function: { name: "f", arguments: '{"a":1}' }, extra_content: { s: 1 } },
+    {
+      index: 0,
+      id: "c0",
+      type: "function",
+      function: { name: "f", arguments: '{"a":1}' },
+      extra_content: { s: 1 },
+    },
   ];
-  const message = { reasoning_content: "hm", content: "A", refusal: "no", tool_calls: parts, extra_content: { t: 1 } };
+  const message = {
+    reasoning_content: "hm",
+    content: "A",
+    refusal: "no",
+    tool_calls: parts,
+    extra_content: { t: 1 },
+  };
   const streamed = (await events([chunk(message), chunk({}, "length")])).at(-1).response;
   const whole = responseOf(response(), {
     id: "chatcmpl-1",
@@ -108,7 +125,10 @@ test("a cut answer is incomplete, and its last item too", async () => {
   ] as const) {
     const last = (await events([chunk({ content: "A" }), chunk({}, finish)])).at(-1);
     assert.is(last.type, "response.incomplete");
-    assert.equal([last.response.status, last.response.incomplete_details], ["incomplete", { reason }]);
+    assert.equal(
+      [last.response.status, last.response.incomplete_details],
+      ["incomplete", { reason }],
+    );
     assert.is(last.response.output[0].status, "incomplete");
   }
 });
@@ -116,8 +136,13 @@ test("a cut answer is incomplete, and its last item too", async () => {
 test("a failure is told by error and response.failed, with what had come", () => {
   const translator = createTranslator(response(), () => undefined);
   translator.chunk(chunk({ content: "A" }));
-  const [error, failed] = readNamedEvents(translator.fail(new PorticoError("upstream_timeout", "too slow")));
-  assert.equal([error.type, error.code, failed.type], ["error", "upstream_timeout", "response.failed"]);
+  const [error, failed] = readNamedEvents(
+    translator.fail(new PorticoError("upstream_timeout", "too slow")),
+  );
+  assert.equal(
+    [error.type, error.code, failed.type],
+    ["error", "upstream_timeout", "response.failed"],
+  );
   assert.equal(failed.response.error, { code: "upstream_timeout", message: "too slow" });
   assert.ok(failed.sequence_number > error.sequence_number);
 });

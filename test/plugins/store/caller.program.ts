@@ -23,7 +23,10 @@ async function enqueue(id: string) {
 }
 
 async function known(id: string) {
-  return { known: (await store.known(id))?.answer, delivery: (await store.deliveries.get(`d-${id}`))?.id };
+  return {
+    known: (await store.known(id))?.answer,
+    delivery: (await store.deliveries.get(`d-${id}`))?.id,
+  };
 }
 
 process.on("message", ([ref, what, id]: [number, string, string]) => {

@@ -123,7 +123,10 @@ test("a disk that is full: what is accepted already is there for whoever reads, 
   assert.equal(await child.ask("known", "b"), { known: undefined, delivery: undefined });
   assert.equal(await child.ask("known", "a"), there);
   limit("unlimited");
-  await until("there is room", async () => !("refused" in ((await child.ask("enqueue", "c")) as object)));
+  await until(
+    "there is room",
+    async () => !("refused" in ((await child.ask("enqueue", "c")) as object)),
+  );
   await child.kill();
   for (const id of ["a", "c"]) assert.is((await t.store.deliveries.get(`d-${id}`))?.id, `d-${id}`);
   assert.is(await t.store.deliveries.get("d-b"), undefined);

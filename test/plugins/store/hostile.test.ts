@@ -100,7 +100,8 @@ test("sessions that nobody named go, and their end is told; named ones stay, wha
   const t = temporaryStore();
   const { store, clock } = t;
   for (const id of ["main", "webhook:ci"]) await store.sessions.put(id, {});
-  for (const id of ["webhook:old", "cron:old", "named later"]) await store.sessions.put(id, { temporary: true });
+  for (const id of ["webhook:old", "cron:old", "named later"])
+    await store.sessions.put(id, { temporary: true });
   await store.sessions.put("named later", { temporary: null });
   clock.now += 31 * 86_400_000;
   await store.sessions.put("webhook:new", { temporary: true });

@@ -1,5 +1,13 @@
 /** `portico store check` without a gateway, of a home's store and of copies; and what a gateway's damaged store answers. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import Libsql from "libsql";
 import * as assert from "uvu/assert";
@@ -22,7 +30,9 @@ const here = (name: string) => join(dir, name);
 test.before(async () => {
   mkdirSync(home);
   const store = openStore({ url: own, log: quietLog() });
-  await store.enqueue({ items: [1, 2, 3].map((n) => ({ id: `i${n}`, lane: "l", kind: "turn", body: { n } })) });
+  await store.enqueue({
+    items: [1, 2, 3].map((n) => ({ id: `i${n}`, lane: "l", kind: "turn", body: { n } })),
+  });
   for (let n = 0; n < 40; n++) await store.kv.set("n", `k${n}`, "x".repeat(1000));
   const came = { source: "wake", outcome: "accepted" };
   await store.enqueue({ deliveries: [1, 2, 3, 4, 5].map((n) => ({ ...came, id: `d${n}` })) });
@@ -60,10 +70,16 @@ test("one that is sound is said to be, with what it holds", async () => {
   for (const words of [[], [own], [`file:${own}`], [copy], [here("killed.db")]]) {
     const { code, stdout, stderr } = await check(...words);
     assert.equal([code, stderr.replace(/^checking .*\n/, "")], [0, ""], words.join());
-    assert.match(stdout, /is sound: [\d.]+ kB, schema \d+, items 3, lanes 1, kv 40, deliveries 5\.\n$/);
+    assert.match(
+      stdout,
+      /is sound: [\d.]+ kB, schema \d+, items 3, lanes 1, kv 40, deliveries 5\.\n$/,
+    );
   }
   assert.match((await check(here("older.db"))).stdout, /is sound: .* schema 2, items 3/);
-  const shown = JSON.parse((await check(copy, "--json")).stdout) as { ok: boolean; rows: Record<string, number> };
+  const shown = JSON.parse((await check(copy, "--json")).stdout) as {
+    ok: boolean;
+    rows: Record<string, number>;
+  };
   const { counters, ...rows } = shown.rows;
   assert.equal([shown.ok, rows], [true, { items: 3, lanes: 1, kv: 40, deliveries: 5 }]);
   assert.ok(counters! >= 2);
@@ -76,7 +92,10 @@ for (const [name, says] of [
   ["cut.db", /; take an older copy/],
   ["less than a page.db", /it is damaged; take an older copy/],
   ["flipped.db", /; take an older copy/],
-  ["no text.db", /the table kv is damaged: 1 row holds bytes that are no text.*; take an older copy/],
+  [
+    "no text.db",
+    /the table kv is damaged: 1 row holds bytes that are no text.*; take an older copy/,
+  ],
   ["packed.db", /it is no database; a packed copy is to be unpacked first/],
   ["without its log.db", /it holds no tables; the file alone is no copy .* portico store backup/],
   ["foreign.db", /no store of a gateway; name another one/],
@@ -111,7 +130,10 @@ test("a gateway's damaged store fails status and check", async () => {
     const ask = (word: string) =>
       porticoHere(gateway.home, ["store", word], { ...process.env, PORTICO_URL: gateway.url });
     const status = await ask("status");
-    assert.equal([status.code, status.stderr], [1, "portico: The store is not well: see portico store check.\n"]);
+    assert.equal(
+      [status.code, status.stderr],
+      [1, "portico: The store is not well: see portico store check.\n"],
+    );
     assert.match(status.stdout, /damaged/);
     const checked = await ask("check");
     assert.is(checked.code, 1);
@@ -124,9 +146,14 @@ test("a gateway's damaged store fails status and check", async () => {
 test("copies that are made at the same time have names of their own", async () => {
   const gateway = await startGateway({});
   try {
-    const made = await Promise.all(Array.from({ length: 8 }, () => gateway.json("POST", "/store/backup")));
+    const made = await Promise.all(
+      Array.from({ length: 8 }, () => gateway.json("POST", "/store/backup")),
+    );
     assert.is(new Set(made.map(({ name }) => name)).size, 8, JSON.stringify(made));
-    assert.equal(readdirSync(join(gateway.home, "state", "backups")).sort(), made.map(({ name }) => name).sort());
+    assert.equal(
+      readdirSync(join(gateway.home, "state", "backups")).sort(),
+      made.map(({ name }) => name).sort(),
+    );
   } finally {
     await gateway.stop();
   }

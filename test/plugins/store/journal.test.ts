@@ -11,7 +11,12 @@ import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import { killCallers, openInChild } from "./caller.ts";
-import { journalIsUsed, journalOf, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import {
+  journalIsUsed,
+  journalOf,
+  type TemporaryStore,
+  temporaryStore,
+} from "./temporary-store.ts";
 
 let t: TemporaryStore;
 test.before.each(() => {
@@ -30,7 +35,9 @@ function wake(store: Store, id: string, key = id) {
     dedup: { key, ttlMs: 60_000, answer: { id } },
     limit,
     items: [{ id, lane: "main", kind: "wake", body: { text: `words of ${id}` } }],
-    deliveries: [{ id: `d-${id}`, source: "test", outcome: "accepted", itemId: id, payload: "raw" }],
+    deliveries: [
+      { id: `d-${id}`, source: "test", outcome: "accepted", itemId: id, payload: "raw" },
+    ],
   });
 }
 
@@ -45,7 +52,10 @@ async function warmUp(store: Store, file: string): Promise<number> {
 }
 
 /** As the machine would find them after its power failed: the tables as they were, the journal as it is. */
-function powerFailure(from: string, name: string): { tables(): void; journal(): void; file: string } {
+function powerFailure(
+  from: string,
+  name: string,
+): { tables(): void; journal(): void; file: string } {
   const file = join(t.dir, `${name}.db`);
   return {
     file,
@@ -85,14 +95,24 @@ async function reopened(file: string): Promise<Store> {
 }
 
 async function expectAll(store: Store, ids: readonly string[]): Promise<void> {
-  assert.equal((await store.items.list({ limit: 1000 })).map(({ id }) => id).sort(), [...ids].sort());
-  assert.equal((await store.deliveries.list({ limit: 1000 })).map(({ itemId }) => itemId).sort(), [...ids].sort());
+  assert.equal(
+    (await store.items.list({ limit: 1000 })).map(({ id }) => id).sort(),
+    [...ids].sort(),
+  );
+  assert.equal(
+    (await store.deliveries.list({ limit: 1000 })).map(({ itemId }) => itemId).sort(),
+    [...ids].sort(),
+  );
   for (const id of ids) assert.equal((await store.known(id))?.answer, { id });
-  assert.is((await store.take(limit.key, 0, limit.max, limit.windowMs)).remaining, limit.max - ids.length);
+  assert.is(
+    (await store.take(limit.key, 0, limit.max, limit.windowMs)).remaining,
+    limit.max - ids.length,
+  );
   assert.is(await store.pending("main", "wake"), ids.length);
   assert.equal(await store.check(), []);
 }
-const named = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+const named = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
 test("what the power's failure took from the tables comes back, and the rest is not there twice", async () => {
   const crash = powerFailure(t.file, "failed");
@@ -133,9 +153,12 @@ test("a journal whose last entry is torn, or that holds older ones behind it, gi
 test("long entries in any alphabet fill the journal more than once: each is there, also after a power failure", async () => {
   const warm = named("w", await warmUp(t.store, t.file));
   const bodies = new Map(
-    named("t", 16).map((id, n) => [id, ["x", "é", "語", "😀"][n % 4]?.repeat(45_000 - n * 1000)] as const),
+    named("t", 16).map(
+      (id, n) => [id, ["x", "é", "語", "😀"][n % 4]?.repeat(45_000 - n * 1000)] as const,
+    ),
   );
-  for (const [id, body] of bodies) await t.store.enqueue({ items: [{ id, lane: "main", kind: "wake", body }] });
+  for (const [id, body] of bodies)
+    await t.store.enqueue({ items: [{ id, lane: "main", kind: "wake", body }] });
   const crash = powerFailure(t.file, "long");
   crash.tables();
   crash.journal();
@@ -150,7 +173,10 @@ test("a repeated key is known and a limit counts, before anything is in the tabl
   assert.is((await wake(t.store, "a")).duplicate, undefined);
   assert.equal((await wake(t.store, "b", "a")).duplicate?.answer, { id: "a" });
   const narrow = (id: string) =>
-    t.store.enqueue({ limit: { key: "n", max: 2, windowMs: 1000 }, items: [{ id, lane: "x", kind: "wake", body: 0 }] });
+    t.store.enqueue({
+      limit: { key: "n", max: 2, windowMs: 1000 },
+      items: [{ id, lane: "x", kind: "wake", body: 0 }],
+    });
   assert.equal(
     [await narrow("1"), await narrow("2"), await narrow("3")].map((one) => one.limit?.allowed),
     [true, true, false],
@@ -172,7 +198,12 @@ test("where others use the store too, nothing waits in a journal; one that was l
   const warm = named("w", await warmUp(t.store, t.file));
   const [last = ""] = await inJournalAlone([crash], warm, 1);
   crash.journal();
-  const store = openStore({ url: crash.file, log: quietLog(), clock: () => t.clock.now, sharedBy: "workers" });
+  const store = openStore({
+    url: crash.file,
+    log: quietLog(),
+    clock: () => t.clock.now,
+    sharedBy: "workers",
+  });
   await wake(store, "b0");
   await wake(store, "b1");
   await expectAll(store, [...warm, last, "b0", "b1"]);
@@ -194,10 +225,15 @@ test("once a second process has the store open, what one accepts the other knows
   assert.not.ok(existsSync(journalOf(t.file)), "it waits in no journal of ours any more");
   assert.equal(await other.ask("enqueue", "mine"), { duplicate: { id: "mine" } });
   const narrow = (id: string) =>
-    own.enqueue({ limit: { key: "both", max: 10, windowMs: 60_000 }, dedup: { key: id, ttlMs: 60_000, answer: {} } });
+    own.enqueue({
+      limit: { key: "both", max: 10, windowMs: 60_000 },
+      dedup: { key: id, ttlMs: 60_000, answer: {} },
+    });
   const both = await Promise.all(
     named("n", 40).map((id, n) =>
-      n % 2 ? other.ask("narrow", id) : narrow(id).then(({ limit }) => ({ allowed: limit?.allowed })),
+      n % 2
+        ? other.ask("narrow", id)
+        : narrow(id).then(({ limit }) => ({ allowed: limit?.allowed })),
     ),
   );
   assert.is(both.filter((one) => (one as { allowed?: boolean }).allowed).length, 10);
@@ -255,7 +291,8 @@ test("kill -9 with few callers: each acknowledged one is there, once, whatever w
 
 test("closed in order, it leaves no journal; all of it is the user's own", async () => {
   await warmUp(t.store, t.file);
-  for (const end of ["-accepted", "-accepted-lock"]) assert.is(statSync(t.file + end).mode & 0o777, 0o600);
+  for (const end of ["-accepted", "-accepted-lock"])
+    assert.is(statSync(t.file + end).mode & 0o777, 0o600);
   await t.store.close();
   assert.not.ok(existsSync(journalOf(t.file)));
 });

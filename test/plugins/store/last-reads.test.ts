@@ -3,7 +3,13 @@ import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import type { Claim, ItemState, Store } from "../../../plugins/store/types.ts";
-import { isInFile, journalIsUsed, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import {
+  isInFile,
+  journalIsUsed,
+  random,
+  type TemporaryStore,
+  temporaryStore,
+} from "./temporary-store.ts";
 
 const testOfFile = isInFile() ? test : () => {};
 const STATES: ItemState[] = ["queued", "running", "done", "dead", "cancelled"];
@@ -23,7 +29,9 @@ async function expectCounts(of: Store): Promise<void> {
     assert.is(await of.items.count("turn", state), expected, `so many are ${state}`);
   }
   const schedules = await of.schedules.list("cron");
-  const failing = schedules.filter(({ state }) => (state as { consecutiveErrors: number }).consecutiveErrors > 0);
+  const failing = schedules.filter(
+    ({ state }) => (state as { consecutiveErrors: number }).consecutiveErrors > 0,
+  );
   assert.equal(await of.schedules.failing("cron"), failing);
 }
 
@@ -34,18 +42,32 @@ test("counts and failures are as the last write left them, over whichever connec
   let held: Claim[] = [];
   let ids = 0;
   const writes: ((by: Store) => Promise<unknown>)[] = [
-    (by) => by.enqueue({ items: [{ id: `t${ids++}`, lane: pick(["a", "b", "c"]), kind: "turn", body: 0 }] }),
+    (by) =>
+      by.enqueue({
+        items: [{ id: `t${ids++}`, lane: pick(["a", "b", "c"]), kind: "turn", body: 0 }],
+      }),
     async (by) => held.push(...(await by.claim("w", 1, 60_000, ["turn"]))),
     async (by) => {
       const [claim, ...rest] = held;
       held = rest;
-      if (claim) await by.finish(claim, pick([{ state: "done" as const }, { state: "dead" as const, error }]));
+      if (claim)
+        await by.finish(
+          claim,
+          pick([{ state: "done" as const }, { state: "dead" as const, error }]),
+        );
     },
     (by) => by.items.cancel(`t${Math.floor(next() * ids)}`),
     (by) => by.items.replay(`t${Math.floor(next() * ids)}`),
     (by) => {
       const state = { consecutiveErrors: pick([0, 0, 2]) };
-      return by.schedules.put({ kind: "cron", id: pick(["x", "y"]), enabled: true, nextAt: 5, body: {}, state });
+      return by.schedules.put({
+        kind: "cron",
+        id: pick(["x", "y"]),
+        enabled: true,
+        nextAt: 5,
+        body: {},
+        state,
+      });
     },
     (by) => by.kv.set("n", "k", ids),
   ];
@@ -57,22 +79,26 @@ test("counts and failures are as the last write left them, over whichever connec
   }
 });
 
-testOfFile("who has had the store alone sees what another process writes from then on", async () => {
-  const count = () => store.items.count("turn", "queued");
-  await store.enqueue({ items: [{ id: "own", lane: "a", kind: "turn", body: 0 }] });
-  assert.is(await count(), 1);
-  assert.ok(store.inSoleUse());
-  const other = t.another();
-  for (let n = 2; n < 6; n++) {
-    await other.enqueue({ items: [{ id: `t${n}`, lane: "a", kind: "turn", body: 0 }] });
-    assert.is(await count(), n);
-  }
-  assert.not.ok(store.inSoleUse());
-});
+testOfFile(
+  "who has had the store alone sees what another process writes from then on",
+  async () => {
+    const count = () => store.items.count("turn", "queued");
+    await store.enqueue({ items: [{ id: "own", lane: "a", kind: "turn", body: 0 }] });
+    assert.is(await count(), 1);
+    assert.ok(store.inSoleUse());
+    const other = t.another();
+    for (let n = 2; n < 6; n++) {
+      await other.enqueue({ items: [{ id: `t${n}`, lane: "a", kind: "turn", body: 0 }] });
+      assert.is(await count(), n);
+    }
+    assert.not.ok(store.inSoleUse());
+  },
+);
 
 testOfFile("what only the journal has counts", async () => {
   let ids = 0;
-  const enqueue = () => store.enqueue({ items: [{ id: `t${ids++}`, lane: "a", kind: "turn", body: 0 }] });
+  const enqueue = () =>
+    store.enqueue({ items: [{ id: `t${ids++}`, lane: "a", kind: "turn", body: 0 }] });
   await until("the journal is used", async () => {
     await enqueue();
     return journalIsUsed(t.file);

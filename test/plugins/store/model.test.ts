@@ -60,7 +60,11 @@ class Model {
     const lane = this.lane(this.items.get(claim.item)?.lane ?? "");
     return lane.head?.id === claim.item && lane.holder === claim.number ? lane : undefined;
   }
-  finish(claim: { item: string; number: number }, state: "done" | "dead" | "retry", at: number): boolean {
+  finish(
+    claim: { item: string; number: number },
+    state: "done" | "dead" | "retry",
+    at: number,
+  ): boolean {
     const lane = this.holds(claim);
     if (!lane?.head) return false;
     lane.holder = -1;
@@ -102,10 +106,15 @@ async function history(seed: number): Promise<void> {
       const dice = next();
       if (dice < 0.3) {
         const count = 1 + Math.floor(next() * 3);
-        const added = Array.from({ length: count }, () => ({ id: `i${made++}`, lane: pick(LANES) }));
+        const added = Array.from({ length: count }, () => ({
+          id: `i${made++}`,
+          lane: pick(LANES),
+        }));
         said.push(`add ${added.map((item) => item.id + item.lane)}`);
         // several callers at once: their order among each other is the order of their calls
-        await Promise.all(added.map((item) => store.enqueue({ items: [{ ...item, kind: "turn", body: 0 }] })));
+        await Promise.all(
+          added.map((item) => store.enqueue({ items: [{ ...item, kind: "turn", body: 0 }] })),
+        );
         for (const item of added) model.add(item.id, item.lane);
       } else if (dice < 0.5) {
         const expected = model.claim(t.clock.now);
@@ -121,7 +130,8 @@ async function history(seed: number): Promise<void> {
         const state = pick(["done", "done", "retry", "dead"] as const);
         const at = t.clock.now + Math.floor(next() * 80);
         said.push(`${state} ${claim.item}`);
-        const outcome = state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
+        const outcome =
+          state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
         assert.is(await store.finish(claim.real, outcome), model.finish(claim, state, at));
       } else if (dice < 0.85 && held.length > 0) {
         const claim = pick(held);
@@ -156,6 +166,7 @@ async function history(seed: number): Promise<void> {
   }
 }
 
-for (let seed = 1; seed <= 15; seed++) test(`the store does what the model does (seed ${seed})`, () => history(seed));
+for (let seed = 1; seed <= 15; seed++)
+  test(`the store does what the model does (seed ${seed})`, () => history(seed));
 
 test.run();

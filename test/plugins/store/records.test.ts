@@ -30,7 +30,13 @@ testOfFile("nothing is opened before it is used", async () => {
 test("a slot of a schedule is taken by one of two gateways, with its work", async () => {
   const other = t.another();
   const nextAt = t.clock.now + 1000;
-  await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt, body: { expr: "* * * * *" } });
+  await store.schedules.put({
+    kind: "cron",
+    id: "j",
+    enabled: true,
+    nextAt,
+    body: { expr: "* * * * *" },
+  });
   assert.equal(await store.schedules.due("cron", t.clock.now, 10), []);
   assert.is(await store.schedules.nextDueAt("cron"), nextAt);
   t.clock.now += 1000;
@@ -38,7 +44,10 @@ test("a slot of a schedule is taken by one of two gateways, with its work", asyn
   const slot = { kind: "cron", id: "j", expectedNext: nextAt, next: nextAt + 60_000 };
   const results = await Promise.all(
     [store, other].map((each, n) =>
-      each.tick({ ...slot, state: { by: n } }, { items: [{ id: `t${n}`, lane: "l", kind: "turn", body: n }] }),
+      each.tick(
+        { ...slot, state: { by: n } },
+        { items: [{ id: `t${n}`, lane: "l", kind: "turn", body: n }] },
+      ),
     ),
   );
   assert.is(results.filter((rev) => rev !== undefined).length, 1);
@@ -48,7 +57,10 @@ test("a slot of a schedule is taken by one of two gateways, with its work", asyn
 
 test("a one-shot schedule disables itself; a disabled one is never due", async () => {
   await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {} });
-  assert.type(await store.tick({ kind: "cron", id: "j", expectedNext: 5, next: null, enabled: false }), "number");
+  assert.type(
+    await store.tick({ kind: "cron", id: "j", expectedNext: 5, next: null, enabled: false }),
+    "number",
+  );
   assert.equal(await store.schedules.due("cron", t.clock.now, 10), []);
   assert.is(await store.schedules.nextDueAt("cron"), undefined);
   assert.not((await store.schedules.get("cron", "j"))?.enabled);
@@ -56,10 +68,21 @@ test("a one-shot schedule disables itself; a disabled one is never due", async (
 
 test("schedules whose last run failed are told apart by their state, whatever their errors quote", async () => {
   const put = (id: string, state?: object) =>
-    store.schedules.put({ kind: "cron", id, enabled: true, nextAt: 5, body: { consecutiveErrors: 3 }, state });
+    store.schedules.put({
+      kind: "cron",
+      id,
+      enabled: true,
+      nextAt: 5,
+      body: { consecutiveErrors: 3 },
+      state,
+    });
   await put("new");
   await put("fine", { slotAt: 1, consecutiveErrors: 0, lastError: '"consecutiveErrors":1' });
-  await put("failing", { slotAt: 1, consecutiveErrors: 1, lastError: 'it said {"consecutiveErrors":0}' });
+  await put("failing", {
+    slotAt: 1,
+    consecutiveErrors: 1,
+    lastError: 'it said {"consecutiveErrors":0}',
+  });
   await put("often", { consecutiveErrors: 10 });
   await store.schedules.put({
     kind: "poll",
@@ -77,9 +100,22 @@ test("schedules whose last run failed are told apart by their state, whatever th
 });
 
 test("a poll's cursor and its events go together, by one of two", async () => {
-  const first = await store.schedules.put({ kind: "poll", id: "p", enabled: true, nextAt: 5, body: {} });
+  const first = await store.schedules.put({
+    kind: "poll",
+    id: "p",
+    enabled: true,
+    nextAt: 5,
+    body: {},
+  });
   const expectedRev = first?.rev as number;
-  const commit = { kind: "poll", id: "p", expectedRev, next: 60, state: { checks: 1 }, cursor: ["a", "b"] };
+  const commit = {
+    kind: "poll",
+    id: "p",
+    expectedRev,
+    next: 60,
+    state: { checks: 1 },
+    cursor: ["a", "b"],
+  };
   const item = (id: string) => ({ items: [{ id, lane: "l", kind: "turn", body: id }] });
   assert.is(await store.commitSchedule(commit, item("e1")), expectedRev + 1);
   assert.is(await store.commitSchedule(commit, item("e2")), undefined);
@@ -92,7 +128,14 @@ test("an edit with an old revision is refused; state and cursor survive an edit"
   const put = (name: string, rev?: number) =>
     store.schedules.put({ kind: "poll", id: "p", name, enabled: true, nextAt: 5, body: {} }, rev);
   await put("one");
-  await store.commitSchedule({ kind: "poll", id: "p", expectedRev: 1, next: 9, state: { n: 1 }, cursor: [1] });
+  await store.commitSchedule({
+    kind: "poll",
+    id: "p",
+    expectedRev: 1,
+    next: 9,
+    state: { n: 1 },
+    cursor: [1],
+  });
   assert.is(await put("two", 1), undefined);
   assert.is((await put("two", 2))?.name, "two");
   assert.equal((await store.schedules.get("poll", "p"))?.state, { n: 1 });
@@ -113,7 +156,8 @@ for (const max of [3, 100, 5000]) {
       if (taken.allowed) accepted.push(...Array.from({ length: cost }, () => t.clock.now));
       else assert.ok(taken.retryAfterMs > 0 && taken.retryAfterMs <= windowMs + windowMs / 50);
       if (taken.allowed) assert.ok(inWindow + cost <= max, `${inWindow} + ${cost} of ${max}`);
-      else if (max <= 1000) assert.ok(inWindow + cost > max - max / 10, "refused far below the limit");
+      else if (max <= 1000)
+        assert.ok(inWindow + cost > max - max / 10, "refused far below the limit");
     }
     assert.ok(accepted.length > max, "the limit must open again");
   });
@@ -199,7 +243,14 @@ test("a name with NUL in it is a name like any other", async () => {
   await store.sessions.append(one, [{ role: "user", body: one }]);
   assert.is((await store.sessions.list())[0]?.id, one);
   assert.is((await store.sessions.transcript(one))[0]?.body, one);
-  await store.schedules.put({ kind: "cron", id: one, name: other, enabled: true, nextAt: 5, body: {} });
+  await store.schedules.put({
+    kind: "cron",
+    id: one,
+    name: other,
+    enabled: true,
+    nextAt: 5,
+    body: {},
+  });
   assert.equal(
     (await store.schedules.list("cron")).map(({ id, name }) => [id, name]),
     [[one, other]],
@@ -207,7 +258,8 @@ test("a name with NUL in it is a name like any other", async () => {
 });
 
 test("keys from outside may be of any length; one that is listed has an end", async () => {
-  const long = (end: string) => `${Array.from({ length: 1500 }, (_, n) => (n * n).toString(36)).join("")}${end}`;
+  const long = (end: string) =>
+    `${Array.from({ length: 1500 }, (_, n) => (n * n).toString(36)).join("")}${end}`;
   const add = (end: string) =>
     store.enqueue({
       items: [{ id: `i${end}`, lane: "l", kind: "turn", body: 1 }],
@@ -219,8 +271,12 @@ test("keys from outside may be of any length; one that is listed has an end", as
   assert.is((await store.known(long("a")))?.answer, "a");
   assert.is((await store.take(long("a"), 1, 1, 1000)).allowed, false);
   assert.is((await store.take(long("c"), 1, 1, 1000)).allowed, true);
-  const set = (key: string) => store.kv.set("n", key, 1).catch((error: { code: string }) => error.code);
-  assert.equal([await set("k".repeat(1900)), await set("ü".repeat(1900))], [undefined, "invalid_request_error"]);
+  const set = (key: string) =>
+    store.kv.set("n", key, 1).catch((error: { code: string }) => error.code);
+  assert.equal(
+    [await set("k".repeat(1900)), await set("ü".repeat(1900))],
+    [undefined, "invalid_request_error"],
+  );
   assert.is(await store.kv.get("n", long("")), undefined);
 });
 
@@ -279,10 +335,20 @@ test("deliveries that come together are as if each had come alone", async () => 
   const newest = known.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
   for (const one of known) assert.equal(await store.deliveries.get(one.id), one);
   assert.is(await store.deliveries.get("d0005"), undefined);
-  for (const filter of [{}, { source: "wake" }, { outcome: "skipped" }, { before: newest[0]!.at }]) {
-    const { source, outcome, before } = filter as { source?: string; outcome?: string; before?: number };
+  for (const filter of [
+    {},
+    { source: "wake" },
+    { outcome: "skipped" },
+    { before: newest[0]!.at },
+  ]) {
+    const { source, outcome, before } = filter as {
+      source?: string;
+      outcome?: string;
+      before?: number;
+    };
     const fitting = newest.filter(
-      (one) => [one.source, undefined].includes(source) && [one.outcome, undefined].includes(outcome),
+      (one) =>
+        [one.source, undefined].includes(source) && [one.outcome, undefined].includes(outcome),
     );
     const expected = fitting.filter((one) => before === undefined || one.at < before);
     const found = await store.deliveries.list({ ...filter, limit: 1000 });
@@ -321,12 +387,20 @@ test("deliveries that share a row are each as they came, whatever they have in c
     [{}, {}, {}, {}, { a: "" }],
     ["1111", "11", "1", "111", ""].map((a) => ({ a })),
     ["aab", "ab", "aaab", "b"].map((a) => ({ a, z: a })),
-    ["\u{1F600}", "\u{1F601}", "\u{1F300}", "\ud83d", "\0", "\u{10FFFE}"].map((a) => ({ a, nul: "\0" })),
+    ["\u{1F600}", "\u{1F601}", "\u{1F300}", "\ud83d", "\0", "\u{10FFFE}"].map((a) => ({
+      a,
+      nul: "\0",
+    })),
     ['"', '\\"', "\\", '\\\\"'].map((a) => ({ a, z: a })),
     [{ head: "x" }, { head: "y", metas: [1] }, { tail: "x" }, { metas: "x" }],
   ];
   for (const [n, metas] of alike.entries()) {
-    const made = metas.map((meta, i) => ({ id: `d${n}-${i}`, source: `s${n}`, outcome: "accepted", meta }));
+    const made = metas.map((meta, i) => ({
+      id: `d${n}-${i}`,
+      source: `s${n}`,
+      outcome: "accepted",
+      meta,
+    }));
     await store.enqueue({ deliveries: made });
     const found = await store.deliveries.list({ source: `s${n}` });
     assert.equal(
@@ -347,7 +421,9 @@ testOfFile("what deliveries of one sender have in common takes room once", async
   await store.enqueue({ deliveries });
   await store.close();
   const db = new Libsql(t.file);
-  const { chars } = db.prepare("SELECT LENGTH(meta) AS chars FROM deliveries").get() as { chars: number };
+  const { chars } = db.prepare("SELECT LENGTH(meta) AS chars FROM deliveries").get() as {
+    chars: number;
+  };
   assert.ok(chars < 5_000, `${chars} characters`);
   db.prepare("UPDATE deliveries SET meta = ?").run([
     JSON.stringify({
@@ -362,7 +438,14 @@ testOfFile("what deliveries of one sender have in common takes room once", async
 });
 
 testOfFile("deliveries of a store that was written before several shared a row", async () => {
-  const old = { id: "d1", at: t.clock.now, source: "wake", outcome: "accepted", itemId: "i1", meta: { n: 1 } };
+  const old = {
+    id: "d1",
+    at: t.clock.now,
+    source: "wake",
+    outcome: "accepted",
+    itemId: "i1",
+    meta: { n: 1 },
+  };
   await store.deliveries.append({ ...old, payload: "{}" });
   await store.close();
   const before = new Libsql(t.file);
@@ -459,7 +542,8 @@ testOfFile("a copy holds what was written, and the original goes on", async () =
 });
 
 /** One of those that this process may run on. */
-const someCore = () => /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1]!;
+const someCore = () =>
+  /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1]!;
 
 for (const [where, before] of [
   ["", () => []],
@@ -475,30 +559,33 @@ for (const [where, before] of [
     assert.is(stdout, "backup\ncheck\n");
   });
 
-testOfFile("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
-  await fill(store);
-  for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
-  const sizes: { before: number; after: number }[] = [];
-  // On one core the file may be rewritten before anybody else's turn.
-  await until("a read while the file is rewritten", async () => {
-    const order: string[] = [];
-    const note = (name: string) => () => void order.push(name);
-    const compacted = store.compact().then((size) => {
-      sizes.push(size);
-      order.push("compacted");
+testOfFile(
+  "while the file is rewritten, reads go on; writes wait for its end and none is refused",
+  async () => {
+    await fill(store);
+    for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
+    const sizes: { before: number; after: number }[] = [];
+    // On one core the file may be rewritten before anybody else's turn.
+    await until("a read while the file is rewritten", async () => {
+      const order: string[] = [];
+      const note = (name: string) => () => void order.push(name);
+      const compacted = store.compact().then((size) => {
+        sizes.push(size);
+        order.push("compacted");
+      });
+      await new Promise((resolve) => setImmediate(resolve));
+      await Promise.all([
+        compacted,
+        store.kv.get("large", "k20").then(note("read")),
+        store.kv.set("n", "k", sizes.length).then(note("written")),
+      ]);
+      return order[0] === "read";
     });
-    await new Promise((resolve) => setImmediate(resolve));
-    await Promise.all([
-      compacted,
-      store.kv.get("large", "k20").then(note("read")),
-      store.kv.set("n", "k", sizes.length).then(note("written")),
-    ]);
-    return order[0] === "read";
-  });
-  assert.ok(sizes[0]!.after < sizes[0]!.before);
-  assert.is(await store.kv.get("n", "k"), sizes.length - 1);
-  assert.is((await store.kv.list("large")).length, 16);
-});
+    assert.ok(sizes[0]!.after < sizes[0]!.before);
+    assert.is(await store.kv.get("n", "k"), sizes.length - 1);
+    assert.is((await store.kv.list("large")).length, 16);
+  },
+);
 
 testOfFile("a copy that cannot be written says so, and leaves the store well", async () => {
   await store.kv.set("n", "k", 1);
@@ -522,9 +609,11 @@ testOfFile("nobody reads what is not durable yet", async () => {
   let durable = 0;
   for (let n = 1; n <= 100; n++) {
     // two, since a commit for one alone stops the event loop and nobody can look
-    const written = Promise.all([store.kv.set("n", "k", n), store.kv.set("n", "other", n)]).then(() => {
-      durable = n;
-    });
+    const written = Promise.all([store.kv.set("n", "k", n), store.kv.set("n", "other", n)]).then(
+      () => {
+        durable = n;
+      },
+    );
     for (let seen = 0; seen < n; ) {
       await new Promise((resolve) => setImmediate(resolve));
       seen = (await store.kv.get<number>("n", "k")) ?? 0;
@@ -568,30 +657,41 @@ testOfFile("once it is closed, its file alone is all of it", async () => {
   await opened.close();
 });
 
-testOfFile("of a file that is damaged, or no store, it says so and what to do, and leaves it as it is", async () => {
-  for (let n = 0; n < 20; n++) await store.kv.set("n", `k${n}`, "x".repeat(1000));
-  await store.close();
-  const good = readFileSync(t.file);
-  const bad = Buffer.from(good);
-  for (let at = 4096; at < bad.length; at += 4096) bad.fill(0xff, at, at + 64);
-  for (const [name, bytes, says] of [
-    ["cut", good.subarray(0, 3 * 4096), /file is damaged.*state\/backups/],
-    ["flipped", bad, /file is damaged.*state\/backups/],
-    ["foreign", Buffer.from("a text, and no database at all\n".repeat(40)), /no database.*state\/backups/],
-  ] as const) {
-    const file = join(t.dir, `${name}.db`);
-    writeFileSync(file, bytes);
-    const damaged = openStore({ url: file, log: quietLog() });
-    for (const work of [() => damaged.check(), () => damaged.backup(`${file}-copy`), () => damaged.kv.set("n", "k", 2)])
-      await work().then(
-        () => assert.unreachable(`${name} is taken for sound`),
-        ({ message }: Error) => assert.match(message, says),
-      );
-    await damaged.close();
-    assert.not(existsSync(`${file}-copy`), name);
-    assert.equal(readFileSync(file), bytes, name);
-  }
-});
+testOfFile(
+  "of a file that is damaged, or no store, it says so and what to do, and leaves it as it is",
+  async () => {
+    for (let n = 0; n < 20; n++) await store.kv.set("n", `k${n}`, "x".repeat(1000));
+    await store.close();
+    const good = readFileSync(t.file);
+    const bad = Buffer.from(good);
+    for (let at = 4096; at < bad.length; at += 4096) bad.fill(0xff, at, at + 64);
+    for (const [name, bytes, says] of [
+      ["cut", good.subarray(0, 3 * 4096), /file is damaged.*state\/backups/],
+      ["flipped", bad, /file is damaged.*state\/backups/],
+      [
+        "foreign",
+        Buffer.from("a text, and no database at all\n".repeat(40)),
+        /no database.*state\/backups/,
+      ],
+    ] as const) {
+      const file = join(t.dir, `${name}.db`);
+      writeFileSync(file, bytes);
+      const damaged = openStore({ url: file, log: quietLog() });
+      for (const work of [
+        () => damaged.check(),
+        () => damaged.backup(`${file}-copy`),
+        () => damaged.kv.set("n", "k", 2),
+      ])
+        await work().then(
+          () => assert.unreachable(`${name} is taken for sound`),
+          ({ message }: Error) => assert.match(message, says),
+        );
+      await damaged.close();
+      assert.not(existsSync(`${file}-copy`), name);
+      assert.equal(readFileSync(file), bytes, name);
+    }
+  },
+);
 
 test("a closed store rejects, a wrong URL says so", async () => {
   await store.close();

@@ -6,7 +6,13 @@ import type { Retention } from "../../../plugins/store/schema.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 const DAY_MS = 86_400_000;
-const never: Retention = { itemsDays: 0, deadDays: 0, deliveriesDays: 0, sessionsDays: 0, usageDays: 0 };
+const never: Retention = {
+  itemsDays: 0,
+  deadDays: 0,
+  deliveriesDays: 0,
+  sessionsDays: 0,
+  usageDays: 0,
+};
 
 const test = suite("retention");
 let t: TemporaryStore;
@@ -18,7 +24,9 @@ test.after.each(() => t.remove());
 /** One item in each state that something can end in. */
 async function endThree(): Promise<void> {
   const { store } = t;
-  await store.enqueue({ items: ["done", "dead", "cancelled"].map((id) => ({ id, lane: id, kind: "turn", body: {} })) });
+  await store.enqueue({
+    items: ["done", "dead", "cancelled"].map((id) => ({ id, lane: id, kind: "turn", body: {} })),
+  });
   await store.items.cancel("cancelled");
   for (const claim of await store.claim("w", 10, 30_000, ["turn"])) {
     const failed = { state: "dead", error: { code: "boom", message: "it failed" } } as const;

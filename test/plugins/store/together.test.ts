@@ -30,7 +30,12 @@ function calls(next: () => number): () => { name: string; make: Made } {
   }
   function enqueue() {
     const items = Array.from({ length: 1 + number(3) }, item);
-    const deliveries = items.map(({ id }) => ({ id: `d-${id}`, source: "test", outcome: "accepted", itemId: id }));
+    const deliveries = items.map(({ id }) => ({
+      id: `d-${id}`,
+      source: "test",
+      outcome: "accepted",
+      itemId: id,
+    }));
     return { items, deliveries };
   }
 
@@ -40,8 +45,12 @@ function calls(next: () => number): () => { name: string; make: Made } {
     const key = pick(["k1", "k2", "k3"]);
     if (dice < 0.35) {
       const limit = { key, max: key === "k1" ? 5 : 2000, windowMs: 300 };
-      const dedup = next() < 0.4 ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made } } } : {};
-      return { name: `limited ${key}`, make: (store) => store.enqueue({ ...batch, ...dedup, limit }) };
+      const dedup =
+        next() < 0.4 ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made } } } : {};
+      return {
+        name: `limited ${key}`,
+        make: (store) => store.enqueue({ ...batch, ...dedup, limit }),
+      };
     }
     if (dice < 0.5) return { name: "enqueue", make: (store) => store.enqueue(batch) };
     if (dice < 0.6) {
@@ -51,7 +60,8 @@ function calls(next: () => number): () => { name: string; make: Made } {
     if (dice < 0.7) {
       const state = pick(["done", "dead", "retry"] as const);
       const at = 1_800_000_000_000 + number(5000);
-      const outcome = state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
+      const outcome =
+        state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
       const n = number(4);
       const make: Made = async (store, claims) => {
         const claim = claims[n];
@@ -63,15 +73,25 @@ function calls(next: () => number): () => { name: string; make: Made } {
     if (dice < 0.76) return { name: `cancel ${id}`, make: (store) => store.items.cancel(id) };
     if (dice < 0.8) return { name: `replay ${id}`, make: (store) => store.items.replay(id) };
     const lane = pick(["a", "b"]);
-    if (dice < 0.86) return { name: `drain ${lane}`, make: (store) => store.drain(lane, "wake", 3, id) };
+    if (dice < 0.86)
+      return { name: `drain ${lane}`, make: (store) => store.drain(lane, "wake", 3, id) };
     if (dice < 0.9) return { name: "kv", make: (store) => store.kv.set("n", key, made) };
     if (dice < 0.93) return { name: "sweep", make: (store) => store.sweep() };
     if (dice < 0.97) {
       const broken = { ...item(), kind: null as unknown as string };
-      return { name: "broken row", make: (store) => store.enqueue({ ...batch, items: [...batch.items, broken] }) };
+      return {
+        name: "broken row",
+        make: (store) => store.enqueue({ ...batch, items: [...batch.items, broken] }),
+      };
     }
-    const circular = { ...item(), body: { toJSON: () => assert.unreachable("a body that cannot be written") } };
-    return { name: "broken body", make: (store) => store.enqueue({ ...batch, items: [...batch.items, circular] }) };
+    const circular = {
+      ...item(),
+      body: { toJSON: () => assert.unreachable("a body that cannot be written") },
+    };
+    return {
+      name: "broken body",
+      make: (store) => store.enqueue({ ...batch, items: [...batch.items, circular] }),
+    };
   };
 }
 
@@ -82,9 +102,13 @@ async function shown(store: Store, isWhole: boolean): Promise<unknown> {
     newest: await Promise.all(newest.map(({ id }) => store.deliveries.get(id))),
     items: (await store.items.list({ limit: 1000 })).map(({ seq: _, ...item }) => item),
     lanes: await store.items.lanes(1000),
-    deliveries: (await store.deliveries.list({ limit: isWhole ? 1000 : 60 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    deliveries: (await store.deliveries.list({ limit: isWhole ? 1000 : 60 })).sort((a, b) =>
+      a.id < b.id ? -1 : 1,
+    ),
     due: await store.nextWorkAt(["turn", "wake"]),
-    kv: await Promise.all((await store.kv.list("n")).map(async (key) => [key, await store.kv.get("n", key)])),
+    kv: await Promise.all(
+      (await store.kv.list("n")).map(async (key) => [key, await store.kv.get("n", key)]),
+    ),
   };
 }
 
@@ -97,11 +121,15 @@ async function compare(seed: number): Promise<void> {
   const both = [together, oneByOne];
   try {
     for (let n = 0; n < GROUPS; n++) {
-      const claims = await Promise.all(both.map(({ store }) => store.claim(`w${n}`, 4, 100, ["turn", "wake"])));
+      const claims = await Promise.all(
+        both.map(({ store }) => store.claim(`w${n}`, 4, 100, ["turn", "wake"])),
+      );
       assert.equal(plain(claims[0]), plain(claims[1]));
       const group = Array.from({ length: 1 + Math.floor(next() * 12) }, call);
       said.push(group.map(({ name }) => name).join(", "));
-      const answers = await Promise.allSettled(group.map(({ make }) => make(together.store, claims[0] ?? [])));
+      const answers = await Promise.allSettled(
+        group.map(({ make }) => make(together.store, claims[0] ?? [])),
+      );
       const expected: PromiseSettledResult<unknown>[] = [];
       for (const { make } of group) {
         expected.push(...(await Promise.allSettled([make(oneByOne.store, claims[1] ?? [])])));
@@ -152,6 +180,7 @@ if (isInFile()) {
   });
 }
 
-for (let seed = 1; seed <= 8; seed++) test(`calls of one moment (seed ${seed})`, () => compare(seed));
+for (let seed = 1; seed <= 8; seed++)
+  test(`calls of one moment (seed ${seed})`, () => compare(seed));
 
 test.run();

@@ -12,7 +12,13 @@ import { isInFile, type TemporaryStore, temporaryStore } from "./temporary-store
 const testOfFile = isInFile() ? test : () => {};
 const LEASE = 30_000;
 const error = { code: "boom", message: "it failed" };
-const turn = (id: string, lane = "a", rest = {}) => ({ id, lane, kind: "turn", body: { n: id }, ...rest });
+const turn = (id: string, lane = "a", rest = {}) => ({
+  id,
+  lane,
+  kind: "turn",
+  body: { n: id },
+  ...rest,
+});
 const ids = (claims: readonly Claim[]) => claims.map((claim) => claim.item.id).sort();
 
 let t: TemporaryStore;
@@ -66,7 +72,8 @@ test("many that are added at once are each as they came, whether or not they are
     const { lane, kind, body, maxAttempts } = (await store.items.get(id))!;
     assert.equal({ lane, kind, body, maxAttempts }, item, id);
   }
-  for (const delivery of deliveries) assert.equal(await store.deliveries.get(delivery.id), delivery);
+  for (const delivery of deliveries)
+    assert.equal(await store.deliveries.get(delivery.id), delivery);
   const inOrder = (await store.items.list({ lane: "a", limit: 200 })).map(({ id }) => id).reverse();
   assert.equal(
     inOrder,
@@ -111,7 +118,9 @@ test("a retry keeps its place in the lane and waits", async () => {
   const again = await one();
   assert.is(again.item.id, "a1");
   assert.equal([again.item.attempts, again.item.failures], [2, 1]);
-  assert.ok(await store.finish(again, { state: "retry", at: t.clock.now, error, interrupted: true }));
+  assert.ok(
+    await store.finish(again, { state: "retry", at: t.clock.now, error, interrupted: true }),
+  );
   const third = await one();
   assert.equal([third.item.attempts, third.item.failures], [3, 1]);
 });
@@ -173,7 +182,10 @@ test("the same id is added once", async () => {
 test("a known key gets the first answer again and writes nothing, until it is forgotten", async () => {
   const dedup = { key: "k", ttlMs: 1000, answer: { turnId: "a1" } };
   assert.is((await store.enqueue({ dedup, items: [turn("a1")] })).duplicate, undefined);
-  const again = await store.enqueue({ dedup: { ...dedup, answer: { turnId: "a2" } }, items: [turn("a2")] });
+  const again = await store.enqueue({
+    dedup: { ...dedup, answer: { turnId: "a2" } },
+    items: [turn("a2")],
+  });
   assert.equal(again.duplicate?.answer, { turnId: "a1" });
   assert.is(await store.items.get("a2"), undefined);
   assert.equal((await store.known("k"))?.answer, { turnId: "a1" });
@@ -186,7 +198,10 @@ test("a known key gets the first answer again and writes nothing, until it is fo
 test("of many callers with one key at once, one wins", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      store.enqueue({ dedup: { key: "k", ttlMs: 1000, answer: n }, items: [turn(`t${n}`, `l${n}`)] }),
+      store.enqueue({
+        dedup: { key: "k", ttlMs: 1000, answer: n },
+        items: [turn(`t${n}`, `l${n}`)],
+      }),
     ),
   );
   assert.is(answers.filter((answer) => !answer.duplicate).length, 1);
@@ -219,13 +234,29 @@ test("drained events are done only when their turn has finished", async () => {
 });
 
 test("drained events stay within a number of characters; one that alone is too long comes alone", async () => {
-  const wake = (id: string, kind = "wake", chars = 8) => ({ id, lane: "main", kind, body: "x".repeat(chars) });
+  const wake = (id: string, kind = "wake", chars = 8) => ({
+    id,
+    lane: "main",
+    kind,
+    body: "x".repeat(chars),
+  });
   await store.enqueue({
-    items: [wake("e1"), wake("e2"), wake("long", "wake", 98), wake("e3"), wake("now", "wake.now"), turn("b", "main")],
+    items: [
+      wake("e1"),
+      wake("e2"),
+      wake("long", "wake", 98),
+      wake("e3"),
+      wake("now", "wake.now"),
+      turn("b", "main"),
+    ],
   });
   const drained = async (kind: string, by: string, chars: number) =>
     (await store.drain("main", kind, 9, by, chars)).map((item) => item.id);
-  assert.equal(await drained("wake", "b", 29), ["e1", "e2"], "in order: a short one does not overtake a long one");
+  assert.equal(
+    await drained("wake", "b", 29),
+    ["e1", "e2"],
+    "in order: a short one does not overtake a long one",
+  );
   assert.equal(await drained("wake", "b", 29), ["e1", "e2"], "those that are bound count");
   assert.equal(await drained("wake", "b2", 29), ["long"]);
   assert.equal(await drained("wake.now", "b2", 5), [], "it is alone, whatever the kind");
@@ -233,7 +264,9 @@ test("drained events stay within a number of characters; one that alone is too l
 });
 
 test("events of a turn that died go back to the queue, and die after their own attempts", async () => {
-  await store.enqueue({ items: [{ id: "e1", lane: "main", kind: "wake", body: 1, maxAttempts: 2 }] });
+  await store.enqueue({
+    items: [{ id: "e1", lane: "main", kind: "wake", body: 1, maxAttempts: 2 }],
+  });
   for (const expected of ["queued", "dead"]) {
     await store.enqueue({ items: [turn(`beat-${expected}`, "main")] });
     const beat = await one();
@@ -270,11 +303,24 @@ test("a settling lane waits for quiet, but not for ever", async () => {
 test("what belongs together is written together", async () => {
   await store.enqueue({
     items: [turn("a1")],
-    deliveries: [{ id: "d1", source: "wake", outcome: "accepted", itemId: "a1", meta: { status: 200 }, payload: "{}" }],
+    deliveries: [
+      {
+        id: "d1",
+        source: "wake",
+        outcome: "accepted",
+        itemId: "a1",
+        meta: { status: 200 },
+        payload: "{}",
+      },
+    ],
     runs: [{ id: "r1", owner: "cron:x", at: 5, status: "running" }],
     kv: [{ namespace: "n", key: "k", value: [1] }],
     messages: [
-      { session: "s", messages: [{ role: "user", body: { role: "user", content: "hi" } }], meta: { title: "T" } },
+      {
+        session: "s",
+        messages: [{ role: "user", body: { role: "user", content: "hi" } }],
+        meta: { title: "T" },
+      },
     ],
   });
   assert.equal((await store.deliveries.get("d1"))?.payload, "{}");

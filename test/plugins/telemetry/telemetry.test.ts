@@ -42,7 +42,8 @@ test.before(async () => {
       seen.push({ url: req.url, headers: req.headers, service, status: answer });
       if (answer === 200) {
         texts += text;
-        for (const span of scopeSpans[0].spans) spans.push({ ...span, attributes: plain(span.attributes) });
+        for (const span of scopeSpans[0].spans)
+          spans.push({ ...span, attributes: plain(span.attributes) });
       }
       res.writeHead(answer).end("{}");
     });
@@ -51,8 +52,19 @@ test.before(async () => {
   const { port } = collector.address() as AddressInfo;
   gateway = await startGateway({
     config: {
-      telemetry: { otlp: `http://127.0.0.1:${port}`, headers: { "x-key": "collector-key-1" }, flushMs: 20 },
-      channels: { gone: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "sk-gone-1", maxRetries: 0 } },
+      telemetry: {
+        otlp: `http://127.0.0.1:${port}`,
+        headers: { "x-key": "collector-key-1" },
+        flushMs: 20,
+      },
+      channels: {
+        gone: {
+          provider: "openai",
+          baseUrl: "http://127.0.0.1:9/v1",
+          apiKey: "sk-gone-1",
+          maxRetries: 0,
+        },
+      },
       agents: { defaults: { model: "echo" } },
     },
   });
@@ -64,7 +76,10 @@ test.after(async () => {
 });
 
 const ask = (body: object) =>
-  gateway.request("POST", "/v1/chat/completions", { messages: [{ role: "user", content: "secret words" }], ...body });
+  gateway.request("POST", "/v1/chat/completions", {
+    messages: [{ role: "user", content: "secret words" }],
+    ...body,
+  });
 const spanNamed = (name: string): Promise<Span> =>
   until(`the span ${name}`, async () => spans.find((span) => span.name === name));
 
@@ -97,7 +112,9 @@ test("a failure is one, a stream is measured, and other routes have their names"
   assert.equal([failed.status.code, failed.attributes["error.type"]], [2, "502"]);
   assert.is(failed.attributes["portico.channel"], "gone");
   await (await ask({ model: "echo", stream: true })).text();
-  await until("the stream's", async () => spans.some(({ attributes }) => attributes["portico.stream"] === true));
+  await until("the stream's", async () =>
+    spans.some(({ attributes }) => attributes["portico.stream"] === true),
+  );
   await (await gateway.request("POST", "/v1/embeddings", { model: "gone/emb", input: "x" })).text();
   await spanNamed("embeddings emb");
 });
@@ -120,7 +137,12 @@ test("who sends a traceparent has the request in its own trace; what is none is 
     const span = await traced(`00-${traceId}-00f067aa0ba902b7-00`, path, body);
     assert.equal([span.traceId, span.parentSpanId], [traceId, "00f067aa0ba902b7"], path);
   }
-  for (const wrong of ["", "x", `ff-${traceId}-00f067aa0ba902b7-01`, `00-${"0".repeat(32)}-00f067aa0ba902b7-01`]) {
+  for (const wrong of [
+    "",
+    "x",
+    `ff-${traceId}-00f067aa0ba902b7-01`,
+    `00-${"0".repeat(32)}-00f067aa0ba902b7-01`,
+  ]) {
     const span = await traced(wrong, "/v1/chat/completions", { model: "echo", messages });
     assert.is(span.parentSpanId, undefined, wrong);
     assert.match(span.traceId, /^[0-9a-f]{32}$/);

@@ -46,7 +46,11 @@ test(
     assert.is(await ledger.spent({ key: "k" }, since), 4);
     await store.usage.append([{ key: "k", cost: 10 }]);
     turn(6_000);
-    assert.is(await ledger.spent({ key: "k" }, since), 14, "what another gateway wrote is seen in time");
+    assert.is(
+      await ledger.spent({ key: "k" }, since),
+      14,
+      "what another gateway wrote is seen in time",
+    );
     assert.is(await ledger.spent({ key: "nobody" }, since), 0);
     assert.is(await ledger.spent({ channel: "c" }, since), 12, "a channel's, whoever asked");
     ledger.add(record(1_000_000));

@@ -38,8 +38,15 @@ for (const [provider, model] of [
         cache_read_tokens: cached,
         cache_write_tokens: written,
       };
-      const wanted = library.calcPrice(counts, model, { providerId: provider, timestamp: new Date(NOW) });
-      const got = costOf({ channel: "c", provider, model }, usage(prompt, completion, cached, written), NOW);
+      const wanted = library.calcPrice(counts, model, {
+        providerId: provider,
+        timestamp: new Date(NOW),
+      });
+      const got = costOf(
+        { channel: "c", provider, model },
+        usage(prompt, completion, cached, written),
+        NOW,
+      );
       assert.ok(wanted !== null && wanted.total_price > 0);
       assert.ok(Math.abs(got! - wanted.total_price) < 1e-9, `${got} is not ${wanted.total_price}`);
     }
@@ -47,8 +54,14 @@ for (const [provider, model] of [
 }
 
 test("what is not in the list has no price; what runs here costs nothing", () => {
-  assert.is(costOf({ channel: "c", provider: "openai", model: "nobody-knows" }, usage(1, 1), NOW), undefined);
-  assert.is(costOf({ channel: "c", provider: "a-plugin", model: "gpt-4o" }, usage(1, 1), NOW), undefined);
+  assert.is(
+    costOf({ channel: "c", provider: "openai", model: "nobody-knows" }, usage(1, 1), NOW),
+    undefined,
+  );
+  assert.is(
+    costOf({ channel: "c", provider: "a-plugin", model: "gpt-4o" }, usage(1, 1), NOW),
+    undefined,
+  );
   assert.is(costOf({ channel: "c", provider: "ollama", model: "llama" }, usage(1, 1), NOW), 0);
 });
 

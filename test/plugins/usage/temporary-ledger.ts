@@ -24,16 +24,24 @@ export interface LedgerOptions {
   sharedBy?: Store["sharedBy"];
 }
 
-export function withLedger(work: (scene: LedgerScene) => Promise<void>, options: LedgerOptions = {}) {
+export function withLedger(
+  work: (scene: LedgerScene) => Promise<void>,
+  options: LedgerOptions = {},
+) {
   return async () => {
     const temporary = temporaryStore();
     const lines: unknown[][] = [];
     let failing = false;
     const ledgerOn = (store: Store, options: LedgerOptions) => {
-      const { keep = 100_000, prices = { m: { input: 1, output: 0 } }, sharedBy = "nobody" } = options;
+      const {
+        keep = 100_000,
+        prices = { m: { input: 1, output: 0 } },
+        sharedBy = "nobody",
+      } = options;
       const usage: Store["usage"] = {
         ...store.usage,
-        append: (...what) => (failing ? Promise.reject(new Error("disk full")) : store.usage.append(...what)),
+        append: (...what) =>
+          failing ? Promise.reject(new Error("disk full")) : store.usage.append(...what),
       };
       return new Ledger({
         store: () => ({ ...store, sharedBy, now: () => temporary.clock.now, usage }),

@@ -5,7 +5,14 @@ import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { chunk, completion, DONE, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("usage");
 const USAGE = {
@@ -26,7 +33,12 @@ test.before(async () => {
     const { model } = body;
     if (path.endsWith("/embeddings")) {
       const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
-      return json(res, { object: "list", model, data, usage: { prompt_tokens: 10, total_tokens: 10 } });
+      return json(res, {
+        object: "list",
+        model,
+        data,
+        usage: { prompt_tokens: 10, total_tokens: 10 },
+      });
     }
     if (model === "fails") return json(res, { error: { message: "no" } }, 400);
     if (model === "strict" && body.stream_options !== undefined)
@@ -38,7 +50,8 @@ test.before(async () => {
     res.write(chunk({ role: "assistant", content: "Hi" }, null, { model }));
     if (model === "hangs") return;
     res.write(chunk({}, "stop", { model }));
-    if (body.stream_options?.include_usage) res.write(chunk({}, null, { model, choices: [], usage }));
+    if (body.stream_options?.include_usage)
+      res.write(chunk({}, null, { model, choices: [], usage }));
     res.end(DONE);
   });
   gateway = await startGateway({ config: configFor(up) });
@@ -87,7 +100,12 @@ test("a stream's usage is asked for, counted, and kept from a client who did not
   const text = await (await ask("main/gpt-4o", { stream: true })).text();
   assert.equal(
     up.seen.at(-1)!.raw,
-    JSON.stringify({ model: "gpt-4o", messages, stream: true, stream_options: { include_usage: true } }),
+    JSON.stringify({
+      model: "gpt-4o",
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+    }),
   );
   assert.not.match(text, /"usage"/);
   assert.match(text, /"finish_reason":"stop"/);
@@ -97,11 +115,18 @@ test("a stream's usage is asked for, counted, and kept from a client who did not
 });
 
 test("a stream's usage reaches a client who asked, and other stream options stay", async () => {
-  const wanted = await (await ask("main/o3", { stream: true, stream_options: { include_usage: true } })).text();
+  const wanted = await (
+    await ask("main/o3", { stream: true, stream_options: { include_usage: true } })
+  ).text();
   assert.match(wanted, /"choices":\[\],"usage":\{"prompt_tokens":1000/);
-  const other = await (await ask("main/o3", { stream: true, stream_options: { include_obfuscation: false } })).text();
+  const other = await (
+    await ask("main/o3", { stream: true, stream_options: { include_obfuscation: false } })
+  ).text();
   assert.not.match(other, /"usage"/);
-  assert.equal(up.seen.at(-1)!.body.stream_options, { include_obfuscation: false, include_usage: true });
+  assert.equal(up.seen.at(-1)!.body.stream_options, {
+    include_obfuscation: false,
+    include_usage: true,
+  });
   assert.is((await row("main", "o3")).promptTokens, 2000);
 });
 
@@ -141,17 +166,24 @@ test("a model without a known price says so; prices of one's own win", async () 
 });
 
 test("a large answer that passes unread is counted by its end", async () => {
-  assert.is(((await (await ask("main/large")).json()) as any).choices[0].message.content.length, 1_200_000);
+  assert.is(
+    ((await (await ask("main/large")).json()) as any).choices[0].message.content.length,
+    1_200_000,
+  );
   assert.is((await row("main", "large")).promptTokens, 1000);
 });
 
 test("a client that leaves a stream is no error, and is charged for what it got", async () => {
   const leaving = new AbortController();
   const body = { model: "main/hangs", messages, stream: true };
-  const answer = await gateway.request("POST", "/v1/chat/completions", body, { signal: leaving.signal });
+  const answer = await gateway.request("POST", "/v1/chat/completions", body, {
+    signal: leaving.signal,
+  });
   await answer.body!.getReader().read();
   leaving.abort();
-  const { errors, unmetered, totalTokens } = await until("the request that was left", () => row("main", "hangs"));
+  const { errors, unmetered, totalTokens } = await until("the request that was left", () =>
+    row("main", "hangs"),
+  );
   assert.equal([errors, unmetered, totalTokens > 0], [0, 0, true]);
 });
 
@@ -180,7 +212,11 @@ test("embeddings, responses, messages and the agent's own calls are counted", as
   assert.is(turn.usage.prompt_tokens, 1000);
   assert.is((await row("main", "gpt-4o-mini")).requests, before + 1);
   const outer = await row("agent", "agent");
-  assert.equal([outer.requests, outer.totalTokens, outer.unmetered], [1, 0, 0], "the turn is not counted twice");
+  assert.equal(
+    [outer.requests, outer.totalTokens, outer.unmetered],
+    [1, 0, 0],
+    "the turn is not counted twice",
+  );
 });
 
 test("sums are grouped and filtered, and lie in a range of time", async () => {
@@ -202,8 +238,14 @@ test("a day as an end is meant whole, and not a minute longer", async () => {
   const { append } = gateway.gateway.use("store").usage;
   await append([{ model: "ends", at: at - 1 }]);
   await append([{ model: "ends", at }]);
-  assert.is((await gateway.json("GET", "/usage?model=ends&from=2026-01-01&to=2026-01-01")).total.requests, 1);
-  assert.is((await gateway.json("GET", "/usage?model=ends&from=2026-01-02&to=2026-01-02")).total.requests, 1);
+  assert.is(
+    (await gateway.json("GET", "/usage?model=ends&from=2026-01-01&to=2026-01-01")).total.requests,
+    1,
+  );
+  assert.is(
+    (await gateway.json("GET", "/usage?model=ends&from=2026-01-02&to=2026-01-02")).total.requests,
+    1,
+  );
 });
 
 for (const [query, param] of [
@@ -246,9 +288,15 @@ test("it is written in time without anybody asking", async () => {
   const one = await startGateway({ home, config: { ...configFor(up), usage: { flushMs: 20 } } });
   try {
     await one.json("POST", "/v1/chat/completions", { model: "main/gpt-4o-mini", messages });
-    const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: one.gateway.log.log });
+    const store = openStore({
+      url: `file:${join(home, "state", "portico.db")}`,
+      log: one.gateway.log.log,
+    });
     try {
-      await until("the request in the store", async () => (await store.usage.sum())[0]?.requests === 1);
+      await until(
+        "the request in the store",
+        async () => (await store.usage.sum())[0]?.requests === 1,
+      );
     } finally {
       await store.close();
     }

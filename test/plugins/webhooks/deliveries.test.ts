@@ -36,7 +36,11 @@ const newest = async (filter = "") =>
   (await gateway.json<{ deliveries: Row[] }>("GET", `/webhooks/deliveries${filter}`)).deliveries;
 
 test("every request is in the log with what became of it", async () => {
-  const { body } = await gateway.send("/hooks/agent", { message: "x" }, withToken({ "idempotency-key": "one" }));
+  const { body } = await gateway.send(
+    "/hooks/agent",
+    { message: "x" },
+    withToken({ "idempotency-key": "one" }),
+  );
   await gateway.send("/hooks/agent", { message: "x" }, withToken({ "idempotency-key": "one" }));
   await gateway.send("/hooks/wake", {});
   await gateway.send("/hooks/wake", { text: "x" }, {});
@@ -45,7 +49,12 @@ test("every request is in the log with what became of it", async () => {
   assert.equal(
     rows
       .slice(0, 5)
-      .map(({ source, outcome, status, error }) => [source, outcome, status ?? 0, error?.code ?? ""])
+      .map(({ source, outcome, status, error }) => [
+        source,
+        outcome,
+        status ?? 0,
+        error?.code ?? "",
+      ])
       .reverse(),
     [
       ["agent", "accepted", 200, ""],
@@ -65,10 +74,14 @@ test("every request is in the log with what became of it", async () => {
 
 test("secrets are masked in headers, query and body; a stranger's body is not kept", async () => {
   const body = { message: `my token is ${TOKEN}`, context: { password: "hunter2", team: "red" } };
-  await gateway.send("/hooks/agent?api_key=qz7-key&team=red", body, { "x-service-token": TOKEN, cookie: "session=1" });
+  await gateway.send("/hooks/agent?api_key=qz7-key&team=red", body, {
+    "x-service-token": TOKEN,
+    cookie: "session=1",
+  });
   const [row] = await newest();
   const shown = JSON.stringify(await gateway.json("GET", `/webhooks/deliveries/${row?.id}`));
-  for (const secret of [TOKEN, "hunter2", "session=1", "qz7-key"]) assert.not.ok(shown.includes(secret), secret);
+  for (const secret of [TOKEN, "hunter2", "session=1", "qz7-key"])
+    assert.not.ok(shown.includes(secret), secret);
   assert.match(shown, /red/);
   await gateway.send("/hooks/wake", { text: "stranger" }, { authorization: "Bearer guess" });
   const [refused] = await newest();
@@ -77,9 +90,14 @@ test("secrets are masked in headers, query and body; a stranger's body is not ke
 });
 
 test("a request has one row, however the turn ends that it waits for, and whether its sender waits so long", async () => {
-  const rowsSince = async (source: Row[]) => (await newest()).filter(({ id }) => !source.some((one) => one.id === id));
+  const rowsSince = async (source: Row[]) =>
+    (await newest()).filter(({ id }) => !source.some((one) => one.id === id));
   const before = await newest();
-  const failed = await gateway.send("/hooks/agent", { message: "x", model: "no-such-model", wait: true });
+  const failed = await gateway.send("/hooks/agent", {
+    message: "x",
+    model: "no-such-model",
+    wait: true,
+  });
   assert.is(failed.status, 404);
   assert.equal(
     (await rowsSince(before)).map(({ outcome }) => outcome),
@@ -115,7 +133,10 @@ test("a short secret is hidden where it signs somebody in, and nowhere taken for
     match: { "headers.x-event": "push", "query.team": "us" },
     message: "{body.use} {query.team} of {headers.authorization}",
   };
-  const config = { token: "us", keys: { longer: { token: "webhook-12" }, long: { token: "webhook-1" } } };
+  const config = {
+    token: "us",
+    keys: { longer: { token: "webhook-12" }, long: { token: "webhook-1" } },
+  };
   const g = await startReceiver({ ...config, mappings: { ci: mapping } });
   const { body } = await g.send(
     "/hooks/ci?team=us",
@@ -155,7 +176,10 @@ test("a delivery can be replayed: it starts once more, under a row of its own", 
 test("a dry run shows mapping, words and session, and starts nothing", async () => {
   const before = (await newest("?limit=1000")).length;
   const turns = (await gateway.json("GET", "/turns?limit=1000")).turns.length;
-  const shown = await gateway.json("POST", "/webhooks/test", { headers: { "X-CI": "1" }, body: { build: 8 } });
+  const shown = await gateway.json("POST", "/webhooks/test", {
+    headers: { "X-CI": "1" },
+    body: { build: 8 },
+  });
   assert.is(shown.source, "ci");
   assert.is(shown.action, "agent");
   assert.is(shown.session, "webhook:ci:8");
@@ -195,7 +219,10 @@ test("the command line lists, shows, replays and tests", async () => {
   const [, short = ""] = /^(del_\w+) /m.exec(table.stdout) ?? [];
   assert.ok(short.length < 20 && id.endsWith(short.slice("del_".length)), table.stdout);
   for (const part of [short, short.slice("del_".length), id.slice(0, -2)])
-    assert.match((await porticoHere(gateway.home, ["webhooks", "show", part])).stdout, new RegExp(id));
+    assert.match(
+      (await porticoHere(gateway.home, ["webhooks", "show", part])).stdout,
+      new RegExp(id),
+    );
   const many = await porticoHere(gateway.home, ["webhooks", "show", id.slice(0, 8)]);
   assert.match(many.stderr, /ids begin or end with/);
   const show = await porticoHere(gateway.home, ["webhooks", "show", short]);
@@ -237,7 +264,10 @@ test("deliveries can be watched as they come", async () => {
   const { body } = await gateway.send("/hooks/agent", { message: "watched" });
   await gateway.send("/hooks/wake", { text: "x" }, {});
   await until("both", () => seen.length === 2);
-  const { deliveryId, turnId } = await gateway.json("POST", `/webhooks/deliveries/${seen[0]?.id}/replay`);
+  const { deliveryId, turnId } = await gateway.json(
+    "POST",
+    `/webhooks/deliveries/${seen[0]?.id}/replay`,
+  );
   await until("the replay", () => seen.length === 3);
   stop.abort();
   await reading;
@@ -294,10 +324,15 @@ test("without a section there are no webhooks; with a token they are on; without
   ] as const) {
     const other = await startGateway({ config: webhooks ? { webhooks } : {} });
     try {
-      const answer = await clientOf(() => other.url).send("/hooks/wake", { text: "x" }, { ...headers });
+      const answer = await clientOf(() => other.url).send(
+        "/hooks/wake",
+        { text: "x" },
+        { ...headers },
+      );
       assert.is(answer.status, status, JSON.stringify(webhooks));
       assert.is(answer.body.status, status, "the webhooks' own form");
-      if (status === 404) assert.match(answer.body.error.message, /Webhooks are off.*webhooks\.token/);
+      if (status === 404)
+        assert.match(answer.body.error.message, /Webhooks are off.*webhooks\.token/);
     } finally {
       await other.stop();
     }
@@ -306,7 +341,10 @@ test("without a section there are no webhooks; with a token they are on; without
 
 test("a gateway that starts with a wrong mapping refuses that one, and takes the rest", async () => {
   const other = await startReceiver({
-    mappings: { evil: { match: { "body.x": { regex: "(a+)+$" } } }, good: { match: {}, message: "{body.x}" } },
+    mappings: {
+      evil: { match: { "body.x": { regex: "(a+)+$" } } },
+      good: { match: {}, message: "{body.x}" },
+    },
   });
   try {
     assert.is((await other.send("/hooks", { x: `${"a".repeat(50_000)}b` })).status, 200);
@@ -316,7 +354,11 @@ test("a gateway that starts with a wrong mapping refuses that one, and takes the
     assert.ok(refused.headers.get("retry-after"));
     const { refused: shown } = await other.json("GET", "/webhooks");
     assert.match(shown.evil, /webhooks\.mappings\.evil\.match\["body\.x"\]/);
-    assert.ok(other.lines.some((line) => line["level"] === "error" && String(line["msg"]).includes("body.x")));
+    assert.ok(
+      other.lines.some(
+        (line) => line["level"] === "error" && String(line["msg"]).includes("body.x"),
+      ),
+    );
   } finally {
     await other.stop();
   }
@@ -324,7 +366,9 @@ test("a gateway that starts with a wrong mapping refuses that one, and takes the
 
 test("a mapping that was wrong at the start bars no change of anything else, and comes back with one that is refused", async () => {
   const wrong = { message: "no address" };
-  const other = await startReceiver({ mappings: { ü: wrong, good: { match: {}, message: "{body.x}" } } });
+  const other = await startReceiver({
+    mappings: { ü: wrong, good: { match: {}, message: "{body.x}" } },
+  });
   const { config } = other.gateway;
   const refusal = async () => (await other.json("GET", "/webhooks")).refused.ü;
   const notices = async () => JSON.stringify((await other.json("GET", "/kernel/status")).notices);
@@ -339,7 +383,10 @@ test("a mapping that was wrong at the start bars no change of anything else, and
         () => "it was taken",
         ({ message }: Error) => message,
       );
-    assert.match(await refused(config.set("webhooks.mappings.ü", { message: "still none" })), /webhooks\.mappings\.ü/);
+    assert.match(
+      await refused(config.set("webhooks.mappings.ü", { message: "still none" })),
+      /webhooks\.mappings\.ü/,
+    );
     assert.match(await refused(config.set("webhooks.mappings.ö", wrong)), /webhooks\.mappings\.ö/);
 
     // another plugin refuses what mends it here
@@ -376,7 +423,11 @@ test("the limit holds in any window", async () => {
     });
     // a request is counted between its sending and its answer
     for (const [i, { answered }] of accepted.entries())
-      if (i >= 5) assert.ok(answered - accepted[i - 5]!.sent >= windowMs, `${i}: ${JSON.stringify(accepted)}`);
+      if (i >= 5)
+        assert.ok(
+          answered - accepted[i - 5]!.sent >= windowMs,
+          `${i}: ${JSON.stringify(accepted)}`,
+        );
   } finally {
     await limited.stop();
   }

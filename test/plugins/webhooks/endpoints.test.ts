@@ -78,30 +78,49 @@ test("agent answers with a turn in the given session; it ends with a result", as
 });
 
 test("null for what is optional is as good as nothing; for what is required it is not", async () => {
-  const nulls = { model: null, channel: null, session: null, context: null, delivery: null, wait: null };
+  const nulls = {
+    model: null,
+    channel: null,
+    session: null,
+    context: null,
+    delivery: null,
+    wait: null,
+  };
   const turn = await gateway.send("/hooks/agent", { message: "hello", ...nulls });
   assert.equal([turn.status, turn.body.sessionId], [200, `webhook:${turn.body.turnId}`]);
   assert.is((await gateway.ended(turn.body.turnId)).state, "done");
   const event = await gateway.send("/hooks/wake", { text: "hello", metadata: null, mode: null });
-  assert.equal([event.status, event.body.message], [200, "The event is queued for the next heartbeat."]);
+  assert.equal(
+    [event.status, event.body.message],
+    [200, "The event is queued for the next heartbeat."],
+  );
   const missing = await gateway.send("/hooks/agent", { message: null });
   assert.equal([missing.status, missing.body.error.param], [400, "message"]);
 });
 
 test("without a session each turn has one of its own", async () => {
-  const [one, two] = await Promise.all([1, 2].map(() => gateway.send("/hooks/agent", { message: "x" })));
+  const [one, two] = await Promise.all(
+    [1, 2].map(() => gateway.send("/hooks/agent", { message: "x" })),
+  );
   assert.match(one?.body.sessionId, /^webhook:/);
   assert.is.not(one?.body.sessionId, two?.body.sessionId);
 });
 
 test("wait answers at the turn's end with the result", async () => {
-  const { status, body } = await gateway.send("/hooks/agent", { message: "wait for me", wait: true });
+  const { status, body } = await gateway.send("/hooks/agent", {
+    message: "wait for me",
+    wait: true,
+  });
   assert.is(status, 200);
   assert.is(body.result, "wait for me");
 });
 
 test("wait answers with the turn's error", async () => {
-  const { status, body } = await gateway.send("/hooks/agent", { message: "x", model: "no-such-model", wait: true });
+  const { status, body } = await gateway.send("/hooks/agent", {
+    message: "x",
+    model: "no-such-model",
+    wait: true,
+  });
   assert.is(status, 404);
   assert.is(body.error.code, "model_not_found");
   assert.is(body.status, 404);
@@ -110,9 +129,23 @@ test("wait answers with the turn's error", async () => {
 const bad: [string, string, unknown, Record<string, string> | undefined, number, string][] = [
   ["no JSON", "/hooks/wake", "{oops", undefined, 400, "invalid_json"],
   ["an empty body", "/hooks/wake", "", undefined, 400, "invalid_json"],
-  ["bytes that are no UTF-8", "/hooks/wake", Buffer.from([0x22, 0xff, 0x22]), undefined, 400, "invalid_json"],
+  [
+    "bytes that are no UTF-8",
+    "/hooks/wake",
+    Buffer.from([0x22, 0xff, 0x22]),
+    undefined,
+    400,
+    "invalid_json",
+  ],
   ["a missing field", "/hooks/wake", {}, undefined, 400, "invalid_request_error"],
-  ["a field of the wrong kind", "/hooks/agent", { message: 7 }, undefined, 400, "invalid_request_error"],
+  [
+    "a field of the wrong kind",
+    "/hooks/agent",
+    { message: 7 },
+    undefined,
+    400,
+    "invalid_request_error",
+  ],
   ["an array", "/hooks/agent", [], undefined, 400, "invalid_request_error"],
   ["null", "/hooks/wake", "null", undefined, 400, "invalid_request_error"],
   [
@@ -131,7 +164,14 @@ const bad: [string, string, unknown, Record<string, string> | undefined, number,
     415,
     "unsupported_media_type",
   ],
-  ["a compressed body", "/hooks/wake", "{}", withToken({ "content-encoding": "gzip" }), 415, "unsupported_media_type"],
+  [
+    "a compressed body",
+    "/hooks/wake",
+    "{}",
+    withToken({ "content-encoding": "gzip" }),
+    415,
+    "unsupported_media_type",
+  ],
   ["a huge body", "/hooks/wake", { text: "x".repeat(3000) }, undefined, 413, "body_too_large"],
   ["no credentials", "/hooks/wake", { text: "x" }, {}, 401, "unauthorized"],
   ["an unknown path", "/hooks/a/b", { text: "x" }, undefined, 404, "not_found"],
@@ -157,11 +197,20 @@ test("the order of the checks: method, size, credentials, key, limit, content ty
   assert.is(get.headers.get("allow"), "POST");
   await get.text();
   assert.is((await gateway.send("/hooks/wake", big, { "content-type": "text/plain" })).status, 413);
-  assert.is((await gateway.send("/hooks/wake", "oops", { "content-type": "text/plain" })).status, 401);
-  assert.is((await gateway.send("/hooks/wake", "oops", withToken({ "content-type": "text/plain" }))).status, 415);
+  assert.is(
+    (await gateway.send("/hooks/wake", "oops", { "content-type": "text/plain" })).status,
+    401,
+  );
+  assert.is(
+    (await gateway.send("/hooks/wake", "oops", withToken({ "content-type": "text/plain" }))).status,
+    415,
+  );
   const keyed = withToken({ "idempotency-key": "order-1" });
   const first = await gateway.send("/hooks/wake", { text: "x" }, keyed);
-  const again = await gateway.send("/hooks/wake", "oops", { ...keyed, "content-type": "text/plain" });
+  const again = await gateway.send("/hooks/wake", "oops", {
+    ...keyed,
+    "content-type": "text/plain",
+  });
   assert.is(again.status, 200);
   assert.equal(again.body, first.body);
 });
@@ -196,8 +245,16 @@ test("a token is taken from either header, and never otherwise", async () => {
 test("the same idempotency key gets the first answer and starts nothing", async () => {
   for (const name of ["idempotency-key", "x-github-delivery", "webhook-id"]) {
     const headers = withToken({ [name]: `key-${name}` });
-    const first = await gateway.send("/hooks/agent", { message: "once", session: `s:${name}` }, headers);
-    const second = await gateway.send("/hooks/agent", { message: "twice", session: `s:${name}` }, headers);
+    const first = await gateway.send(
+      "/hooks/agent",
+      { message: "once", session: `s:${name}` },
+      headers,
+    );
+    const second = await gateway.send(
+      "/hooks/agent",
+      { message: "twice", session: `s:${name}` },
+      headers,
+    );
     assert.equal(second.body, first.body);
     await gateway.ended(first.body.turnId);
     const session = await gateway.json("GET", `/sessions/${encodeURIComponent(`s:${name}`)}`);
@@ -214,7 +271,9 @@ test("concurrent duplicates start one turn, with wait too, and all get its resul
   for (const wait of [false, true]) {
     const headers = withToken({ "idempotency-key": `many-${wait}` });
     const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, i) => gateway.send("/hooks/agent", { message: `number ${i}`, wait }, headers)),
+      Array.from({ length: 8 }, (_, i) =>
+        gateway.send("/hooks/agent", { message: `number ${i}`, wait }, headers),
+      ),
     );
     assert.is(new Set(answers.map(({ body }) => JSON.stringify(body))).size, 1);
     assert.is(answers[0]?.status, 200);
@@ -249,29 +308,46 @@ test("a named key has a limit of its own, and only its paths", async () => {
     assert.is(seen.get("ratelimit-limit"), "3");
   }
   assert.is(remaining, 0);
-  const limited = await gateway.send("/hooks/wake", "oops", { ...headers, "content-type": "text/plain" });
+  const limited = await gateway.send("/hooks/wake", "oops", {
+    ...headers,
+    "content-type": "text/plain",
+  });
   assert.is(limited.status, 429);
   assert.is(limited.body.error.code, "rate_limit_exceeded");
   assert.match(limited.headers.get("retry-after") ?? "", /^([1-9]|[1-5]\d|60)$/);
   assert.is(limited.headers.get("ratelimit-remaining"), "0");
-  assert.is((await gateway.send("/hooks/wake", { text: "x" })).status, 200, "the other token is not limited");
+  assert.is(
+    (await gateway.send("/hooks/wake", { text: "x" })).status,
+    200,
+    "the other token is not limited",
+  );
 });
 
 test("message:received and webhook:received are emitted", async () => {
   const seen: { name: string; context: Record<string, unknown> }[] = [];
-  const stop = gateway.gateway.bus.onAny(({ name, context }) => seen.push({ name, context: context as never }));
+  const stop = gateway.gateway.bus.onAny(({ name, context }) =>
+    seen.push({ name, context: context as never }),
+  );
   const { body } = await gateway.send("/hooks/agent", { message: "seen by hooks" });
   await gateway.ended(body.turnId);
   await until("both", () =>
-    ["webhook:received", "message:received"].every((each) => seen.some(({ name }) => name === each)),
+    ["webhook:received", "message:received"].every((each) =>
+      seen.some(({ name }) => name === each),
+    ),
   );
   await stop();
-  const webhook = seen.find(({ name }) => name === "webhook:received")?.context as Record<string, unknown>;
+  const webhook = seen.find(({ name }) => name === "webhook:received")?.context as Record<
+    string,
+    unknown
+  >;
   assert.is(webhook["source"], "agent");
   assert.is(webhook["turnId"], body.turnId);
   assert.equal(webhook["body"], { message: "seen by hooks" });
   assert.is((webhook["headers"] as Record<string, string>)["authorization"], "********");
-  const message = seen.find(({ name }) => name === "message:received")?.context as Record<string, unknown>;
+  const message = seen.find(({ name }) => name === "message:received")?.context as Record<
+    string,
+    unknown
+  >;
   assert.is(message["content"], "seen by hooks");
 });
 
@@ -296,7 +372,11 @@ test("a store that cannot be written answers 503, and takes nothing", async () =
   assert.is(refused.status, 503, refused.text);
   assert.is(refused.body.error.code, "store_unavailable");
   assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
-  const accepted = await gateway.send("/hooks/agent", { message: "now or later", wait: true }, headers);
+  const accepted = await gateway.send(
+    "/hooks/agent",
+    { message: "now or later", wait: true },
+    headers,
+  );
   assert.is(accepted.body.result, "now or later");
 });
 

@@ -28,9 +28,15 @@ test.before(async () => {
       echo: {
         message: "{headers.authorization} {headers.x-service-token} {headers.x-team} {query.t}",
         wait: true,
-        respond: { headers: { "x-echo": "{headers.authorization}" }, body: "{headers.authorization} {result}" },
+        respond: {
+          headers: { "x-echo": "{headers.authorization}" },
+          body: "{headers.authorization} {result}",
+        },
       },
-      grouped: { message: "{body.x}", coalesce: { key: "{body.x}", windowMs: 60_000, maxWaitMs: 60_000 } },
+      grouped: {
+        message: "{body.x}",
+        coalesce: { key: "{body.x}", windowMs: 60_000, maxWaitMs: 60_000 },
+      },
     },
   });
 });
@@ -39,8 +45,16 @@ test.after(() => gateway.stop());
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 test("a key sees what it has started itself, and nothing of another sender's", async () => {
-  const { body: turn } = await gateway.send("/hooks/agent", { message: "of the shop" }, bearer("shop-token"));
-  const { body: event } = await gateway.send("/hooks/wake", { text: "of the shop" }, bearer("shop-token"));
+  const { body: turn } = await gateway.send(
+    "/hooks/agent",
+    { message: "of the shop" },
+    bearer("shop-token"),
+  );
+  const { body: event } = await gateway.send(
+    "/hooks/wake",
+    { text: "of the shop" },
+    bearer("shop-token"),
+  );
   const { body: burst } = await gateway.send("/hooks/grouped", { x: 1 }, bearer("shop-token"));
   const paths = [`turns/${turn.turnId}`, `events/${event.eventId}`, `turns/${burst.turnId}`];
   const statusOf = async (path: string, token: string) =>
@@ -52,11 +66,15 @@ test("a key sees what it has started itself, and nothing of another sender's", a
   }
   // what no webhook has started is no webhook's business, not even the main token's
   const { turnId } = await gateway.json("POST", "/agent", { message: "the owner's" });
-  for (const token of [TOKEN, "ci-token", "shop-token"]) assert.is(await statusOf(`turns/${turnId}`, token), 404);
+  for (const token of [TOKEN, "ci-token", "shop-token"])
+    assert.is(await statusOf(`turns/${turnId}`, token), 404);
 });
 
 test("the caller's token is in no message, session or response, however a mapping is written", async () => {
-  for (const headers of [withToken({ "x-team": "red" }), { "x-service-token": "ci-token", "x-team": "red" }]) {
+  for (const headers of [
+    withToken({ "x-team": "red" }),
+    { "x-service-token": "ci-token", "x-team": "red" },
+  ]) {
     const answer = await gateway.send(`/hooks/echo?t=shop-token`, {}, headers);
     assert.is(answer.status, 200, answer.text);
     assert.match(answer.text, / red \*/);
@@ -66,7 +84,9 @@ test("the caller's token is in no message, session or response, however a mappin
 
 test("refused requests push no accepted delivery out of the log, and leave next to nothing", async () => {
   const { body } = await gateway.send("/hooks/wake", { text: "keep me" });
-  const junk = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-junk-${i}`, "j".repeat(400)]));
+  const junk = Object.fromEntries(
+    Array.from({ length: 30 }, (_, i) => [`x-junk-${i}`, "j".repeat(400)]),
+  );
   const flood = Array.from({ length: 120 }, () =>
     gateway.send(
       `/hooks/wake?${"q".repeat(500)}=1`,
@@ -77,9 +97,14 @@ test("refused requests push no accepted delivery out of the log, and leave next 
   assert.ok((await Promise.all(flood)).every(({ status }) => status === 401 || status === 429));
   const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1000");
   assert.ok(deliveries.some((one: { itemId?: string }) => one.itemId === body.eventId));
-  const refused = deliveries.filter((one: { status: number }) => one.status === 401 || one.status === 429);
+  const refused = deliveries.filter(
+    (one: { status: number }) => one.status === 401 || one.status === 429,
+  );
   assert.ok(refused.length <= 20, `${refused.length} refused rows`);
-  assert.ok(JSON.stringify(refused).length < 20 * 3000, `${JSON.stringify(refused).length} characters`);
+  assert.ok(
+    JSON.stringify(refused).length < 20 * 3000,
+    `${JSON.stringify(refused).length} characters`,
+  );
   const { deliveries: shown } = await gateway.json("GET", "/webhooks/deliveries?limit=4");
   assert.ok(
     shown.some((one: { outcome: string }) => one.outcome === "accepted"),
@@ -122,7 +147,11 @@ test("a signing secret that anybody could guess is an error of the configuration
   ];
   for (const verify of weak) {
     const asked = JSON.stringify(verify);
-    assert.throws(() => createVerifier(verify, "webhooks.mappings.x.verify"), /verify\.(hmac\.)?secret/, asked);
+    assert.throws(
+      () => createVerifier(verify, "webhooks.mappings.x.verify"),
+      /verify\.(hmac\.)?secret/,
+      asked,
+    );
   }
   for (const verify of weak) {
     const config = { webhooks: { mappings: { x: { verify } } } };
@@ -130,7 +159,11 @@ test("a signing secret that anybody could guess is an error of the configuration
       (one) => one.stop().then(() => "started"),
       (error) => error.message,
     );
-    assert.match(started, /webhooks\.mappings\.x\.verify(\.hmac)?(\.| has a )secret/, JSON.stringify(verify));
+    assert.match(
+      started,
+      /webhooks\.mappings\.x\.verify(\.hmac)?(\.| has a )secret/,
+      JSON.stringify(verify),
+    );
   }
 });
 
@@ -171,13 +204,25 @@ test("a caller who waits gets the status of the model's refusal", async () => {
   const upstream = await startUpstream((seen, res) => {
     const status = Number([...seen.raw.matchAll(/status (\d+)/g)].at(-1)?.[1]);
     res.writeHead(status, { "content-type": "application/json" });
-    res.end(JSON.stringify({ error: { message: "Not this.", type: "invalid_request_error", code: "odd_request" } }));
+    res.end(
+      JSON.stringify({
+        error: { message: "Not this.", type: "invalid_request_error", code: "odd_request" },
+      }),
+    );
   });
   const other = await startReceiver(
     {},
     {
       config: {
-        channels: { up: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"], maxRetries: 0 } },
+        channels: {
+          up: {
+            provider: "openai",
+            baseUrl: upstream.url,
+            apiKey: "k",
+            models: ["m"],
+            maxRetries: 0,
+          },
+        },
       },
     },
   );
@@ -244,7 +289,8 @@ test("whatever is read from outside takes time in line with its size", () => {
     ["entities", "&amp;"],
     ["attributes", " b"],
   ] as const) {
-    const make = (size: number) => `<a>${piece.startsWith("abc") ? "<" : ""}${piece.repeat(size / piece.length)}</a>`;
+    const make = (size: number) =>
+      `<a>${piece.startsWith("abc") ? "<" : ""}${piece.repeat(size / piece.length)}</a>`;
     assertLinear(`XML of ${what}`, 15_000, make, readXml);
     assertLinear(`the mask of XML of ${what}`, 15_000, make, (text) => maskPayload(text, []));
   }
@@ -274,7 +320,11 @@ test("whatever is read from outside takes time in line with its size", () => {
     (a) => template.render({ body: { a }, headers: {}, query: {} }),
   );
   const schemes: [VerifyConfig, string, (size: number) => string][] = [
-    [{ scheme: "stripe", secret: "s" }, "stripe-signature", (size) => `t=1,${"v1=ab,".repeat(size / 6)}`],
+    [
+      { scheme: "stripe", secret: "s" },
+      "stripe-signature",
+      (size) => `t=1,${"v1=ab,".repeat(size / 6)}`,
+    ],
     [
       { scheme: "standard", secret: `whsec_${"A".repeat(32)}` },
       "webhook-signature",
@@ -285,19 +335,30 @@ test("whatever is read from outside takes time in line with its size", () => {
       "webhook-signature",
       (size) => "v1a,abc ".repeat(size / 8),
     ],
-    [{ scheme: "github", secret: "s" }, "x-hub-signature-256", (size) => `sha256=${"=".repeat(size)}`],
+    [
+      { scheme: "github", secret: "s" },
+      "x-hub-signature-256",
+      (size) => `sha256=${"=".repeat(size)}`,
+    ],
   ];
   for (const [verify, header, make] of schemes) {
     const verifier = createVerifier(verify, "verify");
     const body = raw("x".repeat(20_000));
     assertLinear(`a signature of ${verifier.scheme}`, 1000, make, (text) =>
-      verifier.problem({ headers: { [header]: text, "webhook-id": "1", "webhook-timestamp": "1" }, body, now: 0 }),
+      verifier.problem({
+        headers: { [header]: text, "webhook-id": "1", "webhook-timestamp": "1" },
+        body,
+        now: 0,
+      }),
     );
   }
 });
 
 test("thousands of signatures on one request cost no more than a few", async () => {
-  const verifier = createVerifier({ scheme: "standard", secret: `whsec_${"A".repeat(32)}` }, "verify");
+  const verifier = createVerifier(
+    { scheme: "standard", secret: `whsec_${"A".repeat(32)}` },
+    "verify",
+  );
   const body = Buffer.alloc(1024 * 1024, "x");
   const key = Buffer.from("A".repeat(32), "base64");
   const right = createHmac("sha256", key).update("1.1.").update(body).digest("base64");
@@ -306,7 +367,10 @@ test("thousands of signatures on one request cost no more than a few", async () 
     "webhook-timestamp": "1",
     "webhook-signature": signature,
   });
-  assert.is(verifier.problem({ headers: headers(`v1,wrong v1,${right}`), body, now: 1000 }), undefined);
+  assert.is(
+    verifier.problem({ headers: headers(`v1,wrong v1,${right}`), body, now: 1000 }),
+    undefined,
+  );
   // Each of them checked by itself takes a millisecond at least.
   const before = process.cpuUsage();
   verifier.problem({ headers: headers("v1,abc ".repeat(5000)), body, now: 1000 });

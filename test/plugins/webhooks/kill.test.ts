@@ -38,8 +38,16 @@ test("kills lose nothing", async () => {
       const headers = withToken({ "idempotency-key": `${sender}.${n}` });
       const answer =
         sender % 2 === 0
-          ? await client.send("/hooks/agent", { message: `number ${n}.`, session: `kill:${sender}` }, headers)
-          : await client.send("/hooks/wake", { text: `event ${sender}.${n}.`, mode: "now" }, headers);
+          ? await client.send(
+              "/hooks/agent",
+              { message: `number ${n}.`, session: `kill:${sender}` },
+              headers,
+            )
+          : await client.send(
+              "/hooks/wake",
+              { text: `event ${sender}.${n}.`, mode: "now" },
+              headers,
+            );
       assert.is(answer.status, 200, answer.text);
       const { turnId, eventId } = answer.body;
       acknowledged.push(turnId ? { id: turnId, path: "turns" } : { id: eventId, path: "events" });
@@ -55,12 +63,14 @@ test("kills lose nothing", async () => {
     const ended = Promise.allSettled(working);
     // At any moment, also soon after the start; every other time only when something was accepted.
     const before = acknowledged.length;
-    if (rounds % 2 === 0) await until("some to be accepted", () => acknowledged.length >= before + 3);
+    if (rounds % 2 === 0)
+      await until("some to be accepted", () => acknowledged.length >= before + 3);
     await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 200));
     await gateway.kill("SIGKILL");
     over = true;
     for (const outcome of await ended)
-      if (outcome.status === "rejected" && !isBrokenConnection(outcome.reason)) throw outcome.reason;
+      if (outcome.status === "rejected" && !isBrokenConnection(outcome.reason))
+        throw outcome.reason;
   }
 
   const gateway = await spawnGateway({ home });
@@ -81,7 +91,10 @@ test("kills lose nothing", async () => {
       const numbers = await wordsOf(gateway, `kill:${sender}`, /^number (\d+)\.$/);
       const done = (next[sender] as number) - 1;
       // the last request of all may have been accepted without its answer being seen
-      assert.ok(numbers.length === done || numbers.length === done + 1, `${sender}: ${numbers.length} of ${done}`);
+      assert.ok(
+        numbers.length === done || numbers.length === done + 1,
+        `${sender}: ${numbers.length} of ${done}`,
+      );
       assert.equal(
         numbers,
         Array.from(numbers, (_, i) => String(i + 1)),
@@ -92,7 +105,11 @@ test("kills lose nothing", async () => {
     for (let sender = 1; sender < senders; sender += 2) {
       const events = await wordsOf(gateway, "main", new RegExp(`event ${sender}\\.(\\d+)\\.`, "g"));
       const wanted = Array.from({ length: (next[sender] as number) - 1 }, (_, i) => String(i + 1));
-      assert.equal(events.slice(0, wanted.length), wanted, `events of ${sender} in order, each once`);
+      assert.equal(
+        events.slice(0, wanted.length),
+        wanted,
+        `events of ${sender} in order, each once`,
+      );
       requests += events.length;
     }
     console.log(

@@ -50,26 +50,57 @@ const senders: Record<string, Sender> = {
     secret: "It's a Secret to Everybody",
     match: { "headers.x-github-event": "issues" },
     event: {
-      headers: { "x-github-event": "issues", "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958" },
-      body: { action: "opened", issue: { number: 7, title: "Größe ☂" }, sender: { login: "octocat", type: "User" } },
+      headers: {
+        "x-github-event": "issues",
+        "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+      },
+      body: {
+        action: "opened",
+        issue: { number: 7, title: "Größe ☂" },
+        sender: { login: "octocat", type: "User" },
+      },
     },
     ping: {
-      headers: { "x-github-event": "ping", "x-github-delivery": "0b989ba4-242f-11e5-81e1-c7b6966d2516" },
-      body: { zen: "Keep it logically awesome.", hook_id: 30, hook: { type: "Repository", events: ["issues"] } },
+      headers: {
+        "x-github-event": "ping",
+        "x-github-delivery": "0b989ba4-242f-11e5-81e1-c7b6966d2516",
+      },
+      body: {
+        zen: "Keep it logically awesome.",
+        hook_id: 30,
+        hook: { type: "Repository", events: ["issues"] },
+      },
     },
-    sign: async (body) => ({ "x-hub-signature-256": await octokit("It's a Secret to Everybody", body) }),
+    sign: async (body) => ({
+      "x-hub-signature-256": await octokit("It's a Secret to Everybody", body),
+    }),
   },
   gitlab: {
     scheme: "gitlab",
     secret: KEY,
     match: { "body.object_kind": "issue" },
     event: {
-      headers: { "x-gitlab-event": "Issue Hook", "webhook-id": "f5e5f430-f57b-4e6e-9fac-d9128cd7232f" },
-      body: { object_kind: "issue", object_attributes: { iid: 23, title: "New API", action: "open" } },
+      headers: {
+        "x-gitlab-event": "Issue Hook",
+        "webhook-id": "f5e5f430-f57b-4e6e-9fac-d9128cd7232f",
+      },
+      body: {
+        object_kind: "issue",
+        object_attributes: { iid: 23, title: "New API", action: "open" },
+      },
     },
     ping: {
-      headers: { "x-gitlab-event": "Push Hook", "webhook-id": "a5e5f430-f57b-4e6e-9fac-d9128cd7232f" },
-      body: { object_kind: "push", event_name: "push", before: "0".repeat(40), commits: [], total_commits_count: 0 },
+      headers: {
+        "x-gitlab-event": "Push Hook",
+        "webhook-id": "a5e5f430-f57b-4e6e-9fac-d9128cd7232f",
+      },
+      body: {
+        object_kind: "push",
+        event_name: "push",
+        before: "0".repeat(40),
+        commits: [],
+        total_commits_count: 0,
+      },
     },
     sign: standard,
     timed: true,
@@ -88,7 +119,12 @@ const senders: Record<string, Sender> = {
       },
     },
     ping: {
-      body: { id: "evt_test_65R9", object: "v2.core.event", type: "v2.core.event_destination.ping", context: null },
+      body: {
+        id: "evt_test_65R9",
+        object: "v2.core.event",
+        type: "v2.core.event_destination.ping",
+        context: null,
+      },
     },
     sign: (body, at) => {
       const time = seconds(at);
@@ -107,10 +143,21 @@ const senders: Record<string, Sender> = {
         type: "event_callback",
         event_id: "Ev123ABC456",
         team_id: "T123ABC456",
-        event: { type: "app_mention", user: "U123ABC456", text: "<@U0LAN0Z89> hello", channel: "C123ABC456" },
+        event: {
+          type: "app_mention",
+          user: "U123ABC456",
+          text: "<@U0LAN0Z89> hello",
+          channel: "C123ABC456",
+        },
       },
     },
-    ping: { body: { type: "event_callback", event_id: "Ev0", event: { type: "app_home_opened", user: "U1" } } },
+    ping: {
+      body: {
+        type: "event_callback",
+        event_id: "Ev0",
+        event: { type: "app_home_opened", user: "U1" },
+      },
+    },
     sign: (body, at) => {
       const time = String(seconds(at));
       const signature = `v0=${hmac("8f742231b10e8888abcd99yyyzzz85a5", `v0:${time}:${body}`)}`;
@@ -123,11 +170,22 @@ const senders: Record<string, Sender> = {
     secret: "lin_wh_1",
     match: { "body.type": "Issue", "body.action": "create" },
     event: {
-      headers: { "linear-delivery": "234d1a4e-b617-4388-90fe-adc3633d6b72", "linear-event": "Issue" },
-      body: { action: "create", type: "Issue", data: { id: "2174add1", title: "Door" }, webhookTimestamp: 0 },
+      headers: {
+        "linear-delivery": "234d1a4e-b617-4388-90fe-adc3633d6b72",
+        "linear-event": "Issue",
+      },
+      body: {
+        action: "create",
+        type: "Issue",
+        data: { id: "2174add1", title: "Door" },
+        webhookTimestamp: 0,
+      },
     },
     ping: {
-      headers: { "linear-delivery": "334d1a4e-b617-4388-90fe-adc3633d6b72", "linear-event": "Reaction" },
+      headers: {
+        "linear-delivery": "334d1a4e-b617-4388-90fe-adc3633d6b72",
+        "linear-event": "Reaction",
+      },
       body: { action: "create", type: "Reaction", data: { emoji: "+1" }, webhookTimestamp: 0 },
     },
     sign: (body) => ({ "linear-signature": hmac("lin_wh_1", body) }),
@@ -138,11 +196,23 @@ const senders: Record<string, Sender> = {
     secret: "shpss_1",
     match: { "headers.x-shopify-topic": "orders/create" },
     event: {
-      headers: { "x-shopify-topic": "orders/create", "x-shopify-event-id": "98880550-7158-44d4-b7cd-2c97c8a091b5" },
-      body: { id: "820982911946154508", email: "jon@example.com", total_price: "398.00", line_items: [{ sku: "A" }] },
+      headers: {
+        "x-shopify-topic": "orders/create",
+        "x-shopify-event-id": "98880550-7158-44d4-b7cd-2c97c8a091b5",
+      },
+      body: {
+        id: "820982911946154508",
+        email: "jon@example.com",
+        total_price: "398.00",
+        line_items: [{ sku: "A" }],
+      },
     },
     ping: {
-      headers: { "x-shopify-topic": "app/uninstalled", "x-shopify-test": "true", "x-shopify-event-id": "1" },
+      headers: {
+        "x-shopify-topic": "app/uninstalled",
+        "x-shopify-test": "true",
+        "x-shopify-event-id": "1",
+      },
       body: { id: 1, name: "Shop" },
     },
     sign: (body) => ({ "x-shopify-hmac-sha256": hmac("shpss_1", body, "base64") }),
@@ -153,9 +223,16 @@ const senders: Record<string, Sender> = {
     match: { "body.type": "contact.created" },
     event: {
       headers: { "webhook-id": "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W" },
-      body: { type: "contact.created", timestamp: "2026-11-03T20:26:10.344522Z", data: { id: "1f81eb52" } },
+      body: {
+        type: "contact.created",
+        timestamp: "2026-11-03T20:26:10.344522Z",
+        data: { id: "1f81eb52" },
+      },
     },
-    ping: { headers: { "webhook-id": "msg_ping" }, body: { type: "ping", data: { success: true } } },
+    ping: {
+      headers: { "webhook-id": "msg_ping" },
+      body: { type: "ping", data: { success: true } },
+    },
     sign: standard,
     timed: true,
   },
@@ -165,10 +242,15 @@ const senders: Record<string, Sender> = {
     match: { "body.object": "page" },
     event: {
       headers: { "idempotency-key": "one" },
-      body: { object: "page", entry: [{ id: "0", time: 1520383571, changes: [{ field: "feed" }] }] },
+      body: {
+        object: "page",
+        entry: [{ id: "0", time: 1520383571, changes: [{ field: "feed" }] }],
+      },
     },
     ping: { headers: { "idempotency-key": "two" }, body: { object: "user", entry: [] } },
-    sign: (body) => ({ "x-hub-signature": new XHubSignature("sha1", "app-secret").sign(Buffer.from(body)) as string }),
+    sign: (body) => ({
+      "x-hub-signature": new XHubSignature("sha1", "app-secret").sign(Buffer.from(body)) as string,
+    }),
   },
 };
 
@@ -185,11 +267,18 @@ test.before(async () => {
 test.after(() => gateway.stop());
 
 /** As the sender posts it at that time; `changed` spoils the body after it was signed. */
-async function post(name: string, message: Message, options: { at?: Date; changed?: boolean; path?: string } = {}) {
+async function post(
+  name: string,
+  message: Message,
+  options: { at?: Date; changed?: boolean; path?: string } = {},
+) {
   const { at = new Date(), changed = false, path = `/hooks/${name}` } = options;
   const sender = senders[name] as Sender;
   const body = typeof message.body === "string" ? message.body : JSON.stringify(message.body);
-  const dated = name === "linear" ? body.replace('"webhookTimestamp":0', `"webhookTimestamp":${at.getTime()}`) : body;
+  const dated =
+    name === "linear"
+      ? body.replace('"webhookTimestamp":0', `"webhookTimestamp":${at.getTime()}`)
+      : body;
   const headers = { ...message.headers, ...(await sender.sign(dated, at, message.headers ?? {})) };
   return gateway.send(path, changed ? dated.replace(/[a-z](?="[,}\]])/, "_") : dated, headers);
 }
@@ -246,11 +335,17 @@ test("forms are signed as they are sent: GitHub's payload, Slack's command", asy
   const type = { "content-type": "application/x-www-form-urlencoded" };
   const { event } = senders["github"] as Sender;
   const form = `payload=${encodeURIComponent(JSON.stringify(event.body))}`;
-  const github = { headers: { ...event.headers, ...type, "x-github-delivery": "a-form" }, body: form };
+  const github = {
+    headers: { ...event.headers, ...type, "x-github-delivery": "a-form" },
+    body: form,
+  };
   const answer = await post("github", github);
   assert.is(answer.status, 200, answer.text);
   assert.match(answer.body.turnId, /^turn_/);
-  assert.is((await post("github", { ...github, body: `${form}%20` })).body.turnId, answer.body.turnId);
+  assert.is(
+    (await post("github", { ...github, body: `${form}%20` })).body.turnId,
+    answer.body.turnId,
+  );
   const command = { headers: type, body: "command=%2Fweather&text=94070&user_name=ada" };
   assert.is((await post("slack", command)).body.outcome, "skipped");
 });

@@ -79,10 +79,26 @@ test("a catch that found none says what it waited for", async () => {
 });
 
 test("a catch that is to wait for no time, or for longer than an hour, is refused", async () => {
-  for (const timeout of ["soon", "", "0", "-1", "1e9", "3601", "Infinity", "NaN", "9".repeat(1000)]) {
+  for (const timeout of [
+    "soon",
+    "",
+    "0",
+    "-1",
+    "1e9",
+    "3601",
+    "Infinity",
+    "NaN",
+    "9".repeat(1000),
+  ]) {
     const answer = await gateway.request("POST", `/webhooks/samples/opened?timeout=${timeout}`);
-    const { error } = (await answer.json()) as { error: { code: string; message: string; param: string } };
-    assert.equal([answer.status, error.code, error.param], [400, "invalid_request_error", "timeout"], timeout);
+    const { error } = (await answer.json()) as {
+      error: { code: string; message: string; param: string };
+    };
+    assert.equal(
+      [answer.status, error.code, error.param],
+      [400, "invalid_request_error", "timeout"],
+      timeout,
+    );
     assert.is(error.message, "timeout must be a number of seconds above 0, at most 3600.");
   }
 });
@@ -92,26 +108,37 @@ test("a mapping's next request is kept as its sample", async () => {
   let done = false;
   void catching.finally(() => (done = true));
   await until("the catch", async () => {
-    await gateway.send("/hooks/ci?team=green", { build: 12, token: "hidden" }, withToken({ "x-ci": "1" }));
+    await gateway.send(
+      "/hooks/ci?team=green",
+      { build: 12, token: "hidden" },
+      withToken({ "x-ci": "1" }),
+    );
     return done;
   });
   const { code, stdout, stderr } = await catching;
   assert.is(code, 0, stderr);
   const { sample, paths } = JSON.parse(stdout);
   assert.equal(sample.body, { build: 12, token: "********" });
-  for (const path of ["body.build", "headers.x-ci", "query.team"]) assert.ok(paths.includes(path), path);
+  for (const path of ["body.build", "headers.x-ci", "query.team"])
+    assert.ok(paths.includes(path), path);
   assert.not(paths.includes("headers.authorization"));
   assert.not.match(JSON.stringify(sample), TOKEN);
   const dry = await porticoHere(gateway.home, ["webhooks", "test", "ci"]);
   assert.match(dry.stdout, /Build 12 of green/);
   // what is not given is the sample's
-  await porticoHere(gateway.home, ["config", "set", "webhooks.mappings.ci.match", '{"headers.x-ci":"1"}']);
+  await porticoHere(gateway.home, [
+    "config",
+    "set",
+    "webhooks.mappings.ci.match",
+    '{"headers.x-ci":"1"}',
+  ]);
   const words = ["webhooks", "test", "ci", "--json", "--body", '{"build":13}'];
   const own = JSON.parse((await porticoHere(gateway.home, words)).stdout);
   assert.is(own.outcome, undefined);
   assert.match(own.text, /13[\s\S]*green/);
   const other = JSON.parse(
-    (await porticoHere(gateway.home, ["webhooks", "test", "ci", "--json", "--header", "X-CI: 2"])).stdout,
+    (await porticoHere(gateway.home, ["webhooks", "test", "ci", "--json", "--header", "X-CI: 2"]))
+      .stdout,
   );
   assert.is(other.outcome, "skipped");
   const none = await gateway.request("POST", "/webhooks/samples/none");
@@ -121,10 +148,21 @@ test("a mapping's next request is kept as its sample", async () => {
   const tried = await gateway.json("POST", "/webhooks/test", { path: "ci", change });
   assert.equal(tried.nearest, { "{body.biuld}": "body.build" });
   assert.is(tried.session, "(one of its own)");
-  assert.is((await gateway.request("POST", "/webhooks/test", { path: "ci", change: { match: { x: 1 } } })).status, 400);
+  assert.is(
+    (await gateway.request("POST", "/webhooks/test", { path: "ci", change: { match: { x: 1 } } }))
+      .status,
+    400,
+  );
   // what the sample has nothing for is refused, with the nearest that it has
-  await porticoHere(gateway.home, ["config", "set", "webhooks.mappings.ci.message", "Build {body.biuld}"]);
-  await until("the refusal", () => gateway.lines.some((line) => JSON.stringify(line).includes("{body.build}")));
+  await porticoHere(gateway.home, [
+    "config",
+    "set",
+    "webhooks.mappings.ci.message",
+    "Build {body.biuld}",
+  ]);
+  await until("the refusal", () =>
+    gateway.lines.some((line) => JSON.stringify(line).includes("{body.build}")),
+  );
 });
 
 test.run();

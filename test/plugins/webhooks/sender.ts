@@ -19,7 +19,10 @@ export interface Receiver extends InProcessGateway {
   ended(turnId: string): Promise<{ state: string; result: string; sessionId: string }>;
 }
 
-export async function startReceiver(webhooks: Record<string, unknown>, options: TestOptions = {}): Promise<Receiver> {
+export async function startReceiver(
+  webhooks: Record<string, unknown>,
+  options: TestOptions = {},
+): Promise<Receiver> {
   const gateway = await startGateway({
     ...options,
     config: {
@@ -39,15 +42,26 @@ export function clientOf(url: () => string) {
     const response = await fetch(url() + path, init);
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson ? JSON.parse(text) : undefined,
+    };
   };
   const status = (path: string) => ask(path, { headers: { authorization: `Bearer ${TOKEN}` } });
   return {
     send: (path: string, body: unknown, headers?: Record<string, string>) =>
       ask(path, {
         method: "POST",
-        headers: { "content-type": "application/json", ...(headers ?? { authorization: `Bearer ${TOKEN}` }) },
-        body: typeof body === "string" || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+        headers: {
+          "content-type": "application/json",
+          ...(headers ?? { authorization: `Bearer ${TOKEN}` }),
+        },
+        body:
+          typeof body === "string" || body instanceof Uint8Array
+            ? (body as string)
+            : JSON.stringify(body),
       }),
     status,
     ended: (turnId: string) =>
@@ -58,4 +72,7 @@ export function clientOf(url: () => string) {
   };
 }
 
-export const withToken = (headers: Record<string, string>) => ({ authorization: `Bearer ${TOKEN}`, ...headers });
+export const withToken = (headers: Record<string, string>) => ({
+  authorization: `Bearer ${TOKEN}`,
+  ...headers,
+});

@@ -21,11 +21,24 @@ test.before(async () => {
         session: "webhook:tickets:{body.id}",
         respond: {
           status: 201,
-          headers: { "X-Ticket": "{body.id}\r\nx-evil: 1", "content-type": "application/vnd.ticket+json" },
-          body: { ok: true, id: "{body.id}", turn: "{turnId}", session: "{sessionId}", list: ["{query.q}", 7] },
+          headers: {
+            "X-Ticket": "{body.id}\r\nx-evil: 1",
+            "content-type": "application/vnd.ticket+json",
+          },
+          body: {
+            ok: true,
+            id: "{body.id}",
+            turn: "{turnId}",
+            session: "{sessionId}",
+            list: ["{query.q}", 7],
+          },
         },
       },
-      asked: { message: "Say {body.word}", wait: true, respond: { body: "You get: {result} for {body.word}" } },
+      asked: {
+        message: "Say {body.word}",
+        wait: true,
+        respond: { body: "You get: {result} for {body.word}" },
+      },
       waits: { message: "Say {body.word}", wait: true },
       first: { message: "Step: {body.build.step[0].id};" },
       empty: { action: "wake", message: "{body.x}", respond: { status: 204 } },
@@ -79,30 +92,47 @@ test("multipart forms: fields, files, a payload", async () => {
   const replayed = await gateway.json("POST", `/webhooks/deliveries/${deliveries[0].id}/replay`);
   assert.match((await gateway.ended(replayed.turnId)).result, /"base64": "AP8K"/);
   for (const broken of ["multipart/form-data", "multipart/form-data; boundary=other"])
-    assert.is((await gateway.send("/hooks/any", bytes, withToken({ "content-type": broken }))).status, 400, broken);
+    assert.is(
+      (await gateway.send("/hooks/any", bytes, withToken({ "content-type": broken }))).status,
+      400,
+      broken,
+    );
 });
 
 test("the first of one is had as the first of several, in XML", async () => {
   const stepOf = async (type: string, body: string) => {
-    const { turnId } = (await gateway.send("/hooks/first", body, withToken({ "content-type": type }))).body;
+    const { turnId } = (
+      await gateway.send("/hooks/first", body, withToken({ "content-type": type }))
+    ).body;
     return />>>\n[^\n]*\nStep: (\S*);/.exec((await gateway.ended(turnId)).result)?.[1];
   };
   assert.is(await stepOf("application/xml", "<build><step><id>a</id></step><step/></build>"), "a");
   assert.is(await stepOf("application/xml", "<build><step><id>b</id></step></build>"), "b");
   assert.is(await stepOf("application/xml", "<build/>"), "");
-  assert.is(await stepOf("application/json", '{"build":{"step":{"id":"c"}}}'), "", "JSON has lists of one");
+  assert.is(
+    await stepOf("application/json", '{"build":{"step":{"id":"c"}}}'),
+    "",
+    "JSON has lists of one",
+  );
 });
 
 test("XML as an object, text as text", async () => {
-  const xml = '<?xml version="1.0"?><build id="7"><step>a &amp; b</step><step/><note lang="en">c</note></build>';
-  const wanted = { build: { "@id": "7", step: ["a & b", ""], note: { "@lang": "en", "#text": "c" } } };
+  const xml =
+    '<?xml version="1.0"?><build id="7"><step>a &amp; b</step><step/><note lang="en">c</note></build>';
+  const wanted = {
+    build: { "@id": "7", step: ["a & b", ""], note: { "@lang": "en", "#text": "c" } },
+  };
   for (const type of ["application/xml", "text/xml; charset=utf-8", "application/atom+xml"])
     assert.equal(await bodyOf(type, xml), wanted, type);
   assert.equal(await bodyOf("text/plain", "just words"), { text: "just words" });
   assert.equal(await bodyOf("text/csv; charset=utf-8", "a,b"), { text: "a,b" });
   const entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>';
   for (const broken of ["<a>", "no xml", "", entity, "<a>".repeat(300) + "</a>".repeat(300)]) {
-    const answer = await gateway.send("/hooks/any", broken, withToken({ "content-type": "application/xml" }));
+    const answer = await gateway.send(
+      "/hooks/any",
+      broken,
+      withToken({ "content-type": "application/xml" }),
+    );
     assert.is(answer.status, 400, broken.slice(0, 20));
     assert.is(answer.body.error.code, "invalid_request_error");
   }
@@ -116,18 +146,38 @@ test("bodies in other encodings, named by the sender or by the document", async 
   const rows: [type: string, body: Buffer, wanted: unknown][] = [
     ["text/plain; charset=iso-8859-1", Buffer.from("Grüße", "latin1"), { text: "Grüße" }],
     ["text/plain; charset=UTF-8", Buffer.from("\ufeffGrüße"), { text: "Grüße" }],
-    ["text/html", Buffer.from("<meta charset=latin1>Grüße"), { text: "<meta charset=latin1>Grüße" }],
-    ["application/x-www-form-urlencoded; charset=windows-1252", Buffer.from("a=Grüße", "latin1"), { a: "Grüße" }],
+    [
+      "text/html",
+      Buffer.from("<meta charset=latin1>Grüße"),
+      { text: "<meta charset=latin1>Grüße" },
+    ],
+    [
+      "application/x-www-form-urlencoded; charset=windows-1252",
+      Buffer.from("a=Grüße", "latin1"),
+      { a: "Grüße" },
+    ],
     [
       "application/x-www-form-urlencoded; charset=iso-8859-1",
       Buffer.from("a=Gr%FC%dfe+%26%3D%%41%2541&%FC=1&b=\xfc&b=x%2Bx&&c", "latin1"),
       { a: "Grüße &=%A%41", ü: "1", b: ["ü", "x+x"], c: "" },
     ],
     // in Shift_JIS the second half of a character may be a letter, which no sender escapes
-    ["application/x-www-form-urlencoded; charset=shift_jis", Buffer.from("a=%83A%83%43"), { a: "アイ" }],
-    ["application/x-www-form-urlencoded; charset=utf-8", Buffer.from("a=Gr%C3%BC%C3%9Fe"), { a: "Grüße" }],
+    [
+      "application/x-www-form-urlencoded; charset=shift_jis",
+      Buffer.from("a=%83A%83%43"),
+      { a: "アイ" },
+    ],
+    [
+      "application/x-www-form-urlencoded; charset=utf-8",
+      Buffer.from("a=Gr%C3%BC%C3%9Fe"),
+      { a: "Grüße" },
+    ],
     ["application/json;charset=ISO-8859-1", Buffer.from('{"a":"Grüße"}', "latin1"), { a: "Grüße" }],
-    ["application/vnd.x+json; charset=utf-16le", Buffer.from('{"a":"Grüße"}', "utf16le"), { a: "Grüße" }],
+    [
+      "application/vnd.x+json; charset=utf-16le",
+      Buffer.from('{"a":"Grüße"}', "utf16le"),
+      { a: "Grüße" },
+    ],
     ["application/json; charset=utf8", Buffer.from('{"a":"Grüße"}'), { a: "Grüße" }],
     ["application/xml", Buffer.from(xml("ISO-8859-1"), "latin1"), { a: "Grüße" }],
     ["text/xml; charset=iso-8859-1", Buffer.from(xml("utf-8"), "latin1"), { a: "Grüße" }],
@@ -135,14 +185,24 @@ test("bodies in other encodings, named by the sender or by the document", async 
     ["application/xml", Buffer.from(xml("utf-16")), { a: "Grüße" }],
   ];
   for (const [type, body, wanted] of rows) assert.equal(await bodyOf(type, body), wanted, type);
-  for (const type of ["text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", "text/xml"]) {
+  for (const type of [
+    "text/plain",
+    "text/plain; charset=utf-8",
+    "application/x-www-form-urlencoded",
+    "text/xml",
+  ]) {
     const body = Buffer.from("<a>Grüße</a>", "latin1");
     const answer = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
     assert.is(answer.status, 400, type);
     assert.match(answer.body.error.message, /UTF-8/);
   }
-  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?source=any&outcome=accepted&limit=20");
-  const { id } = deliveries.find(({ headers }: Received) => headers["content-type"] === rows[0]![0]);
+  const { deliveries } = await gateway.json(
+    "GET",
+    "/webhooks/deliveries?source=any&outcome=accepted&limit=20",
+  );
+  const { id } = deliveries.find(
+    ({ headers }: Received) => headers["content-type"] === rows[0]![0],
+  );
   const again = await gateway.json("POST", `/webhooks/deliveries/${id}/replay`);
   assert.match((await gateway.ended(again.turnId)).result, /"text": "Grüße"/);
 });
@@ -164,7 +224,11 @@ test("a mapping answers in its own words", async () => {
 
 test("with wait, the answer has the turn's result; a repeat gets the same", async () => {
   for (let i = 0; i < 2; i++) {
-    const answer = await gateway.send("/hooks/asked", { word: "{result}" }, withToken({ "idempotency-key": "asked" }));
+    const answer = await gateway.send(
+      "/hooks/asked",
+      { word: "{result}" },
+      withToken({ "idempotency-key": "asked" }),
+    );
     assert.is(answer.status, 200);
     assert.match(answer.headers.get("content-type") ?? "", "text/plain");
     assert.match(answer.text, /^You get: Say \[…\][\s\S]* for \{result\}$/);
@@ -197,12 +261,19 @@ test("a key names its own sessions and models, the main token any", async () => 
 test("a key goes on with the session that it got without naming one", async () => {
   const { body } = await gateway.send("/hooks/agent", { message: "x" }, bearer("ci-token"));
   assert.is(body.sessionId, `webhook:ci:${body.turnId}`);
-  const next = await gateway.send("/hooks/agent", { message: "y", session: body.sessionId }, bearer("ci-token"));
+  const next = await gateway.send(
+    "/hooks/agent",
+    { message: "y", session: body.sessionId },
+    bearer("ci-token"),
+  );
   assert.is(next.status, 200);
 });
 
 test("a wrong placeholder is an error of the configuration, with what was probably meant", async () => {
-  const sample = { body: { issue: { title: "x", labels: [{ name: "y" }] } }, headers: { "X-Kind": "z" } };
+  const sample = {
+    body: { issue: { title: "x", labels: [{ name: "y" }] } },
+    headers: { "X-Kind": "z" },
+  };
   const rows: [Record<string, unknown>, RegExp | ""][] = [
     [{ message: "{bdy.issue.title}" }, /message.*\{bdy\.issue\.title\}.*\{body\.issue\.title\}/],
     [{ message: "{payload.issue}" }, /Did you mean \{body\.issue\}/],
@@ -213,7 +284,13 @@ test("a wrong placeholder is an error of the configuration, with what was probab
     [{ respond: { body: { a: ["{bdy.x}"] } } }, /respond\.body.*\{body\.x\}/],
     [{ sample, message: "{body.isue.title}" }, /sample.*\{body\.issue\.title\}/],
     [{ sample, message: "{headers.x-knd}" }, /\{headers\.x-kind\}/],
-    [{ sample, message: "{body.issue.title} {body.issue.labels[0].name} {headers.x-kind} {other} {a.b}" }, ""],
+    [
+      {
+        sample,
+        message: "{body.issue.title} {body.issue.labels[0].name} {headers.x-kind} {other} {a.b}",
+      },
+      "",
+    ],
   ];
   const mappings = Object.fromEntries(rows.map(([mapping], i) => [`m${i}`, mapping]));
   const other = await startGateway({ config: { webhooks: { token: "t", mappings } } });

@@ -31,7 +31,10 @@ const examples: Example[] = [
     // from GitHub's page on validating deliveries
     name: "github",
     verify: { scheme: "github", secret: "It's a Secret to Everybody" },
-    headers: { "x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17" },
+    headers: {
+      "x-hub-signature-256":
+        "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
+    },
     body: "Hello, World!",
     now: at * 1000,
     signed: ["x-hub-signature-256"],
@@ -121,19 +124,26 @@ const examples: Example[] = [
       hmac: { header: "X-Signature", algorithm: "sha512", encoding: "base64", prefix: "sha512=" },
       secret: "s",
     },
-    headers: { "x-signature": `sha512=${createHmac("sha512", "s").update("a,b").digest("base64")}` },
+    headers: {
+      "x-signature": `sha512=${createHmac("sha512", "s").update("a,b").digest("base64")}`,
+    },
     body: "a,b",
     now: at * 1000,
     signed: [],
   },
 ];
 
-const signedOf = ({ headers, body, now }: Example): Signed => ({ headers, body: Buffer.from(body), now });
+const signedOf = ({ headers, body, now }: Example): Signed => ({
+  headers,
+  body: Buffer.from(body),
+  now,
+});
 const problem = (example: Example, change: Partial<Signed> = {}, verify = example.verify) =>
   createVerifier(verify, "verify").problem({ ...signedOf(example), ...change });
 
 /** The text with one character changed. */
-const bent = (text: string, i: number) => text.slice(0, i) + (text[i] === "1" ? "2" : "1") + text.slice(i + 1);
+const bent = (text: string, i: number) =>
+  text.slice(0, i) + (text[i] === "1" ? "2" : "1") + text.slice(i + 1);
 
 for (const example of examples) {
   test(`${example.name}: a good one passes`, () => {
@@ -148,12 +158,18 @@ for (const example of examples) {
         changed[i] = (changed[i] as number) ^ 1;
         assert.ok(problem(example, { body: changed }), `byte ${i} of the body`);
       }
-      assert.ok(problem(example, { body: Buffer.concat([body, Buffer.from("\n")]) }), "a byte more");
+      assert.ok(
+        problem(example, { body: Buffer.concat([body, Buffer.from("\n")]) }),
+        "a byte more",
+      );
     }
     for (const name of example.signed) {
       const value = example.headers[name] as string;
       for (let i = 0; i < value.length; i++) {
-        assert.ok(problem(example, { headers: { ...example.headers, [name]: bent(value, i) } }), `${name}[${i}]`);
+        assert.ok(
+          problem(example, { headers: { ...example.headers, [name]: bent(value, i) } }),
+          `${name}[${i}]`,
+        );
       }
     }
   });
@@ -179,7 +195,11 @@ for (const name of ["slack", "standard", "stripe", "gitlab with a signing token"
   test(`${name}: late and early deliveries are refused`, () => {
     const example = examples.find((one) => one.name === name) as Example;
     for (const seconds of [-3600, -301, 301, 3600]) {
-      assert.match(problem(example, { now: example.now + seconds * 1000 }) ?? "", /time/, `${seconds} s`);
+      assert.match(
+        problem(example, { now: example.now + seconds * 1000 }) ?? "",
+        /time/,
+        `${seconds} s`,
+      );
     }
     assert.is(problem(example, { now: example.now + 30_000 }), undefined);
   });
@@ -188,9 +208,16 @@ for (const name of ["slack", "standard", "stripe", "gitlab with a signing token"
 test("Standard Webhooks takes one good signature among several", () => {
   const example = examples.find(({ name }) => name === "standard") as Example;
   const good = example.headers["webhook-signature"] as string;
-  const headers = { ...example.headers, "webhook-signature": `v1,AAAA v2,${good.slice(3)} ${good}` };
+  const headers = {
+    ...example.headers,
+    "webhook-signature": `v1,AAAA v2,${good.slice(3)} ${good}`,
+  };
   assert.is(problem(example, { headers }), undefined);
-  assert.ok(problem(example, { headers: { ...headers, "webhook-signature": `v2,${good.slice(3)} v1,AAAA` } }));
+  assert.ok(
+    problem(example, {
+      headers: { ...headers, "webhook-signature": `v2,${good.slice(3)} v1,AAAA` },
+    }),
+  );
 });
 
 test("Standard Webhooks takes Ed25519 signatures", () => {
@@ -198,18 +225,38 @@ test("Standard Webhooks takes Ed25519 signatures", () => {
   const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
   const body = Buffer.from('{"a":1}');
   const signature = sign(null, Buffer.from(`msg_1.${at}.${body}`), privateKey).toString("base64");
-  const verifier = createVerifier({ scheme: "standard", secret: `whpk_${raw.toString("base64")}` }, "verify");
-  const headers = { "webhook-id": "msg_1", "webhook-timestamp": String(at), "webhook-signature": `v1a,${signature}` };
+  const verifier = createVerifier(
+    { scheme: "standard", secret: `whpk_${raw.toString("base64")}` },
+    "verify",
+  );
+  const headers = {
+    "webhook-id": "msg_1",
+    "webhook-timestamp": String(at),
+    "webhook-signature": `v1a,${signature}`,
+  };
   assert.is(verifier.problem({ headers, body, now: at * 1000 }), undefined);
   assert.ok(verifier.problem({ headers, body: Buffer.from('{"a":2}'), now: at * 1000 }));
 });
 
 test("settings that cannot check anything are refused with the key's name", () => {
-  assert.throws(() => createVerifier({ scheme: "github" }, "webhooks.mappings.gh.verify"), /gh\.verify\.secret/);
-  assert.throws(() => createVerifier({ secret: "x" }, "webhooks.mappings.gh.verify"), /gh\.verify\.scheme/);
+  assert.throws(
+    () => createVerifier({ scheme: "github" }, "webhooks.mappings.gh.verify"),
+    /gh\.verify\.secret/,
+  );
+  assert.throws(
+    () => createVerifier({ secret: "x" }, "webhooks.mappings.gh.verify"),
+    /gh\.verify\.scheme/,
+  );
   assert.throws(
     () =>
-      createVerifier({ scheme: "github", hmac: { header: "x", algorithm: "sha1", encoding: "hex" }, secret: "x" }, "v"),
+      createVerifier(
+        {
+          scheme: "github",
+          hmac: { header: "x", algorithm: "sha1", encoding: "hex" },
+          secret: "x",
+        },
+        "v",
+      ),
     /v\.scheme/,
   );
 });

@@ -26,11 +26,16 @@ export interface NamespaceOptions {
 }
 
 /** Runs it, and fails with its output where it fails, or where no namespace can be made. */
-export async function runInside(file: string, { kinds, needs, setUp }: NamespaceOptions): Promise<void> {
+export async function runInside(
+  file: string,
+  { kinds, needs, setUp }: NamespaceOptions,
+): Promise<void> {
   assert.not(isInside, needs);
   const again = [process.execPath, ...program(file)];
   const user = process.getuid?.() === 0 ? "" : "Ur";
-  const steps = [setUp, kinds.includes("n") && `{ ${START_NETWORK}; }`, 'exec "$@"'].filter(Boolean).join(" && ");
+  const steps = [setUp, kinds.includes("n") && `{ ${START_NETWORK}; }`, 'exec "$@"']
+    .filter(Boolean)
+    .join(" && ");
   const child = spawn("unshare", [`-${user}${kinds}`, "sh", "-c", steps, "sh", ...again], {
     env: { ...process.env, [INSIDE]: "1" },
   });
@@ -40,5 +45,9 @@ export async function runInside(file: string, { kinds, needs, setUp }: Namespace
   const late = setTimeout(() => child.kill("SIGKILL"), 540_000);
   const [code, signal] = await once(child, "close");
   clearTimeout(late);
-  assert.is(code ?? signal, 0, `in a namespace of its own (for root, or where users may make one):\n${output}`);
+  assert.is(
+    code ?? signal,
+    0,
+    `in a namespace of its own (for root, or where users may make one):\n${output}`,
+  );
 }

@@ -3,7 +3,15 @@
  * and a disk's journal and its writing back take processor time that no test is about.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 

@@ -28,7 +28,8 @@ const numbered = (first: number) =>
 
 export async function startPostgres({ settings = [] as string[] } = {}): Promise<TestPostgres> {
   const bin = findPostgres();
-  if (bin === undefined) throw new Error("These tests need PostgreSQL: install it and run the tests again.");
+  if (bin === undefined)
+    throw new Error("These tests need PostgreSQL: install it and run the tests again.");
   const dir = temporaryDir("portico-pg-");
   if (user.uid !== undefined) chownSync(dir, user.uid, user.gid);
   const data = join(dir, "data");
@@ -40,7 +41,8 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       encoding: "utf8",
       stdio: ["pipe", "pipe", "pipe"],
     });
-  const ready = process.env["PORTICO_TEST_BUNDLE"] && join(process.env["PORTICO_TEST_BUNDLE"], "postgres");
+  const ready =
+    process.env["PORTICO_TEST_BUNDLE"] && join(process.env["PORTICO_TEST_BUNDLE"], "postgres");
   if (ready && existsSync(ready)) await copyCluster(ready, data);
   else await makeCluster(bin, dir);
   const port = await freePort();
@@ -58,11 +60,15 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     ];
     const log = join(dir, "log");
     const output = openSync(log, "a");
-    child = spawn(join(bin as string, "postgres"), ["-D", data, ...options.flatMap((each) => ["-c", each])], {
-      ...user,
-      cwd: dir,
-      stdio: ["ignore", "ignore", output],
-    });
+    child = spawn(
+      join(bin as string, "postgres"),
+      ["-D", data, ...options.flatMap((each) => ["-c", each])],
+      {
+        ...user,
+        cwd: dir,
+        stdio: ["ignore", "ignore", output],
+      },
+    );
     closeSync(output);
     child.unref();
     // As its own `pg_ctl` asks: the file's first line is the process, its eighth the state.
@@ -71,14 +77,28 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
       return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
     }).catch((error: Error) => {
-      throw new Error(`${error.message}; it said:\n${readFileSync(log, "utf8").slice(-2000)}`, { cause: error });
+      throw new Error(`${error.message}; it said:\n${readFileSync(log, "utf8").slice(-2000)}`, {
+        cause: error,
+      });
     });
   }
 
   const sql = (text: string) =>
     execute(
       "psql",
-      ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-tAqX", "-v", "ON_ERROR_STOP=1"],
+      [
+        "-h",
+        dir,
+        "-p",
+        String(port),
+        "-U",
+        "portico",
+        "-d",
+        "postgres",
+        "-tAqX",
+        "-v",
+        "ON_ERROR_STOP=1",
+      ],
       text,
     );
   const server: TestPostgres = {

@@ -42,19 +42,26 @@ const needs: readonly Need[] = [
 /** The directory of PostgreSQL's server programs: Debian keeps them out of the way of the path. */
 export function findPostgres(): string | undefined {
   const versions = "/usr/lib/postgresql";
-  const dirs = existsSync(versions) ? readdirSync(versions).map((version) => join(versions, version, "bin")) : [];
+  const dirs = existsSync(versions)
+    ? readdirSync(versions).map((version) => join(versions, version, "bin"))
+    : [];
   const all = [...dirs.sort().reverse(), ...(process.env["PATH"] ?? "").split(delimiter)];
   return all.find((dir) => existsSync(join(dir, "initdb")) && existsSync(join(dir, "postgres")));
 }
 
 /** Installs what these test files (paths below `test/`) need and the machine lacks. */
 export function prepareMachine(files: readonly string[]): void {
-  for (const need of needs) if (files.some((file) => need.for.test(file)) && !find(need)) install(need);
+  for (const need of needs)
+    if (files.some((file) => need.for.test(file)) && !find(need)) install(need);
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
 /** What servers of these test files copy, into `bundle`; `temporary` is where this run has its directories. */
-export async function preparePostgres(files: readonly string[], temporary: string, bundle: string): Promise<void> {
+export async function preparePostgres(
+  files: readonly string[],
+  temporary: string,
+  bundle: string,
+): Promise<void> {
   const bin = files.some((file) => postgres.for.test(file)) && findPostgres();
   if (!bin) return;
   mkdirSync(bundle, { recursive: true });
@@ -110,9 +117,14 @@ function install({ programs, package: name }: Need): void {
   try {
     for (const words of [["update"], ["install", "-y", "--no-install-recommends", name]]) {
       const [command = "", ...args] = [...asRoot, "apt-get", ...words];
-      execFileSync(command, args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
+      execFileSync(command, args, {
+        stdio: "ignore",
+        env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+      });
     }
   } catch {
-    throw new Error(`These tests need ${name}, which could not be installed: install it and run the tests again.`);
+    throw new Error(
+      `These tests need ${name}, which could not be installed: install it and run the tests again.`,
+    );
   }
 }

@@ -19,7 +19,9 @@ export function findOrUnpack(name: string, file: string): string | undefined {
   if (found !== undefined) return found;
   const home = join(cache, name);
   if (existsSync(home) || unpack(name, home)) return join(home, file);
-  console.log(`SKIPPED for want of ${name}: it is not installed, and its package could not be fetched.`);
+  console.log(
+    `SKIPPED for want of ${name}: it is not installed, and its package could not be fetched.`,
+  );
   return undefined;
 }
 

@@ -13,12 +13,15 @@ export interface Unreaped {
   release(): void;
 }
 
-const isIn = (state: "T" | "Z", pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").includes(`) ${state} `);
+const isIn = (state: "T" | "Z", pid: number) =>
+  readFileSync(`/proc/${pid}/stat`, "utf8").includes(`) ${state} `);
 
 export async function startUnreaped(command = ["sleep", "1000"]): Promise<Unreaped> {
   // A shell that goes on may ask for its child's end at any time, before an `exec` too.
   const script = '"$@" >&2 & echo $!; kill -STOP $$';
-  const parent = spawn("sh", ["-c", script, "sh", ...command], { stdio: ["ignore", "pipe", "pipe"] });
+  const parent = spawn("sh", ["-c", script, "sh", ...command], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const pid = Number(await firstLine(parent.stdout));
   await until("its parent to stop", () => isIn("T", parent.pid as number));
   return {

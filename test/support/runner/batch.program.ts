@@ -9,7 +9,11 @@ import { pathToFileURL } from "node:url";
 import { endMark } from "./end-mark.ts";
 import { stopShared } from "./shared.ts";
 
-const uvu = Object.assign(globalThis, { UVU_DEFER: true, UVU_INDEX: 0, UVU_QUEUE: [] as unknown[][] });
+const uvu = Object.assign(globalThis, {
+  UVU_DEFER: true,
+  UVU_INDEX: 0,
+  UVU_QUEUE: [] as unknown[][],
+});
 
 const NAMES = 3;
 
@@ -23,7 +27,8 @@ async function run(): Promise<void> {
     await idle();
     const now = ownState();
     const changed = Object.keys({ ...before, ...now }).filter((name) => before[name] !== now[name]);
-    if (changed.length > 0) throw new Error(`the file has changed ${changed.join(", ")} for those that come after it`);
+    if (changed.length > 0)
+      throw new Error(`the file has changed ${changed.join(", ")} for those that come after it`);
     process.stdout.write(endMark);
     process.stderr.write(endMark);
   }
@@ -35,7 +40,11 @@ async function run(): Promise<void> {
 function nextFile(): string {
   const bytes = Buffer.alloc(4096);
   let line = "";
-  for (let count = -1; count !== 0 && !line.endsWith("\n"); line += bytes.toString("utf8", 0, count))
+  for (
+    let count = -1;
+    count !== 0 && !line.endsWith("\n");
+    line += bytes.toString("utf8", 0, count)
+  )
     count = readSync(NAMES, bytes);
   return line.trimEnd();
 }

@@ -33,7 +33,8 @@ const sharesBrowser = /sharedBrowser\(|startDifficult\(/;
 
 const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g;
 /** A database, or a browser that shows pages. */
-const startsServer = /startPostgres\(|openBrowser\(|sharedBrowser\(|startDifficult\(|^import "\.\/server\.ts"/gm;
+const startsServer =
+  /startPostgres\(|openBrowser\(|sharedBrowser\(|startDifficult\(|^import "\.\/server\.ts"/gm;
 
 /**
  * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
@@ -78,6 +79,7 @@ function groupOf(file: string, text: string): string {
 }
 
 /** To a power of two: of batches that are much alike, the one with the most text goes first, and the last is short. */
-const density = ({ weight, files }: Weighed): number => Math.round(Math.log2(weight / files.length));
+const density = ({ weight, files }: Weighed): number =>
+  Math.round(Math.log2(weight / files.length));
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;

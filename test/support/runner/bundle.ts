@@ -24,7 +24,8 @@ export async function bundleSuite(files: readonly string[], outdir: string): Pro
 /** The first gateways all start at once: each would compile the program, and the first to end would keep its part of it. */
 async function buildPortico(files: readonly string[], outdir: string): Promise<void> {
   await Promise.all([buildProgram(outdir), buildLauncher(outdir)]);
-  if (files.some((file) => startsPortico.test(readFileSync(join(testDir, file), "utf8")))) await keepCompiled(outdir);
+  if (files.some((file) => startsPortico.test(readFileSync(join(testDir, file), "utf8"))))
+    await keepCompiled(outdir);
 }
 
 async function bundleTests(files: readonly string[], outdir: string): Promise<void> {
@@ -39,7 +40,15 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
     platform: "node",
     target: "node20",
     // Binaries, what looks for files beside itself, and what only tests use.
-    external: ["esbuild", "libsql", "@libsql/*", "pino", "chokidar", "pg", ...developmentPackages()],
+    external: [
+      "esbuild",
+      "libsql",
+      "@libsql/*",
+      "pino",
+      "chokidar",
+      "pg",
+      ...developmentPackages(),
+    ],
     banner: {
       js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },
@@ -57,7 +66,9 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
 /** What follows `node` on the command line to run a source file: its compiled form where there is one. */
 export function program(file: string): string[] {
   const compiled = bundle && join(bundle, compiledName(file));
-  return compiled && existsSync(compiled) ? [compiled] : ["--import", import.meta.resolve("tsx"), file];
+  return compiled && existsSync(compiled)
+    ? [compiled]
+    : ["--import", import.meta.resolve("tsx"), file];
 }
 
 /** What follows `node` on the command line to run `portico`. */
@@ -65,7 +76,9 @@ export const porticoProgram = (): string[] =>
   bundle ? [join(bundle, "portico.cjs")] : program(join(root, "kernel/main.ts"));
 
 function developmentPackages(): string[] {
-  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { devDependencies: object };
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    devDependencies: object;
+  };
   return Object.keys(manifest.devDependencies);
 }
 
@@ -82,7 +95,9 @@ function entries(files: readonly string[]): Record<string, string> {
 const facesOfPlugins: Plugin = {
   name: "faces-of-plugins",
   setup({ onResolve }) {
-    onResolve({ filter: /^portico\// }, ({ path }) => ({ path: join(root, "plugins", path.slice(8), "index.ts") }));
+    onResolve({ filter: /^portico\// }, ({ path }) => ({
+      path: join(root, "plugins", path.slice(8), "index.ts"),
+    }));
   },
 };
 

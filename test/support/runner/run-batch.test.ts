@@ -24,7 +24,10 @@ async function run(
 ): Promise<Record<string, FileResult>> {
   const dir = temporaryDir();
   for (const [name, text] of Object.entries(texts))
-    writeFileSync(join(dir, `${name}.mjs`), `import { suite } from "${uvu}"; const test = suite("${name}"); ${text}`);
+    writeFileSync(
+      join(dir, `${name}.mjs`),
+      `import { suite } from "${uvu}"; const test = suite("${name}"); ${text}`,
+    );
   const results: Record<string, FileResult> = {};
   await runBatch(files, {
     program: program(join(packageDir, "test/support/runner/batch.program.ts")),
@@ -39,15 +42,20 @@ async function run(
 }
 
 /** With the first time limit that lets all of them come to the end of their tests: a process may take long to start. */
-async function withTimeForTests(texts: Record<string, string>): Promise<Record<string, FileResult>> {
+async function withTimeForTests(
+  texts: Record<string, string>,
+): Promise<Record<string, FileResult>> {
   for (let timeoutMs = 1_000; ; timeoutMs *= 4) {
     const results = await run(texts, timeoutMs);
-    if (timeoutMs > PATIENCE_MS || Object.values(results).every(({ passed }) => passed > 0)) return results;
+    if (timeoutMs > PATIENCE_MS || Object.values(results).every(({ passed }) => passed > 0))
+      return results;
   }
 }
 
 const counts = (results: Record<string, FileResult>) =>
-  Object.fromEntries(Object.entries(results).map(([name, { passed, failed }]) => [name, `${passed} ${failed}`]));
+  Object.fromEntries(
+    Object.entries(results).map(([name, { passed, failed }]) => [name, `${passed} ${failed}`]),
+  );
 
 /** Empty when there is no such process; one that has ended and was not asked for its code is in state Z. */
 function statOf(pid: number): string {
@@ -61,7 +69,8 @@ function statOf(pid: number): string {
 test("each file has its own counts and output", async () => {
   const results = await run({
     first: `console.log("of the first"); ${good}`,
-    wrong: 'test("wrong", () => { throw new Error("so wrong"); }); test("right", () => {}); test.run();',
+    wrong:
+      'test("wrong", () => { throw new Error("so wrong"); }); test("right", () => {}); test.run();',
     last: `console.error("of the last"); ${good}`,
   });
   assert.equal(counts(results), { first: "1 0", wrong: "1 1", last: "1 0" });
@@ -79,10 +88,18 @@ test("what ends the process, registers no test or cannot be loaded fails alone",
     empty: "test.run();",
     forgotten: 'test("never run", () => {});',
     broken: 'throw new Error("cannot be loaded");',
-    before: 'test.before(() => { throw new Error("no setting up"); }); test("x", () => {}); test.run();',
+    before:
+      'test.before(() => { throw new Error("no setting up"); }); test("x", () => {}); test.run();',
     last: good,
   });
-  const failed = { ends: "0 1", throws: "1 1", rejects: "1 1", empty: "0 1", forgotten: "0 1", broken: "0 1" };
+  const failed = {
+    ends: "0 1",
+    throws: "1 1",
+    rejects: "1 1",
+    empty: "0 1",
+    forgotten: "0 1",
+    broken: "0 1",
+  };
   assert.equal(counts(results), { ...failed, before: "0 1", last: "1 0" });
   assert.match(results["throws"]!.output, "later");
   assert.match(results["rejects"]!.output, "nobody listens");
@@ -98,7 +115,13 @@ test("what goes on after its tests is waited for, and killed when it does not en
     withTimeForTests({ stays, after: good }),
   ]);
   const results = Object.assign({}, ...all);
-  assert.equal(counts(results), { ends: "1 0", last: "1 0", hangs: "0 1", stays: "1 1", after: "1 0" });
+  assert.equal(counts(results), {
+    ends: "1 0",
+    last: "1 0",
+    hangs: "0 1",
+    stays: "1 1",
+    after: "1 0",
+  });
   assert.match(results["ends"]!.output, "the end");
   assert.match(results["hangs"]!.output, "still running");
   assert.match(results["stays"]!.output, "still running");
@@ -112,7 +135,12 @@ test("what a file changes of the process fails it, and no other file sees it", a
     fetching: `${unchanged} globalThis.fetch = Object.assign(() => {}, { mine: true });`,
     last: unchanged,
   });
-  assert.equal(counts(results), { variable: "1 1", directory: "1 1", fetching: "1 1", last: "1 0" });
+  assert.equal(counts(results), {
+    variable: "1 1",
+    directory: "1 1",
+    fetching: "1 1",
+    last: "1 0",
+  });
   assert.match(results["variable"]!.output, "the file has changed LEFT");
 });
 
@@ -148,7 +176,8 @@ test("a position in a compiled file is told as the one in its source", () => {
 
 test("a child that is left goes with the process and does not hold it up", async () => {
   const leaving = 'import { spawn } from "node:child_process";';
-  const child = 'const child = spawn("sleep", ["60"], { stdio: "inherit" }); child.unref(); console.log(child.pid);';
+  const child =
+    'const child = spawn("sleep", ["60"], { stdio: "inherit" }); child.unref(); console.log(child.pid);';
   const results = await run({ leaves: `${leaving} ${child} ${good}`, last: good });
   assert.equal(counts(results), { leaves: "1 0", last: "1 0" });
   const pid = Number.parseInt(results["leaves"]!.output, 10);

@@ -8,7 +8,10 @@ import { packageDir } from "../gateway.ts";
 
 export async function declaredEvents(): Promise<Record<string, EventOutline>> {
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  const plugins = await readPlugins(roots, loaderFor({ package: packageDir, state: join(packageDir, ".build") }));
+  const plugins = await readPlugins(
+    roots,
+    loaderFor({ package: packageDir, state: join(packageDir, ".build") }),
+  );
   const tables = plugins.flatMap(({ meta }) => meta?.events ?? []);
   return Object.assign({ ...kernelEvents }, ...tables) as Record<string, EventOutline>;
 }

@@ -1,6 +1,12 @@
 /** A gateway with one channel for each provider, each on a fake of its own: for tests that go through all of them. */
 import { type InProcessGateway, startGateway } from "../gateway.ts";
-import { type Dialect, dialects, type FakeProvider, startProvider, type Step } from "../upstreams/index.ts";
+import {
+  type Dialect,
+  dialects,
+  type FakeProvider,
+  startProvider,
+  type Step,
+} from "../upstreams/index.ts";
 
 export interface Way {
   dialect: Dialect;

@@ -16,7 +16,9 @@ const SHELL = ["", "sh", "bash"];
 /** Their paths in the package. */
 export function readmes(): string[] {
   const below = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
-    readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) => join(room, path)),
+    readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) =>
+      join(room, path),
+    ),
   );
   return ["README.md", ...below].filter((path) => basename(path) === "README.md").sort();
 }
@@ -26,17 +28,22 @@ export const readmeCommands = (): ReadmeCommand[] =>
 
 function commandsOf(readme: string, text: string): ReadmeCommand[] {
   const found: ReadmeCommand[] = [];
-  const prose = text.replace(/^( *)```(\w*)\n([\s\S]*?)^ *```/gm, (_all, indent: string, language = "", block = "") => {
-    const lines = (block as string).replaceAll(/\\\n\s*/g, " ").split("\n");
-    const plain = lines.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
-    for (const line of plain) {
-      if (SHELL.includes(language) && line.trim() !== "" && !line.startsWith("#"))
-        found.push({ readme, text: withoutComment(line), kind: "shell" });
-      if (language === "console" && line.startsWith("$ "))
-        found.push({ readme, text: line.slice(2), kind: "recorded" });
-    }
-    return "";
-  });
+  const prose = text.replace(
+    /^( *)```(\w*)\n([\s\S]*?)^ *```/gm,
+    (_all, indent: string, language = "", block = "") => {
+      const lines = (block as string).replaceAll(/\\\n\s*/g, " ").split("\n");
+      const plain = lines.map((line) =>
+        line.startsWith(indent) ? line.slice(indent.length) : line,
+      );
+      for (const line of plain) {
+        if (SHELL.includes(language) && line.trim() !== "" && !line.startsWith("#"))
+          found.push({ readme, text: withoutComment(line), kind: "shell" });
+        if (language === "console" && line.startsWith("$ "))
+          found.push({ readme, text: line.slice(2), kind: "recorded" });
+      }
+      return "";
+    },
+  );
   for (const [, command = ""] of prose.matchAll(/`(portico [^`]*)`/g))
     found.push({ readme, text: command.replaceAll(/\s+/g, " "), kind: "inline" });
   return found;

@@ -27,8 +27,12 @@ const BLOCKS: Record<string, string[]> = {
 };
 const CHOICES: Record<string, string> = { auto: "auto", none: "none", any: "required" };
 const FINISH = { length: "max_tokens", filter: "refusal" };
-const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn");
-const input = { input_tokens: TOKENS.prompt - TOKENS.cached, cache_read_input_tokens: TOKENS.cached };
+const finishOf = (script: Script) =>
+  script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn";
+const input = {
+  input_tokens: TOKENS.prompt - TOKENS.cached,
+  cache_read_input_tokens: TOKENS.cached,
+};
 const event = (value: { type: string; [field: string]: unknown }) => sse(value, value.type);
 const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `toolu_${i}`;
 
@@ -51,7 +55,10 @@ function streamEvents(script: Script): Buffer[] {
     const start = { type: "tool_use", id: callId(script, i), name: call.name, input: {} };
     const json = call.args ? JSON.stringify(call.args) : "";
     const parts = call.args ? ["", json.slice(0, 3), json.slice(3)] : [];
-    blocks.push({ start, deltas: parts.map((partial_json) => ({ type: "input_json_delta", partial_json })) });
+    blocks.push({
+      start,
+      deltas: parts.map((partial_json) => ({ type: "input_json_delta", partial_json })),
+    });
   }
   const message = {
     id: "msg_up",
@@ -62,7 +69,10 @@ function streamEvents(script: Script): Buffer[] {
     stop_reason: null,
   };
   return [
-    event({ type: "message_start", message: { ...message, usage: { ...input, output_tokens: 1 } } }),
+    event({
+      type: "message_start",
+      message: { ...message, usage: { ...input, output_tokens: 1 } },
+    }),
     event({ type: "ping" }),
     ...blocks.flatMap(({ start, deltas }, index) => [
       event({ type: "content_block_start", index, content_block: start }),
@@ -85,7 +95,10 @@ export const anthropic: Dialect = {
   read({ path, headers, body }) {
     need(path === "/v1/messages", `wrong path ${path}`);
     need(headers["x-api-key"] === "secret" && headers.authorization === undefined, "wrong key");
-    need(["2023-06-01", "2026-10-21"].includes(String(headers["anthropic-version"])), "wrong version");
+    need(
+      ["2023-06-01", "2026-10-21"].includes(String(headers["anthropic-version"])),
+      "wrong version",
+    );
     onlyKeys("body", body, KEYS);
     need(Number.isInteger(body.max_tokens), "max_tokens is required");
     need(body.temperature === undefined || body.temperature <= 1, "temperature is over 1");
@@ -100,7 +113,10 @@ export const anthropic: Dialect = {
         need(tool.input_schema?.type === "object", "input_schema must be an object schema");
         return tool.name;
       }),
-      choice: body.tool_choice?.type === "tool" ? `[${body.tool_choice.name}]` : CHOICES[body.tool_choice?.type],
+      choice:
+        body.tool_choice?.type === "tool"
+          ? `[${body.tool_choice.name}]`
+          : CHOICES[body.tool_choice?.type],
       schema: body.output_config?.format?.schema,
       maxTokens: body.max_tokens,
       temperature: body.temperature,
@@ -111,7 +127,10 @@ export const anthropic: Dialect = {
       need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
       need(message.content.length > 0, "empty content");
       const one = turn(message.role);
-      const blocks = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+      const blocks =
+        typeof message.content === "string"
+          ? [{ type: "text", text: message.content }]
+          : message.content;
       let seenOther = false;
       for (const block of blocks) {
         const keys = BLOCKS[block.type];
@@ -122,7 +141,8 @@ export const anthropic: Dialect = {
           one.text += block.text;
         }
         if (block.type === "image") one.images.push(block.source.url ?? block.source.data);
-        if (block.type === "tool_use") one.calls.push({ id: block.id, name: block.name, args: block.input });
+        if (block.type === "tool_use")
+          one.calls.push({ id: block.id, name: block.name, args: block.input });
         if (block.type === "tool_result") {
           need(!seenOther, "results must come first");
           need(open.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
@@ -145,7 +165,9 @@ export const anthropic: Dialect = {
       role: "assistant",
       model: "real-model",
       content: [
-        ...(script.reasoning ? [{ type: "thinking", thinking: script.reasoning, signature: "signed" }] : []),
+        ...(script.reasoning
+          ? [{ type: "thinking", thinking: script.reasoning, signature: "signed" }]
+          : []),
         ...(script.text ? [{ type: "text", text: script.text.join("") }] : []),
         ...(script.calls ?? []).map((call, i) => ({
           type: "tool_use",

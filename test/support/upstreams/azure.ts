@@ -9,14 +9,21 @@ const filters = sse({
   id: "",
   model: "",
   object: "",
-  prompt_filter_results: [{ prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: "safe" } } }],
+  prompt_filter_results: [
+    { prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: "safe" } } },
+  ],
 });
 
 export const azure: Dialect = {
   ...openai,
   name: "azure",
   model: "my-deployment",
-  channel: (root) => ({ provider: "azure", baseUrl: root, apiKey: "secret", apiVersion: "2024-10-21" }),
+  channel: (root) => ({
+    provider: "azure",
+    baseUrl: root,
+    apiKey: "secret",
+    apiVersion: "2024-10-21",
+  }),
   read(seen) {
     const path = "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21";
     need(seen.path === path, `wrong path ${seen.path}`);

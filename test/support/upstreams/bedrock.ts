@@ -13,9 +13,18 @@ const KEYS = [
   "requestMetadata",
   "additionalModelRequestFields",
 ];
-const BLOCKS = ["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
+const BLOCKS = [
+  "text",
+  "image",
+  "document",
+  "toolUse",
+  "toolResult",
+  "reasoningContent",
+  "cachePoint",
+];
 const FINISH = { length: "max_tokens", filter: "guardrail_intervened" };
-const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn");
+const finishOf = (script: Script) =>
+  script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn";
 const usage = {
   inputTokens: TOKENS.prompt - TOKENS.cached,
   cacheReadInputTokens: TOKENS.cached,
@@ -30,17 +39,23 @@ function streamEvents(script: Script): Buffer[] {
   let contentBlockIndex = 0;
   const block = (deltas: object[], start?: object) => {
     if (start) events.push(event("contentBlockStart", { contentBlockIndex, start }));
-    for (const delta of deltas) events.push(event("contentBlockDelta", { contentBlockIndex, delta }));
+    for (const delta of deltas)
+      events.push(event("contentBlockDelta", { contentBlockIndex, delta }));
     events.push(event("contentBlockStop", { contentBlockIndex }));
     contentBlockIndex++;
   };
   if (script.reasoning) {
-    block([{ reasoningContent: { text: script.reasoning } }, { reasoningContent: { signature: "signed" } }]);
+    block([
+      { reasoningContent: { text: script.reasoning } },
+      { reasoningContent: { signature: "signed" } },
+    ]);
   }
   if (script.text) block(script.text.map((text) => ({ text })));
   for (const [i, call] of (script.calls ?? []).entries()) {
     const json = call.args ? JSON.stringify(call.args) : "";
-    const deltas = call.args ? [json.slice(0, 3), json.slice(3)].map((input) => ({ toolUse: { input } })) : [];
+    const deltas = call.args
+      ? [json.slice(0, 3), json.slice(3)].map((input) => ({ toolUse: { input } }))
+      : [];
     block(deltas, { toolUse: { toolUseId: callId(script, i), name: call.name } });
   }
   events.push(event("messageStop", { stopReason: finishOf(script) }));
@@ -51,7 +66,12 @@ function streamEvents(script: Script): Buffer[] {
 export const bedrock: Dialect = {
   name: "bedrock",
   model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-  channel: (root) => ({ provider: "bedrock", baseUrl: root, apiKey: "secret", region: "us-east-1" }),
+  channel: (root) => ({
+    provider: "bedrock",
+    baseUrl: root,
+    apiKey: "secret",
+    region: "us-east-1",
+  }),
   read({ path, headers, body }) {
     const match = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(path);
     need(match, `wrong path ${path}`);
@@ -70,7 +90,13 @@ export const bedrock: Dialect = {
         onlyKeys("toolSpec", tool.toolSpec, ["name", "description", "inputSchema", "strict"]);
         return tool.toolSpec.name;
       }),
-      choice: choice?.tool ? `[${choice.tool.name}]` : choice?.any ? "required" : choice?.auto ? "auto" : undefined,
+      choice: choice?.tool
+        ? `[${choice.tool.name}]`
+        : choice?.any
+          ? "required"
+          : choice?.auto
+            ? "auto"
+            : undefined,
       schema: schema === undefined ? undefined : JSON.parse(schema),
       maxTokens: settings.maxTokens,
       temperature: settings.temperature,
@@ -95,13 +121,20 @@ export const bedrock: Dialect = {
         }
         if (block.toolUse) {
           need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
-          one.calls.push({ id: block.toolUse.toolUseId, name: block.toolUse.name, args: block.toolUse.input });
+          one.calls.push({
+            id: block.toolUse.toolUseId,
+            name: block.toolUse.name,
+            args: block.toolUse.input,
+          });
         }
         if (block.toolResult) {
           const { toolUseId, content } = block.toolResult;
           need(open.includes(toolUseId), `result for no call: ${toolUseId}`);
           open = open.filter((id) => id !== toolUseId);
-          one.results.push({ id: toolUseId, text: content.map((part: { text: string }) => part.text).join("") });
+          one.results.push({
+            id: toolUseId,
+            text: content.map((part: { text: string }) => part.text).join(""),
+          });
         }
       }
       need(open.length === 0, `calls without results: ${open}`);
@@ -118,7 +151,13 @@ export const bedrock: Dialect = {
           role: "assistant",
           content: [
             ...(script.reasoning
-              ? [{ reasoningContent: { reasoningText: { text: script.reasoning, signature: "signed" } } }]
+              ? [
+                  {
+                    reasoningContent: {
+                      reasoningText: { text: script.reasoning, signature: "signed" },
+                    },
+                  },
+                ]
               : []),
             ...(script.text ? [{ text: script.text.join("") }] : []),
             ...(script.calls ?? []).map((call, i) => ({

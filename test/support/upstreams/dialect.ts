@@ -58,7 +58,11 @@ export interface Dialect {
   stream(script: Script): Buffer[];
   /** How many of the last events of a stream do nothing but end it. */
   closing: number;
-  refusal(problem: Problem): { status: number; body: unknown; headers?: Record<string, string> | undefined };
+  refusal(problem: Problem): {
+    status: number;
+    body: unknown;
+    headers?: Record<string, string> | undefined;
+  };
   /** An error inside a stream. */
   errorEvent(message: string): Buffer;
   /** The id of a call as it must come to the client, where the upstream gives ids. */
@@ -71,7 +75,8 @@ export function turn(role: View["turns"][number]["role"]): View["turns"][number]
 
 /** Throws unless the object has these keys only, as strict servers do. */
 export function onlyKeys(what: string, value: unknown, keys: readonly string[]): void {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${what} is no object`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error(`${what} is no object`);
   for (const key of Object.keys(value)) {
     if (!keys.includes(key)) throw new Error(`${what} has the unknown field ${key}`);
   }
@@ -87,5 +92,7 @@ export function jsonBytes(value: unknown): Buffer {
 
 export function sse(value: unknown, event?: string, end = "\n"): Buffer {
   const name = event === undefined ? "" : `event: ${event}${end}`;
-  return Buffer.from(`${name}data: ${typeof value === "string" ? value : JSON.stringify(value)}${end}${end}`);
+  return Buffer.from(
+    `${name}data: ${typeof value === "string" ? value : JSON.stringify(value)}${end}${end}`,
+  );
 }

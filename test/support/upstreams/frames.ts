@@ -21,7 +21,11 @@ function frame(headers: Record<string, string>, payload: unknown): Buffer {
 }
 
 export function event(type: string, payload: Record<string, unknown>): Buffer {
-  const headers = { ":event-type": type, ":content-type": "application/json", ":message-type": "event" };
+  const headers = {
+    ":event-type": type,
+    ":content-type": "application/json",
+    ":message-type": "event",
+  };
   // Converse pads its payloads so that their lengths tell nothing.
   return frame(headers, { ...payload, p: "abcdefghijklmnop".slice(0, type.length % 16) });
 }

@@ -46,9 +46,17 @@ function partsOf(script: Script): object[] {
   ];
 }
 const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : "STOP");
-const piece = (parts: object[], more: object = {}, usage: object = { promptTokenCount: TOKENS.prompt }) =>
+const piece = (
+  parts: object[],
+  more: object = {},
+  usage: object = { promptTokenCount: TOKENS.prompt },
+) =>
   sse(
-    { candidates: [{ content: { parts, role: "model" }, index: 0, ...more }], usageMetadata: usage, ...meta },
+    {
+      candidates: [{ content: { parts, role: "model" }, index: 0, ...more }],
+      usageMetadata: usage,
+      ...meta,
+    },
     undefined,
     "\r\n",
   );
@@ -58,9 +66,13 @@ export const gemini: Dialect = {
   model: "gemini-3-flash-preview",
   channel: (root) => ({ provider: "gemini", baseUrl: root, apiKey: "secret" }),
   read({ path, headers, body }) {
-    const match = /^\/v1beta\/models\/([^/:]+):(generateContent|streamGenerateContent\?alt=sse)$/.exec(path);
+    const match =
+      /^\/v1beta\/models\/([^/:]+):(generateContent|streamGenerateContent\?alt=sse)$/.exec(path);
     need(match, `wrong path ${path}`);
-    need(headers["x-goog-api-key"] === "secret" && headers.authorization === undefined, "wrong key");
+    need(
+      headers["x-goog-api-key"] === "secret" && headers.authorization === undefined,
+      "wrong key",
+    );
     onlyKeys("body", body, KEYS);
     const settings = body.generationConfig ?? {};
     onlyKeys("generationConfig", settings, GENERATION);
@@ -69,7 +81,9 @@ export const gemini: Dialect = {
     const view: View = {
       model: match[1] ?? "",
       stream: match[2] !== "generateContent",
-      system: (body.systemInstruction?.parts ?? []).map((part: { text: string }) => part.text).join(""),
+      system: (body.systemInstruction?.parts ?? [])
+        .map((part: { text: string }) => part.text)
+        .join(""),
       turns: [],
       tools: (body.tools?.[0]?.functionDeclarations ?? []).map((tool: { name: string }) => {
         onlyKeys("tool", tool, ["name", "description", "parametersJsonSchema"]);
@@ -104,7 +118,10 @@ export const gemini: Dialect = {
           one.results.push({
             id,
             name,
-            text: typeof response.output === "string" ? response.output : JSON.stringify(response.output),
+            text:
+              typeof response.output === "string"
+                ? response.output
+                : JSON.stringify(response.output),
           });
         }
       }
@@ -117,7 +134,13 @@ export const gemini: Dialect = {
   wholeType: "application/json; charset=UTF-8",
   whole: (script) =>
     jsonBytes({
-      candidates: [{ content: { parts: partsOf(script), role: "model" }, finishReason: finishOf(script), index: 0 }],
+      candidates: [
+        {
+          content: { parts: partsOf(script), role: "model" },
+          finishReason: finishOf(script),
+          index: 0,
+        },
+      ],
       usageMetadata,
       ...meta,
     }),
@@ -139,7 +162,10 @@ export const gemini: Dialect = {
       problem === "auth"
         ? [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }]
         : [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "30s" }];
-    return { status, body: { error: { code: status, message: `why ${problem}`, status: code, details } } };
+    return {
+      status,
+      body: { error: { code: status, message: `why ${problem}`, status: code, details } },
+    };
   },
   errorEvent: (message) => sse({ error: { code: 500, message, status: "INTERNAL" } }),
   clientId: (id) => `call_${id}`,

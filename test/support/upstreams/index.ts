@@ -9,4 +9,12 @@ import { openai } from "./openai.ts";
 
 export * from "./dialect.ts";
 export * from "./server.ts";
-export const dialects: readonly Dialect[] = [openai, azure, anthropic, gemini, bedrock, ollama, mistral];
+export const dialects: readonly Dialect[] = [
+  openai,
+  azure,
+  anthropic,
+  gemini,
+  bedrock,
+  ollama,
+  mistral,
+];

@@ -32,10 +32,18 @@ const MESSAGE: Record<string, string[]> = {
 };
 const meta = { id: "up", created: 1_700_000_000, model: "real-model" };
 const FINISH = { length: "model_length", filter: "stop" };
-const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop");
+const finishOf = (script: Script) =>
+  script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop";
 const chunk = (delta: object, finish_reason: string | null = null, more: object = {}) =>
-  sse({ ...meta, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }], ...more });
-const thinking = (text: string) => [{ type: "thinking", thinking: [{ type: "text", text }], closed: true }];
+  sse({
+    ...meta,
+    object: "chat.completion.chunk",
+    choices: [{ index: 0, delta, finish_reason }],
+    ...more,
+  });
+const thinking = (text: string) => [
+  { type: "thinking", thinking: [{ type: "text", text }], closed: true },
+];
 
 /** Mistral sends calls whole, with arguments as text; without any, as an empty one. */
 const calls = (script: Script) =>
@@ -62,11 +70,17 @@ export const mistral: Dialect = {
       const keys = MESSAGE[message.role];
       need(keys, `unknown role ${message.role}`);
       onlyKeys(message.role, message, keys);
-      const ids = [message.tool_call_id, ...(message.tool_calls ?? []).map((call: { id: string }) => call.id)];
-      for (const id of ids) need(id === undefined || /^[a-zA-Z0-9]{9}$/.test(id), `bad tool call id ${id}`);
-      for (const call of message.tool_calls ?? []) onlyKeys("call", call, ["id", "type", "function"]);
+      const ids = [
+        message.tool_call_id,
+        ...(message.tool_calls ?? []).map((call: { id: string }) => call.id),
+      ];
+      for (const id of ids)
+        need(id === undefined || /^[a-zA-Z0-9]{9}$/.test(id), `bad tool call id ${id}`);
+      for (const call of message.tool_calls ?? [])
+        onlyKeys("call", call, ["id", "type", "function"]);
     }
-    for (const tool of body.tools ?? []) need(tool.function.parameters?.type === "object", "parameters are required");
+    for (const tool of body.tools ?? [])
+      need(tool.function.parameters?.type === "object", "parameters are required");
     const view = readOpenAi(seen);
     return { ...view, choice: view.choice === "any" ? "required" : view.choice };
   },

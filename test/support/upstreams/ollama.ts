@@ -7,10 +7,20 @@ const MESSAGE = ["role", "content", "images", "tool_calls", "tool_name", "thinki
 let clock = 0;
 const line = (message: object, more: object = {}) => {
   const created_at = `2026-11-20T10:00:00.${clock++}Z`;
-  const answer = { model: "real-model", created_at, message: { role: "assistant", ...message }, done: false, ...more };
+  const answer = {
+    model: "real-model",
+    created_at,
+    message: { role: "assistant", ...message },
+    done: false,
+    ...more,
+  };
   return Buffer.from(`${JSON.stringify(answer)}\n`);
 };
-const counts = { prompt_eval_count: TOKENS.prompt, eval_count: TOKENS.completion, total_duration: 5 };
+const counts = {
+  prompt_eval_count: TOKENS.prompt,
+  eval_count: TOKENS.completion,
+  total_duration: 5,
+};
 /** Ollama says `stop` after calls too. */
 const done = (script: Script) => ({
   done: true,
@@ -50,7 +60,8 @@ export const ollama: Dialect = {
         continue;
       }
       const one = turn(message.role);
-      if (message.role === "tool") one.results.push({ name: message.tool_name, text: message.content });
+      if (message.role === "tool")
+        one.results.push({ name: message.tool_name, text: message.content });
       else one.text = message.content;
       for (const image of message.images ?? []) {
         need(/^[A-Za-z0-9+/]+=*$/.test(image), "images must be bare base64");
@@ -85,7 +96,9 @@ export const ollama: Dialect = {
   ],
   closing: 1,
   refusal(problem) {
-    const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[problem];
+    const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[
+      problem
+    ];
     const headers = problem === "rate_limit" ? { headers: { "retry-after": "30" } } : {};
     return { status, body: { error: `why ${problem}` }, ...headers };
   },

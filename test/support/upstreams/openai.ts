@@ -59,7 +59,9 @@ export const openai: Dialect = {
     ...(script.reasoning ? [chunk({ reasoning_content: script.reasoning })] : []),
     ...(script.text ?? []).map((content) => chunk({ content })),
     ...(wireCalls(script) ?? []).flatMap((call, index) => [
-      chunk({ tool_calls: [{ index, ...call, function: { name: call.function.name, arguments: "" } }] }),
+      chunk({
+        tool_calls: [{ index, ...call, function: { name: call.function.name, arguments: "" } }],
+      }),
       chunk({ tool_calls: [{ index, function: { arguments: call.function.arguments } }] }),
     ]),
     chunk({}, finishOf(script)),
@@ -68,13 +70,18 @@ export const openai: Dialect = {
   ],
   closing: 3,
   refusal: (problem) => openAiRefusal(problem),
-  errorEvent: (message) => sse({ error: { message, type: "server_error", param: null, code: null } }),
+  errorEvent: (message) =>
+    sse({ error: { message, type: "server_error", param: null, code: null } }),
   clientId: (id) => id,
 };
 
 export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> {
-  const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[problem];
-  const body = { error: { message: `why ${problem}`, type: "some_error", param: null, code: null } };
+  const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[
+    problem
+  ];
+  const body = {
+    error: { message: `why ${problem}`, type: "some_error", param: null, code: null },
+  };
   return { status, body, headers: problem === "rate_limit" ? { "retry-after": "30" } : undefined };
 }
 
@@ -90,14 +97,20 @@ export function readOpenAi({ body, headers }: SeenRequest): View {
       onlyKeys("tool", tool, ["type", "function"]);
       return tool.function.name;
     }),
-    choice: typeof body.tool_choice === "object" ? `[${body.tool_choice.function.name}]` : body.tool_choice,
+    choice:
+      typeof body.tool_choice === "object"
+        ? `[${body.tool_choice.function.name}]`
+        : body.tool_choice,
     schema: body.response_format?.json_schema?.schema,
     maxTokens: body.max_tokens ?? body.max_completion_tokens,
     temperature: body.temperature,
     stop: body.stop === undefined ? [] : [body.stop].flat(),
   };
   for (const message of body.messages) {
-    const parts = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+    const parts =
+      typeof message.content === "string"
+        ? [{ type: "text", text: message.content }]
+        : message.content;
     const text = (parts ?? []).map((part: { text?: string }) => part.text ?? "").join("");
     if (message.role === "system" || message.role === "developer") {
       view.system += text;
@@ -111,7 +124,11 @@ export function readOpenAi({ body, headers }: SeenRequest): View {
       one.images.push(url.replace(/^data:.*,/, ""));
     }
     for (const call of message.tool_calls ?? []) {
-      one.calls.push({ id: call.id, name: call.function.name, args: JSON.parse(call.function.arguments) });
+      one.calls.push({
+        id: call.id,
+        name: call.function.name,
+        args: JSON.parse(call.function.arguments),
+      });
     }
     if (message.role === "tool") one.results.push({ id: message.tool_call_id, text });
     view.turns.push(one);

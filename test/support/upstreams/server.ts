@@ -32,16 +32,25 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
-      fake.left = new Promise((resolve) => res.once("close", () => !res.writableFinished && resolve()));
+      fake.left = new Promise((resolve) =>
+        res.once("close", () => !res.writableFinished && resolve()),
+      );
       let view: View;
       try {
         const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
-        const request = { method: req.method ?? "", path: req.url ?? "", headers: req.headers, body };
+        const request = {
+          method: req.method ?? "",
+          path: req.url ?? "",
+          headers: req.headers,
+          body,
+        };
         fake.seen.push(request);
         view = dialect.read(request);
         fake.views.push(view);
       } catch (error) {
-        res.writeHead(418, { "content-type": "text/plain" }).end(`refused by the fake: ${(error as Error).message}`);
+        res
+          .writeHead(418, { "content-type": "text/plain" })
+          .end(`refused by the fake: ${(error as Error).message}`);
         return;
       }
       perform(dialect, fake.next, view.stream, res);
@@ -66,14 +75,20 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
 function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerResponse): void {
   if ("refuse" in step) {
     const { status, body, headers } = dialect.refusal(step.refuse);
-    res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+    res
+      .writeHead(status, { "content-type": "application/json", ...headers })
+      .end(JSON.stringify(body));
     return;
   }
   if ("silent" in step && step.silent === "at once") return;
   res.writeHead(200, { "content-type": stream ? dialect.streamType : dialect.wholeType });
   if ("endless" in step) {
     // With the head: a pause of this process in between would be one of the stream's.
-    res.write(Buffer.concat(dialect.stream({ text: [step.endless, step.endless] }).slice(0, -dialect.closing)));
+    res.write(
+      Buffer.concat(
+        dialect.stream({ text: [step.endless, step.endless] }).slice(0, -dialect.closing),
+      ),
+    );
     return;
   }
   res.flushHeaders();
@@ -89,7 +104,11 @@ function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerRespo
   breakOff(dialect, step, res);
 }
 
-function breakOff(dialect: Dialect, step: Extract<Step, { broken: unknown }>, res: ServerResponse): void {
+function breakOff(
+  dialect: Dialect,
+  step: Extract<Step, { broken: unknown }>,
+  res: ServerResponse,
+): void {
   const events = dialect.stream(step.script);
   const body = events.slice(0, -dialect.closing);
   if (step.broken === "error event") {

@@ -26,10 +26,15 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-export async function startUpstream(answer: Answerer, options: { models?: string[] | false } = {}): Promise<Upstream> {
+export async function startUpstream(
+  answer: Answerer,
+  options: { models?: string[] | false } = {},
+): Promise<Upstream> {
   const server = createServer((req, res) => {
     const parts: Buffer[] = [];
-    const cut = new Promise<void>((resolve) => res.once("close", () => !res.writableFinished && resolve()));
+    const cut = new Promise<void>((resolve) =>
+      res.once("close", () => !res.writableFinished && resolve()),
+    );
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
       const raw = Buffer.concat(parts).toString("utf8");
@@ -68,7 +73,12 @@ export async function startUpstream(answer: Answerer, options: { models?: string
   return upstream;
 }
 
-export function json(res: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void {
+export function json(
+  res: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void {
   res.writeHead(status, { "content-type": "application/json", ...headers });
   res.end(JSON.stringify(body));
 }

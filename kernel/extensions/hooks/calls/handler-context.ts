@@ -21,7 +21,8 @@ export function createHandlerContext(
     // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
     const { enabled, env, ...options } = structuredClone(around.settings().entries[name] ?? {});
     if (member === "config") return options;
-    if (member === "env") return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
+    if (member === "env")
+      return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
     return createMember(member, around, { hook: name, options, signal: call.signal });
   };
   return new (contextWith(around.memberNames()))({
@@ -29,7 +30,8 @@ export function createHandlerContext(
     log,
     unloaded: version.ended.signal,
     paths: { home, state, workspace, hook: realDir },
-    emit: async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context),
+    emit: async <K extends EventName>(event: K, context: Events[K]) =>
+      around.bus.emit(event, context),
   }) as HookContext;
 }
 
@@ -53,11 +55,16 @@ const contextWith = derived((names: readonly string[]): (new (own: object) => ob
   return Context;
 });
 
-function requiredEnvironment(names: readonly string[], around: HookHostOptions): Record<string, string | undefined> {
+function requiredEnvironment(
+  names: readonly string[],
+  around: HookHostOptions,
+): Record<string, string | undefined> {
   const secrets = new Set(around.secrets());
   const variables = around.env();
   // The gateway's own token is nobody's business, whatever a hook declares.
-  const given = names.filter((name) => variables[name] !== undefined && !secrets.has(variables[name]));
+  const given = names.filter(
+    (name) => variables[name] !== undefined && !secrets.has(variables[name]),
+  );
   return Object.fromEntries(given.map((name) => [name, variables[name]]));
 }
 

@@ -29,16 +29,22 @@ export function invoke(
   const context: Record<string, unknown> = { ...event.context };
   for (const key in context) context[key] = copyOf(context[key]);
   addPackNames(context);
-  const view: BusEvent = Object.assign({ ...event }, { timestamp: new Date(event.timestamp), context, messages: [] });
+  const view: BusEvent = Object.assign(
+    { ...event },
+    { timestamp: new Date(event.timestamp), context, messages: [] },
+  );
   const given = handler(view, ctx);
   const finish = (result: unknown) => effectsOf(result, view, event, spec);
-  return given instanceof Object && "then" in given ? Promise.resolve(given).then(finish) : finish(given);
+  return given instanceof Object && "then" in given
+    ? Promise.resolve(given).then(finish)
+    : finish(given);
 }
 
 /** What existing packs read under a name of their own: seen when asked for, and no field of the event. */
 function addPackNames(context: Record<string, unknown>): void {
   const { workspace: value } = context;
-  if (value !== undefined && !("workspaceDir" in context)) Object.defineProperty(context, "workspaceDir", { value });
+  if (value !== undefined && !("workspaceDir" in context))
+    Object.defineProperty(context, "workspaceDir", { value });
 }
 
 function copyOf(value: unknown): unknown {
@@ -51,7 +57,12 @@ function copyOf(value: unknown): unknown {
   }
 }
 
-function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventSpec | undefined): Effects {
+function effectsOf(
+  given: unknown,
+  view: BusEvent,
+  event: BusEvent,
+  spec: EventSpec | undefined,
+): Effects {
   const effects: Effects = { changed: {}, messages: [], ignored: [] };
   const { ignored } = effects;
   const before = event.context as Record<string, unknown>;
@@ -72,8 +83,14 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   const { reply, block } = (given ?? {}) as { reply?: unknown; block?: unknown };
   const ends = spec && (spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []));
   const reason = block === true ? "" : block; // the type asks for one, plain JavaScript does not
-  const end = typeof reason === "string" ? { block: reason } : typeof reply === "string" ? { reply } : undefined;
-  const [kind, cannot] = end && "block" in end ? (["block", "blocked"] as const) : (["reply", "answered"] as const);
+  const end =
+    typeof reason === "string"
+      ? { block: reason }
+      : typeof reply === "string"
+        ? { reply }
+        : undefined;
+  const [kind, cannot] =
+    end && "block" in end ? (["block", "blocked"] as const) : (["reply", "answered"] as const);
   if (end && ends?.includes(kind) !== false) effects.result = end;
   else if (end) ignored.push(`${event.name} cannot be ${cannot}: its ${kind} is ignored`);
   else if (given !== undefined && given !== null)

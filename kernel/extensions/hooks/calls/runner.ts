@@ -29,7 +29,8 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   const { meta, handler, inFlight, candidate } = version;
   const said = new Set<string>();
 
-  const limitMs = (): number => (health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs);
+  const limitMs = (): number =>
+    health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs;
 
   /** From here on the version is in use. */
   function begin(begun: () => void, event: BusEvent): Promise<void> {
@@ -37,9 +38,13 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     return beginBounded(begun, limitMs() + backstopMs);
   }
 
-  function call(event: BusEvent, running: Pick<HookCall, "signal">): HandlerResult | Promise<HandlerResult> {
+  function call(
+    event: BusEvent,
+    running: Pick<HookCall, "signal">,
+  ): HandlerResult | Promise<HandlerResult> {
     if (health.tripped) leave(version, event);
-    if (health.tripped && meta.failClosed) throw new Error("it failed too often in a row and is not called");
+    if (health.tripped && meta.failClosed)
+      throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
     if (!inFlight.includes(event)) inFlight.push(event);
     version.loops.limitMs = limitMs();
@@ -61,11 +66,22 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {
     // Where it has tripped, nothing was called.
     if (!leave(version, event)) return;
-    if (!ok) return recordFailure({ slot, version, around }, error, { event: event.name, ms: rounded(ms), timedOut });
+    if (!ok)
+      return recordFailure({ slot, version, around }, error, {
+        event: event.name,
+        ms: rounded(ms),
+        timedOut,
+      });
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
     health.lastRun = { at: Date.now(), event: event.name, ms: rounded(ms), ok: true };
   };
-  return { call, begin: isGuarded(candidate) ? begin : undefined, traced: version.traced, copies: true, settled };
+  return {
+    call,
+    begin: isGuarded(candidate) ? begin : undefined,
+    traced: version.traced,
+    copies: true,
+    settled,
+  };
 }
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
@@ -85,9 +101,22 @@ export function recordFailure(
   const resting = (health.tripped ||= failures >= failuresBeforeTrip);
   if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
-  const rests = resting ? `; it rests after ${failures} failures in a row until it changes or is enabled` : "";
-  log.error({ event, file, line, failures, err: thrown }, `failed: ${sayProblem(problem, realDir)}${rests}`);
+  const rests = resting
+    ? `; it rests after ${failures} failures in a row until it changes or is enabled`
+    : "";
+  log.error(
+    { event, file, line, failures, err: thrown },
+    `failed: ${sayProblem(problem, realDir)}${rests}`,
+  );
   // A hook on hook:failed that fails itself would never come to an end.
   if (event !== "hook:failed")
-    void around.bus.emit("hook:failed", { hook: name, event: event ?? "", error, file, line, failures, resting });
+    void around.bus.emit("hook:failed", {
+      hook: name,
+      event: event ?? "",
+      error,
+      file,
+      line,
+      failures,
+      resting,
+    });
 }

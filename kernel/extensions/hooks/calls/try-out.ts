@@ -11,7 +11,12 @@ import { type Effects, invoke } from "./invoke.ts";
 import { rounded } from "../../record.ts";
 
 /** Never throws for what the handler does. */
-export async function tryOut(version: HookVersion, event: GivenEvent, around: HookHostOptions, log: Logger) {
+export async function tryOut(
+  version: HookVersion,
+  event: GivenEvent,
+  around: HookHostOptions,
+  log: Logger,
+) {
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
   const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
@@ -22,9 +27,22 @@ export async function tryOut(version: HookVersion, event: GivenEvent, around: Ho
   };
   const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;
-  const { ok, ms, error, timedOut } = await around.bus.call(event, call, { owner, timeoutMs, begin });
+  const { ok, ms, error, timedOut } = await around.bus.call(event, call, {
+    owner,
+    timeoutMs,
+    begin,
+  });
   const problem = error && problemOf(error, candidate.realDir, candidate.handler);
   const said = problem && sayProblem(problem, candidate.realDir);
-  return { ok, ms: rounded(ms), effects, error: said, file: problem?.file, line: problem?.line, timedOut, logs };
+  return {
+    ok,
+    ms: rounded(ms),
+    effects,
+    error: said,
+    file: problem?.file,
+    line: problem?.line,
+    timedOut,
+    logs,
+  };
 }
 export type HookTrial = Awaited<ReturnType<typeof tryOut>>;

@@ -58,18 +58,25 @@ export class Multiplexer {
 
   /** The session for that, with the browser's first response. */
   ready(): Promise<string> {
-    this.#control ??= this.#ask(undefined, "Target.attachToBrowserTarget", {}).then(({ sessionId }) =>
-      String(sessionId),
+    this.#control ??= this.#ask(undefined, "Target.attachToBrowserTarget", {}).then(
+      ({ sessionId }) => String(sessionId),
     );
     return this.#control;
   }
 
-  #ask(sessionId: string | undefined, method: string, params: object): Promise<Record<string, unknown>> {
+  #ask(
+    sessionId: string | undefined,
+    method: string,
+    params: object,
+  ): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
-      this.#send({ method, params: params as Record<string, unknown>, sessionId }, ({ result, error }) => {
-        if (error === undefined) resolve(result ?? {});
-        else reject(new Error(error.message));
-      });
+      this.#send(
+        { method, params: params as Record<string, unknown>, sessionId },
+        ({ result, error }) => {
+          if (error === undefined) resolve(result ?? {});
+          else reject(new Error(error.message));
+        },
+      );
     });
   }
 
@@ -98,7 +105,8 @@ export class Multiplexer {
   /** Everything that the client has opened goes with its first session. */
   #leave(client: Client): void {
     for (const [sessionId, owner] of this.#owners) if (owner === client) this.#forget(sessionId);
-    if (!this.#isClosed) this.command("Target.detachFromTarget", { sessionId: client.root }).catch(() => {});
+    if (!this.#isClosed)
+      this.command("Target.detachFromTarget", { sessionId: client.root }).catch(() => {});
   }
 
   /** True for a message that is not the library's. */
@@ -130,7 +138,8 @@ export class Multiplexer {
   /** Nothing that was asked in the session is answered any more. */
   #forget(sessionId: string): void {
     this.#owners.delete(sessionId);
-    for (const [id, pending] of this.#pending) if (pending.sessionId === sessionId) this.#pending.delete(id);
+    for (const [id, pending] of this.#pending)
+      if (pending.sessionId === sessionId) this.#pending.delete(id);
   }
 
   #end(): void {
@@ -167,11 +176,17 @@ class Client implements Transport {
   /** Every message gets a response, one that is none too. */
   send(message: object): void {
     const { id, method, params, sessionId } = message as Record<keyof CdpMessage, unknown>;
-    const own = typeof sessionId === "string" && this.#options.owns(sessionId) ? sessionId : undefined;
-    const refusal = refusalOf(id, method, params) ?? (own === sessionId ? undefined : UNKNOWN_SESSION);
+    const own =
+      typeof sessionId === "string" && this.#options.owns(sessionId) ? sessionId : undefined;
+    const refusal =
+      refusalOf(id, method, params) ?? (own === sessionId ? undefined : UNKNOWN_SESSION);
     if (refusal !== undefined) {
       // In the session that was asked: a client that hears of it elsewhere takes the connection for broken.
-      this.#deliver({ id: Number.isSafeInteger(id) ? (id as number) : undefined, sessionId: own, error: refusal });
+      this.#deliver({
+        id: Number.isSafeInteger(id) ? (id as number) : undefined,
+        sessionId: own,
+        error: refusal,
+      });
       return;
     }
     const request = { method, params, sessionId: own ?? this.root } as CdpMessage;

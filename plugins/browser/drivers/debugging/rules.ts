@@ -11,7 +11,10 @@ const INVALID_PARAMS = -32_602;
 
 /** The error that a message is answered with instead of going to the browser. */
 export function refusalOf(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
-  return formRefusal(id, method, params) ?? ruleRefusal(method as string, (params ?? {}) as Record<string, unknown>);
+  return (
+    formRefusal(id, method, params) ??
+    ruleRefusal(method as string, (params ?? {}) as Record<string, unknown>)
+  );
 }
 
 /**
@@ -23,10 +26,14 @@ const CLOSED =
 const OPENS_URL = new Set(["Page.navigate", "Target.createTarget"]);
 
 function ruleRefusal(method: string, params: Record<string, unknown>): CdpMessage["error"] {
-  if (CLOSED.test(method)) return { code: UNKNOWN_METHOD, message: `${method} is not open to clients of this port` };
+  if (CLOSED.test(method))
+    return { code: UNKNOWN_METHOD, message: `${method} is not open to clients of this port` };
   if (OPENS_URL.has(method) && !isOpen(params["url"]))
     return { code: INVALID_PARAMS, message: "Only http:, https: and about:blank are opened" };
-  if (method === "Target.createBrowserContext" && ("proxyServer" in params || "proxyBypassList" in params))
+  if (
+    method === "Target.createBrowserContext" &&
+    ("proxyServer" in params || "proxyBypassList" in params)
+  )
     return {
       code: INVALID_PARAMS,
       message: "A context has the browser's own proxy: leave proxyServer and proxyBypassList out",
@@ -43,14 +50,17 @@ function isOpen(given: unknown): boolean {
 
 /** To some messages the browser has no response that tells which one it is of: those are not sent to it. */
 function formRefusal(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
-  if (!Number.isSafeInteger(id)) return { code: INVALID_REQUEST, message: "Message must have integer 'id' property" };
+  if (!Number.isSafeInteger(id))
+    return { code: INVALID_REQUEST, message: "Message must have integer 'id' property" };
   if (typeof method !== "string")
     return { code: INVALID_REQUEST, message: "Message must have string 'method' property" };
-  if (!/^\w+\.\w+$/.test(method)) return { code: UNKNOWN_METHOD, message: "The method wasn't found" };
+  if (!/^\w+\.\w+$/.test(method))
+    return { code: UNKNOWN_METHOD, message: "The method wasn't found" };
   if (params === undefined) return undefined;
   if (typeof params !== "object" || params === null || Array.isArray(params))
     return { code: INVALID_REQUEST, message: "Message may have object 'params' property" };
-  if (nestsDeeper(params, MAX_DEPTH)) return { code: INVALID_REQUEST, message: "Message nests too deeply" };
+  if (nestsDeeper(params, MAX_DEPTH))
+    return { code: INVALID_REQUEST, message: "Message nests too deeply" };
   return undefined;
 }
 

@@ -46,10 +46,13 @@ export function createDebuggingServers(
   /** What each client has shown. */
   const shown = new Map<WebSocket, string | undefined>();
   const accepts = (given: string): boolean =>
-    secrets().some((secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given));
+    secrets().some(
+      (secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given),
+    );
   const checkToken = createTokenCheck({
     accepts,
-    message: "The debugging port asks for the gateway's token: as bearer, as the password of any user, or as ?token=.",
+    message:
+      "The debugging port asks for the gateway's token: as bearer, as the password of any user, or as ?token=.",
     challenge: 'Bearer realm="portico-debugging", Basic realm="portico-debugging", charset="UTF-8"',
   });
 
@@ -82,7 +85,9 @@ export function createDebuggingServers(
       },
     );
     const list = async ({ req }: Call): Promise<object[]> => {
-      const { targetInfos } = (await clientsFor(req).command("Target.getTargets")) as { targetInfos: TargetInfo[] };
+      const { targetInfos } = (await clientsFor(req).command("Target.getTargets")) as {
+        targetInfos: TargetInfo[];
+      };
       return targetInfos.map(({ targetId, type, title, url }) => ({
         id: targetId,
         type,
@@ -93,35 +98,59 @@ export function createDebuggingServers(
       }));
     };
     for (const path of ["/json/list", "/json"])
-      server.route("GET", path, { access: "own", summary: "Its targets, for DevTools clients" }, list);
+      server.route(
+        "GET",
+        path,
+        { access: "own", summary: "Its targets, for DevTools clients" },
+        list,
+      );
 
-    async function bridge(req: IncomingMessage, socket: Duplex, head: Buffer, client: Transport): Promise<void> {
-      const connected = acceptSocket(req, socket, head, { maxMessageBytes: MAX_REQUEST_BYTES }, (ws) => {
-        sockets.add(ws);
-        shown.set(ws, tokenOf(req));
-        ws.once("close", () => {
-          sockets.delete(ws);
-          shown.delete(ws);
-        });
-        connect(ws, client);
-      });
+    async function bridge(
+      req: IncomingMessage,
+      socket: Duplex,
+      head: Buffer,
+      client: Transport,
+    ): Promise<void> {
+      const connected = acceptSocket(
+        req,
+        socket,
+        head,
+        { maxMessageBytes: MAX_REQUEST_BYTES },
+        (ws) => {
+          sockets.add(ws);
+          shown.set(ws, tokenOf(req));
+          ws.once("close", () => {
+            sockets.delete(ws);
+            shown.delete(ws);
+          });
+          connect(ws, client);
+        },
+      );
       await connected.catch((error: unknown) => {
         client.close();
         throw error;
       });
     }
-    const lastStep = (req: IncomingMessage): string => new URL(req.url ?? "/", address).pathname.split("/")[3] ?? "";
+    const lastStep = (req: IncomingMessage): string =>
+      new URL(req.url ?? "/", address).pathname.split("/")[3] ?? "";
     server.upgrade("/devtools/browser/:id", { access: "own" }, async (req, socket, head) => {
       const clients = clientsFor(req);
       if (lastStep(req) !== id)
-        throw new PorticoError("not_found", "This is not the browser that runs here: GET /json/version names it.");
+        throw new PorticoError(
+          "not_found",
+          "This is not the browser that runs here: GET /json/version names it.",
+        );
       await bridge(req, socket, head, await clients.browser());
     });
     server.upgrade("/devtools/page/:targetId", { access: "own" }, async (req, socket, head) => {
       const client = await clientsFor(req)
         .target(lastStep(req))
         .catch((cause: unknown) => {
-          throw new PorticoError("tab_not_found", "There is no such target: GET /json/list names them.", { cause });
+          throw new PorticoError(
+            "tab_not_found",
+            "There is no such target: GET /json/list names them.",
+            { cause },
+          );
         });
       await bridge(req, socket, head, client);
     });
@@ -143,7 +172,8 @@ export function createDebuggingServers(
     open,
     recheck() {
       for (const [socket, given] of shown)
-        if (given === undefined || !accepts(given)) closeSocket(socket, 1008, "The credentials no longer hold.");
+        if (given === undefined || !accepts(given))
+          closeSocket(socket, 1008, "The credentials no longer hold.");
     },
   };
 }

@@ -13,9 +13,17 @@ export async function fetchAccessToken(
   now: () => number,
 ): Promise<Expiring<string>> {
   const body = new URLSearchParams(form).toString();
-  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  const headers = {
+    "content-type": "application/x-www-form-urlencoded",
+    accept: "application/json",
+  };
   const hidden = Object.keys(form).flatMap((name) => (SHOWN.has(name) ? [] : [form[name]!]));
-  return readAccessToken(target, await target.request({ method: "POST", url, headers, body }), now, hidden);
+  return readAccessToken(
+    target,
+    await target.request({ method: "POST", url, headers, body }),
+    now,
+    hidden,
+  );
 }
 
 /** All else in a form is what proves who asks, and the server may echo it. */
@@ -33,9 +41,14 @@ export function readAccessToken(
   if (status === 200 && typeof value === "string" && value !== "") {
     // Some servers write the number as a text.
     const life = Number(seconds);
-    return { value, expiresAt: Number.isFinite(life) && seconds != null ? now() + life * 1000 : now() + 60_000 };
+    return {
+      value,
+      expiresAt: Number.isFinite(life) && seconds != null ? now() + life * 1000 : now() + 60_000,
+    };
   }
-  const why = [told.error_description, told.error].find((one) => typeof one === "string") ?? `status ${status}`;
+  const why =
+    [told.error_description, told.error].find((one) => typeof one === "string") ??
+    `status ${status}`;
   const kind = status >= 400 && status < 500 ? "auth" : "upstream";
   const what = kind === "auth" ? "refused its credentials" : "gave no token";
   return fail(

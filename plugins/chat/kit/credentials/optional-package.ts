@@ -6,7 +6,10 @@ export async function optionalPackage<T>(name: string, missing: string): Promise
   try {
     return (await import(name)) as T;
   } catch (error) {
-    throw new PorticoError("upstream_auth", `${missing}: npm install ${name}`, { type: "api_error", cause: error });
+    throw new PorticoError("upstream_auth", `${missing}: npm install ${name}`, {
+      type: "api_error",
+      cause: error,
+    });
   }
 }
 

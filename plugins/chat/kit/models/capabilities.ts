@@ -68,7 +68,13 @@ const CLAUDE: readonly (readonly [RegExp, ClaudeModel])[] = [
 /** A model that is no Claude (behind a server of Anthropic's format) is taken to support the plain format. */
 export function claudeModel(model: string): ClaudeModel {
   const id = model.toLowerCase();
-  return CLAUDE.find(([pattern]) => pattern.test(id))?.[1] ?? { ...BUDGET, maxOutput: 4096, schemas: true };
+  return (
+    CLAUDE.find(([pattern]) => pattern.test(id))?.[1] ?? {
+      ...BUDGET,
+      maxOutput: 4096,
+      schemas: true,
+    }
+  );
 }
 
 /** True where the id names a Claude, wherever it is hosted. */

@@ -63,7 +63,11 @@ export function isBrokenLoop(turns: readonly Turn[], origin: string): boolean {
   return before?.role !== "assistant" || carriedThinking(before.extra, origin).length === 0;
 }
 
-function adaptive(effort: Effort, fields: Fields, model: ClaudeModel): { thinking?: ClaudeThinking; effort?: string } {
+function adaptive(
+  effort: Effort,
+  fields: Fields,
+  model: ClaudeModel,
+): { thinking?: ClaudeThinking; effort?: string } {
   if (effort === "none") {
     if (model.off !== undefined) return { thinking: { type: model.off } };
     fields.drop("reasoning_effort");
@@ -71,7 +75,10 @@ function adaptive(effort: Effort, fields: Fields, model: ClaudeModel): { thinkin
   }
   const wanted = effort === "minimal" ? "low" : effort;
   return {
-    thinking: { type: "adaptive", display: model.displayOmitted ? ("summarized" as const) : undefined },
+    thinking: {
+      type: "adaptive",
+      display: model.displayOmitted ? ("summarized" as const) : undefined,
+    },
     effort: model.efforts.includes(wanted) ? wanted : "high",
   };
 }
@@ -93,7 +100,8 @@ export function claudeSampling(
   const topP = fields.number("top_p");
   const topK = fields.number("top_k");
   const out: ClaudeSampling = {};
-  const fixed = model.sampling === "fixed" || (thinking !== undefined && thinking.type !== "disabled");
+  const fixed =
+    model.sampling === "fixed" || (thinking !== undefined && thinking.type !== "disabled");
   if (temperature !== undefined) {
     if (!fixed && temperature <= 1) out.temperature = temperature;
     else if (temperature !== 1) fields.drop("temperature");

@@ -9,6 +9,11 @@ export function readModelList(body: Buffer): string[] {
   const value: unknown = parseObject(body);
   const list = Array.isArray(value) ? value : (value as { data?: unknown } | undefined)?.data;
   if (!Array.isArray(list))
-    throw upstreamError({ kind: "upstream", message: "The upstream's list of models could not be read." }, 200);
-  return list.flatMap((entry: { id?: unknown } | null) => (typeof entry?.id === "string" ? [entry.id] : []));
+    throw upstreamError(
+      { kind: "upstream", message: "The upstream's list of models could not be read." },
+      200,
+    );
+  return list.flatMap((entry: { id?: unknown } | null) =>
+    typeof entry?.id === "string" ? [entry.id] : [],
+  );
 }

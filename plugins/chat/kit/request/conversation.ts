@@ -58,7 +58,8 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
         if (parts.length === 0 && typeof message.refusal === "string" && message.refusal !== "") {
           parts.push({ kind: "text", text: message.refusal, path: `${path}.refusal` });
         }
-        const reasoning = typeof message.reasoning_content === "string" ? message.reasoning_content : undefined;
+        const reasoning =
+          typeof message.reasoning_content === "string" ? message.reasoning_content : undefined;
         turns.push({ role: "assistant", parts, calls, reasoning, extra: message.extra_content });
         waiting = new Map(calls.map((call) => [call.id, call]));
         break;
@@ -76,7 +77,10 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
  * content are left out, since no strict format takes them, nor white space at the end of an answer that the model shall
  * go on with; a request of system texts alone becomes the user's.
  */
-export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: (UserTurn | AssistantTurn)[] } {
+export function alternate(turns: readonly Turn[]): {
+  system: TextPart[];
+  turns: (UserTurn | AssistantTurn)[];
+} {
   const system: TextPart[] = [];
   const merged: (UserTurn | AssistantTurn)[] = [];
   for (const turn of turns) {
@@ -93,7 +97,8 @@ export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: 
 function trimBeginning(last: UserTurn | AssistantTurn | undefined): void {
   if (last?.role !== "assistant" || last.calls.length > 0) return;
   const part = last.parts.at(-1);
-  if (part?.kind === "text") last.parts[last.parts.length - 1] = { ...part, text: part.text.trimEnd() };
+  if (part?.kind === "text")
+    last.parts[last.parts.length - 1] = { ...part, text: part.text.trimEnd() };
 }
 
 function addUser(merged: (UserTurn | AssistantTurn)[], { results, parts }: UserTurn): void {
@@ -116,7 +121,8 @@ function addAssistant(merged: (UserTurn | AssistantTurn)[], turn: AssistantTurn)
     last.calls = turn.calls;
     last.extra = turn.extra;
     // Appended, so that many of them are put together once.
-    if (turn.reasoning) last.reasoning = last.reasoning ? `${last.reasoning}\n${turn.reasoning}` : turn.reasoning;
+    if (turn.reasoning)
+      last.reasoning = last.reasoning ? `${last.reasoning}\n${turn.reasoning}` : turn.reasoning;
   } else merged.push({ ...turn, parts: said });
 }
 
@@ -145,7 +151,8 @@ function readParts(content: unknown, path: string, dropped: string[]): Part[] {
 function readPart(value: unknown, path: string, dropped: string[]): Part {
   if (typeof value === "string") return { kind: "text", text: value, path };
   const part = objectAt(value, path);
-  const mark = part.cache_control ?? (part.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined);
+  const mark =
+    part.cache_control ?? (part.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined);
   const cache: unknown = mark ?? undefined;
   switch (part.type) {
     case "text":
@@ -157,7 +164,12 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
       const image = bare ? { url: part.image_url } : objectAt(part.image_url, `${path}.image_url`);
       const detail = (image as { detail?: unknown }).detail;
       if (typeof detail === "string" && detail !== "auto") dropped.push(`${path}.image_url.detail`);
-      return { kind: "image", url: stringAt(image.url, `${path}.image_url.url`), path: `${path}.image_url`, cache };
+      return {
+        kind: "image",
+        url: stringAt(image.url, `${path}.image_url.url`),
+        path: `${path}.image_url`,
+        cache,
+      };
     }
     case "file": {
       const file = objectAt(part.file, `${path}.file`);
@@ -180,7 +192,10 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
       };
     }
     default:
-      throw refused(`${path}.type`, `This channel does not take content of type ${JSON.stringify(part.type)}`);
+      throw refused(
+        `${path}.type`,
+        `This channel does not take content of type ${JSON.stringify(part.type)}`,
+      );
   }
 }
 
@@ -212,11 +227,18 @@ function readCalls(message: MessageLike, path: string): CallPart[] {
       throw refused(`${at}.type`, "This channel takes calls of type function only");
     }
     const id = stringAt(call.id, `${at}.id`);
-    if (id === "" || seen.has(id)) throw refused(`${at}.id`, "Each tool call of a message needs an id of its own");
+    if (id === "" || seen.has(id))
+      throw refused(`${at}.id`, "Each tool call of a message needs an id of its own");
     seen.add(id);
     const fn = objectAt(call.function, `${at}.function`);
     const args = readArguments(fn.arguments, `${at}.function.arguments`);
-    return { id, name: stringAt(fn.name, `${at}.function.name`), args, extra: call.extra_content, path: at };
+    return {
+      id,
+      name: stringAt(fn.name, `${at}.function.name`),
+      args,
+      extra: call.extra_content,
+      path: at,
+    };
   });
 }
 
@@ -234,13 +256,23 @@ function readArguments(value: unknown, path: string): Record<string, unknown> {
   return objectAt(parsed, path);
 }
 
-function readResult(message: MessageLike, path: string, waiting: Waiting, dropped: string[]): ResultPart {
+function readResult(
+  message: MessageLike,
+  path: string,
+  waiting: Waiting,
+  dropped: string[],
+): ResultPart {
   const legacy = message.role === "function";
   const param = legacy ? `${path}.name` : `${path}.tool_call_id`;
   const [first] = waiting.values();
-  const call = legacy ? first : waiting.get(typeof message.tool_call_id === "string" ? message.tool_call_id : "");
+  const call = legacy
+    ? first
+    : waiting.get(typeof message.tool_call_id === "string" ? message.tool_call_id : "");
   if (call === undefined || (legacy && call.name !== message.name)) {
-    throw refused(param, "This tool message answers no open call of the assistant message before it");
+    throw refused(
+      param,
+      "This tool message answers no open call of the assistant message before it",
+    );
   }
   const parts = readParts(message.content, `${path}.content`, dropped);
   return { callId: call.id, name: call.name, parts, path };

@@ -38,11 +38,14 @@ const HANDLED = ["model", "messages", "stream", "stream_options", "tools", "tool
 
 /** See {@link Fields}. Throws `invalid_request_error` (400) where leaving a field out would change the meaning. */
 export function readFields(request: RequestLike): Fields {
-  const open = new Set(Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined));
+  const open = new Set(
+    Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined),
+  );
   const dropped = new Set<string>();
   for (const name of HANDLED) open.delete(name);
   for (const name of ["functions", "function_call"]) {
-    if (open.has(name)) throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
+    if (open.has(name))
+      throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
   }
   const modalities = request.modalities;
   if (Array.isArray(modalities) && modalities.some((one) => one !== "text")) {
@@ -68,7 +71,8 @@ export function readFields(request: RequestLike): Fields {
     object(name) {
       const value = take(name);
       if (value === undefined) return undefined;
-      if (typeof value !== "object" || Array.isArray(value)) throw refused(name, `${name} must be an object`);
+      if (typeof value !== "object" || Array.isArray(value))
+        throw refused(name, `${name} must be an object`);
       return value as Record<string, unknown>;
     },
     stops() {
@@ -98,11 +102,14 @@ export function readFields(request: RequestLike): Fields {
 /** Throws 400 for more than one response where the target gives only one. */
 export function onlyOneChoice(fields: Fields): void {
   const n = fields.number("n");
-  if (n !== undefined && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");
+  if (n !== undefined && n !== 1)
+    throw refused("n", "This channel gives one answer per request: n must be 1");
 }
 
 /** True where the stream shall end with a usage chunk. */
-export function wantsUsage({ stream_options: options }: Readonly<Record<string, unknown>>): boolean {
+export function wantsUsage({
+  stream_options: options,
+}: Readonly<Record<string, unknown>>): boolean {
   return (options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
 }
 

@@ -13,19 +13,27 @@ export interface ImageSource {
 const PLAIN = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
 /** Names that clients and servers use for registered types, which are all that providers take. */
-const REGISTERED: Record<string, string> = { "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg" };
+const REGISTERED: Record<string, string> = {
+  "image/jpg": "image/jpeg",
+  "image/pjpeg": "image/jpeg",
+};
 const registered = (mediaType: string) => REGISTERED[mediaType] ?? mediaType;
 
 /**
  * Takes a `data:` URL apart, or fetches an http one. Throws `invalid_request_error` (400) with `param` for any other kind
  * and for one that cannot be had.
  */
-export async function readImage(part: ImagePart, source: ImageSource): Promise<{ mediaType: string; base64: string }> {
+export async function readImage(
+  part: ImagePart,
+  source: ImageSource,
+): Promise<{ mediaType: string; base64: string }> {
   // The usual form goes through as it is, without a turn through bytes.
   const [, mediaType, base64] = PLAIN.exec(part.url) ?? [];
-  if (mediaType !== undefined && base64 !== undefined) return { mediaType: registered(mediaType), base64 };
+  if (mediaType !== undefined && base64 !== undefined)
+    return { mediaType: registered(mediaType), base64 };
   const param = `${part.path}.url`;
-  if (!/^(data|https?):/i.test(part.url)) throw refused(param, "An image URL must begin with data:, http: or https:");
+  if (!/^(data|https?):/i.test(part.url))
+    throw refused(param, "An image URL must begin with data:, http: or https:");
   try {
     const image = await source.fetchImage(part.url);
     return { mediaType: registered(image.mediaType), base64: image.data.toString("base64") };
@@ -40,13 +48,19 @@ export async function readImage(part: ImagePart, source: ImageSource): Promise<{
  * `invalid_request_error` (400) with `param` for one of a private network, as for images that the gateway fetches: only
  * the channel's `allowPrivateImages` says that its upstream may reach into one.
  */
-export function webImage(part: ImagePart, { options }: Pick<Target, "options">): string | undefined {
+export function webImage(
+  part: ImagePart,
+  { options }: Pick<Target, "options">,
+): string | undefined {
   if (!/^https?:/i.test(part.url)) return undefined;
   const allowPrivate = options["allowPrivateImages"] === true;
   try {
     createGuard({ policy: () => ({ allowPrivate }), ownPorts: () => [] }).precheck(part.url);
   } catch (error) {
-    throw refused(`${part.path}.url`, `An image cannot be fetched from there: ${(error as Error).message}`);
+    throw refused(
+      `${part.path}.url`,
+      `An image cannot be fetched from there: ${(error as Error).message}`,
+    );
   }
   return part.url;
 }

@@ -49,7 +49,9 @@ export function functionAt(tool: JsonObject, path: string): ReadFunction {
 
 /** The one text that these parts are; undefined where one of them is something else. */
 export function onlyText(parts: readonly PartLike[]): string | undefined {
-  return parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("\n") : undefined;
+  return parts.every((part) => part.type === "text")
+    ? parts.map((part) => part.text).join("\n")
+    : undefined;
 }
 
 /** A message of the assistant. */
@@ -72,10 +74,15 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
  * The texts of a tool's result. Its other parts go to `shown`, for a message of the user that follows: a tool's message
  * holds text only.
  */
-export function resultText<P extends PartLike>(id: string, parts: readonly P[], shown: (P | PartLike)[]): string {
+export function resultText<P extends PartLike>(
+  id: string,
+  parts: readonly P[],
+  shown: (P | PartLike)[],
+): string {
   const others = parts.filter((part) => part.type !== "text");
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-  if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` });
+  if (others.length > 0)
+    shown.push({ type: "text", text: `From the result of the tool call ${id}:` });
   for (const other of others) shown.push(other);
   return text === "" && others.length > 0 ? "(The result is shown in the next message.)" : text;
 }

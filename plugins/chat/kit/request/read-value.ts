@@ -6,20 +6,30 @@ export type JsonObject = Record<string, unknown>;
 
 /** The value, which must be an object. `path` names it in the error. */
 export function objectAt(value: unknown, path: string): JsonObject {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw refused(path, value == null ? `\`${path}\` is missing: give an object` : `\`${path}\` must be an object`);
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as JsonObject;
+  throw refused(
+    path,
+    value == null ? `\`${path}\` is missing: give an object` : `\`${path}\` must be an object`,
+  );
 }
 
 /** The value, which must be a string. */
 export function stringAt(value: unknown, path: string): string {
   if (typeof value === "string") return value;
-  throw refused(path, value == null ? `\`${path}\` is missing: give a string` : `\`${path}\` must be a string`);
+  throw refused(
+    path,
+    value == null ? `\`${path}\` is missing: give a string` : `\`${path}\` must be a string`,
+  );
 }
 
 /** The value, which must be a list. */
 export function listAt(value: unknown, path: string): unknown[] {
   if (Array.isArray(value)) return value;
-  throw refused(path, value == null ? `\`${path}\` is missing: give a list` : `\`${path}\` must be a list`);
+  throw refused(
+    path,
+    value == null ? `\`${path}\` is missing: give a list` : `\`${path}\` must be a list`,
+  );
 }
 
 /** Undefined where the value is unset. */
@@ -40,7 +50,12 @@ export function optionalBoolean(value: unknown, path: string): boolean | undefin
 }
 
 /** A number from `low` to `high`; undefined where it is unset or null. */
-export function optionalNumber(value: unknown, path: string, low: number, high: number): number | undefined {
+export function optionalNumber(
+  value: unknown,
+  path: string,
+  low: number,
+  high: number,
+): number | undefined {
   if (value == null) return undefined;
   if (typeof value !== "number") throw refused(path, `\`${path}\` must be a number`);
   if (value >= low && value <= high) return value;

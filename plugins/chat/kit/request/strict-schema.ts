@@ -22,12 +22,16 @@ export function strictSchema(schema: Record<string, unknown>): Record<string, un
   const out: Record<string, unknown> = {};
   const told: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
-    if (UNSUPPORTED.includes(key) && typeof value !== "object") told.push(`${key}: ${String(value)}`);
-    else if (key === "minItems" && typeof value === "number" && value > 1) told.push(`minItems: ${value}`);
+    if (UNSUPPORTED.includes(key) && typeof value !== "object")
+      told.push(`${key}: ${String(value)}`);
+    else if (key === "minItems" && typeof value === "number" && value > 1)
+      told.push(`minItems: ${value}`);
     else out[key] = inside(key, value);
   }
-  if (told.length > 0) out.description = [schema.description, told.join(", ")].filter(Boolean).join("\n");
-  const isObject = schema.type === "object" || (schema.type === undefined && schema.properties !== undefined);
+  if (told.length > 0)
+    out.description = [schema.description, told.join(", ")].filter(Boolean).join("\n");
+  const isObject =
+    schema.type === "object" || (schema.type === undefined && schema.properties !== undefined);
   if (isObject && out.additionalProperties === undefined) out.additionalProperties = false;
   return out;
 }

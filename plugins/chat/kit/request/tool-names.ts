@@ -71,23 +71,36 @@ function namesIn(request: ChatRequest): Set<string> {
 function renamed(request: ChatRequest, nameOf: (name: string) => string): ChatRequest {
   const rename = <T>(one: T): T => {
     const fn = (one as Named | null)?.function;
-    return typeof fn?.name === "string" ? { ...one, function: { ...fn, name: nameOf(fn.name) } } : one;
+    return typeof fn?.name === "string"
+      ? { ...one, function: { ...fn, name: nameOf(fn.name) } }
+      : one;
   };
   const renameMessage = (message: ChatMessage): ChatMessage => ({
     ...message,
     // Of a tool's message: the tool that it answers for.
-    name: message.role === "function" && message.name !== undefined ? nameOf(message.name) : message.name,
-    tool_calls: Array.isArray(message.tool_calls) ? message.tool_calls.map(rename) : message.tool_calls,
+    name:
+      message.role === "function" && message.name !== undefined
+        ? nameOf(message.name)
+        : message.name,
+    tool_calls: Array.isArray(message.tool_calls)
+      ? message.tool_calls.map(rename)
+      : message.tool_calls,
   });
   return {
     ...request,
-    tools: Array.isArray(request.tools) ? request.tools.map((tool: ChatTool) => rename(tool)) : request.tools,
+    tools: Array.isArray(request.tools)
+      ? request.tools.map((tool: ChatTool) => rename(tool))
+      : request.tools,
     tool_choice: renameChoice(request["tool_choice"], rename, nameOf),
     messages: request.messages.map(renameMessage),
   };
 }
 
-function renameChoice(value: unknown, rename: <T>(one: T) => T, nameOf: (name: string) => string): unknown {
+function renameChoice(
+  value: unknown,
+  rename: <T>(one: T) => T,
+  nameOf: (name: string) => string,
+): unknown {
   if (typeof value !== "object" || value === null) return value;
   const choice = value as { allowed_tools?: unknown; tools?: unknown };
   const allowed = choice.allowed_tools as { tools?: unknown } | undefined;
@@ -96,8 +109,11 @@ function renameChoice(value: unknown, rename: <T>(one: T) => T, nameOf: (name: s
       const bare = (one as { name?: unknown } | null)?.name;
       return typeof bare === "string" ? { ...(one as object), name: nameOf(bare) } : rename(one);
     });
-  if (allowed !== undefined) return { ...choice, allowed_tools: { ...allowed, tools: renameEach(allowed.tools) } };
-  return choice.tools === undefined ? rename(choice) : { ...choice, tools: renameEach(choice.tools) };
+  if (allowed !== undefined)
+    return { ...choice, allowed_tools: { ...allowed, tools: renameEach(allowed.tools) } };
+  return choice.tools === undefined
+    ? rename(choice)
+    : { ...choice, tools: renameEach(choice.tools) };
 }
 
 function listOf(value: unknown): unknown[] {

@@ -14,7 +14,11 @@ export interface ToolSpec {
   path: string;
 }
 
-type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "required" } | { kind: "named"; name: string };
+type ToolChoice =
+  | { kind: "auto" }
+  | { kind: "none" }
+  | { kind: "required" }
+  | { kind: "named"; name: string };
 
 /** The tools of a request and how they may be used. */
 export interface ToolUse {
@@ -35,26 +39,46 @@ export function readTools(request: RequestLike): ToolUse {
   if (tools.length === 0) throw refused("tool_choice", "tool_choice needs tools");
   if (value === "required" || value === "any") return { tools, choice: { kind: "required" } };
   if (typeof value === "object") {
-    const choice = value as { type?: unknown; function?: { name?: unknown }; allowed_tools?: unknown };
+    const choice = value as {
+      type?: unknown;
+      function?: { name?: unknown };
+      allowed_tools?: unknown;
+    };
     if (choice.type === "function") {
-      const name = named(choice.function?.name, new Set(tools.map((tool) => tool.name)), "tool_choice.function.name");
+      const name = named(
+        choice.function?.name,
+        new Set(tools.map((tool) => tool.name)),
+        "tool_choice.function.name",
+      );
       return { tools, choice: { kind: "named", name } };
     }
     if (choice.type === "allowed_tools") return allowed(choice.allowed_tools ?? choice, tools);
   }
-  throw refused("tool_choice", "tool_choice must be none, auto, required, a function, or allowed_tools");
+  throw refused(
+    "tool_choice",
+    "tool_choice must be none, auto, required, a function, or allowed_tools",
+  );
 }
 
 function readTool(value: unknown, i: number): ToolSpec {
   const path = `tools[${i}]`;
-  const tool = value as { type?: unknown; function?: Record<string, unknown>; cache_control?: unknown } | null;
+  const tool = value as {
+    type?: unknown;
+    function?: Record<string, unknown>;
+    cache_control?: unknown;
+  } | null;
   if (typeof tool !== "object" || tool === null) throw refused(path, `${path} must be an object`);
-  if (tool.type !== "function") throw refused(`${path}.type`, "This channel takes tools of type function only");
+  if (tool.type !== "function")
+    throw refused(`${path}.type`, "This channel takes tools of type function only");
   const fn = tool.function;
-  if (typeof fn?.name !== "string" || fn.name === "") throw refused(`${path}.function.name`, "A tool needs a name");
+  if (typeof fn?.name !== "string" || fn.name === "")
+    throw refused(`${path}.function.name`, "A tool needs a name");
   const parameters = fn.parameters ?? undefined;
   if (parameters !== undefined && (typeof parameters !== "object" || Array.isArray(parameters))) {
-    throw refused(`${path}.function.parameters`, "The parameters of a tool are a JSON Schema object");
+    throw refused(
+      `${path}.function.parameters`,
+      "The parameters of a tool are a JSON Schema object",
+    );
   }
   return {
     name: fn.name,
@@ -88,7 +112,13 @@ function named(name: unknown, known: ReadonlySet<string>, path: string): string 
 
 export type ResponseFormat =
   | { kind: "json" }
-  | { kind: "schema"; name: string; description?: string; schema: Record<string, unknown>; strict: boolean };
+  | {
+      kind: "schema";
+      name: string;
+      description?: string;
+      schema: Record<string, unknown>;
+      strict: boolean;
+    };
 
 /** Undefined for plain text. */
 export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
@@ -97,7 +127,10 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   if (format.type === "json_object") return { kind: "json" };
   const spec = format.json_schema as Record<string, unknown> | undefined;
   if (format.type !== "json_schema" || typeof spec !== "object" || spec === null) {
-    throw refused("response_format", "response_format must be text, json_object, or json_schema with a schema");
+    throw refused(
+      "response_format",
+      "response_format must be text, json_object, or json_schema with a schema",
+    );
   }
   const schema = spec.schema ?? {};
   if (typeof schema !== "object" || Array.isArray(schema)) {
@@ -113,13 +146,18 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
 }
 
 /** A tool in OpenAI's form, for upstreams that take it nearly so. */
-export function functionTool({ name, description, parameters = { type: "object", properties: {} } }: ToolSpec) {
+export function functionTool({
+  name,
+  description,
+  parameters = { type: "object", properties: {} },
+}: ToolSpec) {
   return { type: "function", function: { name, description, parameters } };
 }
 
 /** What tells a model to answer in JSON where its format has no other way. */
 export function jsonInstruction(format: ResponseFormat): string {
-  if (format.kind === "json") return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
+  if (format.kind === "json")
+    return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
   return `Answer with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${JSON.stringify(format.schema)}`;
 }
 
@@ -133,6 +171,7 @@ export function readEffort(fields: Fields): Effort | undefined {
   const value = fields.take("reasoning_effort") ?? nested?.effort ?? undefined;
   if (value === undefined) return undefined;
   const effort = EFFORTS.find((one) => one === value);
-  if (effort === undefined) throw refused("reasoning_effort", `reasoning_effort must be one of ${EFFORTS.join(", ")}`);
+  if (effort === undefined)
+    throw refused("reasoning_effort", `reasoning_effort must be one of ${EFFORTS.join(", ")}`);
   return effort;
 }

@@ -25,7 +25,9 @@ export function isMintedCallId(id: string): boolean {
  */
 export function upstreamCallId(id: string): string {
   const bare = id.startsWith("call_") && id.length > 5 ? id.slice(5) : id;
-  return /^[A-Za-z0-9_-]{1,64}$/.test(bare) ? bare : `h${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+  return /^[A-Za-z0-9_-]{1,64}$/.test(bare)
+    ? bare
+    : `h${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
 }
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -35,5 +37,8 @@ export function shortCallId(id: string, length: number): string {
   const bare = id.startsWith("call_") ? id.slice(5) : id;
   if (bare.length === length && /^[A-Za-z0-9]+$/.test(bare)) return bare;
   const hash = createHash("sha256").update(id).digest();
-  return Array.from(hash.subarray(0, length), (byte) => ALPHANUMERIC[byte % ALPHANUMERIC.length]).join("");
+  return Array.from(
+    hash.subarray(0, length),
+    (byte) => ALPHANUMERIC[byte % ALPHANUMERIC.length],
+  ).join("");
 }

@@ -13,12 +13,17 @@ export type ThinkingBlock = { text: string; signature: string } | { sealed: stri
  * model behind one address and key.
  */
 export function originOf(target: { model: string; baseUrl?: string; apiKey?: string }): string {
-  const hash = createHash("sha256").update(`${target.baseUrl ?? ""}\n${target.model}\n${target.apiKey ?? ""}`);
+  const hash = createHash("sha256").update(
+    `${target.baseUrl ?? ""}\n${target.model}\n${target.apiKey ?? ""}`,
+  );
   return hash.digest("base64url").slice(0, 12);
 }
 
 /** `extra_content` for an assistant message. */
-export function carryThinking(origin: string, thinking: readonly ThinkingBlock[]): Record<string, unknown> {
+export function carryThinking(
+  origin: string,
+  thinking: readonly ThinkingBlock[],
+): Record<string, unknown> {
   return { portico: { origin, thinking } };
 }
 
@@ -45,7 +50,9 @@ export function carrySignature(origin: string, signature: string): Record<string
 export function carriedSignature(extra: unknown, origin: string): string | undefined {
   const signature = own(own(extra, "google"), "thought_signature");
   const from = own(own(extra, "portico"), "origin");
-  return typeof signature === "string" && (from === undefined || from === origin) ? signature : undefined;
+  return typeof signature === "string" && (from === undefined || from === origin)
+    ? signature
+    : undefined;
 }
 
 function own(value: unknown, key: string): unknown {

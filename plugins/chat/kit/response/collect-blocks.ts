@@ -44,7 +44,8 @@ export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks 
     message: () => ({
       ...assistantMessage({ text: texts.join(""), reasoning: reasoning.join("\n"), calls }),
       // Only a loop of calls needs the signatures again.
-      extra_content: calls.length > 0 && thinking.length > 0 ? carryThinking(origin, thinking) : undefined,
+      extra_content:
+        calls.length > 0 && thinking.length > 0 ? carryThinking(origin, thinking) : undefined,
     }),
   };
 }

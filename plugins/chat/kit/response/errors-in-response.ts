@@ -1,11 +1,16 @@
-import { type UpstreamError, upstreamError, type UpstreamProblem } from "../stream/upstream-error.ts";
+import {
+  type UpstreamError,
+  upstreamError,
+  type UpstreamProblem,
+} from "../stream/upstream-error.ts";
 
 /**
  * The error for a problem that came inside a response of status 200. The upstream had taken the request by then, so it is
  * the upstream's failure; only overload and limits are told apart.
  */
 export function errorInResponse(problem: UpstreamProblem): UpstreamError {
-  const kind = problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
+  const kind =
+    problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
   return upstreamError({ ...problem, kind }, 200);
 }
 
@@ -17,17 +22,24 @@ export function errorTold({ error, choices }: { error?: unknown; choices?: unkno
   if (error || !Array.isArray(choices)) return error || undefined;
   for (const choice of choices as ({ error?: unknown; finish_reason?: unknown } | null)[]) {
     if (choice?.error) return choice.error;
-    if (choice?.finish_reason === "error") return { message: "The upstream ended its response with an error." };
+    if (choice?.finish_reason === "error")
+      return { message: "The upstream ended its response with an error." };
   }
   return undefined;
 }
 
 /** A stream that ended without its last event. */
 export function cutShort(): UpstreamError {
-  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+  return upstreamError(
+    { kind: "upstream", message: "The upstream's answer ended before it was complete." },
+    0,
+  );
 }
 
 /** An event of a stream that cannot be read. */
 export function notJson(): UpstreamError {
-  return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+  return upstreamError(
+    { kind: "upstream", message: "The upstream sent an event that is not JSON." },
+    0,
+  );
 }

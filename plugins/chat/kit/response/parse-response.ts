@@ -21,7 +21,8 @@ function dropNulls(root: object): void {
     for (const key of Object.keys(members)) {
       const member = members[key];
       if (member === null && !Array.isArray(holder)) delete members[key];
-      else if (typeof member === "object" && member !== null && !WRITTEN.has(key)) open.push(member);
+      else if (typeof member === "object" && member !== null && !WRITTEN.has(key))
+        open.push(member);
     }
   }
 }

@@ -21,7 +21,8 @@ const MARK = "portico.";
 /** What a response brings of it, sealed; undefined where there is nothing. */
 export function sealExtras(message: unknown, calls: readonly CallLike[]): string | undefined {
   const ofCalls: Record<string, unknown> = {};
-  for (const { id, extra_content: extra } of calls) if (extra != null && id !== undefined) ofCalls[id] = extra;
+  for (const { id, extra_content: extra } of calls)
+    if (extra != null && id !== undefined) ofCalls[id] = extra;
   const any = Object.keys(ofCalls).length > 0;
   if (message == null && !any) return undefined;
   const extras: Extras = { message: message ?? undefined, calls: any ? ofCalls : undefined };
@@ -32,22 +33,33 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
 export function openExtras(sealed: unknown): Extras | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   try {
-    const value: unknown = JSON.parse(Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8"));
+    const value: unknown = JSON.parse(
+      Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8"),
+    );
     if (!isRecord(value)) return undefined;
-    return { message: value["message"] ?? undefined, calls: isRecord(value["calls"]) ? value["calls"] : undefined };
+    return {
+      message: value["message"] ?? undefined,
+      calls: isRecord(value["calls"]) ? value["calls"] : undefined,
+    };
   } catch {
     return undefined;
   }
 }
 
 /** The calls with their `extra_content`, where one of these has it: the first that does. */
-export function withExtras<C extends { id?: string }>(calls: readonly C[], all: readonly Extras[]): C[] {
+export function withExtras<C extends { id?: string }>(
+  calls: readonly C[],
+  all: readonly Extras[],
+): C[] {
   const known = new Map<string, unknown>();
   for (const extras of all) {
-    for (const [id, extra] of Object.entries(extras.calls ?? {})) if (!known.has(id)) known.set(id, extra);
+    for (const [id, extra] of Object.entries(extras.calls ?? {}))
+      if (!known.has(id)) known.set(id, extra);
   }
   return calls.map((call) =>
-    call.id !== undefined && known.has(call.id) ? { ...call, extra_content: known.get(call.id) } : call,
+    call.id !== undefined && known.has(call.id)
+      ? { ...call, extra_content: known.get(call.id) }
+      : call,
   );
 }
 

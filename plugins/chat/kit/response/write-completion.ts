@@ -40,8 +40,11 @@ export function tokenUsage({ prompt, completion, total, cached, written, reasoni
     completion_tokens: completion,
     total_tokens: total ?? prompt + completion,
     prompt_tokens_details:
-      typeof cached === "number" ? { cached_tokens: cached, cache_write_tokens: written } : undefined,
-    completion_tokens_details: typeof reasoning === "number" ? { reasoning_tokens: reasoning } : undefined,
+      typeof cached === "number"
+        ? { cached_tokens: cached, cache_write_tokens: written }
+        : undefined,
+    completion_tokens_details:
+      typeof reasoning === "number" ? { reasoning_tokens: reasoning } : undefined,
   };
 }
 

@@ -29,7 +29,10 @@ interface OpenBlock {
   signature: string;
 }
 
-export function createBlockStream(out: () => ChunkWriter, { origin, names }: BlockOptions): BlockStream {
+export function createBlockStream(
+  out: () => ChunkWriter,
+  { origin, names }: BlockOptions,
+): BlockStream {
   const blocks = new Map<number, OpenBlock>();
   const thinking: ThinkingBlock[] = [];
   let calls = 0;
@@ -78,7 +81,8 @@ export function createBlockStream(out: () => ChunkWriter, { origin, names }: Blo
     endAll() {
       for (const block of [...blocks.keys()]) end(block);
       // Only a loop of calls needs the signatures again.
-      if (calls > 0 && thinking.length > 0) out().delta({ extra_content: carryThinking(origin, thinking) });
+      if (calls > 0 && thinking.length > 0)
+        out().delta({ extra_content: carryThinking(origin, thinking) });
       return calls > 0;
     },
   };

@@ -118,7 +118,9 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
       const needed = textJoint.length + (end - start) + TEXT_TAIL.length;
       if (size + needed > scratch.length) {
         spill();
-        scratch = Buffer.allocUnsafe(Math.max(needed, scratch === NOTHING ? FIRST_SCRATCH : SCRATCH));
+        scratch = Buffer.allocUnsafe(
+          Math.max(needed, scratch === NOTHING ? FIRST_SCRATCH : SCRATCH),
+        );
         taken = 0;
         size = 0;
       }
@@ -136,7 +138,10 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     },
     toolArguments(index, fragment, choice = 0) {
       if (fragment === "") return;
-      write(choice, bytesOf(JSON.stringify({ tool_calls: [{ index, function: { arguments: fragment } }] })));
+      write(
+        choice,
+        bytesOf(JSON.stringify({ tool_calls: [{ index, function: { arguments: fragment } }] })),
+      );
     },
     delta(delta, choice = 0, logprobs) {
       const beside = logprobs == null ? "" : `,"logprobs":${JSON.stringify(logprobs)}`;

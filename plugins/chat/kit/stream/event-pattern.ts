@@ -62,7 +62,9 @@ export class EventPattern {
   /** The same of the event behind the one that has just matched in these bytes: all between two strings is compared at once. */
   matchNext(bytes: Buffer): boolean {
     if (this.eventEnd === bytes.length) return false;
-    return this.#next === -1 ? this.match(bytes, this.eventEnd) : this.#matchFrom(bytes, this.#next);
+    return this.#next === -1
+      ? this.match(bytes, this.eventEnd)
+      : this.#matchFrom(bytes, this.#next);
   }
 
   #matchFrom(bytes: Buffer, start: number): boolean {
@@ -97,7 +99,9 @@ export interface EventFrame {
 export function frameOf(event: Buffer, key: Buffer): EventFrame | undefined {
   const start = stringAfter(event, key, 0);
   const quote = start === -1 || event.indexOf(key, start) !== -1 ? -1 : closingQuote(event, start);
-  return quote === -1 ? undefined : { prefix: event.subarray(0, start), suffix: event.subarray(quote) };
+  return quote === -1
+    ? undefined
+    : { prefix: event.subarray(0, start), suffix: event.subarray(quote) };
 }
 
 /** The index after the opening quote of the string that is the value of the (quoted) key, or -1. */
@@ -157,7 +161,8 @@ function afterWords(bytes: Buffer, at: number, part: Buffer, words: Float64Array
   if (end > bytes.length || bytes[end - 1] !== part[part.length - 1]) return -1;
   const view = viewOf(bytes);
   let i = at;
-  for (let k = 0; k < words.length; k++, i += 8) if (view.getFloat64(i, true) !== words[k]) return -1;
+  for (let k = 0; k < words.length; k++, i += 8)
+    if (view.getFloat64(i, true) !== words[k]) return -1;
   for (; i < end; i++) if (bytes[i] !== part[i - at]) return -1;
   return end;
 }

@@ -19,7 +19,8 @@ export interface JsonDecoderOptions<Event> {
 }
 
 /** `end` closes the stream with OpenAI's reason: `stop`, `length`, `tool_calls`, `content_filter`. What follows is not read. */
-export interface JsonOut extends Pick<ChunkWriter, "text" | "reasoning" | "toolCall" | "toolArguments" | "delta"> {
+export interface JsonOut
+  extends Pick<ChunkWriter, "text" | "reasoning" | "toolCall" | "toolArguments" | "delta"> {
   end(reason: string, usage?: Usage): void;
 }
 

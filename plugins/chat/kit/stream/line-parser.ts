@@ -8,7 +8,10 @@ const SPACE = 32;
  * Hands on each line of bytes that may be cut anywhere, without its end (LF or CRLF); lines of white space are left out,
  * and so is a byte order mark. Lines may share memory with what was pushed. `end` hands on the last one.
  */
-export function createLineParser(onLine: (line: Buffer) => void): { push(bytes: Buffer): void; end(): void } {
+export function createLineParser(onLine: (line: Buffer) => void): {
+  push(bytes: Buffer): void;
+  end(): void;
+} {
   let held: Buffer[] = [];
   let first = true;
 

@@ -27,7 +27,10 @@ export class Rewriting {
 
   /** Of what stands before `end`. Asked for once. */
   result(end = this.#bytes.length): Buffer {
-    const rest = this.#done === 0 && end === this.#bytes.length ? this.#bytes : this.#bytes.subarray(this.#done, end);
+    const rest =
+      this.#done === 0 && end === this.#bytes.length
+        ? this.#bytes
+        : this.#bytes.subarray(this.#done, end);
     if (this.#parts.length === 0) return rest;
     this.#parts.push(rest);
     return Buffer.concat(this.#parts, this.#size + rest.length);

@@ -26,7 +26,10 @@ export interface SseParser {
  * stands among the events without a field's name counts as data: some servers write their errors so. Work is linear in
  * the bytes however they are cut; memory holds one event. Errors thrown by the handler come out of `push`.
  */
-export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffer) => void): SseParser {
+export function createSseParser(
+  onEvent: SseHandler,
+  onComment?: (comment: Buffer) => void,
+): SseParser {
   /** Pieces of a line whose end has not come yet. */
   let partial: Buffer[] = [];
   let data: Buffer | undefined;
@@ -78,7 +81,11 @@ export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffe
       add(bytes.subarray(valueStart(bytes, start + 4, end), end));
       return;
     }
-    if (c0 === 101 && isField(bytes, start, end, 5) && bytes.toString("latin1", start, start + 5) === "event") {
+    if (
+      c0 === 101 &&
+      isField(bytes, start, end, 5) &&
+      bytes.toString("latin1", start, start + 5) === "event"
+    ) {
       name = bytes.toString("utf8", valueStart(bytes, start + 5, end), end);
     } else if (bare || (c0 === BRACE && data === undefined)) {
       bare = true;

@@ -6,7 +6,13 @@ import { jsonLines, parseJsonObject } from "./json-lines.ts";
  * `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on
  * with its status. `upstream`: everything else.
  */
-export type UpstreamKind = "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
+export type UpstreamKind =
+  | "auth"
+  | "request"
+  | "rate_limit"
+  | "overloaded"
+  | "timeout"
+  | "upstream";
 
 /** So much of an error body is looked at for what is no JSON as a whole. */
 const LOOKED_AT_BYTES = 64 * 1024;
@@ -120,11 +126,15 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
       });
     }
     case "auth":
-      return new UpstreamError("upstream_auth", `The upstream refused the gateway's key: ${problem.message}`, {
-        ...base,
-        status: 502,
-        type: "api_error",
-      });
+      return new UpstreamError(
+        "upstream_auth",
+        `The upstream refused the gateway's key: ${problem.message}`,
+        {
+          ...base,
+          status: 502,
+          type: "api_error",
+        },
+      );
     case "rate_limit": {
       const seconds = Math.max(1, Math.ceil(problem.retryAfter ?? 1));
       return new UpstreamError(problem.code ?? "rate_limit_exceeded", problem.message, {
@@ -135,17 +145,27 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
       });
     }
     case "timeout":
-      return new UpstreamError("upstream_timeout", problem.message, { ...base, status: 504, type: "api_error" });
+      return new UpstreamError("upstream_timeout", problem.message, {
+        ...base,
+        status: 504,
+        type: "api_error",
+      });
     case "overloaded":
       return new UpstreamError("upstream_error", problem.message, {
         ...base,
         status: 503,
         type: "api_error",
         headers:
-          problem.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(problem.retryAfter)) },
+          problem.retryAfter === undefined
+            ? undefined
+            : { "retry-after": String(Math.ceil(problem.retryAfter)) },
       });
     default:
-      return new UpstreamError("upstream_error", problem.message, { ...base, status: 502, type: "api_error" });
+      return new UpstreamError("upstream_error", problem.message, {
+        ...base,
+        status: 502,
+        type: "api_error",
+      });
   }
 }
 
@@ -179,7 +199,8 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
 
 /** The error among events or lines of JSON. */
 function firstIn(body: Buffer): unknown {
-  const says = (value: unknown) => ["error", "message", "detail"].some((name) => field(value, name) !== undefined);
+  const says = (value: unknown) =>
+    ["error", "message", "detail"].some((name) => field(value, name) !== undefined);
   return jsonLines(body.toString("utf8", 0, LOOKED_AT_BYTES)).find(says);
 }
 

@@ -31,7 +31,12 @@ export interface ContentPart {
 /** A tool that the model may call. */
 export interface ChatTool {
   type: string;
-  function?: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null };
+  function?: {
+    name: string;
+    description?: string;
+    parameters?: Record<string, unknown>;
+    strict?: boolean | null;
+  };
   [field: string]: unknown;
 }
 
@@ -64,7 +69,12 @@ export interface ChatCompletion {
   object: "chat.completion";
   created: number;
   model: string;
-  choices: { index: number; message: ChatMessage; finish_reason: string | null; logprobs?: unknown }[];
+  choices: {
+    index: number;
+    message: ChatMessage;
+    finish_reason: string | null;
+    logprobs?: unknown;
+  }[];
   usage?: Usage;
   [field: string]: unknown;
 }
@@ -75,7 +85,12 @@ export interface ChatChunk {
   object: "chat.completion.chunk";
   created: number;
   model: string;
-  choices: { index: number; delta: Partial<ChatMessage>; finish_reason: string | null; logprobs?: unknown }[];
+  choices: {
+    index: number;
+    delta: Partial<ChatMessage>;
+    finish_reason: string | null;
+    logprobs?: unknown;
+  }[];
   usage?: Usage | null;
   [field: string]: unknown;
 }

@@ -100,7 +100,10 @@ export interface WireProvider {
    * nothing in the request needs changing. `encode` is called where this is absent or undefined, and for requests that
    * came from inside or were changed by a hook.
    */
-  passThrough?(target: Target, request: ChatRequest): { url: string; headers: Record<string, string> } | undefined;
+  passThrough?(
+    target: Target,
+    request: ChatRequest,
+  ): { url: string; headers: Record<string, string> } | undefined;
   /**
    * A whole 2xx response. Throws `upstreamError(…)` for an error dressed as a response. Absent: the response is in OpenAI's form;
    * errors are found and deviations mended by the caller, and the bytes pass on as they are where nothing was wrong.

@@ -36,7 +36,10 @@ export interface ChatPricing {
   /** The clock that costs are dated by, and that days and months begin by. */
   now(): number;
   /** What the tokens would cost at a channel's model; undefined where the price is not known. */
-  costOf(to: { channel: string; provider: string; model: string }, usage: Usage): Promise<number | undefined>;
+  costOf(
+    to: { channel: string; provider: string; model: string },
+    usage: Usage,
+  ): Promise<number | undefined>;
   /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */
   spent(channel: string, since: number): Promise<number>;
 }

@@ -18,15 +18,20 @@ export class OwnLimits {
   /** Undefined where there are none. */
   static of(limits: Limits, shared?: SharedLimits): OwnLimits | undefined {
     const { requestsPerMinute, tokensPerMinute, budget } = limits;
-    const none = requestsPerMinute === undefined && tokensPerMinute === undefined && budget === undefined;
+    const none =
+      requestsPerMinute === undefined && tokensPerMinute === undefined && budget === undefined;
     return none ? undefined : new OwnLimits(limits, shared);
   }
 
-  private constructor({ requestsPerMinute, tokensPerMinute, budget }: Limits, shared?: SharedLimits) {
+  private constructor(
+    { requestsPerMinute, tokensPerMinute, budget }: Limits,
+    shared?: SharedLimits,
+  ) {
     this.#requests = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
     this.#tokens = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
     this.#budget = budget;
-    this.#shared = requestsPerMinute === undefined && tokensPerMinute === undefined ? undefined : shared;
+    this.#shared =
+      requestsPerMinute === undefined && tokensPerMinute === undefined ? undefined : shared;
   }
 
   /** Asked before each attempt: the limit that those who count with us leave no room in. */
@@ -58,7 +63,8 @@ export class OwnLimits {
       { name: "tokensPerMinute", until: this.#tokens?.until(now) ?? 0 },
       {
         name: "budget",
-        until: budget !== undefined && spent !== undefined && spent.usd >= budget.usd ? spent.until : 0,
+        until:
+          budget !== undefined && spent !== undefined && spent.usd >= budget.usd ? spent.until : 0,
       },
     ];
     const [longest] = limits.filter(({ until }) => until > now).sort((a, b) => b.until - a.until);

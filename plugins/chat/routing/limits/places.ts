@@ -58,7 +58,11 @@ export class Places {
     });
   }
 
-  async #takeShared(workers: Workers, max: number, signal?: AbortSignal): Promise<Place | undefined> {
+  async #takeShared(
+    workers: Workers,
+    max: number,
+    signal?: AbortSignal,
+  ): Promise<Place | undefined> {
     const place = workers.place(`channel:${this.#options.name}`, max);
     this.#queued++;
     const granted = await new Promise<boolean>((resolve) => {

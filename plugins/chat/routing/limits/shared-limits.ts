@@ -44,8 +44,11 @@ export class SharedLimits {
   /** Resolves when all who count together know of it. */
   used(tokens: number): Promise<void> | undefined {
     const counts = this.#options.counts();
-    if (counts === undefined || tokens <= 0 || this.#options.limits.tokensPerMinute === undefined) return undefined;
-    const charge = counts.take(this.#key("tokens"), tokens, UNLIMITED, WINDOW_MS).then(() => {}, this.#failed);
+    if (counts === undefined || tokens <= 0 || this.#options.limits.tokensPerMinute === undefined)
+      return undefined;
+    const charge = counts
+      .take(this.#key("tokens"), tokens, UNLIMITED, WINDOW_MS)
+      .then(() => {}, this.#failed);
     this.#charging = Promise.all([this.#charging, charge]);
     return charge;
   }
@@ -58,7 +61,10 @@ export class SharedLimits {
         const { remaining } = await take(this.#key("tokens"), 0, tokens, WINDOW_MS);
         // one that is refused takes nothing, and is told for how long
         if (remaining === 0)
-          return this.#refuse("tokensPerMinute", await take(this.#key("tokens"), 1, tokens, WINDOW_MS));
+          return this.#refuse(
+            "tokensPerMinute",
+            await take(this.#key("tokens"), 1, tokens, WINDOW_MS),
+          );
       }
       if (requests !== undefined) {
         const taken = await take(this.#key("requests"), 1, requests, WINDOW_MS);
@@ -79,7 +85,8 @@ export class SharedLimits {
   /** A channel is not lost with the store: until that is back, each counts for itself. */
   readonly #failed = (error: unknown): void => {
     const { log, name } = this.#options;
-    if (!this.#isFailing) log?.warn({ err: error, channel: name }, "a channel's limits count in this process alone");
+    if (!this.#isFailing)
+      log?.warn({ err: error, channel: name }, "a channel's limits count in this process alone");
     this.#isFailing = true;
   };
 

@@ -48,7 +48,8 @@ function tick(): void {
     } else if (++entry.silent >= SILENT_TICKS) {
       entry.silent = 0;
       // A client that does not read needs no sign of life.
-      if (entry.res.socket?.writableNeedDrain !== true && !entry.res.writableEnded) entry.res.write(COMMENT);
+      if (entry.res.socket?.writableNeedDrain !== true && !entry.res.writableEnded)
+        entry.res.write(COMMENT);
     }
   }
 }

@@ -22,7 +22,10 @@ export class LastWords {
   }
 
   /** `say`: an error as an event of the stream; called at any time, it changes nothing. */
-  static of(workers: Workers | undefined, say: ((error: PorticoError) => string | Buffer) | undefined) {
+  static of(
+    workers: Workers | undefined,
+    say: ((error: PorticoError) => string | Buffer) | undefined,
+  ) {
     return workers && say && new LastWords(workers, say);
   }
 

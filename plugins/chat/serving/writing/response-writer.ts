@@ -29,7 +29,10 @@ export class ResponseWriter {
     this.#comments = alive ? keepAlive(res) : undefined;
     const { httpVersion, method } = res.req;
     this.#frames =
-      httpVersion === "1.1" && method !== "HEAD" && res.socket !== null && !res.hasHeader("content-length");
+      httpVersion === "1.1" &&
+      method !== "HEAD" &&
+      res.socket !== null &&
+      !res.hasHeader("content-length");
     if (!this.#frames) res.on("drain", drained);
   }
 
@@ -98,7 +101,8 @@ const ONE_WRITE_BYTES = 16 * 1024;
 /** One chunk of all parts (RFC 9112, section 7.1), to a socket that is corked. */
 function writeChunk(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
   let size = 0;
-  for (const part of parts) size += typeof part === "string" ? Buffer.byteLength(part) : part.length;
+  for (const part of parts)
+    size += typeof part === "string" ? Buffer.byteLength(part) : part.length;
   const head = `${size.toString(16)}\r\n`;
   if (size > ONE_WRITE_BYTES) {
     socket.write(head, "latin1");
@@ -107,7 +111,8 @@ function writeChunk(socket: Socket, parts: readonly (Buffer | string)[]): boolea
   }
   const out = Buffer.allocUnsafe(head.length + size + 2);
   let at = out.write(head, 0, "latin1");
-  for (const part of parts) at += typeof part === "string" ? out.write(part, at) : part.copy(out, at);
+  for (const part of parts)
+    at += typeof part === "string" ? out.write(part, at) : part.copy(out, at);
   out.write("\r\n", at, "latin1");
   return socket.write(out);
 }

@@ -33,7 +33,11 @@ export async function writeForwarded(
   const { stream, headers = {}, completion } = response;
   if (stream === undefined) {
     const body = Buffer.from(JSON.stringify(completion));
-    res.writeHead(200, { ...traceOf(job), "content-type": "application/json", "content-length": body.length });
+    res.writeHead(200, {
+      ...traceOf(job),
+      "content-type": "application/json",
+      "content-length": body.length,
+    });
     res.end(body);
     return;
   }
@@ -53,15 +57,30 @@ export async function writeForwarded(
     // Whoever reads bytes can only tell from the connection that some are missing.
     fail: (error) => void (events ? writer.end(errorEvent(error)) : res.destroy()),
   });
-  await writeStream(call, source, events, sinkOf, LastWords.of(workers, events ? errorEvent : undefined));
+  await writeStream(
+    call,
+    source,
+    events,
+    sinkOf,
+    LastWords.of(workers, events ? errorEvent : undefined),
+  );
 }
 
-function passedHeaders(headers: IncomingHttpHeaders, type: string, mayChange: boolean): Record<string, string> {
+function passedHeaders(
+  headers: IncomingHttpHeaders,
+  type: string,
+  mayChange: boolean,
+): Record<string, string> {
   const passed: Record<string, string> = { "content-type": type };
-  const { "content-length": length, "content-disposition": disposition, "content-encoding": coding } = headers;
+  const {
+    "content-length": length,
+    "content-disposition": disposition,
+    "content-encoding": coding,
+  } = headers;
   if (type.startsWith("text/event-stream"))
     Object.assign(passed, { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" });
-  else if (length !== undefined && coding === undefined && !mayChange) passed["content-length"] = length;
+  else if (length !== undefined && coding === undefined && !mayChange)
+    passed["content-length"] = length;
   if (disposition !== undefined) passed["content-disposition"] = disposition;
   return passed;
 }

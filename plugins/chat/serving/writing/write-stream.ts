@@ -35,7 +35,12 @@ export function writeStream(
     const sink = sinkOf(out);
     call.onCut(() => {
       if (res.writableEnded) return;
-      sink.fail(new PorticoError("service_unavailable", "The gateway stopped before the response had ended."));
+      sink.fail(
+        new PorticoError(
+          "service_unavailable",
+          "The gateway stopped before the response had ended.",
+        ),
+      );
       source.cancel();
     });
     source.start(sink);
@@ -60,12 +65,19 @@ export function writeTranslated(
       log.error({ err }, "a stream could not be translated");
       source.cancel();
       try {
-        out.end(translator.fail(new PorticoError("internal_error", "The response could not be translated.")));
+        out.end(
+          translator.fail(
+            new PorticoError("internal_error", "The response could not be translated."),
+          ),
+        );
       } catch {
         res.destroy();
       }
     };
-    return guarded(response.native === true ? passing(out, translator) : translating(out, translator, broken), broken);
+    return guarded(
+      response.native === true ? passing(out, translator) : translating(out, translator, broken),
+      broken,
+    );
   };
   return writeStream(call, source, true, sinkOf, LastWords.of(workers, translator.error));
 }
@@ -98,7 +110,11 @@ function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
   };
 }
 
-function translating(out: ResponseWriter, translator: StreamTranslator, broken: (error: unknown) => void): Sink {
+function translating(
+  out: ResponseWriter,
+  translator: StreamTranslator,
+  broken: (error: unknown) => void,
+): Sink {
   let text = "";
   const parser = readChunks(
     (chunk) => {

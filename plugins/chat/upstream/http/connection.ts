@@ -81,7 +81,8 @@ export class Connection implements ResponseEvents {
     const start = `${head}content-length: ${length}\r\n\r\n`;
     if (isText) socket.write(start + body, coding);
     // Latin-1 is bytes as they are: head and body leave in one write.
-    else if (body.length <= ONE_WRITE_BYTES) socket.write(start + body.toString("latin1"), "latin1");
+    else if (body.length <= ONE_WRITE_BYTES)
+      socket.write(start + body.toString("latin1"), "latin1");
     else {
       socket.cork();
       socket.write(start, "latin1");
@@ -141,7 +142,8 @@ export class Connection implements ResponseEvents {
     this.#taker = undefined;
     const socket = this.#socket;
     // A response that came before its request had gone out leaves the rest of it on the way.
-    if (!reusable || this.#pouring || socket.writableLength > 0 || socket.destroyed) socket.destroy();
+    if (!reusable || this.#pouring || socket.writableLength > 0 || socket.destroyed)
+      socket.destroy();
     else {
       if (socket.isPaused()) socket.resume();
       this.#events.idle(this);
@@ -156,7 +158,11 @@ function isSource(body: string | Buffer | BodySource): body is BodySource {
 
 interface BelowStream {
   /** "buffer" is what a stream says itself, and is missing in the types. */
-  _write(bytes: Buffer, encoding: "buffer" | BufferEncoding, done: (error?: Error | null) => void): void;
+  _write(
+    bytes: Buffer,
+    encoding: "buffer" | BufferEncoding,
+    done: (error?: Error | null) => void,
+  ): void;
 }
 
 /** As fast as the other side reads, a chunk at a time. Resolves to false where it has closed before the end. */

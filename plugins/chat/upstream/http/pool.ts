@@ -46,7 +46,9 @@ export class Pool implements ConnectionEvents {
   /** The proxy itself refused the request: it wants other credentials. */
   refusal(status: number): Error | undefined {
     const isRefusal = status === 407 && this.#proxy !== undefined;
-    return isRefusal ? new ProxyFailure(this.#proxy, { cause: new Error(`HTTP/1.1 ${status}`) }) : undefined;
+    return isRefusal
+      ? new ProxyFailure(this.#proxy, { cause: new Error(`HTTP/1.1 ${status}`) })
+      : undefined;
   }
 
   take(): Connection {
@@ -118,7 +120,10 @@ export class Pool implements ConnectionEvents {
     return connection;
   }
 
-  #openSecure(to: { host: string; port: number; onread: OnReadOpts }, lost: (error: Error) => void): Socket {
+  #openSecure(
+    to: { host: string; port: number; onread: OnReadOpts },
+    lost: (error: Error) => void,
+  ): Socket {
     const { host, port } = to;
     // Loaded at the first use: most installations on one machine never need it.
     const tls = process.getBuiltinModule("node:tls");
@@ -143,7 +148,9 @@ function openProxy(proxy: URL, lost: (error: Error) => void): Socket {
   const socket = dialProxy(proxy);
   const failed = (error: Error) => lost(new ProxyFailure(proxy, error));
   socket.once("error", failed);
-  socket.once(proxy.protocol === "https:" ? "secureConnect" : "connect", () => socket.off("error", failed));
+  socket.once(proxy.protocol === "https:" ? "secureConnect" : "connect", () =>
+    socket.off("error", failed),
+  );
   socket.once("end", () => socket.end());
   return socket;
 }

@@ -43,7 +43,8 @@ export function nameOf(line: string): string {
   const lower = given.toLowerCase();
   if (!TOKEN.test(lower)) throw new ProtocolError("a response with a broken header line");
   // A copy: a part of a string keeps the whole of it.
-  if (known.size < MOST_KNOWN) known.set(Buffer.from(given).toString(), Buffer.from(lower).toString());
+  if (known.size < MOST_KNOWN)
+    known.set(Buffer.from(given).toString(), Buffer.from(lower).toString());
   return lower;
 }
 
@@ -51,7 +52,8 @@ export function nameOf(line: string): string {
 export function parseHead(text: string): Head {
   let at = text.indexOf("\r\n");
   const line = at === -1 ? text : text.slice(0, at);
-  if (!STATUS_LINE.test(line) || CONTROL.test(line)) throw new ProtocolError("not an HTTP/1.1 response");
+  if (!STATUS_LINE.test(line) || CONTROL.test(line))
+    throw new ProtocolError("not an HTTP/1.1 response");
   const headers: Record<string, string> = Object.create(null);
   while (at !== -1) {
     const from = at + 2;
@@ -65,5 +67,9 @@ export function parseHead(text: string): Head {
     const before = headers[name];
     headers[name] = before === undefined ? value : `${before}, ${value}`;
   }
-  return { status: Number(line.slice(9, 12)), minor: Number(line[7]), headers: headers as IncomingHttpHeaders };
+  return {
+    status: Number(line.slice(9, 12)),
+    minor: Number(line[7]),
+    headers: headers as IncomingHttpHeaders,
+  };
 }

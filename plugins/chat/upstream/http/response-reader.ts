@@ -112,14 +112,16 @@ export class ResponseReader {
   #readHead(bytes: Buffer, from: number): number {
     const end = bytes.indexOf("\r\n\r\n", from, "latin1");
     if (end === -1) {
-      if (bytes.length - from > MAX_HEAD_BYTES) throw new ProtocolError("the head of the response is too large");
+      if (bytes.length - from > MAX_HEAD_BYTES)
+        throw new ProtocolError("the head of the response is too large");
       // a server of another protocol may never send a line's end
       if (!"HTTP/1.".startsWith(bytes.toString("latin1", from, from + 7)))
         throw new ProtocolError("not an HTTP/1.1 response");
       this.#held = bytes.subarray(from);
       return bytes.length;
     }
-    if (end - from > MAX_HEAD_BYTES) throw new ProtocolError("the head of the response is too large");
+    if (end - from > MAX_HEAD_BYTES)
+      throw new ProtocolError("the head of the response is too large");
     const { status, minor, headers } = parseHead(bytes.toString("latin1", from, end));
     const next = end + 4;
     if (status < 200) {
@@ -149,7 +151,8 @@ export class ResponseReader {
     if (coding !== undefined && coding !== "identity" && coding !== "chunked")
       throw new ProtocolError("a transfer coding that was not asked for");
     // somebody on the way may have read another end
-    if (coding !== undefined && (length !== undefined || minor === 0 || isEmpty)) this.#reusable = false;
+    if (coding !== undefined && (length !== undefined || minor === 0 || isEmpty))
+      this.#reusable = false;
     this.#left = 0;
     this.#state = State.Length;
     if (isEmpty) return;
@@ -194,7 +197,8 @@ export class ResponseReader {
       case State.Size: {
         const digit = hexDigit(byte);
         if (digit >= 0) {
-          if (++this.#digits > MAX_SIZE_DIGITS) throw new ProtocolError("a chunk of impossible size");
+          if (++this.#digits > MAX_SIZE_DIGITS)
+            throw new ProtocolError("a chunk of impossible size");
           this.#left = this.#left * 16 + digit;
           return false;
         }
@@ -249,7 +253,8 @@ export class ResponseReader {
   #lineByte(byte: number): void {
     if ((byte < 32 && byte !== TAB) || byte === DEL)
       throw new ProtocolError("a line of the body with a control character");
-    if (++this.#lineBytes > MAX_LINE_BYTES) throw new ProtocolError("a line of the body is too long");
+    if (++this.#lineBytes > MAX_LINE_BYTES)
+      throw new ProtocolError("a line of the body is too long");
   }
 }
 

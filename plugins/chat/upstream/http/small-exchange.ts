@@ -4,7 +4,12 @@ import { isPorticoError, PorticoError } from "portico";
 import type { SmallResponse } from "portico/chat";
 import { ResponseTooLarge, WHOLE_RESPONSE } from "../response-extent.ts";
 import { HeldResponse } from "../wire/held-response.ts";
-import { type Receiver, type UpstreamCall, type UpstreamClient, Unsendable } from "./upstream-client.ts";
+import {
+  type Receiver,
+  type UpstreamCall,
+  type UpstreamClient,
+  Unsendable,
+} from "./upstream-client.ts";
 import { ProxyFailure } from "./via-proxy.ts";
 
 const LIMITS = { ...WHOLE_RESPONSE, bytes: 16 * 1024 * 1024 };
@@ -21,7 +26,9 @@ export function exchangeSmall(
     let headers: IncomingHttpHeaders = {};
     const timer = setTimeout(() => {
       sending.abort();
-      reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${timeoutMs} ms.`));
+      reject(
+        new PorticoError("upstream_timeout", `The upstream did not answer within ${timeoutMs} ms.`),
+      );
     }, timeoutMs);
     const receiver: Receiver = {
       head: (givenStatus, givenHeaders) => {

@@ -59,7 +59,10 @@ export function createUpstreamClient(env: ProxyEnvironment): UpstreamClient {
     const key = proxy === undefined ? origin : `${origin} ${proxy}`;
     let pool = pools.get(key);
     if (pool === undefined) {
-      pool = new Pool(origin, proxy === undefined ? proxyFor(origin, env) : parseProxy(proxy, "proxy"));
+      pool = new Pool(
+        origin,
+        proxy === undefined ? proxyFor(origin, env) : parseProxy(proxy, "proxy"),
+      );
       pools.set(key, pool);
     }
     return pool;
@@ -107,7 +110,14 @@ function splitUrl(url: string): Address {
 }
 
 /** Ours to say: how the message is framed and what becomes of the connection. */
-const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect"]);
+const OURS = new Set([
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "upgrade",
+  "expect",
+]);
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 
@@ -123,13 +133,19 @@ const heads = new WeakMap<object, Head>();
 
 function headOf({ method, headers }: UpstreamCall, address: Address, pool: Pool): string {
   const known = heads.get(headers);
-  if (known?.method === method && known.address === address && known.pool === pool) return known.text;
+  if (known?.method === method && known.address === address && known.pool === pool)
+    return known.text;
   const text = writeHead(method, headers, address, pool);
   if (Object.isFrozen(headers)) heads.set(headers, { method, address, pool, text });
   return text;
 }
 
-function writeHead(method: string, headers: UpstreamCall["headers"], { host, path }: Address, pool: Pool): string {
+function writeHead(
+  method: string,
+  headers: UpstreamCall["headers"],
+  { host, path }: Address,
+  pool: Pool,
+): string {
   let named = host;
   let { lines } = pool;
   for (const name in headers) {

@@ -6,9 +6,12 @@ import { dialProxy, tunnel } from "portico/egress";
 /** No connection for a fault of the proxy, or because it refused. Says which one, without its credentials. */
 export class ProxyFailure extends Error {
   constructor(proxy: URL, { code, cause }: { code?: string; cause?: unknown }) {
-    const status = cause instanceof Error ? /^HTTP\/1\.\d (\d{3})/.exec(cause.message)?.[1] : undefined;
+    const status =
+      cause instanceof Error ? /^HTTP\/1\.\d (\d{3})/.exec(cause.message)?.[1] : undefined;
     const what =
-      status === undefined ? `could not be reached (${code ?? "closed"})` : `refused the connection (HTTP ${status})`;
+      status === undefined
+        ? `could not be reached (${code ?? "closed"})`
+        : `refused the connection (HTTP ${status})`;
     super(`the proxy ${proxy.origin} ${what}`);
   }
 }
@@ -67,7 +70,11 @@ export class Tunnel extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(bytes: Buffer, _coding: BufferEncoding, done: (error?: Error | null) => void): void {
+  override _write(
+    bytes: Buffer,
+    _coding: BufferEncoding,
+    done: (error?: Error | null) => void,
+  ): void {
     this.#socket.write(bytes, done);
   }
 

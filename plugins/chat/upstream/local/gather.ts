@@ -6,7 +6,11 @@ import { isObject } from "../../openai/fields.ts";
 import { readChunks } from "../../openai/read-chunks.ts";
 
 /** Reads the stream to its end. Rejects where it breaks off, or the client disconnects. */
-export function gather(stream: ResponseStream, job: Job, defaults: CompletionDefaults): Promise<ChatCompletion> {
+export function gather(
+  stream: ResponseStream,
+  job: Job,
+  defaults: CompletionDefaults,
+): Promise<ChatCompletion> {
   return new Promise((resolve, reject) => {
     const completion = textCompletion(defaults, "");
     const gathered = gathering(completion);
@@ -39,7 +43,9 @@ export function gathering(completion: ChatCompletion) {
   return {
     push: (bytes: Buffer) => parser.push(bytes),
     end(usage: Usage | undefined) {
-      completion.choices = choices.flatMap((gathered, index) => [{ index, ...gathered.end(), logprobs: null }]);
+      completion.choices = choices.flatMap((gathered, index) => [
+        { index, ...gathered.end(), logprobs: null },
+      ]);
       if (usage !== undefined) completion.usage = usage;
     },
   };
@@ -75,7 +81,11 @@ class Gathered {
     if (typeof refusal === "string") this.#refusal += refusal;
     if (isObject(audio)) this.#addAudio(audio);
     for (const { index = 0, id = "", type: ___, function: fn, ...others } of tool_calls ?? []) {
-      const call = (this.#calls[index] ??= { id, type: "function", function: { name: "", arguments: "" } });
+      const call = (this.#calls[index] ??= {
+        id,
+        type: "function",
+        function: { name: "", arguments: "" },
+      });
       call.function!.name += fn?.name ?? "";
       call.function!.arguments += fn?.arguments ?? "";
       Object.assign(call, others);
@@ -104,7 +114,8 @@ class Gathered {
 
   end(): { message: ChatMessage; finish_reason: string } {
     const calls = this.#calls;
-    const says = calls.length > 0 || this.#refusal !== "" || this.#audio || this.#more["function_call"];
+    const says =
+      calls.length > 0 || this.#refusal !== "" || this.#audio || this.#more["function_call"];
     const message: ChatMessage = {
       ...this.#more,
       role: "assistant",

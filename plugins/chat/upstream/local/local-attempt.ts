@@ -1,6 +1,12 @@
 /** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
 import { isPorticoError } from "portico";
-import { type CallInfo, type ChatCompletion, type ChatRequest, type Target, upstreamError } from "portico/chat";
+import {
+  type CallInfo,
+  type ChatCompletion,
+  type ChatRequest,
+  type Target,
+  upstreamError,
+} from "portico/chat";
 import type { LocalAttempt } from "../attempt.ts";
 import { startDeadline } from "../deadline.ts";
 import { gather } from "./gather.ts";
@@ -23,24 +29,35 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
       if (job.stream) return { stream, streamType: "sse", firstByteMs };
       return whole(await gather(stream, job, target), firstByteMs);
     }
-    const given = target.mask.value(checked(await inTime(attempt, provider.complete!(request, told))));
+    const given = target.mask.value(
+      checked(await inTime(attempt, provider.complete!(request, told))),
+    );
     if (job.stream) {
-      const pieces = typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
-      return { stream: await begin(attempt, fromArray(pieces)), streamType: "sse", firstByteMs: since(job) };
+      const pieces =
+        typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
+      return {
+        stream: await begin(attempt, fromArray(pieces)),
+        streamType: "sse",
+        firstByteMs: since(job),
+      };
     }
     attempt.watcher.closed();
     return whole(typeof given === "string" ? textCompletion(target, given) : given, since(job));
   } catch (error) {
     attempt.watcher.closed();
-    throw isPorticoError(error) || job.cancelled ? error : providerFailure(provider.name, target.hide(error));
+    throw isPorticoError(error) || job.cancelled
+      ? error
+      : providerFailure(provider.name, target.hide(error));
   }
 }
 
 /** A plugin may be written without types. */
 function checked(given: ChatCompletion | string): ChatCompletion | string {
   const choices: unknown = typeof given === "string" ? undefined : given?.choices;
-  const isCompletion = Array.isArray(choices) && choices.length > 0 && choices.every((one) => isObject(one?.message));
-  if (typeof given !== "string" && !isCompletion) throw new TypeError("it gave neither a text nor a chat completion");
+  const isCompletion =
+    Array.isArray(choices) && choices.length > 0 && choices.every((one) => isObject(one?.message));
+  if (typeof given !== "string" && !isCompletion)
+    throw new TypeError("it gave neither a text nor a chat completion");
   return given;
 }
 
@@ -60,7 +77,10 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
 }
 
 /** Settles with the work, or before it when the client has disconnected or the time is over. */
-function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Promise<T>): Promise<T> {
+function inTime<T>(
+  { job, provider, target, timeoutMs }: LocalAttempt,
+  work: Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false;
     // The work may end long after its attempt, when others are at the job.

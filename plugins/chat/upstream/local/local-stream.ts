@@ -35,7 +35,11 @@ export class LocalStream implements ResponseStream, Waiting {
     this.#a = attempt;
     this.#pieces = pieces;
     const head = { id: target.id, created: target.created, model: target.model };
-    this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
+    this.#mender = new OpenAiStream({
+      ...head,
+      includeUsage: job.includeUsage,
+      capture: job.capture,
+    });
     this.#masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
     this.#writer = createChunkWriter(head);
     job.onCancel(this);
@@ -71,7 +75,11 @@ export class LocalStream implements ResponseStream, Waiting {
   }
 
   async #run(sink: Sink): Promise<void> {
-    for (let bytes = this.#early; bytes !== undefined; bytes = await this.#next(this.#a.idleTimeoutMs)) {
+    for (
+      let bytes = this.#early;
+      bytes !== undefined;
+      bytes = await this.#next(this.#a.idleTimeoutMs)
+    ) {
       if (!sink.write(bytes)) await new Promise<void>((resolve) => (this.#wake = resolve));
       if (this.#over) return;
     }
@@ -153,7 +161,9 @@ export class LocalStream implements ResponseStream, Waiting {
       reject(error);
       return;
     }
-    const known: PorticoError = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
+    const known: PorticoError = isPorticoError(error)
+      ? error
+      : providerFailure(this.#a.provider.name, error);
     // A gathered response fails as a whole.
     if (this.#a.job.stream) this.#a.watcher.broken(known);
     this.#sink?.fail(known);

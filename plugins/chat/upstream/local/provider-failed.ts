@@ -29,7 +29,9 @@ interface Thrown {
 export function providerFailure(provider: string, thrown: unknown): UpstreamError {
   if (!(thrown instanceof Error)) return new ProviderFailed(provider, thrown);
   const { name, code, status, statusCode, headers, param, cause } = thrown as Thrown;
-  const told = [status, statusCode].find((one): one is number => typeof one === "number" && one >= 400 && one < 600);
+  const told = [status, statusCode].find(
+    (one): one is number => typeof one === "number" && one >= 400 && one < 600,
+  );
   const message = `The provider \`${provider}\` failed${reasonOf(thrown)}.`;
   if (told !== undefined) {
     const problem = {
@@ -41,7 +43,8 @@ export function providerFailure(provider: string, thrown: unknown): UpstreamErro
     };
     return caused(upstreamError(problem, told), thrown);
   }
-  if (name === "TimeoutError") return caused(upstreamError({ kind: "timeout", message }, 0), thrown);
+  if (name === "TimeoutError")
+    return caused(upstreamError({ kind: "timeout", message }, 0), thrown);
   if (isNetworkCode(code) || isNetworkCode((cause as Thrown | undefined)?.code))
     return caused(upstreamError({ kind: "upstream", message }, 0), thrown);
   return new ProviderFailed(provider, thrown);
@@ -74,7 +77,9 @@ function plain(text: string): string {
 }
 
 function isNetworkCode(code: unknown): boolean {
-  return typeof code === "string" && /^(E(CONN|HOST|NET|PIPE|AI_|TIMEDOUT|NOTFOUND)|UND_ERR_)/.test(code);
+  return (
+    typeof code === "string" && /^(E(CONN|HOST|NET|PIPE|AI_|TIMEDOUT|NOTFOUND)|UND_ERR_)/.test(code)
+  );
 }
 
 function retryAfterIn(headers: unknown): number | undefined {

@@ -57,7 +57,8 @@ export class HeldResponse {
   /** All of it in one piece, without a byte order mark. */
   takeWhole(): Buffer {
     const first = this.#first;
-    if (first === undefined || this.#rest !== undefined) return withoutMark(Buffer.concat(this.take()));
+    if (first === undefined || this.#rest !== undefined)
+      return withoutMark(Buffer.concat(this.take()));
     this.#first = undefined;
     this.size = 0;
     return withoutMark(first);
@@ -79,7 +80,10 @@ export class ResponseTail {
   #bytes: Buffer | undefined;
 
   push(bytes: Buffer): void {
-    const all = bytes.length >= TAIL_BYTES || this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+    const all =
+      bytes.length >= TAIL_BYTES || this.#bytes === undefined
+        ? bytes
+        : Buffer.concat([this.#bytes, bytes]);
     this.#bytes = all.subarray(-TAIL_BYTES);
   }
 

@@ -6,18 +6,28 @@ import { markLength } from "../../kit/stream/byte-order-mark.ts";
 export type ResponseKind = "error" | "collect" | "sniff" | "stream";
 
 /** What the head of a response says. `stream`: one was asked for. */
-export function kindOf(status: number, headers: IncomingHttpHeaders, stream: boolean): ResponseKind {
+export function kindOf(
+  status: number,
+  headers: IncomingHttpHeaders,
+  stream: boolean,
+): ResponseKind {
   if (status >= 300) return "error";
   if (!stream) return "collect";
   const type = headers["content-type"]?.toLowerCase() ?? "";
   // Only where JSON lines or binary events are not what the provider speaks may the first byte tell the kind.
-  return type === "" || type.startsWith("application/json") || type.startsWith("text/") ? "sniff" : "stream";
+  return type === "" || type.startsWith("application/json") || type.startsWith("text/")
+    ? "sniff"
+    : "stream";
 }
 
 /** What the body of a response to a stream request begins as; undefined as long as nothing but white space has come. */
 export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
   let at = markLength(bytes);
-  while (at < bytes.length && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++;
+  while (
+    at < bytes.length &&
+    (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)
+  )
+    at++;
   if (at === bytes.length) return undefined;
   const first = bytes[at];
   // `{`, `[` or `<`: JSON or a page where a stream was asked for.
@@ -36,7 +46,8 @@ export function onlyComments(bytes: Buffer): boolean {
 
 /** So much of a beginning is looked at, comments included. */
 const LOOKED_AT = 4096;
-const ERROR = '\\{\\s{0,64}(?:"error"\\s{0,8}:\\s{0,8}[{"[]|"(?:type|object)"\\s{0,8}:\\s{0,8}"error")';
+const ERROR =
+  '\\{\\s{0,64}(?:"error"\\s{0,8}:\\s{0,8}[{"[]|"(?:type|object)"\\s{0,8}:\\s{0,8}"error")';
 const ERROR_BODY = new RegExp(`^\\s{0,64}${ERROR}`);
 const ERROR_EVENT = new RegExp(`^data: ?${ERROR}`);
 /** Lines of an event before its data, and those of no event. */
@@ -57,7 +68,8 @@ export class RawBeginning {
     if (/^application\/json/i.test(headers["content-type"] ?? ""))
       return ERROR_BODY.test(bytes.toString("latin1", 0, 256)) ? "error begins" : "good";
     if (!isEventStream(headers)) return "good";
-    const all = (this.#seen = this.#seen === undefined ? bytes : Buffer.concat([this.#seen, bytes]));
+    const all = (this.#seen =
+      this.#seen === undefined ? bytes : Buffer.concat([this.#seen, bytes]));
     const text = all.toString("latin1", markLength(all), LOOKED_AT);
     const [before = ""] = BEFORE_DATA.exec(text) ?? [];
     const data = text.slice(before.length);
@@ -74,5 +86,8 @@ export function isEventStream({ "content-type": type = "" }: IncomingHttpHeaders
 
 /** Nothing may be missing behind it. */
 export function endsWithDone(headers: IncomingHttpHeaders, bytes: Buffer): boolean {
-  return /data: ?\[DONE\]\s*$/.test(bytes.toString("latin1", Math.max(0, bytes.length - 32))) && isEventStream(headers);
+  return (
+    /data: ?\[DONE\]\s*$/.test(bytes.toString("latin1", Math.max(0, bytes.length - 32))) &&
+    isEventStream(headers)
+  );
 }

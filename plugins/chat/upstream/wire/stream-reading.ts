@@ -26,7 +26,10 @@ export class StreamReading implements StreamDecoder {
     const masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
     this.#mask = target.mask;
     if (own === undefined) {
-      this.#decoder = this.#telling = new OpenAiStream({ ...options, tellTexts: job.leaves }, masked);
+      this.#decoder = this.#telling = new OpenAiStream(
+        { ...options, tellTexts: job.leaves },
+        masked,
+      );
     } else {
       this.#decoder = own;
       this.#masked = masked;
@@ -50,7 +53,9 @@ export class StreamReading implements StreamDecoder {
     const out = this.#decoder.end();
     const last = out === undefined ? undefined : (this.#masked?.push(out) ?? out);
     const held = this.#masked?.end();
-    return this.#readAlong(last === undefined || held === undefined ? (last ?? held) : Buffer.concat([last, held]));
+    return this.#readAlong(
+      last === undefined || held === undefined ? (last ?? held) : Buffer.concat([last, held]),
+    );
   }
 
   get usage(): Usage | undefined {

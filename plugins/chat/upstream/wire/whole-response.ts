@@ -27,7 +27,11 @@ export interface Received {
 }
 
 /** The caller's response. Throws what the upstream's response is instead of one. */
-export function readWhole(attempt: WireAttempt, call: WireRequest, received: Received): ChatResponse {
+export function readWhole(
+  attempt: WireAttempt,
+  call: WireRequest,
+  received: Received,
+): ChatResponse {
   const { wire, native, target, job } = attempt;
   const { status, headers, firstByteMs } = received;
   // All that is looked for is looked for in one text: each copy costs more than the search.
@@ -40,8 +44,19 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
       status,
     );
   }
-  const isRead = native !== undefined || wire.decode !== undefined || job.stream || job.capture || !job.mayPassRaw;
-  if (!isRead) return passWhole(body, body === received.body ? latin1 : body.toString("latin1"), target, firstByteMs);
+  const isRead =
+    native !== undefined ||
+    wire.decode !== undefined ||
+    job.stream ||
+    job.capture ||
+    !job.mayPassRaw;
+  if (!isRead)
+    return passWhole(
+      body,
+      body === received.body ? latin1 : body.toString("latin1"),
+      target,
+      firstByteMs,
+    );
   const { completion, changed } =
     native !== undefined
       ? { completion: native.decode(body, call, target), changed: false }
@@ -49,15 +64,22 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
         ? readCompletion(body, target)
         : { completion: wire.decode(body, call, target), changed: true };
   const shown = changed ? written(completion, target) : { completion, body };
-  if (job.stream) return { stream: streamOf(shown.completion, job.includeUsage), streamType: "sse", firstByteMs };
+  if (job.stream)
+    return { stream: streamOf(shown.completion, job.includeUsage), streamType: "sse", firstByteMs };
   return { ...shown, firstByteMs, native: native !== undefined };
 }
 
 /** As it goes out: what was put together from parts may say a secret that none of them said. */
-function written(completion: ChatCompletion, { mask }: AttemptTarget): { completion: ChatCompletion; body: Buffer } {
+function written(
+  completion: ChatCompletion,
+  { mask }: AttemptTarget,
+): { completion: ChatCompletion; body: Buffer } {
   const bytes = Buffer.from(JSON.stringify(completion));
   const body = mask.body(bytes);
-  return { completion: body === bytes ? completion : (JSON.parse(body.toString("utf8")) as ChatCompletion), body };
+  return {
+    completion: body === bytes ? completion : (JSON.parse(body.toString("utf8")) as ChatCompletion),
+    body,
+  };
 }
 
 const EVENT_STREAM = /^text\/event-stream/i;
@@ -69,19 +91,33 @@ const SHORT_BYTES = 16 * 1024;
 const known = new WeakMap<object, ResponseShapes>();
 
 /** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. `text`: a character a byte. */
-function passWhole(body: Buffer, text: string, target: AttemptTarget, firstByteMs: number): ChatResponse {
+function passWhole(
+  body: Buffer,
+  text: string,
+  target: AttemptTarget,
+  firstByteMs: number,
+): ChatResponse {
   let shapes = known.get(target.options);
   if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
   const found = shapes.match(text);
   const short = body.length <= SHORT_BYTES && isAscii(body) ? text : undefined;
-  if (found !== undefined) return { body, text: short, completion: undefined, usage: found.usage, firstByteMs };
+  if (found !== undefined)
+    return { body, text: short, completion: undefined, usage: found.usage, firstByteMs };
   const { completion, changed } = readCompletion(body, target);
   if (!changed) shapes.learn(text);
-  return { ...(changed ? written(completion, target) : { completion, body }), usage: completion.usage, firstByteMs };
+  return {
+    ...(changed ? written(completion, target) : { completion, body }),
+    usage: completion.usage,
+    firstByteMs,
+  };
 }
 
 /** What a response with a status of 300 and above says. */
-export function refusal(wire: WireProvider, target: AttemptTarget, received: Received): UpstreamError {
+export function refusal(
+  wire: WireProvider,
+  target: AttemptTarget,
+  received: Received,
+): UpstreamError {
   const { status, headers } = received;
   const body = target.hideIn(received.body);
   // An error dressed as a response.
@@ -107,13 +143,21 @@ export function refusal(wire: WireProvider, target: AttemptTarget, received: Rec
 
 /** A large response in OpenAI's form need not be held to be told from an error. */
 export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): boolean {
-  return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsCompletion();
+  return (
+    job.mayPassRaw &&
+    wire.decode === undefined &&
+    wire.decoder === undefined &&
+    held.beginsAsCompletion()
+  );
 }
 
 /** An upstream that says nothing, whatever the status. */
 export function emptyResponse(target: AttemptTarget, status: number): PorticoError {
   return upstreamError(
-    { kind: "upstream", message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.` },
+    {
+      kind: "upstream",
+      message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.`,
+    },
     status,
   );
 }

@@ -19,7 +19,9 @@ function begin(attempt: WireAttempt): Promise<ChatResponse> {
   if (own !== undefined) return exchange({ ...attempt, native }, own);
   if (job.translated) checkTranslated(job.request);
   const sent = wireRequest(wire, target, job, attempt.askUsage);
-  return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
+  return sent instanceof Promise
+    ? sent.then((call) => exchange(attempt, call))
+    : exchange(attempt, sent);
 }
 
 function exchange(attempt: WireAttempt, call: WireRequest): Promise<ChatResponse> {

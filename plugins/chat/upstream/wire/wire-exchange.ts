@@ -3,11 +3,23 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import type { Usage, WireRequest } from "portico/chat";
 import type { TextSpan } from "../../kit/stream/text-spans.ts";
-import { endOfBlank, endsWithDone, isEventStream, kindOf, onlyComments, sniff } from "./response-kind.ts";
+import {
+  endOfBlank,
+  endsWithDone,
+  isEventStream,
+  kindOf,
+  onlyComments,
+  sniff,
+} from "./response-kind.ts";
 import { RawBeginning, type ResponseKind } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
-import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
+import {
+  type ChatResponse,
+  type ResponseStream,
+  clientDisconnected,
+  type Sink,
+} from "../../job.ts";
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "./held-response.ts";
 import { ResponseTooLarge } from "../response-extent.ts";
 import { StreamReading } from "./stream-reading.ts";
@@ -56,7 +68,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   }
 
   get usage(): Usage | undefined {
-    return this.#mode === "over" && this.#tail !== undefined ? this.#tail.usage : this.#reading?.usage;
+    return this.#mode === "over" && this.#tail !== undefined
+      ? this.#tail.usage
+      : this.#reading?.usage;
   }
   get finishReason(): string | undefined {
     return this.#reading?.finishReason;
@@ -71,7 +85,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    this.#mode = this.#call.raw === true && status < 300 ? "raw" : kindOf(status, headers, this.#a.job.stream);
+    this.#mode =
+      this.#call.raw === true && status < 300 ? "raw" : kindOf(status, headers, this.#a.job.stream);
   }
 
   data(bytes: Buffer): void {
@@ -133,7 +148,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     if (this.#mode === "over") this.#deadline?.stop();
     else if (this.#mode === "error") this.#refused();
     // The response was complete; only its last line was not.
-    else if ((this.#saidDone || this.#reading?.finishReason !== undefined) && !this.#delivery.open) this.end();
+    else if ((this.#saidDone || this.#reading?.finishReason !== undefined) && !this.#delivery.open)
+      this.end();
     else this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
   }
 
@@ -215,7 +231,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       for (const part of held.take()) this.#passRaw(part);
     } else if (held.excess !== undefined) {
       this.#abort();
-      this.#broken(new ResponseTooLarge(`The answer of channel \`${this.#a.target.channel}\``, held.excess));
+      this.#broken(
+        new ResponseTooLarge(`The answer of channel \`${this.#a.target.channel}\``, held.excess),
+      );
     }
   }
 
@@ -273,7 +291,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       this.#delivery.reject(error);
       return;
     }
-    const known = isPorticoError(error) ? error : providerFailure(this.#a.job.trace.provider, error);
+    const known = isPorticoError(error)
+      ? error
+      : providerFailure(this.#a.job.trace.provider, error);
     this.#a.watcher.broken(known);
     this.#delivery.end(known);
   }

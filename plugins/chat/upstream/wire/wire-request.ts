@@ -18,9 +18,23 @@ export function wireRequest(
     const bytes = sendableBytes(job.raw!, job.request, target.model);
     const body = askUsage ? askingForUsage(bytes, options) : bytes;
     if (body !== undefined)
-      return { method: "POST", url: direct.url, headers: direct.headers, body, coding: "latin1", dropped: [] };
+      return {
+        method: "POST",
+        url: direct.url,
+        headers: direct.headers,
+        body,
+        coding: "latin1",
+        dropped: [],
+      };
   }
-  let request = job.stream === (job.request.stream === true) ? job.request : { ...job.request, stream: job.stream };
-  if (askUsage) request = { ...request, stream_options: { ...(options as object | null), include_usage: true } };
+  let request =
+    job.stream === (job.request.stream === true)
+      ? job.request
+      : { ...job.request, stream: job.stream };
+  if (askUsage)
+    request = {
+      ...request,
+      stream_options: { ...(options as object | null), include_usage: true },
+    };
   return wire.encode({ ...request, model: target.model }, target);
 }

@@ -59,7 +59,11 @@ export const browser = {
           },
         },
         profiles.map(({ name, isDefault }) =>
-          h("option", { value: name, selected: profile === "" ? isDefault : name === profile }, name),
+          h(
+            "option",
+            { value: name, selected: profile === "" ? isDefault : name === profile },
+            name,
+          ),
         ),
       );
       const press = (label, path) =>

@@ -19,7 +19,8 @@ export const chat = {
 };
 
 function page(models, left) {
-  conversation.model ??= models.some(({ id }) => id === "echo") && models.length <= 2 ? "echo" : models[0]?.id;
+  conversation.model ??=
+    models.some(({ id }) => id === "echo") && models.length <= 2 ? "echo" : models[0]?.id;
   const model = h(
     "select",
     { id: "model", onchange: () => (conversation.model = model.value) },
@@ -33,7 +34,11 @@ function page(models, left) {
     "aria-label": "Message",
   });
   const send = h("button", { type: "submit", class: "primary" }, "Send");
-  const stop = h("button", { type: "button", hidden: true, onclick: () => running?.abort() }, "Stop");
+  const stop = h(
+    "button",
+    { type: "button", hidden: true, onclick: () => running?.abort() },
+    "Stop",
+  );
   const anew = h(
     "button",
     {
@@ -68,8 +73,15 @@ function page(models, left) {
     stop.hidden = false;
     const began = performance.now();
     try {
-      const asked = { model: model.value, stream: true, messages: [...conversation.messages, question] };
-      const stream = await request("POST", "/v1/chat/completions", { body: asked, signal: running.signal });
+      const asked = {
+        model: model.value,
+        stream: true,
+        messages: [...conversation.messages, question],
+      };
+      const stream = await request("POST", "/v1/chat/completions", {
+        body: asked,
+        signal: running.signal,
+      });
       for await (const { data } of eventsOf(stream)) {
         if (data === "[DONE]") break;
         const chunk = JSON.parse(data);
@@ -103,6 +115,11 @@ function page(models, left) {
     event.preventDefault();
     form.requestSubmit();
   };
-  const form = h("form", { onsubmit, onkeydown }, text, h("div", { class: "row" }, send, stop, anew));
+  const form = h(
+    "form",
+    { onsubmit, onkeydown },
+    text,
+    h("div", { class: "row" }, send, stop, anew),
+  );
   return [h("div", { class: "row" }, h("label", { for: "model" }, "Model"), model), log, form];
 }

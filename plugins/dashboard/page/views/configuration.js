@@ -19,10 +19,16 @@ function page({ schema, value, problem: wrong }) {
     "aria-label": "Filter",
     placeholder: "Filter",
     oninput: () => {
-      for (const each of rows) each.hidden = !each.dataset.key.toLowerCase().includes(search.value.toLowerCase());
+      for (const each of rows)
+        each.hidden = !each.dataset.key.toLowerCase().includes(search.value.toLowerCase());
     },
   });
-  return [h("h2", {}, "Configuration"), problem(wrong?.message), h("p", {}, search), ...rows].filter(Boolean);
+  return [
+    h("h2", {}, "Configuration"),
+    problem(wrong?.message),
+    h("p", {}, search),
+    ...rows,
+  ].filter(Boolean);
 }
 
 /** Maps and lists are one field each, as JSON. */
@@ -43,7 +49,8 @@ function row({ key, schema, value }) {
     },
   );
   const onkeydown = (event) => {
-    if (event.key === "Enter" && event.target.tagName === "INPUT" && !event.isComposing) save.click();
+    if (event.key === "Enter" && event.target.tagName === "INPUT" && !event.isComposing)
+      save.click();
   };
   return h(
     "div",
@@ -60,13 +67,18 @@ const typeOf = (schema) => schema.type ?? typeof schema.const;
 
 function control(key, schema, value) {
   const id = `config-${key}`;
-  const choices = schema.type === "boolean" ? [true, false] : alternatives(schema).map((one) => one.const);
+  const choices =
+    schema.type === "boolean" ? [true, false] : alternatives(schema).map((one) => one.const);
   if (choices.every((one) => one !== undefined)) {
     const element = h(
       "select",
       { id },
       ["", ...choices].map((one) =>
-        h("option", { value: String(one), selected: String(one) === String(value ?? "") }, String(one)),
+        h(
+          "option",
+          { value: String(one), selected: String(one) === String(value ?? "") },
+          String(one),
+        ),
       ),
     );
     return { element, read: () => choices.find((one) => String(one) === element.value) };
@@ -74,8 +86,15 @@ function control(key, schema, value) {
   const types = new Set(alternatives(schema).map(typeOf));
   const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
   if (isPlain || typeof value === "string") return line(id, schema, types, value);
-  const element = h("textarea", { id, rows: "3" }, value === undefined ? "" : JSON.stringify(value, null, 2));
-  return { element, read: () => (element.value.trim() === "" ? undefined : parsed(key, element.value)) };
+  const element = h(
+    "textarea",
+    { id, rows: "3" },
+    value === undefined ? "" : JSON.stringify(value, null, 2),
+  );
+  return {
+    element,
+    read: () => (element.value.trim() === "" ? undefined : parsed(key, element.value)),
+  };
 }
 
 function parsed(key, text) {
@@ -102,7 +121,9 @@ function line(id, schema, types, value) {
   });
   const read = () => {
     if (element.value === "") return undefined;
-    return takesNumber && Number.isFinite(Number(element.value)) ? Number(element.value) : element.value;
+    return takesNumber && Number.isFinite(Number(element.value))
+      ? Number(element.value)
+      : element.value;
   };
   return { element, read };
 }

@@ -23,7 +23,10 @@ export const deliveries = {
       "div",
       {},
       section("Endpoints", setup, endpoints),
-      section("Deliveries", list, ({ deliveries: all }) => [deliveryTable(all), more("deliveries", 100, all.length)]),
+      section("Deliveries", list, ({ deliveries: all }) => [
+        deliveryTable(all),
+        more("deliveries", 100, all.length),
+      ]),
       section("Results that go out", outgoing, ({ deliveries: all }) => [
         outgoingTable(all),
         more("outgoing", 50, all.length),
@@ -35,7 +38,13 @@ export const deliveries = {
 
 function endpoints({ enabled, warning, endpoints: fixed, mappings, refused }) {
   if (!enabled)
-    return [h("p", { class: "empty" }, "Webhooks are off: set webhooks.token (webhooks.enabled must not be false).")];
+    return [
+      h(
+        "p",
+        { class: "empty" },
+        "Webhooks are off: set webhooks.token (webhooks.enabled must not be false).",
+      ),
+    ];
   return [
     problem(warning),
     h(
@@ -64,7 +73,11 @@ function deliveryTable(all) {
       [
         "delivery",
         ({ id, source }) => [
-          h("a", { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `delivery-${id}` }, source),
+          h(
+            "a",
+            { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `delivery-${id}` },
+            source,
+          ),
           h("div", { class: "muted small" }, id),
         ],
       ],
@@ -110,7 +123,11 @@ function outgoingTable(all) {
       [
         "to",
         ({ id, url }) => [
-          h("a", { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `outgoing-${id}` }, url),
+          h(
+            "a",
+            { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `outgoing-${id}` },
+            url,
+          ),
           h("div", { class: "muted small" }, id),
         ],
       ],

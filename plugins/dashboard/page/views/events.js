@@ -12,10 +12,17 @@ export const events = {
       placeholder: "message:, cron:fired, a session …",
       oninput: () => draw(),
     });
-    const pause = h("button", { type: "button", "aria-pressed": "false", onclick: toggle }, "Pause");
+    const pause = h(
+      "button",
+      { type: "button", "aria-pressed": "false", onclick: toggle },
+      "Pause",
+    );
     const state = h("span", { class: "muted", role: "status" });
     const list = h("div", { class: "events" });
-    root.replaceChildren(h("div", { class: "row" }, h("label", { for: "filter" }, "Only"), filter, pause, state), list);
+    root.replaceChildren(
+      h("div", { class: "row" }, h("label", { for: "filter" }, "Only"), filter, pause, state),
+      list,
+    );
 
     function toggle() {
       const paused = pause.getAttribute("aria-pressed") !== "true";
@@ -28,7 +35,9 @@ export const events = {
       if (state.textContent !== text) state.textContent = text;
       if (paused) return;
       const wanted = filter.value.trim().toLowerCase();
-      const found = seen.filter(({ name, sessionKey }) => `${name} ${sessionKey}`.toLowerCase().includes(wanted));
+      const found = seen.filter(({ name, sessionKey }) =>
+        `${name} ${sessionKey}`.toLowerCase().includes(wanted),
+      );
       fill(
         list,
         ...(found.length > 0
@@ -51,7 +60,8 @@ export const events = {
 };
 
 function shown({ key, name, sessionKey, timestamp, context, reply, block }) {
-  const outcome = block !== undefined ? `blocked: ${block}` : reply !== undefined ? `answered: ${reply}` : "";
+  const outcome =
+    block !== undefined ? `blocked: ${block}` : reply !== undefined ? `answered: ${reply}` : "";
   return h(
     "details",
     { "data-key": key },

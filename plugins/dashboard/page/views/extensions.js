@@ -15,9 +15,14 @@ const buttons = (kind, name, names) =>
     { class: "row" },
     names.map(([label, what]) =>
       // The one that takes another's place has its key, and so the focus.
-      action(label, `${what.replace(/^(en|dis)able$/, "toggle")}-${name}`, () => act(kind, name, what), {
-        "aria-label": `${label} ${name}`,
-      }),
+      action(
+        label,
+        `${what.replace(/^(en|dis)able$/, "toggle")}-${name}`,
+        () => act(kind, name, what),
+        {
+          "aria-label": `${label} ${name}`,
+        },
+      ),
     ),
   );
 
@@ -27,7 +32,9 @@ export const hooks = {
   async load(name) {
     const [list, logs] = await Promise.all([
       attempt(get("/kernel/hooks")),
-      name === undefined ? undefined : attempt(get(`/kernel/hooks/${encodeURIComponent(name)}/logs?lines=100`)),
+      name === undefined
+        ? undefined
+        : attempt(get(`/kernel/hooks/${encodeURIComponent(name)}/logs?lines=100`)),
     ]);
     return { list, logs };
   },
@@ -82,7 +89,9 @@ function hookTable(all) {
         ({ runs, failures, lastRun }) => [
           `${runs}`,
           failures > 0 ? `, ${failures} failed` : "",
-          lastRun ? h("div", { class: "muted small" }, ago(lastRun.at), ` in ${duration(lastRun.ms)}`) : null,
+          lastRun
+            ? h("div", { class: "muted small" }, ago(lastRun.at), ` in ${duration(lastRun.ms)}`)
+            : null,
         ],
       ],
       [
@@ -118,7 +127,10 @@ function lineTable(lines) {
       ["level", ({ level }) => badge(level)],
       [
         "line",
-        ({ message, fields }) => [message, fields ? h("div", { class: "muted small" }, JSON.stringify(fields)) : null],
+        ({ message, fields }) => [
+          message,
+          fields ? h("div", { class: "muted small" }, JSON.stringify(fields)) : null,
+        ],
       ],
     ],
     [...lines].reverse(),
@@ -144,7 +156,11 @@ export const plugins = {
             ],
           ],
           ["state", (one) => [badge(one.state), problem(one.error), whyOff(one)]],
-          ["version", ({ generation, loadedAt }) => (loadedAt ? [`load ${generation}, `, ago(loadedAt)] : "–")],
+          [
+            "version",
+            ({ generation, loadedAt }) =>
+              loadedAt ? [`load ${generation}, `, ago(loadedAt)] : "–",
+          ],
           [
             "",
             ({ name, state }) =>

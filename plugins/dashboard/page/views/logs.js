@@ -14,11 +14,14 @@ export const logs = {
   title: "Logs",
   load: async () => {
     const [warnings, lines] = await Promise.all(
-      ["/kernel/logs?lines=50&level=warn", "/kernel/logs?lines=200"].map((path) => attempt(get(path))),
+      ["/kernel/logs?lines=50&level=warn", "/kernel/logs?lines=200"].map((path) =>
+        attempt(get(path)),
+      ),
     );
     return { warnings, lines };
   },
-  render: ({ warnings, lines }) => h("div", {}, part("Warnings and errors", warnings), part("The last lines", lines)),
+  render: ({ warnings, lines }) =>
+    h("div", {}, part("Warnings and errors", warnings), part("The last lines", lines)),
 };
 
 const part = (title, result) =>
@@ -27,7 +30,13 @@ const part = (title, result) =>
       [
         ["time", ({ time }) => h("time", {}, new Date(time).toLocaleTimeString())],
         ["level", ({ level }) => badge(level)],
-        ["what", (entry) => [entry.msg ?? "", h("div", { class: "muted small" }, rest(entry).slice(0, 500))]],
+        [
+          "what",
+          (entry) => [
+            entry.msg ?? "",
+            h("div", { class: "muted small" }, rest(entry).slice(0, 500)),
+          ],
+        ],
       ],
       [...lines].reverse(),
       "Nothing.",

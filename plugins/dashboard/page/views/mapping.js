@@ -17,7 +17,9 @@ export const mapping = {
     const found = Object.hasOwn(all, name) ? all[name] : undefined;
     if (!found) {
       root.replaceChildren(
-        config.error ? notice(config.error) : h("p", { class: "notice" }, `There is no mapping ${name}.`),
+        config.error
+          ? notice(config.error)
+          : h("p", { class: "notice" }, `There is no mapping ${name}.`),
       );
       return;
     }
@@ -63,12 +65,18 @@ function page(name, config, kept, left) {
   left.addEventListener("abort", () => clearTimeout(pause));
 
   async function save() {
-    const before = { match: config.match, message: config.message ?? "", session: config.session ?? "" };
+    const before = {
+      match: config.match,
+      message: config.message ?? "",
+      session: config.session ?? "",
+    };
     const changes = Object.entries(values()).filter(
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]),
     );
     if (changes.length === 0) return "Nothing has changed";
-    const members = Object.fromEntries(changes.map(([key, value]) => [key, value === "" ? null : (value ?? null)]));
+    const members = Object.fromEntries(
+      changes.map(([key, value]) => [key, value === "" ? null : (value ?? null)]),
+    );
     await patch("/kernel/config", { path: ["webhooks", "mappings", name], members });
     Object.assign(config, Object.fromEntries(changes));
     return `${changes.map(([key]) => key).join(", ")} of ${name}: saved`;
@@ -87,11 +95,19 @@ function page(name, config, kept, left) {
             h(
               "div",
               { class: "tabs" },
-              caught.paths.map((path) => h("button", { type: "button", onclick: () => insert(path) }, `{${path}}`)),
+              caught.paths.map((path) =>
+                h("button", { type: "button", onclick: () => insert(path) }, `{${path}}`),
+              ),
             ),
             h("details", {}, h("summary", {}, "The request"), json(caught.sample)),
           ]
-        : [h("p", { class: "empty" }, "None yet: catch the next request, and its values can be chosen here.")]),
+        : [
+            h(
+              "p",
+              { class: "empty" },
+              "None yet: catch the next request, and its values can be chosen here.",
+            ),
+          ]),
     );
     if (caught) void tryOut();
   }
@@ -99,15 +115,26 @@ function page(name, config, kept, left) {
   /** `any`: also one that the match, as it is saved, does not take. */
   const catchNext = (any) => async () => {
     say(`Waiting for the next request to ${name}${any ? "" : " that its match takes"} …`);
-    showSample(await post(`/webhooks/samples/${encodeURIComponent(name)}${any ? "?any=true" : ""}`));
+    showSample(
+      await post(`/webhooks/samples/${encodeURIComponent(name)}${any ? "?any=true" : ""}`),
+    );
     return "Caught";
   };
 
   showSample(kept);
   return [
     h("section", {}, [
-      h("div", { class: "title" }, h("h2", {}, `Mapping ${name}`), h("a", { href: "#/webhooks" }, "All webhooks")),
-      field("Match", match, "As JSON: a path, and what must stand there. Empty: reached by its name only."),
+      h(
+        "div",
+        { class: "title" },
+        h("h2", {}, `Mapping ${name}`),
+        h("a", { href: "#/webhooks" }, "All webhooks"),
+      ),
+      field(
+        "Match",
+        match,
+        "As JSON: a path, and what must stand there. Empty: reached by its name only.",
+      ),
       field("Message", message, "What the agent is to do. A value of the request: {body.a.b}"),
       field("Session", session, "A template too. Empty: a session of its own for each request."),
       h("div", { class: "row" }, action("Save", "save-mapping", save, { class: "primary" })),
@@ -136,9 +163,13 @@ function field(label, element, hint) {
 
 function shown({ outcome, session, task, text, missing, nearest }) {
   if (outcome === "skipped")
-    return [h("p", { class: "notice" }, "Skipped: the sample does not match, or a transform drops it.")];
+    return [
+      h("p", { class: "notice" }, "Skipped: the sample does not match, or a transform drops it."),
+    ];
   return [
-    ...missing.map((one) => problem(`No value for ${one}${nearest[one] ? `: did you mean {${nearest[one]}}?` : ""}`)),
+    ...missing.map((one) =>
+      problem(`No value for ${one}${nearest[one] ? `: did you mean {${nearest[one]}}?` : ""}`),
+    ),
     ...(session === undefined ? [] : [h("p", {}, `In the session ${session}`)]),
     ...(task === undefined ? [] : [h("pre", {}, task)]),
     ...(text === undefined

@@ -21,7 +21,9 @@ export const overview = {
       "div",
       {},
       section("Health", status, (value) => health(value, store)),
-      section("Channels", channels, ({ channels: all }) => [channelTable(all, history.value?.channels ?? {})]),
+      section("Channels", channels, ({ channels: all }) => [
+        channelTable(all, history.value?.channels ?? {}),
+      ]),
       section("Latest events", { value: latest }, () => [
         table(
           [
@@ -40,7 +42,10 @@ export const overview = {
 function health(status, store) {
   const count = (list, state) => list.filter((each) => each.state === state).length;
   const troubled = (list) => list.filter(({ error, state }) => error && state !== "disabled");
-  const queued = Object.values(store.value?.queue?.kinds ?? {}).reduce((sum, { queued = 0 }) => sum + queued, 0);
+  const queued = Object.values(store.value?.queue?.kinds ?? {}).reduce(
+    (sum, { queued = 0 }) => sum + queued,
+    0,
+  );
   return [
     h(
       "dl",
@@ -51,10 +56,15 @@ function health(status, store) {
       fact("Memory", bytes(status.memory.rssBytes)),
       fact("Hooks", `${count(status.hooks, "active")} of ${status.hooks.length} active`),
       fact("Plugins", `${count(status.plugins, "active")} of ${status.plugins.length} active`),
-      fact("Store", store.value ? `${badgeText(store.value)}, ${bytes(store.value.bytes ?? 0)}` : "not there"),
+      fact(
+        "Store",
+        store.value ? `${badgeText(store.value)}, ${bytes(store.value.bytes ?? 0)}` : "not there",
+      ),
       fact("Waiting work", String(queued)),
     ),
-    status.config.problem ? problem(`Configuration: ${status.config.problem.message ?? status.config.problem}`) : null,
+    status.config.problem
+      ? problem(`Configuration: ${status.config.problem.message ?? status.config.problem}`)
+      : null,
     troubled(status.hooks).map(({ name, error }) => problem(`Hook ${name}: ${error}`)),
     troubled(status.plugins).map(({ name, error }) => problem(`Plugin ${name}: ${error}`)),
   ];
@@ -87,17 +97,29 @@ function channelTable(channels, history) {
       [
         "latency",
         ({ name, latencyMs }) =>
-          plot(line(of(name).latency, `Latency of ${name}: ${duration(latencyMs)}`), duration(latencyMs)),
+          plot(
+            line(of(name).latency, `Latency of ${name}: ${duration(latencyMs)}`),
+            duration(latencyMs),
+          ),
         "plot",
       ],
       [
         "errors",
-        ({ name, errors }) => plot(bars(of(name).failed, `Errors of ${name}: ${errors}`, true), String(errors)),
+        ({ name, errors }) =>
+          plot(bars(of(name).failed, `Errors of ${name}: ${errors}`, true), String(errors)),
         "plot",
       ],
       ["attempts", ({ requests }) => String(requests), "number"],
-      ["in flight", ({ inFlight, queued }) => (queued > 0 ? `${inFlight} (+${queued})` : String(inFlight)), "number"],
-      ["", ({ name }) => action("Test", `test-${name}`, () => test(name), { "aria-label": `Test ${name}` })],
+      [
+        "in flight",
+        ({ inFlight, queued }) => (queued > 0 ? `${inFlight} (+${queued})` : String(inFlight)),
+        "number",
+      ],
+      [
+        "",
+        ({ name }) =>
+          action("Test", `test-${name}`, () => test(name), { "aria-label": `Test ${name}` }),
+      ],
     ],
     channels,
     "There are no channels.",
@@ -108,7 +130,9 @@ const under = (text) => (text ? h("div", { class: "muted small" }, text) : null)
 const plot = (chart, text) => [chart, h("span", {}, text)];
 
 async function test(name) {
-  const { ok, answer, ms, error, modelsError } = await post(`/channels/${encodeURIComponent(name)}/test`);
+  const { ok, answer, ms, error, modelsError } = await post(
+    `/channels/${encodeURIComponent(name)}/test`,
+  );
   if (!ok) throw new Error(`${name}: ${error ?? modelsError ?? "it did not answer"}`);
   return `${name} answered in ${duration(ms)}: ${answer}`;
 }

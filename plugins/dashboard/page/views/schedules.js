@@ -1,6 +1,17 @@
 /** Cron jobs and polls: when they come, how they went. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, beginning, duration, h, opened, problem, section, table } from "../dom.js";
+import {
+  action,
+  ago,
+  badge,
+  beginning,
+  duration,
+  h,
+  opened,
+  problem,
+  section,
+  table,
+} from "../dom.js";
 import { lengthOf, more } from "../lists.js";
 
 export const cron = view({
@@ -31,7 +42,11 @@ function view({ id, title, root, list, next, last, what, empty }) {
     [
       "name",
       (job) => [
-        h("a", { href: `#/${id}/${encodeURIComponent(job.id)}`, "data-key": `${id}-${job.id}` }, job.name),
+        h(
+          "a",
+          { href: `#/${id}/${encodeURIComponent(job.id)}`, "data-key": `${id}-${job.id}` },
+          job.name,
+        ),
         h("div", { class: "muted small" }, beginning(what(job) ?? "")),
       ],
     ],
@@ -52,16 +67,21 @@ function view({ id, title, root, list, next, last, what, empty }) {
         h(
           "div",
           { class: "row" },
-          [["Run now", "run"], job.status === "enabled" ? ["Disable", "disable"] : ["Enable", "enable"]].map(
-            ([label, verb]) =>
-              action(
-                label,
-                `${verb === "run" ? verb : "toggle"}-${job.id}`,
-                () => post(`${at(job.id)}/${verb}`).then(() => `${job.name}: ${label.toLowerCase()} done`),
-                {
-                  "aria-label": `${label}: ${job.name}`,
-                },
-              ),
+          [
+            ["Run now", "run"],
+            job.status === "enabled" ? ["Disable", "disable"] : ["Enable", "enable"],
+          ].map(([label, verb]) =>
+            action(
+              label,
+              `${verb === "run" ? verb : "toggle"}-${job.id}`,
+              () =>
+                post(`${at(job.id)}/${verb}`).then(
+                  () => `${job.name}: ${label.toLowerCase()} done`,
+                ),
+              {
+                "aria-label": `${label}: ${job.name}`,
+              },
+            ),
           ),
         ),
     ],
@@ -72,18 +92,24 @@ function view({ id, title, root, list, next, last, what, empty }) {
     async load(job) {
       const [all, runs] = await Promise.all([
         attempt(get(root)),
-        job === undefined ? undefined : attempt(get(`${at(job)}/runs?limit=${lengthOf(`runs-${job}`, 50)}`)),
+        job === undefined
+          ? undefined
+          : attempt(get(`${at(job)}/runs?limit=${lengthOf(`runs-${job}`, 50)}`)),
       ]);
       return { all, runs };
     },
     render({ all, runs }, job) {
-      const name = list(all.value ?? { jobs: [], polls: [] })?.find((each) => each.id === job)?.name ?? job;
+      const name =
+        list(all.value ?? { jobs: [], polls: [] })?.find((each) => each.id === job)?.name ?? job;
       return h(
         "div",
         {},
         section(title, all, (value) => [table(columns, list(value), empty)]),
         runs
-          ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [runTable(rows), more(`runs-${job}`, 50, rows.length)])
+          ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [
+              runTable(rows),
+              more(`runs-${job}`, 50, rows.length),
+            ])
           : null,
       );
     },

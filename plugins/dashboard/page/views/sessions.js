@@ -50,7 +50,8 @@ export const sessions = {
 
 function transcript(id, one) {
   const remove = action("Delete", "delete-session", async () => {
-    if (!confirm(`Delete the session ${id} and all that was said in it?`)) return "Nothing was deleted";
+    if (!confirm(`Delete the session ${id} and all that was said in it?`))
+      return "Nothing was deleted";
     await del(`/sessions/${encodeURIComponent(id)}`);
     location.hash = "#/sessions";
     return `${id} is deleted`;
@@ -73,7 +74,9 @@ function message({ role, at, content, name, tool_calls: calls }) {
     { class: `message ${role}` },
     h("h3", {}, name ? `${role} ${name}` : role, " ", h("span", { class: "muted small" }, ago(at))),
     h("div", { class: "text" }, textOf(content)),
-    (calls ?? []).map((call) => h("pre", {}, `${call.function?.name}(${call.function?.arguments ?? ""})`)),
+    (calls ?? []).map((call) =>
+      h("pre", {}, `${call.function?.name}(${call.function?.arguments ?? ""})`),
+    ),
   );
 }
 

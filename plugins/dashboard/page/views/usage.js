@@ -6,7 +6,9 @@ import { action, badge, h, section, table } from "../dom.js";
 const number = (n) => Number(n).toLocaleString();
 /** What has no known price costs an unknown sum, not none. */
 const cost = ({ costUsd, unpriced }) =>
-  costUsd === null ? "unknown" : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
+  costUsd === null
+    ? "unknown"
+    : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
 
 const amounts = [
   ["requests", ({ requests }) => number(requests), "number"],
@@ -19,7 +21,10 @@ export const usage = {
   id: "usage",
   title: "Usage",
   async load() {
-    const [days, models] = await Promise.all([attempt(get("/usage?by=day")), attempt(get("/usage?by=model"))]);
+    const [days, models] = await Promise.all([
+      attempt(get("/usage?by=day")),
+      attempt(get("/usage?by=model")),
+    ]);
     return { days, models };
   },
   render({ days, models }) {
@@ -54,7 +59,11 @@ const limits = ({ requestsPerMinute, tokensPerMinute, budget, expires }) =>
     .join(", ") || "none";
 
 async function revoke(name) {
-  if (!confirm(`Revoke the key ${name}? Whoever uses it is refused at once, and it cannot be had back.`))
+  if (
+    !confirm(
+      `Revoke the key ${name}? Whoever uses it is refused at once, and it cannot be had back.`,
+    )
+  )
     return "Nothing was revoked";
   await del(`/keys/${encodeURIComponent(name)}`);
   return `${name} is revoked`;
@@ -74,7 +83,10 @@ export const keys = {
           ["limits", limits],
           [
             "",
-            ({ name }) => action("Revoke", `revoke-${name}`, () => revoke(name), { "aria-label": `Revoke: ${name}` }),
+            ({ name }) =>
+              action("Revoke", `revoke-${name}`, () => revoke(name), {
+                "aria-label": `Revoke: ${name}`,
+              }),
           ],
         ],
         rows,

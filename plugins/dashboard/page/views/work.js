@@ -22,7 +22,13 @@ export const turns = {
         more("turns", 100, rows.length),
       ]),
       section("Queued events", beat, ({ nextAt, queued, events }) => [
-        h("p", {}, `${queued} for the next heartbeat`, nextAt ? [", ", ago(nextAt)] : " (it is off)", "."),
+        h(
+          "p",
+          {},
+          `${queued} for the next heartbeat`,
+          nextAt ? [", ", ago(nextAt)] : " (it is off)",
+          ".",
+        ),
         table(
           [
             ["event", ({ eventId }) => eventId],
@@ -41,19 +47,27 @@ const columns = [
   [
     "session",
     ({ sessionId, turnId }) => [
-      h("a", { href: `#/sessions/${encodeURIComponent(sessionId)}`, "data-key": `turn-${turnId}` }, sessionId),
+      h(
+        "a",
+        { href: `#/sessions/${encodeURIComponent(sessionId)}`, "data-key": `turn-${turnId}` },
+        sessionId,
+      ),
       h("div", { class: "muted small" }, turnId),
     ],
   ],
   ["from", ({ source }) => source, "word"],
-  ["state", ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)]],
+  [
+    "state",
+    ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)],
+  ],
   ["attempts", ({ attempts }) => String(attempts), "number"],
   ["made", ({ createdAt }) => ago(createdAt)],
   [
     "",
     ({ turnId, state }) => {
       const at = `/turns/${encodeURIComponent(turnId)}`;
-      if (state === "dead") return action("Try again", `replay-${turnId}`, () => post(`${at}/replay`));
+      if (state === "dead")
+        return action("Try again", `replay-${turnId}`, () => post(`${at}/replay`));
       if (state === "done" || state === "cancelled") return "";
       return action("Stop", `cancel-${turnId}`, () => post(`${at}/cancel`));
     },

@@ -26,11 +26,14 @@ export function readFeed(request: ReadRequest): Promise<ReadResult> {
  */
 export function feedItems(text: string, url?: string): Item[] {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
-  const { items, base } = trimmed.startsWith("{") ? { items: jsonFeed(trimmed), base: undefined } : xmlFeed(trimmed);
+  const { items, base } = trimmed.startsWith("{")
+    ? { items: jsonFeed(trimmed), base: undefined }
+    : xmlFeed(trimmed);
   const place = base === undefined ? url : (parseUrl(base, url)?.href ?? url);
   return oldestFirst(items).map((item) => {
     const { id, link } = item;
-    const whole = link === undefined || place === undefined ? link : (parseUrl(link, place)?.href ?? link);
+    const whole =
+      link === undefined || place === undefined ? link : (parseUrl(link, place)?.href ?? link);
     return { value: whole === link ? item : { ...item, link: whole }, id, link };
   });
 }
@@ -38,22 +41,29 @@ export function feedItems(text: string, url?: string): Item[] {
 /** By date where every item has one; else the order of the document turned round, as feeds begin with the newest. */
 function oldestFirst(items: FeedItem[]): FeedItem[] {
   const turned = items.toReversed();
-  const times = new Map(turned.map((item) => [item, Date.parse(item.published ?? item.updated ?? "")]));
+  const times = new Map(
+    turned.map((item) => [item, Date.parse(item.published ?? item.updated ?? "")]),
+  );
   if ([...times.values()].some(Number.isNaN)) return turned;
   return turned.sort((a, b) => times.get(a)! - times.get(b)!);
 }
 
 /** `base`: what the feed says its links begin at. */
 function xmlFeed(text: string): { items: FeedItem[]; base: string | undefined } {
-  if (!text.startsWith("<")) throw new CheckFailed("The response is no feed: it is neither XML nor JSON.");
-  if (/^<(!doctype\s+html|html[\s>])/i.test(text)) throw new CheckFailed("The response is a web page, not a feed.");
+  if (!text.startsWith("<"))
+    throw new CheckFailed("The response is no feed: it is neither XML nor JSON.");
+  if (/^<(!doctype\s+html|html[\s>])/i.test(text))
+    throw new CheckFailed("The response is a web page, not a feed.");
   const root = parseXml(text);
   const colon = root.name.indexOf(":");
   const prefix = root.name.slice(0, colon + 1);
   const name = root.name.slice(colon + 1).toLowerCase();
   const base = attributeOf(root, "xml:base");
   if (name === "feed")
-    return { items: countable(childrenOf(root, "entry", prefix)).map((entry) => atomEntry(entry, prefix)), base };
+    return {
+      items: countable(childrenOf(root, "entry", prefix)).map((entry) => atomEntry(entry, prefix)),
+      base,
+    };
   if (!["rss", "rdf", "channel"].includes(name))
     throw new CheckFailed("The response is no feed: it has no rss, RDF or feed element.");
   const places = [root, ...childrenOf(root, "channel", prefix)];
@@ -65,13 +75,18 @@ const firstText = (elements: readonly XmlElement[]): string | undefined =>
   elements.map(textOf).find((text) => text !== undefined);
 
 function rssItem(row: XmlElement, prefix: string): FeedItem {
-  const text = (name: string, ...prefixes: string[]) => firstText(childrenOf(row, name, ...prefixes));
+  const text = (name: string, ...prefixes: string[]) =>
+    firstText(childrenOf(row, name, ...prefixes));
   const links = childrenOf(row, "link", prefix);
-  const link = links.map((one) => textOf(one) ?? attributeOf(one, "href")).find((one) => one !== undefined);
+  const link = links
+    .map((one) => textOf(one) ?? attributeOf(one, "href"))
+    .find((one) => one !== undefined);
   const [guid] = childrenOf(row, "guid", prefix);
   const id = textOf(guid) ?? attributeOf(row, "rdf:about");
   const permalink =
-    id !== undefined && /^https?:/.test(id) && attributeOf(guid, "isPermaLink") !== "false" ? id : undefined;
+    id !== undefined && /^https?:/.test(id) && attributeOf(guid, "isPermaLink") !== "false"
+      ? id
+      : undefined;
   return filled({
     id,
     title: text("title", prefix, "dc:"),
@@ -87,7 +102,8 @@ function rssItem(row: XmlElement, prefix: string): FeedItem {
 function atomEntry(entry: XmlElement, prefix: string): FeedItem {
   const text = (name: string) => firstText(childrenOf(entry, name, prefix));
   const links = childrenOf(entry, "link", prefix);
-  const isMain = (one: XmlElement): boolean => [undefined, "alternate"].includes(attributeOf(one, "rel"));
+  const isMain = (one: XmlElement): boolean =>
+    [undefined, "alternate"].includes(attributeOf(one, "rel"));
   const link = links.find(isMain) ?? links[0];
   return filled({
     id: text("id"),
@@ -95,9 +111,13 @@ function atomEntry(entry: XmlElement, prefix: string): FeedItem {
     link: attributeOf(link, "href") ?? textOf(link),
     summary: text("summary"),
     content: text("content"),
-    author: firstText(childrenOf(entry, "author", prefix).flatMap((author) => childrenOf(author, "name", prefix))),
+    author: firstText(
+      childrenOf(entry, "author", prefix).flatMap((author) => childrenOf(author, "name", prefix)),
+    ),
     published: isoOr(text("published") ?? text("issued")),
     updated: isoOr(text("updated") ?? text("modified")),
-    categories: childrenOf(entry, "category", prefix).flatMap((one) => attributeOf(one, "term") ?? []),
+    categories: childrenOf(entry, "category", prefix).flatMap(
+      (one) => attributeOf(one, "term") ?? [],
+    ),
   });
 }

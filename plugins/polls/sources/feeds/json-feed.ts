@@ -14,10 +14,13 @@ export function jsonFeed(text: string): FeedItem[] {
   try {
     document = JSON.parse(text);
   } catch (cause) {
-    throw new CheckFailed("The response is neither XML nor valid JSON: it may be cut off.", { cause });
+    throw new CheckFailed("The response is neither XML nor valid JSON: it may be cut off.", {
+      cause,
+    });
   }
   const items = isObject(document) ? document["items"] : undefined;
-  if (!Array.isArray(items)) throw new CheckFailed("The response is no JSON Feed: it has no items.");
+  if (!Array.isArray(items))
+    throw new CheckFailed("The response is no JSON Feed: it has no items.");
   return countable(items.filter(isObject)).map((item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
     return filled({

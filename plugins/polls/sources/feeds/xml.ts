@@ -28,9 +28,12 @@ export function parseXml(text: string): XmlElement {
   const parser = new Parser(
     {
       onopentag(name, attributes) {
-        if (++elements > MAX_ELEMENTS) throw new CheckFailed(`The feed has more than ${MAX_ELEMENTS} elements.`);
+        if (++elements > MAX_ELEMENTS)
+          throw new CheckFailed(`The feed has more than ${MAX_ELEMENTS} elements.`);
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
-        const entries = Object.entries(attributes).map(([key, value]) => [key, decodeHTMLStrict(value)] as const);
+        const entries = Object.entries(attributes).map(
+          ([key, value]) => [key, decodeHTMLStrict(value)] as const,
+        );
         const element: XmlElement = { name, attributes: new Map(entries), children: [] };
         append(element);
         open.push(element);
@@ -46,7 +49,8 @@ export function parseXml(text: string): XmlElement {
   );
   parser.end(withoutDoctype(text));
   const root = top.children.find((child) => typeof child !== "string");
-  if (isCutOff || root === undefined) throw new CheckFailed("The feed is cut off: its XML does not end.");
+  if (isCutOff || root === undefined)
+    throw new CheckFailed("The feed is cut off: its XML does not end.");
   return root;
 }
 
@@ -65,9 +69,15 @@ function withoutDoctype(xml: string): string {
 }
 
 /** The children of a name, without a prefix or with one of those given. */
-export function childrenOf(element: XmlElement | undefined, name: string, ...prefixes: string[]): XmlElement[] {
+export function childrenOf(
+  element: XmlElement | undefined,
+  name: string,
+  ...prefixes: string[]
+): XmlElement[] {
   const named = (full: string): XmlElement[] =>
-    (element?.children ?? []).filter((child) => typeof child !== "string" && child.name === full) as XmlElement[];
+    (element?.children ?? []).filter(
+      (child) => typeof child !== "string" && child.name === full,
+    ) as XmlElement[];
   for (const prefix of ["", ...prefixes]) {
     const found = named(`${prefix}${name}`);
     if (found.length > 0) return found;

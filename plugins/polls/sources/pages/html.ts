@@ -14,7 +14,12 @@ export function readHtml(request: ReadRequest): Promise<ReadResult> {
     const html = decodeText(body, contentType);
     const text = pageText(html, request.source);
     const ending = endingOf(html);
-    return { kind: "text", text, hash: hashOf(text), ending: ending && { ...ending, isSaid: !isFramed } };
+    return {
+      kind: "text",
+      text,
+      hash: hashOf(text),
+      ending: ending && { ...ending, isSaid: !isFramed },
+    };
   });
 }
 
@@ -31,10 +36,15 @@ export function pageText(
   wanted: { selector?: string; ignore?: readonly string[]; remove?: readonly string[] },
 ): string {
   const page = parsePage(html);
-  const removed = new Set((wanted.remove ?? []).flatMap((selector) => compileSelector(selector)(page)));
-  const picked = wanted.selector === undefined ? [page] : outermost(compileSelector(wanted.selector)(page));
+  const removed = new Set(
+    (wanted.remove ?? []).flatMap((selector) => compileSelector(selector)(page)),
+  );
+  const picked =
+    wanted.selector === undefined ? [page] : outermost(compileSelector(wanted.selector)(page));
   if (picked.length === 0)
-    throw new CheckFailed(`The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`);
+    throw new CheckFailed(
+      `The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`,
+    );
   const text = picked.map((node) => textIn(node, removed)).join("\n");
   const lines = text.split("\n").map((line) => line.replace(/\s+/g, " ").trim());
   return withoutIgnored(lines.filter((line) => line !== "").join("\n"), wanted.ignore);
@@ -44,7 +54,8 @@ export function pageText(
 function outermost(elements: readonly Element[]): Element[] {
   const all = new Set<AnyNode>(elements);
   return elements.filter((element) => {
-    for (let up: ParentNode | null = element.parent; up !== null; up = up.parent) if (all.has(up)) return false;
+    for (let up: ParentNode | null = element.parent; up !== null; up = up.parent)
+      if (all.has(up)) return false;
     return true;
   });
 }

@@ -22,7 +22,10 @@ export function compileIgnored(patterns: readonly string[] = []): ((line: string
       return (line) => compiled.matcher(line.slice(0, MOST_CHARS)).find();
     } catch (cause) {
       const message = `${JSON.stringify(pattern)} is not a regular expression that is understood here: ${(cause as Error).message}.`;
-      throw new PorticoError("invalid_request_error", message, { param: `source.ignore[${i}]`, cause });
+      throw new PorticoError("invalid_request_error", message, {
+        param: `source.ignore[${i}]`,
+        cause,
+      });
     }
   });
 }

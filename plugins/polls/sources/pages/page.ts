@@ -42,10 +42,13 @@ const RAW = ["script", "style", "title", "textarea"];
 function isCutOff(html: string): boolean {
   const text = html.toLowerCase();
   const opened = text.lastIndexOf("<");
-  if (opened > text.lastIndexOf(">") && /^<[a-z/!?]/.test(text.slice(opened, opened + 2))) return true;
+  if (opened > text.lastIndexOf(">") && /^<[a-z/!?]/.test(text.slice(opened, opened + 2)))
+    return true;
   if (text.lastIndexOf("<!--") > text.lastIndexOf("-->")) return true;
   return RAW.some((name) => {
     const begin = text.lastIndexOf(`<${name}`);
-    return begin > text.lastIndexOf(`</${name}`) && /^[\s>]/.test(text.slice(begin + name.length + 1));
+    return (
+      begin > text.lastIndexOf(`</${name}`) && /^[\s>]/.test(text.slice(begin + name.length + 1))
+    );
   });
 }

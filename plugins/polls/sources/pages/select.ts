@@ -47,7 +47,8 @@ function positionsIn(known: WeakMap<object, Map<Element, Position>>, element: El
       counts.set(one.name, ofType + 1);
       positions.set(one, { child, lastChild: siblings.length - 1 - child, ofType, lastOfType: 0 });
     }
-    for (const [one, position] of positions) position.lastOfType = counts.get(one.name)! - 1 - position.ofType;
+    for (const [one, position] of positions)
+      position.lastOfType = counts.get(one.name)! - 1 - position.ofType;
     known.set(parent, positions);
   }
   return positions.get(element)!;
@@ -96,7 +97,9 @@ function metered(selector: string, page: Document) {
   const count = (more = 1): void => {
     left -= more;
     if (left < 0)
-      throw new CheckFailed(`The selector ${JSON.stringify(selector)} takes too long on this page: make it narrower.`);
+      throw new CheckFailed(
+        `The selector ${JSON.stringify(selector)} takes too long on this page: make it narrower.`,
+      );
   };
   return {
     ...library().domutils,
@@ -124,7 +127,8 @@ function metered(selector: string, page: Document) {
 function check(alternatives: readonly Selector[][]): void {
   if (alternatives.length === 0) throw new Error("It is empty");
   for (const tokens of alternatives) {
-    if (tokens.length === 0 || library().isTraversal(tokens.at(-1)!)) throw new Error("It ends too early");
+    if (tokens.length === 0 || library().isTraversal(tokens.at(-1)!))
+      throw new Error("It ends too early");
     for (const token of tokens) {
       if (token.type !== "pseudo") continue;
       if (Array.isArray(token.data)) check(token.data);
@@ -148,10 +152,14 @@ export function compileSelector(selector: string): (page: Document) => Element[]
       throw new Error("It has no beginning");
     matcher(new (library().Document)([]));
   } catch (cause) {
-    throw new PorticoError("invalid_request_error", `The selector ${JSON.stringify(selector)} is not understood.`, {
-      param: "source.selector",
-      cause,
-    });
+    throw new PorticoError(
+      "invalid_request_error",
+      `The selector ${JSON.stringify(selector)} is not understood.`,
+      {
+        param: "source.selector",
+        cause,
+      },
+    );
   }
   return (page) => {
     const matches = matcher(page);

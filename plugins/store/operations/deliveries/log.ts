@@ -6,10 +6,20 @@ import type { Delivery, NewDelivery } from "../../types.ts";
 
 export function addDelivery(tx: Transaction, delivery: NewDelivery): void {
   const { id, at = tx.now, source, outcome, itemId = null, meta = {}, payload = null } = delivery;
-  tx.deferred(NewDeliveries).all.push({ id, at, source, outcome, itemId, meta: toJson(meta)!, payload });
+  tx.deferred(NewDeliveries).all.push({
+    id,
+    at,
+    source,
+    outcome,
+    itemId,
+    meta: toJson(meta)!,
+    payload,
+  });
 }
 
-export function* getDelivery(id: string): Operation<(Delivery & { payload: string | undefined }) | undefined> {
+export function* getDelivery(
+  id: string,
+): Operation<(Delivery & { payload: string | undefined }) | undefined> {
   const own = yield* first<DeliveryRow>("SELECT * FROM deliveries WHERE id = ?", id);
   const rows = own
     ? [own]
@@ -35,7 +45,11 @@ export function* listDeliveries(filter: {
     ["at < ?", filter.before],
   ]);
   const rows = <R>(columns: string, limit: number) =>
-    all<R>(`SELECT ${columns} FROM deliveries ${where} ORDER BY at DESC, id DESC LIMIT ?`, ...params, limit);
+    all<R>(
+      `SELECT ${columns} FROM deliveries ${where} ORDER BY at DESC, id DESC LIMIT ?`,
+      ...params,
+      limit,
+    );
   let held = 0;
   let count = 0;
   let last = 0;
@@ -59,7 +73,8 @@ export function* pruneDeliveries(options: {
   outcomes?: readonly string[];
 }): Operation<number> {
   const { before, keep, outcomes = [] } = options;
-  const among = outcomes.length === 0 ? "" : `AND outcome IN (${outcomes.map(() => "?").join(", ")})`;
+  const among =
+    outcomes.length === 0 ? "" : `AND outcome IN (${outcomes.map(() => "?").join(", ")})`;
   let removed = 0;
   if (before !== undefined) removed += yield* removeBefore(before, among, outcomes);
   if (keep !== undefined) {
@@ -82,7 +97,11 @@ export function* pruneDeliveries(options: {
 /** Returns how many deliveries went. */
 function* removeBefore(at: number, among: string, outcomes: readonly Param[]): Operation<number> {
   const old = `FROM deliveries WHERE at < ? ${among}`;
-  const sum = yield* first<{ size: number | null }>(`SELECT SUM(size) AS size ${old}`, at, ...outcomes);
+  const sum = yield* first<{ size: number | null }>(
+    `SELECT SUM(size) AS size ${old}`,
+    at,
+    ...outcomes,
+  );
   if (sum?.size == null) return 0;
   yield* run(`DELETE ${old}`, at, ...outcomes);
   return Number(sum.size);

@@ -54,8 +54,16 @@ export function deliveriesIn(row: DeliveryRow): Delivery[] {
     return [{ id: row.id, at, source, outcome, itemId: optional(row.item_id), meta }];
   }
   const { ids, itemIds, metas, head, tail } = fromJson(row.meta) as BlockMeta;
-  const metaAt = (i: number) => (head === undefined ? metas[i] : JSON.parse(head + metas[i] + tail));
-  return ids.map((id, i) => ({ id, at, source, outcome, itemId: optional(itemIds[i]), meta: metaAt(i) }));
+  const metaAt = (i: number) =>
+    head === undefined ? metas[i] : JSON.parse(head + metas[i] + tail);
+  return ids.map((id, i) => ({
+    id,
+    at,
+    source,
+    outcome,
+    itemId: optional(itemIds[i]),
+    meta: metaAt(i),
+  }));
 }
 
 /** Of the delivery at this place in a row. */
@@ -75,7 +83,8 @@ export class NewDeliveries implements Deferred {
   readonly all: Addition[] = [];
 
   *write(): Operation<void> {
-    const newest = (yield* first<{ id: string | null }>("SELECT MAX(id) AS id FROM deliveries"))?.id ?? "";
+    const newest =
+      (yield* first<{ id: string | null }>("SELECT MAX(id) AS id FROM deliveries"))?.id ?? "";
     const ordered = this.all.sort(byId);
     const known = yield* idsInBlocks(ordered.filter(({ id }) => id <= newest));
     const blocks: Addition[][] = [];
@@ -154,7 +163,10 @@ function parted(texts: readonly string[]): Pick<BlockMeta, "head" | "metas" | "t
   for (const text of texts) {
     const most = Math.min(tail, text.length - head);
     if (most < tail || text.slice(text.length - tail) !== first.slice(first.length - tail))
-      tail = countWhile(most, (i) => text.charCodeAt(text.length - 1 - i) === first.charCodeAt(first.length - 1 - i));
+      tail = countWhile(
+        most,
+        (i) => text.charCodeAt(text.length - 1 - i) === first.charCodeAt(first.length - 1 - i),
+      );
   }
   return {
     head: first.slice(0, head),

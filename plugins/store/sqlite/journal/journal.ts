@@ -114,7 +114,10 @@ export class Journal {
       writeEach(connection, accepted, replay, log);
       noteDone(connection, accepted.at(-1)?.number ?? done);
       connection.exec("COMMIT");
-      log.info({ entries: accepted.length }, "store: what the last process had accepted is in the tables");
+      log.info(
+        { entries: accepted.length },
+        "store: what the last process had accepted is in the tables",
+      );
     } catch (error) {
       if (connection.inTransaction) connection.exec("ROLLBACK");
       throw error;
@@ -122,16 +125,23 @@ export class Journal {
   }
 
   /** The entries' texts, where all of these can be accepted. `isAwaited`: somebody here waits for work of that kind. */
-  noted(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): Noted[] | undefined {
-    if (this.#state === "off" || writes.length === 0 || writes.length > MOST_AT_ONCE) return undefined;
+  noted(
+    writes: readonly JournalWrite[],
+    isAwaited: (kind: string) => boolean,
+  ): Noted[] | undefined {
+    if (this.#state === "off" || writes.length === 0 || writes.length > MOST_AT_ONCE)
+      return undefined;
     const agains = writes.map(({ again }) => again?.());
-    const canWait = (one: Again<unknown> | undefined) => one !== undefined && !one.kinds.some(isAwaited);
+    const canWait = (one: Again<unknown> | undefined) =>
+      one !== undefined && !one.kinds.some(isAwaited);
     if (!agains.every((one): one is Again<unknown> => canWait(one))) return undefined;
     if (this.#state === "unopened") this.#opening = this.#open();
     if (!this.#file) return undefined;
     try {
       const entries = agains.map((again) => ({ again, text: JSON.stringify(again.entry) }));
-      return this.#file.hasRoom(entries.map(({ text }) => text.length + AROUND)) ? entries : undefined;
+      return this.#file.hasRoom(entries.map(({ text }) => text.length + AROUND))
+        ? entries
+        : undefined;
     } catch {
       return undefined; // one of them cannot be written at all
     }

@@ -18,7 +18,9 @@ export interface Accepted {
 const DONE = "journal";
 
 export function doneIn(connection: Connection): number {
-  return Number(connection.once("SELECT value FROM counters WHERE name = ?", DONE)[0]?.["value"] ?? 0);
+  return Number(
+    connection.once("SELECT value FROM counters WHERE name = ?", DONE)[0]?.["value"] ?? 0,
+  );
 }
 
 export function noteDone(connection: Connection, number: number): void {

@@ -15,8 +15,10 @@ export async function turns(gateway: BuiltGateway, connections: number): Promise
   const requests = Array.from({ length: SESSIONS }, (_, n) =>
     bytesOf(gateway, "POST", "/agent", { message: "hello", wait: true, session: `s${n}` }),
   );
-  const { perSecond, micros, times } = await load(gateway, { connections, count: TURNS }, (socket, n) =>
-    exchange(socket, requests[n % SESSIONS]!),
+  const { perSecond, micros, times } = await load(
+    gateway,
+    { connections, count: TURNS },
+    (socket, n) => exchange(socket, requests[n % SESSIONS]!),
   );
   return {
     "turns/s": perSecond,
@@ -29,6 +31,16 @@ export async function turns(gateway: BuiltGateway, connections: number): Promise
 const config = () => TURN_CONFIG;
 
 export const agentAreas: readonly GatewayArea[] = [
-  { name: "agent", what: "turns of the agent, one at a time", config, begin: (gateway) => () => turns(gateway, 1) },
-  { name: "agents", what: "turns of the agent, 16 at once", config, begin: (gateway) => () => turns(gateway, 16) },
+  {
+    name: "agent",
+    what: "turns of the agent, one at a time",
+    config,
+    begin: (gateway) => () => turns(gateway, 1),
+  },
+  {
+    name: "agents",
+    what: "turns of the agent, 16 at once",
+    config,
+    begin: (gateway) => () => turns(gateway, 16),
+  },
 ];

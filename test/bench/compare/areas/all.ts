@@ -10,5 +10,13 @@ import { webhookAreas } from "./webhooks.ts";
 
 export const areas: { chat: readonly ChatArea[]; gateway: readonly GatewayArea[] } = {
   chat: chatAreas,
-  gateway: [httpArea, ...webhookAreas, ...agentAreas, ...hookAreas, cronArea, browserArea, startArea],
+  gateway: [
+    httpArea,
+    ...webhookAreas,
+    ...agentAreas,
+    ...hookAreas,
+    cronArea,
+    browserArea,
+    startArea,
+  ],
 };

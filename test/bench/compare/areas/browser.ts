@@ -9,7 +9,11 @@ const CALLS = 3;
 
 /** The address of the control API. */
 export async function controlOf(gateway: BuiltGateway): Promise<BuiltGateway> {
-  const { servers } = await ask<{ servers: Record<string, string> }>(gateway, "GET", "/kernel/status");
+  const { servers } = await ask<{ servers: Record<string, string> }>(
+    gateway,
+    "GET",
+    "/kernel/status",
+  );
   return { ...gateway, port: Number(new URL(servers["browser"]!).port) };
 }
 
@@ -28,7 +32,9 @@ async function begin(gateway: BuiltGateway): Promise<Round> {
   const call = (method: string, path: string, body?: object) => ask(control, method, path, body);
   return async () => {
     await call("POST", "/navigate", { url });
-    const { refs } = (await call("GET", "/snapshot")) as { refs: Record<string, { name?: string }> };
+    const { refs } = (await call("GET", "/snapshot")) as {
+      refs: Record<string, { name?: string }>;
+    };
     const ref = Object.keys(refs).find((key) => refs[key]?.name === "Press");
     const steps: Record<string, Work> = {
       snapshot: () => call("GET", "/snapshot"),
@@ -39,12 +45,15 @@ async function begin(gateway: BuiltGateway): Promise<Round> {
       "100 scripts": () => call("POST", "/navigate", { url: `${url}/many`, waitUntil: "load" }),
     };
     const reading: Reading = {};
-    for (const [what, work] of Object.entries(steps)) Object.assign(reading, await costOf(gateway, what, work));
+    for (const [what, work] of Object.entries(steps))
+      Object.assign(reading, await costOf(gateway, what, work));
     return reading;
   };
 }
 
-async function openAndClose(call: (method: string, path: string, body?: object) => Promise<any>): Promise<void> {
+async function openAndClose(
+  call: (method: string, path: string, body?: object) => Promise<any>,
+): Promise<void> {
   const { targetId } = await call("POST", "/tabs/open", { url: "about:blank" });
   await call("DELETE", `/tabs/${targetId}`);
 }
@@ -57,7 +66,10 @@ async function costOf({ process }: BuiltGateway, what: string, work: Work): Prom
     await work();
     times.push(performance.now() - began);
   }
-  return { [`${what}, ms`]: median(times), [`${what}, CPU ms`]: (cpuMicros(process.pid!) - cpu) / 1000 / CALLS };
+  return {
+    [`${what}, ms`]: median(times),
+    [`${what}, CPU ms`]: (cpuMicros(process.pid!) - cpu) / 1000 / CALLS,
+  };
 }
 
 export const browserArea: GatewayArea = {

@@ -8,7 +8,8 @@ import type { ChatArea, Reading } from "../area.ts";
 const STREAM = { chunks: 100, delayMs: 0 };
 
 /** The same work in each round. */
-const each = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () => run(subject);
+const each = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () =>
+  run(subject);
 const manyStreams = each((subject) => streams(subject, 500));
 /** One round of it is not enough for the engine to compile what is called often: the first five would tell of that alone. */
 const warmPaced = async (subject: Subject) => {
@@ -17,19 +18,36 @@ const warmPaced = async (subject: Subject) => {
 };
 /** An upstream of Anthropic's for clients of another format, or of its own. */
 const fromAnthropic = (client: Client) =>
-  ({ begin: each((subject) => streams(subject, 500, client)), format: "anthropic", client }) as const;
+  ({
+    begin: each((subject) => streams(subject, 500, client)),
+    format: "anthropic",
+    client,
+  }) as const;
 const ofFresh = { fresh: true, rounds: 4 };
 
 export const chatAreas: readonly ChatArea[] = [
-  { name: "whole", what: "whole responses, 64 connections", begin: each((subject) => whole(subject, 64, 4000)) },
-  { name: "single", what: "whole responses, 1 connection", begin: each((subject) => whole(subject, 1, 1000)) },
+  {
+    name: "whole",
+    what: "whole responses, 64 connections",
+    begin: each((subject) => whole(subject, 64, 4000)),
+  },
+  {
+    name: "single",
+    what: "whole responses, 1 connection",
+    begin: each((subject) => whole(subject, 1, 1000)),
+  },
   { name: "streams", what: "50 streams of 100 chunks at once", begin: manyStreams },
   { name: "anthropic", what: "the same from Anthropic", begin: manyStreams, format: "anthropic" },
   { name: "gemini", what: "the same from Gemini", begin: manyStreams, format: "gemini" },
   { name: "responses", what: "from Anthropic to /v1/responses", ...fromAnthropic("responses") },
   { name: "messages", what: "from Anthropic to /v1/messages", ...fromAnthropic("messages") },
   { name: "paced", what: "50 streams with 20 ms between chunks", begin: warmPaced },
-  { name: "memory", what: "what streams leave, and 1,000 that are open", begin: each(memory), ...ofFresh },
+  {
+    name: "memory",
+    what: "what streams leave, and 1,000 that are open",
+    begin: each(memory),
+    ...ofFresh,
+  },
   { name: "open", what: "1,000 open streams", begin: each(openStreams), ...ofFresh },
   { name: "idle", what: "10,000 idle connections", begin: each(idleConnections), ...ofFresh },
 ];
@@ -79,7 +97,11 @@ async function memory(subject: Subject): Promise<Reading> {
   const idle = residentMegabytes(pid);
   await streams(subject, 5000);
   const after = residentMegabytes(pid);
-  return { "idle MB": idle, "MB after 5,000 streams": after, "MB at 1,000 open": await mostAtThousand(subject) };
+  return {
+    "idle MB": idle,
+    "MB after 5,000 streams": after,
+    "MB at 1,000 open": await mostAtThousand(subject),
+  };
 }
 
 async function openStreams(subject: Subject): Promise<Reading> {

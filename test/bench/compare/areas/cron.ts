@@ -26,9 +26,15 @@ export const CRON_CONFIG = { agents: { defaults: { heartbeat: { every: "0" } } }
 export async function fill(gateway: BuiltGateway): Promise<void> {
   const month = ((new Date().getUTCMonth() + 6) % 12) + 1;
   const post = (path: string, count: number, body: (n: number) => object) =>
-    load(gateway, { connections: 16, count }, (socket, n) => exchange(socket, bytesOf(gateway, "POST", path, body(n))));
+    load(gateway, { connections: 16, count }, (socket, n) =>
+      exchange(socket, bytesOf(gateway, "POST", path, body(n))),
+    );
   await post("/cron/jobs", JOBS, (n) => {
-    const schedule = { kind: "cron", expr: `${n % 60} ${n % 24} 1 ${month} *`, tz: "Europe/Berlin" };
+    const schedule = {
+      kind: "cron",
+      expr: `${n % 60} ${n % 24} 1 ${month} *`,
+      tz: "Europe/Berlin",
+    };
     return { name: `job${n}`, schedule, payload };
   });
   const source = { kind: "file", path: "." };
@@ -44,7 +50,10 @@ export async function atRest({ process }: BuiltGateway): Promise<number> {
 }
 
 /** Of a start in a copy of its home, which the gateway holds on to. */
-export async function startWith({ home, dir }: BuiltGateway): Promise<{ ms: number; cpuMs: number }> {
+export async function startWith({
+  home,
+  dir,
+}: BuiltGateway): Promise<{ ms: number; cpuMs: number }> {
   const copy = temporaryDir("portico-bench-");
   cpSync(home, copy, { recursive: true });
   return startIn(copy, dir);
@@ -54,7 +63,9 @@ export async function startWith({ home, dir }: BuiltGateway): Promise<{ ms: numb
  * Makes a thousand jobs, all for one moment: how late each was told to have fired, ms, and what it cost, µs of processor
  * time. They are prepared before they are due.
  */
-export async function allAtOnce(gateway: BuiltGateway): Promise<{ late: number[]; micros: number }> {
+export async function allAtOnce(
+  gateway: BuiltGateway,
+): Promise<{ late: number[]; micros: number }> {
   const at = Date.now() + MAKING_MS;
   const schedule = { kind: "at", at: new Date(at).toISOString() };
   await load(gateway, { connections: 16, count: TOGETHER }, (socket, n) => {
@@ -62,19 +73,25 @@ export async function allAtOnce(gateway: BuiltGateway): Promise<{ late: number[]
     return exchange(socket, bytesOf(gateway, "POST", "/cron/jobs", job));
   });
   const early = at - 2_000 - Date.now();
-  if (early < 0) throw new Error("The jobs fell due before all were made: the machine is too slow for this.");
+  if (early < 0)
+    throw new Error("The jobs fell due before all were made: the machine is too slow for this.");
   const late: number[] = [];
   const listening = new AbortController();
   void countFired(gateway, listening.signal, () => late.push(Date.now() - at));
   await sleep(early);
   const before = cpuMicros(gateway.process.pid!);
-  for (let ms = 0; ms < 4_000 || (late.length < TOGETHER && ms < 20_000); ms += 500) await sleep(500);
+  for (let ms = 0; ms < 4_000 || (late.length < TOGETHER && ms < 20_000); ms += 500)
+    await sleep(500);
   listening.abort();
   if (late.length < TOGETHER) throw new Error(`only ${late.length} of ${TOGETHER} jobs fired`);
   return { late, micros: (cpuMicros(gateway.process.pid!) - before) / TOGETHER };
 }
 
-async function countFired({ port, headers }: BuiltGateway, signal: AbortSignal, fired: () => void): Promise<void> {
+async function countFired(
+  { port, headers }: BuiltGateway,
+  signal: AbortSignal,
+  fired: () => void,
+): Promise<void> {
   const socket = await open({ port });
   signal.addEventListener("abort", () => socket.destroy());
   let held = "";

@@ -38,7 +38,11 @@ function saving(gateway: BuiltGateway): () => Promise<Reading> {
     const began = performance.now();
     writeFileSync(`${file}.tmp`, handler(version));
     renameSync(`${file}.tmp`, file);
-    while (!JSON.stringify(await ask(gateway, "POST", "/v1/chat/completions", CHAT)).includes(`version ${version} `))
+    while (
+      !JSON.stringify(await ask(gateway, "POST", "/v1/chat/completions", CHAT)).includes(
+        `version ${version} `,
+      )
+    )
       await new Promise((resolve) => setTimeout(resolve, 1));
     const ms = performance.now() - began;
     await new Promise((resolve) => setTimeout(resolve, 200 + Math.random() * 40));
@@ -49,11 +53,20 @@ function saving(gateway: BuiltGateway): () => Promise<Reading> {
     const cpu = cpuMicros(gateway.process.pid!);
     for (let n = 0; n < SAVES; n++) times.push(await save());
     const spent = cpuMicros(gateway.process.pid!) - cpu;
-    return { "save to live, ms": median(times), "CPU ms/save, asking included": spent / 1000 / SAVES };
+    return {
+      "save to live, ms": median(times),
+      "CPU ms/save, asking included": spent / 1000 / SAVES,
+    };
   };
 }
 
 export const hookAreas: readonly GatewayArea[] = [
-  { name: "hooks", what: "chats that a hook replies to", config, files, begin: (gateway) => () => calls(gateway) },
+  {
+    name: "hooks",
+    what: "chats that a hook replies to",
+    config,
+    files,
+    begin: (gateway) => () => calls(gateway),
+  },
   { name: "saves", what: "saves of a hook", config, files, begin: saving },
 ];

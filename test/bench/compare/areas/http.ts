@@ -34,7 +34,9 @@ async function run(gateway: BuiltGateway): Promise<Reading> {
   const reading: Reading = {};
   for (const [name, connections, count, method, path, body] of REQUESTS) {
     const request = bytesOf(gateway, method, path, body);
-    const { micros } = await load(gateway, { connections, count }, (socket) => exchange(socket, request));
+    const { micros } = await load(gateway, { connections, count }, (socket) =>
+      exchange(socket, request),
+    );
     reading[`${name}, CPU µs`] = micros;
   }
   return reading;

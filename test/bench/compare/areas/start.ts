@@ -7,7 +7,10 @@ import { type BuiltGateway, end, freePort, healthy, programOf } from "../../harn
 import { cpuMicros, residentMegabytes } from "../../harness/measure.ts";
 import type { GatewayArea, Reading } from "../area.ts";
 
-const channel = (n: number) => [`c${n}`, { provider: "openai", baseUrl: `http://127.0.0.1:9/${n}`, apiKey: "k" }];
+const channel = (n: number) => [
+  `c${n}`,
+  { provider: "openai", baseUrl: `http://127.0.0.1:9/${n}`, apiKey: "k" },
+];
 const channels = Object.fromEntries(Array.from({ length: 10 }, (_, n) => channel(n)));
 
 /** In a home that has been started before. */

@@ -7,7 +7,9 @@ import { descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 
 const test = suite<{ home: HookHome }>("handler context");
 test.before.each(async (context) => {
-  context.home = await makeHookHome({ env: { TOKEN_A: "a", TOKEN_B: "b", GATEWAY: "the-token-of-the-gateway" } });
+  context.home = await makeHookHome({
+    env: { TOKEN_A: "a", TOKEN_B: "b", GATEWAY: "the-token-of-the-gateway" },
+  });
 });
 test.after.each((context) => context.home.stop());
 
@@ -32,11 +34,19 @@ async function failure(work: Promise<unknown>): Promise<string> {
 }
 
 function provideChat(home: HookHome, chat: object): void {
-  home.members.set("chat", { name: "chat", create: (call) => createHookChat(chat as never, call) as never });
+  home.members.set("chat", {
+    name: "chat",
+    create: (call) => createHookChat(chat as never, call) as never,
+  });
 }
 
 test("options, environment and paths", async ({ home }) => {
-  home.settings.entries["a"] = { enabled: true, env: { OWN: "o", TOKEN_B: "mine" }, greeting: "hi", deep: { x: [1] } };
+  home.settings.entries["a"] = {
+    enabled: true,
+    env: { OWN: "o", TOKEN_B: "mine" },
+    greeting: "hi",
+    deep: { x: [1] },
+  };
   const body = "return { config: ctx.config, env: ctx.env, paths: ctx.paths };";
   assert.equal(await evaluate(home, body, "requires: { env: [TOKEN_A, TOKEN_B, GATEWAY] }"), {
     config: { greeting: "hi", deep: { x: [1] } },
@@ -62,7 +72,8 @@ test("kv keeps each hook's values apart", async ({ home }) => {
   const kept = new Map<string, unknown>();
   const kv = {
     get: async (namespace: string, key: string) => kept.get(`${namespace}/${key}`),
-    set: async (namespace: string, key: string, value: unknown) => void kept.set(`${namespace}/${key}`, value),
+    set: async (namespace: string, key: string, value: unknown) =>
+      void kept.set(`${namespace}/${key}`, value),
     delete: async (namespace: string, key: string) => kept.delete(`${namespace}/${key}`),
     list: async (namespace: string, prefix = "") =>
       [...kept.keys()]
@@ -116,7 +127,10 @@ test("chat takes a text, messages or a request, and emits nothing", async ({ hom
   assert.is(await evaluate(home, 'return ctx.chat([{ role: "user", content: "hi" }]);'), "answer");
   home.settings.entries["a"] = { model: "mine" };
   assert.is(
-    await evaluate(home, 'return ctx.chat({ messages: [{ role: "user", content: "hi" }], temperature: 0 });'),
+    await evaluate(
+      home,
+      'return ctx.chat({ messages: [{ role: "user", content: "hi" }], temperature: 0 });',
+    ),
     "parts",
   );
   assert.is(await evaluate(home, 'return ctx.chat({ model: "x/y", messages: [] });'), "answer");
@@ -143,10 +157,15 @@ test("events that cause themselves end in an error that names the chain", async 
 test("emit reaches others and answers what became of it", async ({ home }) => {
   const seen: number[] = [];
   home.bus.on("test:noticed", (event) => void seen.push(event.context.n));
-  assert.equal(await evaluate(home, 'return (await ctx.emit("test:noticed", { n: 7 })).context;'), { n: 7 });
+  assert.equal(await evaluate(home, 'return (await ctx.emit("test:noticed", { n: 7 })).context;'), {
+    n: 7,
+  });
   await home.bus.drain();
   assert.equal(seen, [7]);
-  const undeclared = await evaluate(home, 'return (await ctx.emit("no:such", {})).outcomes[0].error.message;');
+  const undeclared = await evaluate(
+    home,
+    'return (await ctx.emit("no:such", {})).outcomes[0].error.message;',
+  );
   assert.match(String(undeclared), /declared the event no:such/);
 });
 
@@ -164,7 +183,10 @@ test("lines of the hook are kept, newest 200, and carry its name in the log", as
 });
 
 test("a secret of the gateway does not show in the lines", async ({ home }) => {
-  await evaluate(home, 'ctx.log.info({ t: "the-token-of-the-gateway" }, "say the-token-of-the-gateway"); return 1;');
+  await evaluate(
+    home,
+    'ctx.log.info({ t: "the-token-of-the-gateway" }, "say the-token-of-the-gateway"); return 1;',
+  );
   const [line] = home.host.logs("a", 1);
   assert.equal([line?.message, line?.fields], ["say [redacted]", { t: "[redacted]" }]);
 });
@@ -174,7 +196,14 @@ test("the event is the handler's own copy", async ({ home }) => {
     home,
     "return { name: event.name, type: event.type, action: event.action, session: event.sessionKey, date: event.timestamp instanceof Date, messages: event.messages };",
   )) as Record<string, unknown>;
-  assert.equal(seen, { name: "test:asked", type: "test", action: "asked", session: "main", date: true, messages: [] });
+  assert.equal(seen, {
+    name: "test:asked",
+    type: "test",
+    action: "asked",
+    session: "main",
+    date: true,
+    messages: [],
+  });
 });
 
 test.run();

@@ -35,7 +35,10 @@ test("every field", () => {
   );
   assert.equal(meta.name, "a.b-1");
   assert.equal(meta.events, ["message:received"]);
-  assert.equal([meta.priority, meta.enabled, meta.timeoutMs, meta.export, meta.always], [-2.5, false, 10, "run", true]);
+  assert.equal(
+    [meta.priority, meta.enabled, meta.timeoutMs, meta.export, meta.always],
+    [-2.5, false, 10, "run", true],
+  );
   assert.equal(meta.requires, { bins: ["git"], anyBins: ["a", "b"], env: ["X"], config: ["a.b"] });
   assert.equal([meta.os, meta.homepage, meta.emoji], [["linux"], "https://x.example", "🪝"]);
 });
@@ -50,16 +53,19 @@ test("metadata of existing packs: inline JSON, a map, JSON in a string", () => {
   ]) {
     const { meta, warnings } = parseHookMd(md(yaml));
     assert.equal(meta.events, ["command:new"]);
-    assert.equal([meta.emoji, meta.export, meta.always, meta.requires.bins], ["💾", "default", true, ["git"]]);
+    assert.equal(
+      [meta.emoji, meta.export, meta.always, meta.requires.bins],
+      ["💾", "default", true, ["git"]],
+    );
     assert.equal(warnings, []);
   }
 });
 
 test("a kind of events is meant by packs only", () => {
-  assert.equal(parseHookMd(md("metadata: { openclaw: { events: [command, gateway:startup] } }")).meta.events, [
-    "command:*",
-    "gateway:startup",
-  ]);
+  assert.equal(
+    parseHookMd(md("metadata: { openclaw: { events: [command, gateway:startup] } }")).meta.events,
+    ["command:*", "gateway:startup"],
+  );
   assert.equal(parseHookMd(md("events: [command]")).meta.events, ["command"]);
 });
 
@@ -135,8 +141,12 @@ test("an unknown key is told with the nearest known one", () => {
 test("so is one below requires, where a slip would leave a requirement out", () => {
   const top = parseHookMd(md("events: [a:b]\nrequires:\n  bin: [git]"));
   assert.equal(top.warnings, ['unknown key "requires.bin" (line 4); did you mean "bins"?']);
-  const pack = parseHookMd(md("metadata:\n  acme:\n    events: [a:b]\n    requires: { envs: [X] }"));
-  assert.equal(pack.warnings, ['unknown key "metadata.acme.requires.envs" (line 5); did you mean "env"?']);
+  const pack = parseHookMd(
+    md("metadata:\n  acme:\n    events: [a:b]\n    requires: { envs: [X] }"),
+  );
+  assert.equal(pack.warnings, [
+    'unknown key "metadata.acme.requires.envs" (line 5); did you mean "env"?',
+  ]);
 });
 
 test.run();

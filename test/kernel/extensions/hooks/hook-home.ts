@@ -14,7 +14,13 @@ import { describeHook } from "../../../../plugins/management/hooks/record.ts";
 import { type HookRunRequest, runHook } from "../../../../plugins/management/hooks/run.ts";
 import { disableHook, enableHook } from "../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
-import type { EmitResult, EventName, EventSpec, HookContextMember, Paths } from "../../../../kernel/types.ts";
+import type {
+  EmitResult,
+  EventName,
+  EventSpec,
+  HookContextMember,
+  Paths,
+} from "../../../../kernel/types.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
@@ -88,19 +94,30 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     renameSync(`${file}.tmp`, file);
   };
   for (const [path, text] of Object.entries(options.files ?? {})) write(path, text);
-  const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...options.settings };
+  const settings: HookSettings = {
+    enabled: true,
+    entries: {},
+    extraDirs: [],
+    trust: "all",
+    ...options.settings,
+  };
   const config = options.config ?? {};
   const lines: Record<string, unknown>[] = [];
   const book = createLog({ level: "debug", write: (line) => lines.push(JSON.parse(line)) });
   const bus = createBus(book.log);
-  for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
+  for (const [name, spec] of Object.entries(kernelEvents))
+    bus.declare(name as EventName, spec as EventSpec);
   bus.declare("test:asked", {
     mode: "answer",
     description: "Somebody asks.",
     changes: ["text", "list"],
     sample: { text: "hello", list: [], fixed: "stays" },
   });
-  bus.declare("test:noticed", { mode: "notify", description: "Something happens.", sample: { n: 1 } });
+  bus.declare("test:noticed", {
+    mode: "notify",
+    description: "Something happens.",
+    sample: { n: 1 },
+  });
   const members = new Map<string, HookContextMember>();
   const hooks = createHookHost({
     paths,
@@ -140,7 +157,11 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
 }
 
 /** The host with what the management does by it. */
-function withManagement(hooks: ReturnType<typeof createHookHost>, bus: Bus, settings: HookSettings) {
+function withManagement(
+  hooks: ReturnType<typeof createHookHost>,
+  bus: Bus,
+  settings: HookSettings,
+) {
   const config = {
     async set([, , name = "", key]: readonly (string | number)[], value: unknown) {
       assert.is(key, "enabled");
@@ -160,7 +181,8 @@ function withManagement(hooks: ReturnType<typeof createHookHost>, bus: Bus, sett
     enable: async (name: string) => shown(await enableHook({ hooks, config }, name)),
     disable: async (name: string) => shown(await disableHook({ hooks, config }, name)),
     check: async (name: string) => checkHook(await hooks.look(name), bus.specs()),
-    run: (name: string, request: HookRunRequest) => runHook({ hooks, events: bus.specs }, name, request),
+    run: (name: string, request: HookRunRequest) =>
+      runHook({ hooks, events: bus.specs }, name, request),
   };
 }
 

@@ -17,9 +17,18 @@ import { Worker } from "node:worker_threads";
 import * as assert from "uvu/assert";
 import { porticoHere } from "../../../support/portico.ts";
 import { suite } from "../../../support/suite.ts";
-import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
+import {
+  answering,
+  descriptor,
+  type HookHome,
+  type HookHomeOptions,
+  makeHookHome,
+  rejects,
+} from "./hook-home.ts";
 
-const test = suite<{ make: (options?: HookHomeOptions) => Promise<HookHome>; made: HookHome[] }>("hostile hooks");
+const test = suite<{ make: (options?: HookHomeOptions) => Promise<HookHome>; made: HookHome[] }>(
+  "hostile hooks",
+);
 test.before.each((context) => {
   context.made = [];
   context.make = async (options) => {
@@ -33,8 +42,10 @@ test.after.each(async (context) => {
 });
 
 const g = globalThis as { evil?: number };
-const evil = (text: string) => `globalThis.evil = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
-const good = (text: string) => `globalThis.good = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
+const evil = (text: string) =>
+  `globalThis.evil = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
+const good = (text: string) =>
+  `globalThis.good = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
 const workspace = (handler = good("good")) => ({
   "workspace/hooks/w/HOOK.md": descriptor(),
   "workspace/hooks/w/handler.ts": handler,
@@ -57,7 +68,9 @@ async function isUnapproved(home: HookHome, name = "w"): Promise<void> {
   assert.is(g.evil, undefined, "it was evaluated");
 }
 
-test("a replacement of the same size and time does not run, now or after a restart", async ({ make }) => {
+test("a replacement of the same size and time does not run, now or after a restart", async ({
+  make,
+}) => {
   g.evil = undefined;
   const home = await make({ files: workspace() });
   await home.host.approve("w");
@@ -76,8 +89,13 @@ test("what was bundled before under the same size and time does not run in the p
     const home = await make({ files: {} });
     const dir = join(home.dir, "workspace/hooks/w");
     mkdirSync(dir, { recursive: true });
-    const main = file === "handler.ts" ? evil("evil") : 'import lib from "./lib.ts"; export default lib;\n';
-    const files: Record<string, string> = { "HOOK.md": descriptor(), "handler.ts": main, [file]: evil("evil") };
+    const main =
+      file === "handler.ts" ? evil("evil") : 'import lib from "./lib.ts"; export default lib;\n';
+    const files: Record<string, string> = {
+      "HOOK.md": descriptor(),
+      "handler.ts": main,
+      [file]: evil("evil"),
+    };
     // older than whatever looks at it
     const then = new Date("2026-01-01T00:00:00Z");
     for (const [name, text] of Object.entries(files)) {
@@ -92,7 +110,9 @@ test("what was bundled before under the same size and time does not run in the p
   }
 });
 
-test("of contents that change places all the time, only the approved one is ever evaluated", async ({ make }) => {
+test("of contents that change places all the time, only the approved one is ever evaluated", async ({
+  make,
+}) => {
   g.evil = undefined;
   const home = await make({ files: workspace() });
   await home.host.approve("w");
@@ -137,7 +157,8 @@ test("a kept bundle that somebody exchanged, or another version of Portico made,
   const body = text.slice(end + 1).replace("globalThis.good", "globalThis.evil");
   assert.is.not(body, text.slice(end + 1));
   const codeHash = createHash("sha256").update(body).digest("hex").slice(0, 32);
-  const exchange = (changed: object) => writeFileSync(file, `//${JSON.stringify({ ...head, ...changed })}\n${body}`);
+  const exchange = (changed: object) =>
+    writeFileSync(file, `//${JSON.stringify({ ...head, ...changed })}\n${body}`);
   for (const changed of [{}, { version: head.version - 1, codeHash }]) {
     exchange(changed);
     await home.host.reload("w");
@@ -150,7 +171,9 @@ test("a kept bundle that somebody exchanged, or another version of Portico made,
   assert.is(g.evil, undefined);
 });
 
-test("packages of the workspace are part of what is approved, and come from the bundle", async ({ make }) => {
+test("packages of the workspace are part of what is approved, and come from the bundle", async ({
+  make,
+}) => {
   g.evil = undefined;
   const home = await make({
     files: {
@@ -159,13 +182,17 @@ test("packages of the workspace are part of what is approved, and come from the 
       ),
       "workspace/node_modules/dep/package.json": '{"name":"dep","main":"index.js"}',
       "workspace/node_modules/dep/index.js": "module.exports = 'dep1';",
-      "workspace/hooks/w/node_modules/other/package.json": '{"name":"other","type":"module","exports":"./index.js"}',
+      "workspace/hooks/w/node_modules/other/package.json":
+        '{"name":"other","type":"module","exports":"./index.js"}',
       "workspace/hooks/w/node_modules/other/index.js": "export const deep = () => 'other';",
     },
   });
   await home.host.approve("w");
   assert.is((await home.ask("q")).reply, "dep1other");
-  writeFileSync(join(home.dir, "workspace/node_modules/dep/index.js"), "globalThis.evil=1; module.exports = 'dep2';");
+  writeFileSync(
+    join(home.dir, "workspace/node_modules/dep/index.js"),
+    "globalThis.evil=1; module.exports = 'dep2';",
+  );
   await isUnapproved(home);
   await home.host.approve("w");
   assert.is((await home.ask("q")).reply, "dep2other");
@@ -188,7 +215,9 @@ test("what is not in the bundle is not required behind its back", async ({ make 
   assert.is(g.evil, undefined);
 });
 
-test("HOOK.md, another file for the handler and any other file are part of what is approved", async ({ make }) => {
+test("HOOK.md, another file for the handler and any other file are part of what is approved", async ({
+  make,
+}) => {
   g.evil = undefined;
   const changes: [string, string][] = [
     ["workspace/hooks/w/HOOK.md", descriptor("export: other")],
@@ -196,13 +225,18 @@ test("HOOK.md, another file for the handler and any other file are part of what 
     ["workspace/hooks/w/node_modules/x/index.js", "1"],
   ];
   for (const [path, text] of changes) {
-    const home = await make({ files: workspace(`${good("good")}export const other = () => ({ reply: "other" });\n`) });
+    const home = await make({
+      files: workspace(`${good("good")}export const other = () => ({ reply: "other" });\n`),
+    });
     await home.host.approve("w");
     home.write(path, text);
     await isUnapproved(home);
   }
   const home = await make({
-    files: { "workspace/hooks/w/HOOK.md": descriptor(), "workspace/hooks/w/handler.js": good("good") },
+    files: {
+      "workspace/hooks/w/HOOK.md": descriptor(),
+      "workspace/hooks/w/handler.js": good("good"),
+    },
   });
   await home.host.approve("w");
   home.write("workspace/hooks/w/handler.ts", evil("evil"));
@@ -214,7 +248,9 @@ test("no command evaluates what is not approved", async ({ make }) => {
   const home = await make({ files: workspace(evil("evil")) });
   const check = await home.host.check("w");
   assert.is(check.ok, false);
-  assert.ok(check.problems.some(({ message }) => /not approved, so its code was not run/.test(message)));
+  assert.ok(
+    check.problems.some(({ message }) => /not approved, so its code was not run/.test(message)),
+  );
   await rejects(() => home.host.run("w", {}), /may not run: its content is not approved/);
   await home.host.enable("w");
   await home.host.reload("w");
@@ -230,7 +266,11 @@ test("a check without a gateway evaluates nothing that is not approved", async (
     for (const name of ["w", join(home.dir, "workspace/hooks/w")]) {
       const { code, stdout } = await porticoHere(home.dir, ["hooks", "check", name]);
       // whom an unknown word trusts is not known: what lies in the workspace may not even be looked for
-      assert.equal([code, /its content is not approved/.test(stdout)], [1, true], `${trust}: ${stdout}`);
+      assert.equal(
+        [code, /its content is not approved/.test(stdout)],
+        [1, true],
+        `${trust}: ${stdout}`,
+      );
     }
   }
   assert.is(g.evil, undefined);
@@ -266,7 +306,10 @@ test("every hook that does not run says why, whatever becomes of the others", as
   chmodSync(join(home.dir, "hooks/open"), 0o777);
   await home.host.rescan();
   const states = () =>
-    ["w", "off", "lacks", "open"].map((name) => [home.host.info(name).state, home.host.info(name).error]);
+    ["w", "off", "lacks", "open"].map((name) => [
+      home.host.info(name).state,
+      home.host.info(name).error,
+    ]);
   const before = states();
   assert.equal(
     before.map(([state]) => state),
@@ -287,7 +330,10 @@ test("a check says what a hook requires and lacks", async ({ make }) => {
   });
   const { ok, problems } = await home.host.check("a");
   assert.is(ok, false);
-  assert.match(problems[0]?.message ?? "", /cannot run here: the environment variable NO_SUCH_VARIABLE is not set/);
+  assert.match(
+    problems[0]?.message ?? "",
+    /cannot run here: the environment variable NO_SUCH_VARIABLE is not set/,
+  );
   assert.is(problems[0]?.line, 3);
 });
 
@@ -298,7 +344,14 @@ test("what belongs to another user does not run, for root either", async ({ make
     "hooks/a/handler.ts": 'import { x } from "./lib/x.ts";\nexport default () => ({ reply: x });',
     "hooks/a/lib/x.ts": 'export const x = "ran";',
   };
-  for (const path of ["hooks", "hooks/a", "hooks/a/HOOK.md", "hooks/a/handler.ts", "hooks/a/lib", "hooks/a/lib/x.ts"]) {
+  for (const path of [
+    "hooks",
+    "hooks/a",
+    "hooks/a/HOOK.md",
+    "hooks/a/handler.ts",
+    "hooks/a/lib",
+    "hooks/a/lib/x.ts",
+  ]) {
     const home = await make({ files });
     assert.is((await home.ask("q")).reply, "ran");
     chownSync(join(home.dir, path), 4321, 4321);
@@ -314,13 +367,18 @@ test("a package that belongs to another user is not required", async ({ make }) 
   const home = await make({
     files: {
       "hooks/a/HOOK.md": descriptor(),
-      "hooks/a/handler.ts": 'import dep from "dep";\nexport default () => ({ reply: String(dep) });',
+      "hooks/a/handler.ts":
+        'import dep from "dep";\nexport default () => ({ reply: String(dep) });',
       "hooks/node_modules/dep/index.js": "module.exports = 'dep';",
     },
   });
   assert.is((await home.ask("q")).reply, "dep");
   // whoever owns a directory on the way can put another package there
-  for (const path of ["hooks/node_modules", "hooks/node_modules/dep", "hooks/node_modules/dep/index.js"]) {
+  for (const path of [
+    "hooks/node_modules",
+    "hooks/node_modules/dep",
+    "hooks/node_modules/dep/index.js",
+  ]) {
     chownSync(join(home.dir, path), 4321, 4321);
     await home.host.reload("a");
     assert.match(home.host.info("a").error ?? "", `${path} belongs to another user`);
@@ -372,7 +430,9 @@ test("top-level await is refused with its place, in every kind of file", async (
 
 test("a root that is exchanged for another user's is refused", async ({ make }) => {
   if (process.getuid?.() !== 0) return;
-  const home = await make({ files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("mine") } });
+  const home = await make({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("mine") },
+  });
   renameSync(join(home.dir, "hooks"), join(home.dir, "before"));
   home.write("hooks/a/HOOK.md", descriptor());
   home.write("hooks/a/handler.ts", answering("theirs"));
@@ -394,7 +454,10 @@ test("a hook that fails closed refuses its event while it fails, hangs, has trip
     },
   });
   const passes = async () =>
-    assert.equal([(await home.ask("q")).refusal, (await home.ask("q")).reply], [undefined, "passed"]);
+    assert.equal(
+      [(await home.ask("q")).refusal, (await home.ask("q")).reply],
+      [undefined, "passed"],
+    );
   const isRefused = async () => {
     const { refusal, reply } = await home.ask("q");
     assert.equal([refusal?.code, refusal?.status, reply], ["hook_unavailable", 503, undefined]);
@@ -456,7 +519,10 @@ test("at a cold start, what speaks of failing closed and cannot be read or is un
   const open = ["failClosed: false", "failClosed:   false", "# failClosed: true", "description: x"];
   const ask = async (text: string, mode = 0o644) => {
     const home = await make({
-      files: { "hooks/low/HOOK.md": descriptor("priority: -1"), "hooks/low/handler.ts": answering("low") },
+      files: {
+        "hooks/low/HOOK.md": descriptor("priority: -1"),
+        "hooks/low/handler.ts": answering("low"),
+      },
     });
     home.write("hooks/guard/HOOK.md", text);
     home.write("hooks/guard/handler.ts", "export default () => {};");
@@ -471,7 +537,10 @@ test("at a cold start, what speaks of failing closed and cannot be read or is un
 
 test("what fails closed says where that has no effect", async ({ make }) => {
   const home = await make({
-    files: { "hooks/a/HOOK.md": descriptor("failClosed: true", "test:noticed"), "hooks/a/handler.ts": answering("a") },
+    files: {
+      "hooks/a/HOOK.md": descriptor("failClosed: true", "test:noticed"),
+      "hooks/a/handler.ts": answering("a"),
+    },
   });
   const { ok, warnings } = await home.host.check("a");
   assert.ok(ok);

@@ -10,7 +10,8 @@ test("what was read once is known after a restart; a torn file, another text and
   const dir = join(state, "cache");
   const text = "---\nevents: [a:b]\npriority: 7\n---\n";
   const priority = async (given = text) =>
-    (await createMetaReader({ package: "/package", state })("/hooks/a/HOOK.md", given)).meta.priority;
+    (await createMetaReader({ package: "/package", state })("/hooks/a/HOOK.md", given)).meta
+      .priority;
   assert.is(await priority(), 7);
   const [name = ""] = readdirSync(dir);
   const file = join(dir, name);
@@ -22,7 +23,11 @@ test("what was read once is known after a restart; a torn file, another text and
     assert.is(await priority(), 7);
   }
   assert.is(await priority(text.replace("7", "9")), 9);
-  assert.is((await createMetaReader({ package: "/package", state })("/hooks/b/HOOK.md", text)).meta.priority, 7);
+  assert.is(
+    (await createMetaReader({ package: "/package", state })("/hooks/b/HOOK.md", text)).meta
+      .priority,
+    7,
+  );
   for (let round = 0; round < 2; round++) {
     const refused = await createMetaReader({ package: "/package", state })(
       "/hooks/a/HOOK.md",

@@ -67,7 +67,10 @@ test("a pack's hooks of a kind of events, and of the bootstrap files, run unchan
   const files = (name: string, hook: Record<string, string>) =>
     Object.entries(hook).map(([file, text]) => [`hooks/${name}/${file}`, text]);
   const gateway = await startGateway({
-    files: Object.fromEntries([...files("note-commands", commandHook), ...files("soul", bootstrapHook)]),
+    files: Object.fromEntries([
+      ...files("note-commands", commandHook),
+      ...files("soul", bootstrapHook),
+    ]),
   });
   try {
     const note = await gateway.json("GET", "/kernel/hooks/note-commands");
@@ -81,7 +84,10 @@ test("a pack's hooks of a kind of events, and of the bootstrap files, run unchan
     const said = await gateway.json("POST", "/agent", { message: "/new", wait: true });
     assert.match(JSON.stringify(said), /noted new/);
     const [line] = readFileSync(join(workspace, "commands.log"), "utf8").trim().split("\n");
-    assert.equal([JSON.parse(line ?? "").action, JSON.parse(line ?? "").sessionKey], ["new", "main"]);
+    assert.equal(
+      [JSON.parse(line ?? "").action, JSON.parse(line ?? "").sessionKey],
+      ["new", "main"],
+    );
 
     const run = await gateway.json("POST", "/kernel/hooks/soul/run", {});
     assert.is(run.effects.changed.bootstrapFiles.at(-1).content, "You are kind.");

@@ -86,7 +86,8 @@ test("after a reload that failed, the mended version is taken up by all workers 
   const asked: string[] = [];
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
-    agree: async (subject, _id, refusal) => void asked.push(refusal ? `${subject} refused` : subject),
+    agree: async (subject, _id, refusal) =>
+      void asked.push(refusal ? `${subject} refused` : subject),
   });
   home.write("hooks/a/handler.ts", "export default (");
   await home.host.reload("a");
@@ -154,7 +155,8 @@ test("the other workers are told of what was taken up without asking them", asyn
   const home = await makeHookHome({
     settings: { entries: { a: { enabled: false } } },
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
-    agree: async (subject, _id, refusal) => void told.push(`${subject} ${refusal?.message ?? "runs"}`),
+    agree: async (subject, _id, refusal) =>
+      void told.push(`${subject} ${refusal?.message ?? "runs"}`),
   });
   assert.equal(told, []);
   home.settings.entries = {};
@@ -166,7 +168,10 @@ test("the other workers are told of what was taken up without asking them", asyn
 
 test("what the handler imports from its own directory reloads too", async ({ home }) => {
   home.write("hooks/a/lib/words.ts", 'export const word = "first";');
-  home.write("hooks/a/handler.ts", 'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });');
+  home.write(
+    "hooks/a/handler.ts",
+    'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });',
+  );
   await replies(home, "first");
   home.write("hooks/a/lib/words.ts", 'export const word = "second";');
   await replies(home, "second");
@@ -183,7 +188,10 @@ test("what an import leads to may change without any of the files: a link, a fil
   };
   for (const [dir, word] of ["one", "two", "three", "four"].entries())
     home.write(`hooks/a/v${dir}/word.ts`, says(word));
-  home.write("hooks/a/first.ts", 'import { word } from "./lib/word";\nexport default () => ({ reply: word });');
+  home.write(
+    "hooks/a/first.ts",
+    'import { word } from "./lib/word";\nexport default () => ({ reply: word });',
+  );
   home.write("hooks/a/second.ts", answering("second"));
   link("v0", "lib");
   link("first.ts", "handler.ts");
@@ -208,10 +216,16 @@ test("what an import leads to may change without any of the files: a link, a fil
   home.write("hooks/a/notes.txt", "nothing of it");
   home.write("hooks/a/handler.ts~", "export default (");
   await home.host.rescan();
-  assert.is(home.host.info("a").loaded?.generation, generation, "what nothing leads to changes nothing");
+  assert.is(
+    home.host.info("a").loaded?.generation,
+    generation,
+    "what nothing leads to changes nothing",
+  );
 });
 
-test("a broken save keeps the old version and shows file and line; mending loads it", async ({ home }) => {
+test("a broken save keeps the old version and shows file and line; mending loads it", async ({
+  home,
+}) => {
   home.write("hooks/a/handler.ts", "export default () => {\n  return { reply: ;\n};\n");
   const stale = await state(home, "stale");
   assert.match(stale.error ?? "", /^handler\.ts:2:/);
@@ -219,7 +233,10 @@ test("a broken save keeps the old version and shows file and line; mending loads
   assert.is(stale.line, 2);
   assert.is(stale.loaded?.generation, 1);
   assert.is((await home.ask("q")).reply, "one");
-  await untilRight(() => home.lines.find((line) => /does not load/.test(String(line["msg"]))), Boolean);
+  await untilRight(
+    () => home.lines.find((line) => /does not load/.test(String(line["msg"]))),
+    Boolean,
+  );
   home.write("hooks/a/handler.ts", answering("mended"));
   await replies(home, "mended");
   const mended = home.host.info("a");
@@ -247,12 +264,20 @@ test("before a broken save is told of, the disk is looked at again, whether or n
   assert.not(home.lines.some((line) => /does not load/.test(String(line["msg"]))));
 });
 
-test("a missing export, a throw at load and a wrong export are failures of the new version only", async ({ home }) => {
+test("a missing export, a throw at load and a wrong export are failures of the new version only", async ({
+  home,
+}) => {
   const cases: [string, RegExp][] = [
     ["export const handler = () => {};", /no default export.*it exports handler/],
     ["export default 42;", /no default export that is a function/],
-    ['const x = 1;\nthrow new Error("at load");\nexport default () => x;', /handler\.ts:2.*at load/],
-    ['import { nothing } from "./not-there.ts";\nexport default () => nothing;', /handler\.ts:1.*not-there/],
+    [
+      'const x = 1;\nthrow new Error("at load");\nexport default () => x;',
+      /handler\.ts:2.*at load/,
+    ],
+    [
+      'import { nothing } from "./not-there.ts";\nexport default () => nothing;',
+      /handler\.ts:1.*not-there/,
+    ],
     ["await Promise.resolve();\nexport default () => {};", /top-level await/],
   ];
   for (const [text, message] of cases) {
@@ -319,8 +344,15 @@ test("a workspace hook replaces the managed one visibly, and gives way again", a
   await replies(home, "workspace");
   const [top, below] = home.host.list();
   assert.equal([top?.state, top?.root, top?.shadows?.root], ["active", "workspace", "managed"]);
-  assert.equal([below?.state, below?.root, below?.shadowedBy?.root], ["shadowed", "managed", "workspace"]);
-  assert.ok(home.lines.some((line) => /workspace\/hooks\/a replaces .*\/hooks\/a/.test(String(line["msg"]))));
+  assert.equal(
+    [below?.state, below?.root, below?.shadowedBy?.root],
+    ["shadowed", "managed", "workspace"],
+  );
+  assert.ok(
+    home.lines.some((line) =>
+      /workspace\/hooks\/a replaces .*\/hooks\/a/.test(String(line["msg"])),
+    ),
+  );
   home.remove("workspace/hooks/a");
   await replies(home, "one");
   assert.equal(
@@ -347,7 +379,9 @@ test("a hook of another name in its front matter is known by that", async ({ hom
   await replies(home, "other");
 });
 
-test("two of one name in one root: the directory of that name runs, the other says why not", async ({ home }) => {
+test("two of one name in one root: the directory of that name runs, the other says why not", async ({
+  home,
+}) => {
   home.write("hooks/0/handler.ts", answering("zero"));
   home.write("hooks/0/HOOK.md", descriptor("name: a"));
   const double = await untilRight(() => home.host.list()[1], Boolean);
@@ -394,11 +428,17 @@ test("calls that run end on the old version, which is then cleaned up once", asy
 });
 
 test("a dispose that throws is logged and stops nothing", async ({ home }) => {
-  home.write("hooks/a/handler.ts", `${answering("two")}export const dispose = () => { throw new Error("no way"); };`);
+  home.write(
+    "hooks/a/handler.ts",
+    `${answering("two")}export const dispose = () => { throw new Error("no way"); };`,
+  );
   await replies(home, "two");
   home.write("hooks/a/handler.ts", answering("three"));
   await replies(home, "three");
-  await untilRight(() => home.lines.some((line) => /clean-up failed: no way/.test(String(line["msg"]))), Boolean);
+  await untilRight(
+    () => home.lines.some((line) => /clean-up failed: no way/.test(String(line["msg"]))),
+    Boolean,
+  );
 });
 
 test("every way in which editors save", async ({ home }) => {
@@ -438,7 +478,9 @@ test("roots that go and come back", async ({ home }) => {
   await replies(home, "edited");
 });
 
-test("a linked directory inside its root is followed, also when it points elsewhere", async ({ home }) => {
+test("a linked directory inside its root is followed, also when it points elsewhere", async ({
+  home,
+}) => {
   home.write("hooks/.store/v1/HOOK.md", descriptor("name: linked\npriority: 5"));
   home.write("hooks/.store/v1/handler.ts", answering("v1"));
   home.write("hooks/.store/v2/HOOK.md", descriptor("name: linked\npriority: 5"));
@@ -491,7 +533,8 @@ test("switching off waits for no running call: that one ends on its own, and oth
 }) => {
   const hold = Symbol.for("portico.test.hold");
   const held: (() => void)[] = [];
-  (globalThis as Record<symbol, unknown>)[hold] = () => new Promise<void>((resolve) => held.push(resolve));
+  (globalThis as Record<symbol, unknown>)[hold] = () =>
+    new Promise<void>((resolve) => held.push(resolve));
   home.write(
     "hooks/a/handler.ts",
     `export default async () => { await globalThis[Symbol.for("portico.test.hold")](); return { reply: "slow" }; };

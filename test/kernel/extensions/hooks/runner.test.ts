@@ -12,7 +12,13 @@ test.before.each(async (context) => {
 test.after.each((context) => context.home.stop());
 
 /** Puts a hook in place and waits for nothing else: scans are explicit in this file. */
-async function put(home: HookHome, handler: string, more = "", name = "a", events = "test:asked"): Promise<void> {
+async function put(
+  home: HookHome,
+  handler: string,
+  more = "",
+  name = "a",
+  events = "test:asked",
+): Promise<void> {
   home.write(`hooks/${name}/handler.ts`, handler);
   home.write(`hooks/${name}/HOOK.md`, descriptor(more, events));
   await home.host.rescan();
@@ -50,7 +56,10 @@ test("declared fields change, all others are as they were", async ({ home }) => 
 });
 
 test("a field keeps its kind", async ({ home }) => {
-  await put(home, "export default (event) => { event.context.text = 42; event.context.list = {}; };");
+  await put(
+    home,
+    "export default (event) => { event.context.text = 42; event.context.list = {}; };",
+  );
   assert.equal((await home.ask("q")).context, { text: "q", list: [], fixed: "stays" });
 });
 
@@ -68,7 +77,10 @@ test("a handler that fails half-way has changed nothing", async ({ home }) => {
   );
   const { lastError, failures, lastRun, state } = home.host.info("a");
   assert.equal([state, failures, lastRun?.ok], ["active", 1, false]);
-  assert.equal([lastError?.message, lastError?.line, lastError?.event], ["TypeError: boom", 3, "test:asked"]);
+  assert.equal(
+    [lastError?.message, lastError?.line, lastError?.event],
+    ["TypeError: boom", 3, "test:asked"],
+  );
   assert.is(lastError?.file, join(home.dir, "hooks/a/handler.ts"));
   const line = home.lines.find((one) => one["hook"] === "a" && one["level"] === "error");
   assert.match(String(line?.["msg"]), /handler\.ts:3: TypeError: boom/);
@@ -141,13 +153,20 @@ test("an endless loop is ended, its place named, and the gateway goes on", async
     });
     assert.match(message, /a loop kept the gateway/);
     const { lastError } = home.host.info("a");
-    assert.ok([line, line + 1].includes(lastError?.line ?? 0), `line ${lastError?.line} of ${text}`);
+    assert.ok(
+      [line, line + 1].includes(lastError?.line ?? 0),
+      `line ${lastError?.line} of ${text}`,
+    );
   }
 });
 
 test("what blocks without a loop is interrupted from outside", async ({ home }) => {
   await put(home, answering("next"), "priority: -1", "b");
-  await put(home, 'export default () => { /^(a+)+$/.test(`${"a".repeat(40)}b`); };', "timeoutMs: 50");
+  await put(
+    home,
+    'export default () => { /^(a+)+$/.test(`${"a".repeat(40)}b`); };',
+    "timeoutMs: 50",
+  );
   assert.is((await home.ask("q")).reply, "next");
   assert.match(home.host.info("a").lastError?.message ?? "", /without yielding/);
 });
@@ -172,13 +191,19 @@ test("an endless loop while loading is a failure to load", async ({ home }) => {
 test("after five failures in a row it rests until it changes or is enabled", async ({ home }) => {
   const failed: unknown[] = [];
   home.bus.on("hook:failed", (event) => void failed.push({ ...event.context }));
-  await put(home, 'export default (event) => { if (event.context.text !== "fine") throw new Error("boom"); };');
+  await put(
+    home,
+    'export default (event) => { if (event.context.text !== "fine") throw new Error("boom"); };',
+  );
   for (let count = 0; count < 4; count++) await home.ask("q");
   await home.ask("fine");
   assert.is(home.host.info("a").failuresInARow, 0);
   for (let count = 0; count < 7; count++) await home.ask("q");
   const resting = home.host.info("a");
-  assert.equal([resting.state, resting.failuresInARow, resting.failures, resting.runs], ["resting", 5, 9, 10]);
+  assert.equal(
+    [resting.state, resting.failuresInARow, resting.failures, resting.runs],
+    ["resting", 5, 9, 10],
+  );
   assert.match(resting.error ?? "", /portico hooks enable a/);
   const { name, dir, state, error } = resting;
   const standings = home.host.standings().filter((one) => one.name === "a");
@@ -206,7 +231,13 @@ test("after five failures in a row it rests until it changes or is enabled", asy
 });
 
 test("a hook on hook:failed that fails does not go round in circles", async ({ home }) => {
-  await put(home, 'export default () => { throw new Error("boom"); };', "", "a", "hook:failed, test:asked");
+  await put(
+    home,
+    'export default () => { throw new Error("boom"); };',
+    "",
+    "a",
+    "hook:failed, test:asked",
+  );
   await home.ask("q");
   await home.bus.drain();
   assert.is(home.host.info("a").failures, 2);
@@ -215,7 +246,10 @@ test("a hook on hook:failed that fails does not go round in circles", async ({ h
 test("errors of timers and detached promises are the hook's", async ({ home }) => {
   await put(home, answering("x"));
   home.host.strayError("hook:a", new Error("stray"));
-  assert.equal([home.host.info("a").failures, home.host.info("a").lastError?.message], [1, "stray"]);
+  assert.equal(
+    [home.host.info("a").failures, home.host.info("a").lastError?.message],
+    [1, "stray"],
+  );
 });
 
 test("things that are thrown and are no errors", async ({ home }) => {
@@ -266,14 +300,20 @@ test("a run by hand shows effects, lines and outcome, and counts for nothing", a
 
 test("a hook that does not load cannot be run by hand, and says why", async ({ home }) => {
   await put(home, "\nthrow new Error('not today');");
-  await rejects(() => home.host.run("a", {}), /^a does not load: handler\.ts:2(:\d+)?: not today\.$/);
+  await rejects(
+    () => home.host.run("a", {}),
+    /^a does not load: handler\.ts:2(:\d+)?: not today\.$/,
+  );
   await put(home, 'import "no-such-package";\nexport default () => {};');
   await rejects(
     () => home.host.run("a", {}),
     /^a does not load: handler\.ts:1:\d+: Cannot find module 'no-such-package'\.$/,
   );
   await put(home, answering("x"), "enabled: 5");
-  await rejects(() => home.host.run("a", {}), /^a does not load: HOOK\.md:\d+: "enabled" must be true or false\.$/);
+  await rejects(
+    () => home.host.run("a", {}),
+    /^a does not load: HOOK\.md:\d+: "enabled" must be true or false\.$/,
+  );
   home.remove("hooks/a/handler.ts");
   await home.host.rescan();
   await rejects(() => home.host.run("a", {}), /^a does not load: /);
@@ -285,10 +325,15 @@ test("a disabled hook can be run by hand", async ({ home }) => {
   assert.equal((await home.host.run("a", {})).effects?.result, { reply: "tried" });
 });
 
-test("while a hook is run by hand, others are loaded, and its own next version too", async ({ home }) => {
+test("while a hook is run by hand, others are loaded, and its own next version too", async ({
+  home,
+}) => {
   let release = () => {};
   const ended: string[] = [];
-  Object.assign(globalThis, { runRelease: new Promise<void>((resolve) => (release = resolve)), runEnded: ended });
+  Object.assign(globalThis, {
+    runRelease: new Promise<void>((resolve) => (release = resolve)),
+    runEnded: ended,
+  });
   const handler = (reply: string) =>
     `export default async () => { await globalThis.runRelease; return { reply: "${reply}" }; };
      export const dispose = () => void globalThis.runEnded.push("${reply}");`;
@@ -308,7 +353,9 @@ test("while a hook is run by hand, others are loaded, and its own next version t
   assert.equal(ended, ["old"]);
 });
 
-test("a version that is loaded for one run or check by hand is cleaned up after it", async ({ home }) => {
+test("a version that is loaded for one run or check by hand is cleaned up after it", async ({
+  home,
+}) => {
   const ended: unknown[] = [];
   Object.assign(globalThis, { runEnded: ended });
   await put(

@@ -2,7 +2,14 @@ import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
+import {
+  answering,
+  descriptor,
+  type HookHome,
+  type HookHomeOptions,
+  makeHookHome,
+  rejects,
+} from "./hook-home.ts";
 import { untilRight } from "../../../support/until.ts";
 
 const files = { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("managed") };
@@ -11,7 +18,9 @@ const workspaceFiles = {
   "workspace/hooks/w/handler.ts": answering("workspace"),
 };
 
-const test = suite<{ make: (options?: HookHomeOptions) => Promise<HookHome>; made: HookHome[] }>("hook safety");
+const test = suite<{ make: (options?: HookHomeOptions) => Promise<HookHome>; made: HookHome[] }>(
+  "hook safety",
+);
 test.before.each((context) => {
   context.made = [];
   context.make = async (options) => {
@@ -78,7 +87,10 @@ test("a real path that leaves the root is refused: directory, handler, descripto
   home.write("hooks/descriptor/handler.ts", answering("x"));
   symlinkSync(join(home.dir, "elsewhere/HOOK.md"), join(home.dir, "hooks/descriptor/HOOK.md"));
   home.write("hooks/file/HOOK.md", descriptor());
-  home.write("hooks/file/handler.ts", 'import { x } from "./x.ts";\nexport default () => ({ reply: String(x) });');
+  home.write(
+    "hooks/file/handler.ts",
+    'import { x } from "./x.ts";\nexport default () => ({ reply: String(x) });',
+  );
   symlinkSync(join(home.dir, "elsewhere/x.ts"), join(home.dir, "hooks/file/x.ts"));
   await home.host.rescan();
   for (const name of ["directory", "handler", "descriptor", "file"]) {
@@ -102,10 +114,17 @@ test("a link to nowhere is not a hook", async ({ make }) => {
 
 test("a broken override at start does not fall back silently", async ({ make }) => {
   const home = await make({
-    files: { ...files, "workspace/hooks/a/HOOK.md": descriptor(), "workspace/hooks/a/handler.ts": "export default (" },
+    files: {
+      ...files,
+      "workspace/hooks/a/HOOK.md": descriptor(),
+      "workspace/hooks/a/handler.ts": "export default (",
+    },
   });
   const [failed, below] = home.host.list();
-  assert.equal([failed?.state, failed?.root, failed?.shadows?.root], ["failed", "workspace", "managed"]);
+  assert.equal(
+    [failed?.state, failed?.root, failed?.shadows?.root],
+    ["failed", "workspace", "managed"],
+  );
   assert.is(below?.state, "shadowed");
   assert.is((await home.ask("q")).reply, undefined);
   assert.ok(
@@ -118,7 +137,9 @@ test("a broken override at start does not fall back silently", async ({ make }) 
   assert.is((await home.ask("q")).reply, "managed");
 });
 
-test("a workspace hook under trust: approved runs only in the content that was approved", async ({ make }) => {
+test("a workspace hook under trust: approved runs only in the content that was approved", async ({
+  make,
+}) => {
   const home = await make({ files: workspaceFiles, settings: { trust: "approved" } });
   const waits = home.host.info("w");
   assert.is(waits.state, "unapproved");
@@ -142,7 +163,8 @@ test("a file from outside the directory is part of what is approved", async ({ m
   const home = await make({
     files: {
       "workspace/hooks/w/HOOK.md": descriptor(),
-      "workspace/hooks/w/handler.ts": 'import { x } from "../../shared.ts";\nexport default () => ({ reply: x });',
+      "workspace/hooks/w/handler.ts":
+        'import { x } from "../../shared.ts";\nexport default () => ({ reply: x });',
       "workspace/shared.ts": 'export const x = "one";',
     },
     settings: { trust: "approved" },
@@ -188,7 +210,9 @@ test("requirements: what is missing is said, and its coming is noticed", async (
       "hooks/a/handler.ts": answering("ran"),
       "hooks/os/HOOK.md": descriptor("os: [plan9]\nalways: true"),
       "hooks/os/handler.ts": answering("os"),
-      "hooks/always/HOOK.md": descriptor("always: true\nrequires: { bins: [no-such-program-here] }"),
+      "hooks/always/HOOK.md": descriptor(
+        "always: true\nrequires: { bins: [no-such-program-here] }",
+      ),
       "hooks/always/handler.ts": answering("always"),
     },
   });
@@ -197,7 +221,10 @@ test("requirements: what is missing is said, and its coming is noticed", async (
     ["ineligible", "ineligible", "active"],
   );
   assert.is(home.host.info("a").missing.length, 4);
-  assert.match(home.host.info("a").error ?? "", /no-such-program-here is not on the PATH.*MY_KEY.*cron\.timezone/);
+  assert.match(
+    home.host.info("a").error ?? "",
+    /no-such-program-here is not on the PATH.*MY_KEY.*cron\.timezone/,
+  );
   home.write(
     "hooks/a/HOOK.md",
     descriptor("priority: 1\nrequires:\n  bins: [sh]\n  env: [MY_KEY]\n  config: [cron.timezone]"),
@@ -208,7 +235,9 @@ test("requirements: what is missing is said, and its coming is noticed", async (
   assert.is((await home.ask("q")).reply, "ran");
 });
 
-test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and managed", async ({ make }) => {
+test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and managed", async ({
+  make,
+}) => {
   const home = await make({
     files: {
       "package/hooks/a/HOOK.md": descriptor(),
@@ -231,7 +260,10 @@ test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and m
   await home.host.reconfigure(["hooks.enabled"]);
   assert.is((await home.ask("q")).reply, undefined);
   const { state, error, reason } = home.host.info("a");
-  assert.equal([state, error, reason], ["disabled", undefined, "hooks.enabled is false in the configuration"]);
+  assert.equal(
+    [state, error, reason],
+    ["disabled", undefined, "hooks.enabled is false in the configuration"],
+  );
 });
 
 test("extra directories that are added while it runs are watched", async ({ make }) => {

@@ -1,5 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { editorConfig } from "../../../../plugins/management/commands/editor-config.ts";
 import { test } from "../../../support/suite.ts";
@@ -32,7 +40,11 @@ function typeCheck(root: string): Record<string, string> {
 
 /** Errors in these files and no others, which say what belongs to each. */
 function assertErrors(errors: Record<string, string>, expected: Record<string, RegExp>): void {
-  assert.equal(Object.keys(errors).sort(), Object.keys(expected).sort(), Object.values(errors).join(""));
+  assert.equal(
+    Object.keys(errors).sort(),
+    Object.keys(expected).sort(),
+    Object.values(errors).join(""),
+  );
   for (const [file, pattern] of Object.entries(expected)) assert.match(errors[file] ?? "", pattern);
 }
 
@@ -63,13 +75,22 @@ function errorsIn(name: string): Record<string, string> {
 
 written["typescript"] = (root) => {
   for (const [event, outline] of Object.entries(knownEvents)) {
-    writeHook(root, editorConfig(packageDir), { name: event.replace(":", "-"), events: [{ name: event, outline }] });
+    writeHook(root, editorConfig(packageDir), {
+      name: event.replace(":", "-"),
+      events: [{ name: event, outline }],
+    });
   }
   writeHook(root, editorConfig(packageDir), {
     name: "two",
-    events: ["command:new", "message:received"].map((name) => ({ name, outline: knownEvents[name] as never })),
+    events: ["command:new", "message:received"].map((name) => ({
+      name,
+      outline: knownEvents[name] as never,
+    })),
   });
-  writeHook(root, editorConfig(packageDir), { name: "unknown-event", events: [{ name: "my:event" }] });
+  writeHook(root, editorConfig(packageDir), {
+    name: "unknown-event",
+    events: [{ name: "my:event" }],
+  });
 };
 test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
   assertErrors(errorsIn("typescript"), {});
@@ -90,7 +111,13 @@ test("types are found where Portico is an installed package, without any paths i
     mkdirSync(dirname(join(root, "node_modules", name)), { recursive: true });
     symlinkSync(join(packageDir, "node_modules", name), join(root, "node_modules", name));
   }
-  const compilerOptions = { module: "nodenext", target: "es2023", strict: true, noEmit: true, types: [] };
+  const compilerOptions = {
+    module: "nodenext",
+    target: "es2023",
+    strict: true,
+    noEmit: true,
+    types: [],
+  };
   writeFileSync(join(root, "package.json"), '{ "type": "module" }');
   writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions }));
   const hook = (field: string) =>
@@ -112,13 +139,20 @@ const wrongLines: [name: string, line: string, message: RegExp][] = [
 ];
 written["javascript"] = (root) => {
   for (const [event, outline] of Object.entries(knownEvents)) {
-    const hook = { name: event.replace(":", "-"), events: [{ name: event, outline }], script: true };
+    const hook = {
+      name: event.replace(":", "-"),
+      events: [{ name: event, outline }],
+      script: true,
+    };
     writeHook(root, editorConfig(packageDir), hook);
   }
   const text = readFileSync(join(root, "message-received/handler.js"), "utf8");
   for (const [name, line] of wrongLines) {
     mkdirSync(join(root, name));
-    writeFileSync(join(root, name, "handler.js"), text.replace("  ctx.log.info", `  ${line}\n  ctx.log.info`));
+    writeFileSync(
+      join(root, name, "handler.js"),
+      text.replace("  ctx.log.info", `  ${line}\n  ctx.log.info`),
+    );
   }
 };
 test("a hook in plain JavaScript has the same types, by JSDoc", () => {
@@ -144,7 +178,8 @@ written["contexts"] = (root) => {
   const right =
     'if (event.name === "message:received") { event.context.content = event.context.source; return { reply: await ctx.chat("x") }; } event.context.bootstrapFiles.length;';
   writeFileSync(join(root, "typed/handler.ts"), handler(right));
-  for (const [i, [body]] of wrongBodies.entries()) writeFileSync(join(root, `typed/wrong-${i}.ts`), handler(body));
+  for (const [i, [body]] of wrongBodies.entries())
+    writeFileSync(join(root, `typed/wrong-${i}.ts`), handler(body));
 };
 test("each event has a context type of its own", () => {
   const expected = wrongBodies.map(([, message], i) => [`typed/wrong-${i}.ts`, message]);
@@ -158,27 +193,46 @@ const wrongEffects = {
   "a reply to an event that takes none": effectHook("message:sent", 'return { reply: "no" };'),
   "a block of an event that takes none": effectHook("agent:bootstrap", 'return { block: "no" };'),
   "a write to a fixed field": effectHook("message:received", 'event.context.source = "me";'),
-  "a write to a field of an event that has none to change": effectHook("message:sent", 'event.context.content = "x";'),
+  "a write to a field of an event that has none to change": effectHook(
+    "message:sent",
+    'event.context.content = "x";',
+  ),
 };
 written["effects"] = (root) => {
-  writeHook(root, editorConfig(packageDir), { name: "strict", events: [{ name: "message:received" }] });
-  const right = effectHook("message:received", 'event.context.content = "x"; return { block: "no" };');
+  writeHook(root, editorConfig(packageDir), {
+    name: "strict",
+    events: [{ name: "message:received" }],
+  });
+  const right = effectHook(
+    "message:received",
+    'event.context.content = "x"; return { block: "no" };',
+  );
   // Plain JavaScript gets the same by JSDoc.
   const script = (body: string) =>
     `// @ts-check\n/** @type {import("portico").HookHandler<"message:received">} */\nexport default async (event) => {\n  ${body}\n};\n`;
-  const scripts = { right: script('event.context.content = "x";'), wrong: script('event.context.source = "me";') };
+  const scripts = {
+    right: script('event.context.content = "x";'),
+    wrong: script('event.context.source = "me";'),
+  };
   for (const [name, text] of Object.entries({ ...wrongEffects, right }))
     writeFileSync(join(root, `strict/${name.replaceAll(" ", "-")}.handler.ts`), text);
-  for (const [name, text] of Object.entries(scripts)) writeFileSync(join(root, `strict/${name}.mjs`), text);
+  for (const [name, text] of Object.entries(scripts))
+    writeFileSync(join(root, `strict/${name}.mjs`), text);
 };
 test("types follow what an event lets handlers do", () => {
-  const names = Object.keys(wrongEffects).map((name) => `strict/${name.replaceAll(" ", "-")}.handler.ts`);
+  const names = Object.keys(wrongEffects).map(
+    (name) => `strict/${name.replaceAll(" ", "-")}.handler.ts`,
+  );
   assert.equal(Object.keys(errorsIn("effects")).sort(), [...names, "strict/wrong.mjs"].sort());
 });
 
 test("what is written is valid, private, and never written over", () => {
   const root = temporaryDir("portico-scaffold-");
-  const hook = { name: "hello", events: [{ name: "message:received" }], description: 'says: "hi" # always' };
+  const hook = {
+    name: "hello",
+    events: [{ name: "message:received" }],
+    description: 'says: "hi" # always',
+  };
   const dir = writeHook(join(root, "hooks"), editorConfig(packageDir), hook);
   assert.equal(readdirSync(dir).sort(), ["HOOK.md", "handler.ts"]);
   for (const path of [dir, join(dir, "HOOK.md"), join(dir, "handler.ts")])
@@ -188,7 +242,10 @@ test("what is written is valid, private, and never written over", () => {
     [meta.name, meta.events, meta.description, warnings],
     ["hello", ["message:received"], hook.description, []],
   );
-  assert.throws(() => writeHook(join(root, "hooks"), editorConfig(packageDir), hook), /there already/);
+  assert.throws(
+    () => writeHook(join(root, "hooks"), editorConfig(packageDir), hook),
+    /there already/,
+  );
 });
 
 test("what an editor needs follows an installation that has moved, and is left as somebody changed it", () => {

@@ -21,11 +21,15 @@ const greeter = (greeting: string, extra = "") => `
     },
   });`;
 const file = "plugins/greeter/plugin.ts";
-const greet = async () => (await gateway.request("GET", "/greet")).json() as Promise<{ text?: string; error?: object }>;
+const greet = async () =>
+  (await gateway.request("GET", "/greet")).json() as Promise<{ text?: string; error?: object }>;
 const info = () => gateway.json("GET", "/kernel/plugins/greeter");
 
 test("a plugin of the home works as a built-in one, with its section of the configuration", async () => {
-  gateway = await startGateway({ files: { [file]: greeter("hello") }, config: { greeter: { name: "Ada" } } });
+  gateway = await startGateway({
+    files: { [file]: greeter("hello") },
+    config: { greeter: { name: "Ada" } },
+  });
   assert.equal(await greet(), { text: "hello Ada" });
   const record = await info();
   assert.is(record.state, "active");
@@ -56,7 +60,10 @@ test("a setup that throws leaves nothing behind and keeps the old version", asyn
   gateway = await startGateway({ files: { [file]: greeter("one") } });
   gateway.write(
     file,
-    greeter("two", `ctx.route("GET", "/left", { access: "gateway" }, () => 1); throw new Error("no luck");`),
+    greeter(
+      "two",
+      `ctx.route("GET", "/left", { access: "gateway" }, () => 1); throw new Error("no luck");`,
+    ),
   );
   const record = await until("the failure", async () => {
     const now = await info();
@@ -68,7 +75,8 @@ test("a setup that throws leaves nothing behind and keeps the old version", asyn
 });
 
 test("a task begins when setup has succeeded, and never where it fails", async () => {
-  const task = 'ctx.task("t", { everyMs: 1, immediately: true }, () => ctx.log.info(done ? "in time" : "too early"))';
+  const task =
+    'ctx.task("t", { everyMs: 1, immediately: true }, () => ctx.log.info(done ? "in time" : "too early"))';
   const pause = "await new Promise((resolve) => setTimeout(resolve, 10))";
   const plugin = (end: string) =>
     `export default { name: "greeter", async setup(ctx) { let done = false; ${task}; ${pause}; ${end} } };`;
@@ -94,7 +102,10 @@ test("a request under way ends on the version that it began with", async () => {
   const answer = greet();
   await until("the handler", () => gateway.lines.some(({ msg }) => msg === "asked"));
   gateway.write(file, greeter("new"));
-  await until("the new version", async () => (await info()).generation === 2 && (await info()).state === "active");
+  await until(
+    "the new version",
+    async () => (await info()).generation === 2 && (await info()).state === "active",
+  );
   assert.equal(await greet(), { text: "new world" });
   (globalThis as unknown as { __release: () => void }).__release();
   assert.equal(await answer, { text: "old" });
@@ -110,7 +121,10 @@ test("removed, it is gone with all that it registered", async () => {
 test("disabled and enabled by command, kept in the configuration", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   const disabled = await gateway.json("POST", "/kernel/plugins/greeter/disable");
-  assert.equal([disabled.state, disabled.reason], ["disabled", "the configuration switches it off"]);
+  assert.equal(
+    [disabled.state, disabled.reason],
+    ["disabled", "the configuration switches it off"],
+  );
   assert.is((await gateway.request("GET", "/greet")).status, 404);
   const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
   assert.is(enabled.state, "active");
@@ -169,7 +183,11 @@ test("the section of a refused plugin keeps nothing from starting", async () => 
   const home = makeHome();
   mkdirSync(join(home, "plugins/greeter"), { recursive: true });
   chmodSync(join(home, "plugins/greeter"), 0o777);
-  gateway = await startGateway({ home, files: { [file]: greeter("hello") }, config: { greeter: { name: "Ada" } } });
+  gateway = await startGateway({
+    home,
+    files: { [file]: greeter("hello") },
+    config: { greeter: { name: "Ada" } },
+  });
   assert.is((await info()).state, "refused");
   await gateway.stop();
   rmSync(home, { recursive: true });
@@ -179,7 +197,9 @@ test("a file that a plugin imports is looked at too, and what ran is taken down 
   const importing = `import { text } from "./parts/text.ts";
     export default { name: "greeter", setup(ctx) { ctx.route("GET", "/greet", { access: "gateway" }, () => ({ text })); } };`;
   const imported = "plugins/greeter/parts/text.ts";
-  gateway = await startGateway({ files: { [file]: importing, [imported]: `export const text = "hello";` } });
+  gateway = await startGateway({
+    files: { [file]: importing, [imported]: `export const text = "hello";` },
+  });
   assert.equal(await greet(), { text: "hello" });
   chmodSync(join(gateway.home, imported), 0o666);
   await gateway.json("POST", "/kernel/plugins/rescan");
@@ -195,9 +215,15 @@ test("a file that a plugin imports is looked at too, and what ran is taken down 
 
 test("a plugin whose link leads out of its root is refused before anything of it runs", async () => {
   gateway = await startGateway();
-  gateway.write("elsewhere/text.ts", "globalThis.__ranFromElsewhere = true; export const text = 1;");
+  gateway.write(
+    "elsewhere/text.ts",
+    "globalThis.__ranFromElsewhere = true; export const text = 1;",
+  );
   mkdirSync(join(gateway.home, "plugins/greeter"), { recursive: true });
-  symlinkSync(join(gateway.home, "elsewhere/text.ts"), join(gateway.home, "plugins/greeter/text.ts"));
+  symlinkSync(
+    join(gateway.home, "elsewhere/text.ts"),
+    join(gateway.home, "plugins/greeter/text.ts"),
+  );
   gateway.write(file, `import "./text.ts"; export default { name: "greeter", setup() {} };`);
   await gateway.json("POST", "/kernel/plugins/rescan");
   const record = await info();
@@ -266,7 +292,9 @@ const taker = (name: string, refuses = "never") => `
     },
   });`;
 const words = () =>
-  Promise.all(["early", "late"].map(async (name) => (await gateway.json("GET", `/${name}`)).word as string));
+  Promise.all(
+    ["early", "late"].map(async (name) => (await gateway.json("GET", `/${name}`)).word as string),
+  );
 
 test("a change that one plugin refuses is in force for none", async () => {
   gateway = await startGateway({
@@ -278,7 +306,10 @@ test("a change that one plugin refuses is in force for none", async () => {
   });
   const before = readFileSync(join(gateway.home, "portico.json"), "utf8");
   const changed = (extra: object) => JSON.stringify({ ...JSON.parse(before), ...extra });
-  gateway.write("portico.json", changed({ early: { word: "new" }, greeter: { name: "Ada" }, late: { word: "bad" } }));
+  gateway.write(
+    "portico.json",
+    changed({ early: { word: "new" }, greeter: { name: "Ada" }, late: { word: "bad" } }),
+  );
   const problem = await until("the refusal", () => gateway.gateway.config.problem);
   assert.match(problem.message, "plugin late: not this word");
   assert.equal(await words(), ["old", "old"]);
@@ -332,7 +363,9 @@ test("a setup that failed is tried again only when told, or when its configurati
 });
 
 test("one whose setup failed is off when it is turned off, and tried again when it is turned on", async () => {
-  gateway = await startGateway({ files: { [file]: greeter("hello", `throw new Error("no luck");`) } });
+  gateway = await startGateway({
+    files: { [file]: greeter("hello", `throw new Error("no luck");`) },
+  });
   assert.is((await info()).state, "failed");
   assert.is((await gateway.json("POST", "/kernel/plugins/greeter/disable")).state, "disabled");
   const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");

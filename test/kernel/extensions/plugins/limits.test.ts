@@ -70,9 +70,12 @@ async function hostOf(plugins: Record<string, string>) {
 
 test("a setup that hangs holds up neither other plugins nor the next version of its own", async () => {
   const { host, save, disabled } = await hostOf({ "home/a": plugin("a", {}) });
-  const generations = () => host.list().map(({ name, generation, state }) => `${name} ${generation} ${state}`);
+  const generations = () =>
+    host.list().map(({ name, generation, state }) => `${name} ${generation} ${state}`);
   const release = new Map<string, () => void>();
-  Object.assign(globalThis, { held: (name: string) => new Promise<void>((resolve) => release.set(name, resolve)) });
+  Object.assign(globalThis, {
+    held: (name: string) => new Promise<void>((resolve) => release.set(name, resolve)),
+  });
   const held = (name: string) => plugin("a", { setup: `return held("${name}");` });
 
   const releaseAndSettle = async (name: string) => {
@@ -86,16 +89,28 @@ test("a setup that hangs holds up neither other plugins nor the next version of 
   await save("home/a", plugin("a", { cleanUp: "1;" }));
   assert.equal(generations(), ["a 2 active", "b 1 active"]);
   await releaseAndSettle("first");
-  assert.equal(generations(), ["a 2 active", "b 1 active"], "what was given up does not take its place");
+  assert.equal(
+    generations(),
+    ["a 2 active", "b 1 active"],
+    "what was given up does not take its place",
+  );
 
   await save("home/a", held("second"));
   await save("home/a", "export default {");
   await releaseAndSettle("second");
-  assert.equal(generations(), ["a 2 stale", "b 1 active"], "nor does it hide what is wrong with the newer one");
+  assert.equal(
+    generations(),
+    ["a 2 stale", "b 1 active"],
+    "nor does it hide what is wrong with the newer one",
+  );
 
   await save("home/a", held("third"));
   await releaseAndSettle("third");
-  assert.equal(generations(), ["a 3 active", "b 1 active"], "what is only slow is taken up when it is ready");
+  assert.equal(
+    generations(),
+    ["a 3 active", "b 1 active"],
+    "what is only slow is taken up when it is ready",
+  );
 
   await save("home/a", held("fourth"));
   disabled.add("a");
@@ -113,14 +128,20 @@ test("a clean-up that never ends is named and left behind", async () => {
   await host.reconfigure([]);
   assert.is(host.info("a").state, "disabled");
   assert.equal(undone, ["a last", "a first"]);
-  assert.ok(lines.some(({ msg, plugin }) => plugin === "a" && /clean-up" was not undone in 20 ms/.test(String(msg))));
+  assert.ok(
+    lines.some(
+      ({ msg, plugin }) => plugin === "a" && /clean-up" was not undone in 20 ms/.test(String(msg)),
+    ),
+  );
   await host.stop();
 });
 
 test("at a stop, what the package's own plugins clean up is cleaned up, however much of a user's hangs", async () => {
   const { host } = await hostOf({
     "bundled/own": plugin("own", {}),
-    ...Object.fromEntries(["a", "b", "c", "d"].map((name) => [`home/${name}`, plugin(name, { cleanUp: hang })])),
+    ...Object.fromEntries(
+      ["a", "b", "c", "d"].map((name) => [`home/${name}`, plugin(name, { cleanUp: hang })]),
+    ),
   });
   await host.stop();
   assert.equal(
@@ -130,7 +151,10 @@ test("at a stop, what the package's own plugins clean up is cleaned up, however 
 });
 
 test("one that never takes a changed configuration refuses it", async () => {
-  const { host } = await hostOf({ "home/a": plugin("a", { onConfig: hang }), "home/b": plugin("b", {}) });
+  const { host } = await hostOf({
+    "home/a": plugin("a", { onConfig: hang }),
+    "home/b": plugin("b", {}),
+  });
   const refusal = await host.reconfigure(["section"]).catch((error: Error) => error.message);
   assert.match(String(refusal), "plugin a: its onConfig was not done in 20 ms");
   await host.rescan();

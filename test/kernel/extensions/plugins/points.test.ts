@@ -20,7 +20,10 @@ test("the points of the types are those that definitions declare", async () => {
     ),
   );
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  const plugins = await readPlugins(roots, loaderFor({ package: packageDir, state: join(packageDir, ".build") }));
+  const plugins = await readPlugins(
+    roots,
+    loaderFor({ package: packageDir, state: join(packageDir, ".build") }),
+  );
   const points = createPoints(new Set());
   points.declare(
     plugins.flatMap(({ meta }) => meta ?? []),

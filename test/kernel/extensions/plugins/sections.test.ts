@@ -15,7 +15,11 @@ test("a look at the disk that finds every plugin as it was defines nothing anew,
     check() {},
   } as unknown as PluginParts["config"];
   const sections = createSections({ config, log: quietLog() });
-  const plain = { dir: "plain", name: "plain", meta: { name: "plain", setup() {} } } as unknown as PluginCandidate;
+  const plain = {
+    dir: "plain",
+    name: "plain",
+    meta: { name: "plain", setup() {} },
+  } as unknown as PluginCandidate;
   const schemas = {
     dir: "own",
     name: "own",

@@ -30,7 +30,11 @@ test("writes, removes, and is refused what is not its own or not right", async (
   };
   const file = () => readFileSync(join(gateway.home, "portico.json"), "utf8");
   try {
-    assert.equal((await send(["notes", "by", "a.b"], 7)).body, { now: { "a.b": 7 } }, "it is in force at once");
+    assert.equal(
+      (await send(["notes", "by", "a.b"], 7)).body,
+      { now: { "a.b": 7 } },
+      "it is in force at once",
+    );
     assert.match(file(), /"a\.b"/);
     assert.equal((await send(["notes", "by", "a.b"])).body, { now: {} });
     assert.not.match(file(), /a\.b/);

@@ -46,7 +46,8 @@ test("what is no address or range is named", () => {
 });
 
 test("loopback, strictly", () => {
-  for (const ip of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) assert.ok(isLoopback(ip), ip);
+  for (const ip of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
+    assert.ok(isLoopback(ip), ip);
   for (const ip of ["", "0.0.0.0", "::", "127.evil.test", "128.0.0.1", "::ffff:10.0.0.1", "*"]) {
     assert.not.ok(isLoopback(ip), ip);
   }

@@ -6,7 +6,15 @@ import { PorticoError } from "../../../../kernel/errors.ts";
 import type { AuthSettings } from "../../../../kernel/http/access/auth.ts";
 import { createThrottle } from "../../../../kernel/http/access/throttle.ts";
 import type { Access, Authenticator, Client } from "../../../../kernel/types.ts";
-import { ask, closeAll, codeOf, exchange, head, startServer, type TestServerOptions } from "../harness.ts";
+import {
+  ask,
+  closeAll,
+  codeOf,
+  exchange,
+  head,
+  startServer,
+  type TestServerOptions,
+} from "../harness.ts";
 
 test.after(closeAll);
 
@@ -31,7 +39,11 @@ test("the matrix of credentials and accesses", async () => {
     [both, {}, { gateway: 401, client: 401, control: 401, public: 200, own: 200 }],
     [both, { authorization: "Bearer right-token" }, { gateway: 200, client: 200, control: 200 }],
     [both, { authorization: "bearer right-token" }, { gateway: 200, client: 200, control: 200 }],
-    [both, { authorization: "Bearer wrong" }, { gateway: 401, client: 401, control: 401, public: 200 }],
+    [
+      both,
+      { authorization: "Bearer wrong" },
+      { gateway: 401, client: 401, control: 401, public: 200 },
+    ],
     [both, { authorization: "Bearer right-token2" }, { gateway: 401 }],
     [both, { authorization: "Bearer right-toke" }, { gateway: 401 }],
     [both, { authorization: "Bearer RIGHT-TOKEN" }, { gateway: 401 }],
@@ -46,12 +58,28 @@ test("the matrix of credentials and accesses", async () => {
     [both, { authorization: "Bearer right-password" }, { gateway: 401, client: 401, control: 401 }],
     [both, { "x-service-password": "right-password" }, { gateway: 401, client: 401, control: 200 }],
     [both, { "x-service-password": "wrong" }, { control: 401 }],
-    [both, { authorization: "Bearer wrong", "x-service-password": "right-password" }, { gateway: 401, control: 200 }],
-    [both, { authorization: basic("a:wrong"), "x-service-password": "right-password" }, { control: 200 }],
-    [both, { authorization: "Bearer right-token", "x-service-password": "wrong" }, { control: 200 }],
+    [
+      both,
+      { authorization: "Bearer wrong", "x-service-password": "right-password" },
+      { gateway: 401, control: 200 },
+    ],
+    [
+      both,
+      { authorization: basic("a:wrong"), "x-service-password": "right-password" },
+      { control: 200 },
+    ],
+    [
+      both,
+      { authorization: "Bearer right-token", "x-service-password": "wrong" },
+      { control: 200 },
+    ],
     [both, { authorization: "Bearer wrong", "x-service-password": "wrong" }, { control: 401 }],
     [both, { "x-service-password": "right-token" }, { control: 401 }],
-    [both, { authorization: basic("anyone:right-password") }, { gateway: 401, client: 401, control: 200 }],
+    [
+      both,
+      { authorization: basic("anyone:right-password") },
+      { gateway: 401, client: 401, control: 200 },
+    ],
     [both, { authorization: basic(":right-password") }, { control: 200 }],
     [both, { authorization: basic("right-password") }, { control: 401 }],
     [both, { authorization: basic("a:wrong") }, { control: 401 }],
@@ -70,12 +98,24 @@ test("the matrix of credentials and accesses", async () => {
     ...["pässwörd", "à-la-carte", "日本の合言葉", "🔑-and-key"].flatMap((word): typeof rows => {
       // as curl sends it: as UTF-8
       return [
-        [{ token: word }, { authorization: `Bearer ${word}` }, { gateway: 200, client: 200, control: 200 }],
+        [
+          { token: word },
+          { authorization: `Bearer ${word}` },
+          { gateway: 200, client: 200, control: 200 },
+        ],
         [{ token: word }, { "x-api-key": word }, { client: 200 }],
-        [{ password: word }, { authorization: `Bearer ${word}` }, { gateway: 200, client: 200, control: 200 }],
+        [
+          { password: word },
+          { authorization: `Bearer ${word}` },
+          { gateway: 200, client: 200, control: 200 },
+        ],
         [{ password: word }, { "x-service-password": word }, { control: 200 }],
         [{ password: word }, { authorization: basic(`me:${word}`) }, { control: 200 }],
-        [{ token: word }, { authorization: `Bearer ${word}ö` }, { gateway: 401, client: 401, control: 401 }],
+        [
+          { token: word },
+          { authorization: `Bearer ${word}ö` },
+          { gateway: 401, client: 401, control: 401 },
+        ],
         [{ password: word }, { "x-service-password": `${word}ö` }, { control: 401 }],
       ];
     }),
@@ -124,7 +164,10 @@ test("who was let in is told to the handler", async () => {
 test("a changed token applies at once", async () => {
   const one = await doors();
   one.credentials.token = "new-token";
-  assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status, 401);
+  assert.is(
+    (await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status,
+    401,
+  );
   assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer new-token" })).status, 200);
 });
 
@@ -132,7 +175,10 @@ test("two Authorization headers are refused, whatever they hold", async () => {
   const { port } = await doors();
   const right: [string, string] = ["Authorization", "Bearer right-token"];
   for (const second of [right, ["authorization", "Bearer wrong"]] as [string, string][]) {
-    const answer = await exchange(port, head("GET", "/gateway", [["host", `127.0.0.1:${port}`], right, second]));
+    const answer = await exchange(
+      port,
+      head("GET", "/gateway", [["host", `127.0.0.1:${port}`], right, second]),
+    );
     assert.is(answer.status, 401);
   }
 });
@@ -156,14 +202,25 @@ test("repeated failures from one address: 429 with Retry-After; a right token al
   let time = 0;
   const one = await doors({ throttle: createThrottle({ now: () => time }) });
   const wrong = { authorization: "Bearer wrong" };
-  for (let i = 0; i < 20; i++) assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401, `failure ${i + 1}`);
+  for (let i = 0; i < 20; i++)
+    assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401, `failure ${i + 1}`);
   const throttled = await ask(one, "GET", "/gateway", wrong);
   assert.is(throttled.status, 429);
   assert.is(codeOf(throttled), "too_many_attempts");
   assert.is(throttled.headers["retry-after"], "60");
-  assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status, 200);
-  assert.is((await ask(one, "GET", "/control", { "x-service-password": "right-password" })).status, 200);
-  assert.is((await ask(one, "GET", "/gateway")).status, 401, "a request without credentials tries nothing");
+  assert.is(
+    (await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status,
+    200,
+  );
+  assert.is(
+    (await ask(one, "GET", "/control", { "x-service-password": "right-password" })).status,
+    200,
+  );
+  assert.is(
+    (await ask(one, "GET", "/gateway")).status,
+    401,
+    "a request without credentials tries nothing",
+  );
   time = 60_001;
   assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401);
 });
@@ -173,12 +230,16 @@ test("failures are counted by the address behind a trusted proxy, and X-Forwarde
   const from = (address: string) => ({ authorization: "Bearer wrong", "x-forwarded-for": address });
   const statuses = async (...addresses: string[]) => {
     const all: number[] = [];
-    for (const address of addresses) all.push((await ask(one, "GET", "/gateway", from(address))).status);
+    for (const address of addresses)
+      all.push((await ask(one, "GET", "/gateway", from(address))).status);
     return all;
   };
   assert.equal(await statuses("192.0.2.1", "192.0.2.2", "192.0.2.3"), [401, 401, 429]);
   one.settings.trustedProxies = ["127.0.0.0/8"];
-  assert.equal(await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"), [401, 401, 429, 401]);
+  assert.equal(
+    await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"),
+    [401, 401, 429, 401],
+  );
 });
 
 test("failures that other processes saw too leave none over, and never fewer", () => {
@@ -195,11 +256,14 @@ test("client keys: asked where the owner's token does not fit, good for `keys` o
     async authenticate(token) {
       asked.push(token);
       if (token === "expired") throw new PorticoError("forbidden", "This key has expired.");
-      return token === "key-1" ? { kind: "key", key: "one", grant: { models: ["echo"] } } : undefined;
+      return token === "key-1"
+        ? { kind: "key", key: "one", grant: { models: ["echo"] } }
+        : undefined;
     },
   };
   const one = await doors({ authenticators: () => [authenticator] });
-  const as = (token: string, access: Access) => ask(one, "GET", `/${access}`, { authorization: `Bearer ${token}` });
+  const as = (token: string, access: Access) =>
+    ask(one, "GET", `/${access}`, { authorization: `Bearer ${token}` });
 
   assert.is((await as("right-token", "client")).status, 200);
   assert.equal(asked, [], "the owner's token is nobody else's business");
@@ -221,12 +285,22 @@ test("a broken authenticator harms neither the others nor the owner", async () =
       throw new TypeError("cannot read properties of undefined");
     },
   };
-  const good: Authenticator = { name: "good", authenticate: (token) => (token === "k" ? { kind: "key" } : undefined) };
+  const good: Authenticator = {
+    name: "good",
+    authenticate: (token) => (token === "k" ? { kind: "key" } : undefined),
+  };
   const one = await doors({ authenticators: () => [broken, good] });
   assert.is((await ask(one, "GET", "/client", { authorization: "Bearer k" })).status, 200);
-  assert.is((await ask(one, "GET", "/client", { authorization: "Bearer right-token" })).status, 200);
+  assert.is(
+    (await ask(one, "GET", "/client", { authorization: "Bearer right-token" })).status,
+    200,
+  );
   assert.is((await ask(one, "GET", "/client", { authorization: "Bearer other" })).status, 503);
-  assert.ok(one.lines.some(({ level, fields }) => level === "error" && fields["authenticator"] === "broken"));
+  assert.ok(
+    one.lines.some(
+      ({ level, fields }) => level === "error" && fields["authenticator"] === "broken",
+    ),
+  );
 });
 
 test("no credential reaches a log line or an answer", async () => {

@@ -22,29 +22,63 @@ test("what a hostile page can make a browser send is refused, with and without t
   const { port } = one;
   const rows: [string, string, Record<string, string>, string][] = [
     ["image, link, iframe", "GET", { "sec-fetch-site": "cross-site" }, "forbidden_origin"],
-    ["no-cors POST", "POST", { origin: "http://evil.test", "sec-fetch-site": "cross-site" }, "forbidden_origin"],
+    [
+      "no-cors POST",
+      "POST",
+      { origin: "http://evil.test", "sec-fetch-site": "cross-site" },
+      "forbidden_origin",
+    ],
     [
       "preflight of a JSON POST",
       "OPTIONS",
-      { origin: "http://evil.test", "sec-fetch-site": "cross-site", "access-control-request-method": "POST" },
+      {
+        origin: "http://evil.test",
+        "sec-fetch-site": "cross-site",
+        "access-control-request-method": "POST",
+      },
       "forbidden_origin",
     ],
-    ["sandboxed iframe", "POST", { origin: "null", "sec-fetch-site": "cross-site" }, "forbidden_origin"],
-    ["old browser without Sec-Fetch-Site", "POST", { origin: "http://evil.test" }, "forbidden_origin"],
+    [
+      "sandboxed iframe",
+      "POST",
+      { origin: "null", "sec-fetch-site": "cross-site" },
+      "forbidden_origin",
+    ],
+    [
+      "old browser without Sec-Fetch-Site",
+      "POST",
+      { origin: "http://evil.test" },
+      "forbidden_origin",
+    ],
     ["rebound name, GET", "GET", { host: `evil.test:${port}` }, "forbidden_host"],
-    ["rebound name, POST", "POST", { host: `evil.test:${port}`, origin: `http://evil.test:${port}` }, "forbidden_host"],
+    [
+      "rebound name, POST",
+      "POST",
+      { host: `evil.test:${port}`, origin: `http://evil.test:${port}` },
+      "forbidden_host",
+    ],
     [
       "page on another loopback port",
       "POST",
       { origin: "http://127.0.0.1:1", "sec-fetch-site": "same-site" },
       "forbidden_origin",
     ],
-    ["page on localhost", "POST", { origin: "http://localhost:1", "sec-fetch-site": "cross-site" }, "forbidden_origin"],
+    [
+      "page on localhost",
+      "POST",
+      { origin: "http://localhost:1", "sec-fetch-site": "cross-site" },
+      "forbidden_origin",
+    ],
     ["same-site image", "GET", { "sec-fetch-site": "same-site" }, "forbidden_origin"],
     ["two values", "GET", { "sec-fetch-site": "same-origin, cross-site" }, "forbidden_origin"],
     ["another loopback spelling", "GET", { host: `127.1:${port}` }, "forbidden_host"],
     ["the right name with another port", "GET", { host: "127.0.0.1:1" }, "forbidden_host"],
-    ["an extension", "GET", { origin: "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh" }, "forbidden_origin"],
+    [
+      "an extension",
+      "GET",
+      { origin: "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh" },
+      "forbidden_origin",
+    ],
   ];
   for (const [what, method, headers, code] of rows) {
     for (const credentials of [bearer, {}]) {
@@ -89,7 +123,10 @@ test("guards hold on paths that do not exist, too", async () => {
 test("a request needs exactly one Host", async () => {
   const { port } = await guarded();
   const own: [string, string] = ["host", `127.0.0.1:${port}`];
-  for (const headers of [[], [own, ["host", "evil.test"]], [["host", "evil.test"], own]] as [string, string][][]) {
+  for (const headers of [[], [own, ["host", "evil.test"]], [["host", "evil.test"], own]] as [
+    string,
+    string,
+  ][][]) {
     const answer = await exchange(port, head("GET", "/item", headers));
     assert.ok(answer.status === 400 || answer.status === 403, `${answer.status}`);
     assert.ok(answer.headers["x-request-id"]);
@@ -110,10 +147,18 @@ test("allowedHosts adds names, with any port or with one, and applies at once", 
   one.settings.allowedHosts = ["gw.example", "other.example:8443"];
   assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gw.example" })).status, 200);
   assert.is((await ask(one, "GET", "/item", { ...bearer, host: "GW.example:9000" })).status, 200);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "other.example:8443" })).status, 200);
+  assert.is(
+    (await ask(one, "GET", "/item", { ...bearer, host: "other.example:8443" })).status,
+    200,
+  );
   assert.is((await ask(one, "GET", "/item", { ...bearer, host: "other.example" })).status, 403);
   // A page of the gateway's own, behind a proxy that speaks TLS.
-  const page = { ...bearer, host: "gw.example", origin: "https://gw.example", "sec-fetch-site": "same-origin" };
+  const page = {
+    ...bearer,
+    host: "gw.example",
+    origin: "https://gw.example",
+    "sec-fetch-site": "same-origin",
+  };
   assert.is((await ask(one, "GET", "/item", page)).status, 200);
   one.settings.allowedHosts = [];
   assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gw.example" })).status, 403);
@@ -123,7 +168,8 @@ test("a server on all interfaces takes any Host until allowedHosts is set", asyn
   const one = await guarded({ host: "0.0.0.0" });
   assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan" })).status, 200);
   assert.is(
-    (await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan", origin: "http://evil.test" })).status,
+    (await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan", origin: "http://evil.test" }))
+      .status,
     403,
   );
   one.settings.allowedHosts = ["gateway.lan"];
@@ -152,9 +198,18 @@ test("an allowed origin gets CORS headers and preflights before credentials; oth
   assert.is(answer.headers["access-control-allow-origin"], "https://app.example");
   const refused = await ask(one, "GET", "/item", page);
   assert.is(refused.status, 401);
-  assert.is(refused.headers["access-control-allow-origin"], "https://app.example", "a page must be able to read why");
+  assert.is(
+    refused.headers["access-control-allow-origin"],
+    "https://app.example",
+    "a page must be able to read why",
+  );
 
-  for (const origin of ["https://app.example.evil.test", "http://app.example", "https://app.example:444", "null"]) {
+  for (const origin of [
+    "https://app.example.evil.test",
+    "http://app.example",
+    "https://app.example:444",
+    "null",
+  ]) {
     assert.is((await ask(one, "GET", "/item", { ...bearer, origin })).status, 403, origin);
   }
 });
@@ -163,7 +218,10 @@ test("a server's own list of origins counts beside the configured one", async ()
   const extension = "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh";
   const one = await guarded({ origins: [extension] });
   assert.is((await ask(one, "GET", "/item", { ...bearer, origin: extension })).status, 200);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, origin: extension.replace("a", "b") })).status, 403);
+  assert.is(
+    (await ask(one, "GET", "/item", { ...bearer, origin: extension.replace("a", "b") })).status,
+    403,
+  );
 });
 
 test("OPTIONS that is no preflight is an ordinary request", async () => {
@@ -183,7 +241,11 @@ test("loopbackOnly goes by the peer's address", async () => {
   });
   guards.bind("0.0.0.0", 1);
   const from = (remoteAddress: string) =>
-    guards.check({ socket: { remoteAddress }, headers: { host: "localhost:1" }, rawHeaders: [] } as never);
+    guards.check({
+      socket: { remoteAddress },
+      headers: { host: "localhost:1" },
+      rawHeaders: [],
+    } as never);
   for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) from(address);
   for (const address of ["192.0.2.7", "::ffff:192.0.2.7", "2001:db8::7", ""])
     assert.throws(() => from(address), /its own machine only/, address);

@@ -17,7 +17,10 @@ let url = "";
 let token = "";
 
 test.before(async () => {
-  site = await startSite({ "/": "<title>One</title><button>Go</button>", "/two": "<title>Two</title>two" });
+  site = await startSite({
+    "/": "<title>One</title><button>Go</button>",
+    "/two": "<title>Two</title>two",
+  });
   browser = await startBrowser();
   token = browser.gateway.token;
   await browser.visit(site.url);
@@ -166,7 +169,11 @@ test("every request asks for the gateway's token", async () => {
       [200, { authorization: basic("anybody", token) }, ""],
       [200, {}, `?token=${token}`],
     ] as const)
-      assert.is(await statusOf(`${path}${query}`, headers), status, `${path}${query} ${JSON.stringify(headers)}`);
+      assert.is(
+        await statusOf(`${path}${query}`, headers),
+        status,
+        `${path}${query} ${JSON.stringify(headers)}`,
+      );
   }
   assert.is(await statusOf("/json/new?file:///etc/passwd", bearer()), 404);
   assert.not.match(JSON.stringify((await browser.get("/")).body), token);
@@ -181,13 +188,19 @@ test("so does every WebSocket; Host and Origin are checked", async () => {
     assert.is(await upgradeStatus(`${socket}?token=wrong`), 401);
     assert.is(await upgradeStatus(`${socket}?token=${token}`), 101);
     assert.is(await upgradeStatus(socket, { headers: { authorization: basic("me", token) } }), 101);
-    assert.is(await upgradeStatus(socket, { headers: bearer(), origin: "http://evil.example" }), 403);
+    assert.is(
+      await upgradeStatus(socket, { headers: bearer(), origin: "http://evil.example" }),
+      403,
+    );
     assert.is(await upgradeStatus(socket, { headers: bearer(), origin: "null" }), 403);
     assert.is(await upgradeStatus(socket, { headers: { ...bearer(), host: "evil.example" } }), 403);
   }
   assert.is(await upgradeStatus(`${address}x`, { headers: bearer() }), 404);
   assert.is(await upgradeStatus(`${page}x`, { headers: bearer() }), 404);
-  assert.is(await statusOf("/json/version", { ...bearer(), host: `evil.example:${new URL(url).port}` }), 403);
+  assert.is(
+    await statusOf("/json/version", { ...bearer(), host: `evil.example:${new URL(url).port}` }),
+    403,
+  );
   assert.is(await statusOf("/json/version", { ...bearer(), origin: "http://evil.example" }), 403);
   assert.is(await statusOf("/json/version", { ...bearer(), "sec-fetch-site": "cross-site" }), 403);
 });
@@ -195,7 +208,8 @@ test("so does every WebSocket; Host and Origin are checked", async () => {
 test("clients work side by side, each with its own sessions only", async () => {
   const [one, two] = await Promise.all([connect(await socketUrl()), connect(await socketUrl())]);
   const { targetId } = (await one.send("Target.createTarget", { url: `${site.url}/two` })).result;
-  const { sessionId } = (await one.send("Target.attachToTarget", { targetId, flatten: true })).result;
+  const { sessionId } = (await one.send("Target.attachToTarget", { targetId, flatten: true }))
+    .result;
   await one.send("Page.enable", {}, sessionId);
   const evaluated = await one.send("Runtime.evaluate", { expression: "1 + 1" }, sessionId);
   assert.equal([evaluated.sessionId, evaluated.result.result.value], [sessionId, 2]);
@@ -204,14 +218,21 @@ test("clients work side by side, each with its own sessions only", async () => {
   assert.is((await two.send("Nothing.such")).error.code, -32601);
   assert.equal(two.events, [], "what belongs to one client is not told to the other");
   const isIt = (tab: { targetId: string }) => tab.targetId === targetId;
-  await until("the tab to be listed", async () => (await browser.get("/tabs")).body.tabs.some(isIt));
+  await until("the tab to be listed", async () =>
+    (await browser.get("/tabs")).body.tabs.some(isIt),
+  );
   const page = await connect(`${url.replace("http", "ws")}/devtools/page/${targetId}`);
   await page.send("Page.enable");
   const title = { expression: "document.title" };
-  await until("its title", async () => (await page.send("Runtime.evaluate", title)).result.result.value === "Two");
+  await until(
+    "its title",
+    async () => (await page.send("Runtime.evaluate", title)).result.result.value === "Two",
+  );
   await page.send("Page.navigate", { url: site.url });
   await until("the event of the page", () =>
-    page.events.some(({ method, sessionId: s }) => method === "Page.loadEventFired" && s === undefined),
+    page.events.some(
+      ({ method, sessionId: s }) => method === "Page.loadEventFired" && s === undefined,
+    ),
   );
   const ended = once(page.raw, "close");
   await one.send("Target.closeTarget", { targetId });
@@ -277,7 +298,9 @@ test("the port ends with the browser, and so do its clients", async () => {
   const closed = once(client.raw, "close");
   await browser.post("/stop");
   await closed;
-  const refused = await fetch(`${url}/json/version`, { headers: bearer() }).catch((error: unknown) => error);
+  const refused = await fetch(`${url}/json/version`, { headers: bearer() }).catch(
+    (error: unknown) => error,
+  );
   assert.instance(refused, Error);
 });
 
@@ -288,7 +311,10 @@ test("another token of the gateway ends what the old one has opened", async () =
   const closed = once(client.raw, "close");
   const config = JSON.parse(readFileSync(join(browser.gateway.home, "portico.json"), "utf8"));
   const auth = { token: "another-token-of-the-gateway" };
-  browser.gateway.write("portico.json", JSON.stringify({ ...config, gateway: { ...config.gateway, auth } }));
+  browser.gateway.write(
+    "portico.json",
+    JSON.stringify({ ...config, gateway: { ...config.gateway, auth } }),
+  );
   const [code] = await closed;
   assert.is(code, 1008);
   assert.is(await statusOf("/json/version", bearer()), 401);

@@ -36,7 +36,9 @@ test.before(async () => {
   await browser.post("/start");
   const { cdpUrl } = (await browser.get("/")).body;
   const headers = { authorization: `Bearer ${browser.gateway.token}` };
-  const about = (await (await fetch(`${cdpUrl}/json/version`, { headers })).json()) as { webSocketDebuggerUrl: string };
+  const about = (await (await fetch(`${cdpUrl}/json/version`, { headers })).json()) as {
+    webSocketDebuggerUrl: string;
+  };
   socket = new WebSocket(about.webSocketDebuggerUrl, { headers });
   await once(socket, "open");
 });
@@ -47,7 +49,10 @@ test.after(async () => {
 
 async function newPage(url = "about:blank"): Promise<string> {
   const { result } = await send("Target.createTarget", { url });
-  const attached = await send("Target.attachToTarget", { targetId: result?.["targetId"], flatten: true });
+  const attached = await send("Target.attachToTarget", {
+    targetId: result?.["targetId"],
+    flatten: true,
+  });
   return String(attached.result?.["sessionId"]);
 }
 
@@ -64,8 +69,16 @@ test("only http, https and about:blank are opened", async () => {
     "javascript:1",
     "fi\nle:///etc/passwd",
   ]) {
-    assert.match((await send("Target.createTarget", { url })).error?.message ?? "opened", "http", url);
-    assert.match((await send("Page.navigate", { url }, session)).error?.message ?? "opened", "http", url);
+    assert.match(
+      (await send("Target.createTarget", { url })).error?.message ?? "opened",
+      "http",
+      url,
+    );
+    assert.match(
+      (await send("Page.navigate", { url }, session)).error?.message ?? "opened",
+      "http",
+      url,
+    );
   }
   const { sessionId } = await send("Page.navigate", { url: file }, session);
   assert.is(sessionId, session, "a refusal belongs to the session that asked");
@@ -79,7 +92,10 @@ test("no context of its own leads past the filtering proxy", async () => {
     { proxyBypassList: "<-loopback>" },
     { proxyServer: "http://127.0.0.1:1" },
   ])
-    assert.match((await send("Target.createBrowserContext", params)).error?.message ?? "made", /proxy/);
+    assert.match(
+      (await send("Target.createBrowserContext", params)).error?.message ?? "made",
+      /proxy/,
+    );
   const { result } = await send("Target.createBrowserContext");
   assert.type(result?.["browserContextId"], "string");
 });
@@ -94,11 +110,18 @@ test("nothing listens, is installed, leads past the proxy or speaks for itself",
     ["Target.openDevTools", { targetId: result?.["targetId"] }],
     ["Browser.executeBrowserCommand", { commandId: "openTabSearch" }],
     // The browser itself asks there for targets, without its proxy.
-    ["Target.setRemoteLocations", { locations: [{ host: "127.0.0.1", port: browser.gateway.port }] }],
+    [
+      "Target.setRemoteLocations",
+      { locations: [{ host: "127.0.0.1", port: browser.gateway.port }] },
+    ],
     ["Target.exposeDevToolsProtocol", { targetId: result?.["targetId"] }],
     ["Target.sendMessageToTarget", { targetId: result?.["targetId"], message: "{}" }],
   ] as const)
-    assert.match((await send(method, params)).error?.message ?? "done", "not open to clients", method);
+    assert.match(
+      (await send(method, params)).error?.message ?? "done",
+      "not open to clients",
+      method,
+    );
 });
 
 test.run();

@@ -24,13 +24,22 @@ test("the browser starts, and tabs, aria snapshots and plain screenshots work", 
   const opened = await browser.post("/tabs/open", { url: site.url });
   assert.equal([opened.status, opened.body.title, opened.body.url], [200, "Plain", `${site.url}/`]);
   const { body } = await browser.get("/snapshot", { format: "aria" });
-  assert.ok(body.nodes.some(({ role, name }: { role: string; name: string }) => role === "button" && name === "Go"));
+  assert.ok(
+    body.nodes.some(
+      ({ role, name }: { role: string; name: string }) => role === "button" && name === "Go",
+    ),
+  );
   for (const query of [{}, { mode: "default" }, { limit: 50 }])
     assert.is((await browser.get("/snapshot", query)).body.format, "aria", "it is what can be had");
   const shot = (await browser.post("/screenshot")).body;
   assert.equal([shot.ok, shot.type, shot.width], [true, "png", 1280]);
-  assert.ok((await browser.post("/screenshot", { fullPage: true, type: "jpeg" })).body.height > 3000);
-  assert.is((await browser.post("/tabs/focus", { targetId: opened.body.targetId.slice(0, 8) })).status, 200);
+  assert.ok(
+    (await browser.post("/screenshot", { fullPage: true, type: "jpeg" })).body.height > 3000,
+  );
+  assert.is(
+    (await browser.post("/tabs/focus", { targetId: opened.body.targetId.slice(0, 8) })).status,
+    200,
+  );
   assert.is((await browser.get("/tabs")).body.tabs.length, 2);
   assert.is((await browser.del(`/tabs/${opened.body.targetId}`)).status, 200);
 });
@@ -55,7 +64,10 @@ test("what needs the library is 501 and says so", async () => {
   ];
   for (const [method, path, body] of calls) {
     const answer = method === "GET" ? await browser.get(path) : await browser.post(path, body);
-    assert.equal([path, answer.status, answer.body.error?.code], [path, 501, "library_unavailable"]);
+    assert.equal(
+      [path, answer.status, answer.body.error?.code],
+      [path, 501, "library_unavailable"],
+    );
     assert.match(answer.body.error.message, "not available");
   }
 });

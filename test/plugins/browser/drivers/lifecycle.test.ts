@@ -54,11 +54,17 @@ const deaf = createHttp((_req, res) =>
 deaf.on("upgrade", () => {});
 
 test.before(async () => {
-  site = await startSite({ "/": "<title>One</title><h1>one</h1><button>Go</button>", "/two": "<title>Two</title>two" });
+  site = await startSite({
+    "/": "<title>One</title><h1>one</h1><button>Go</button>",
+    "/two": "<title>Two</title>two",
+  });
   const port = { front: await listening(front) };
   browser = await startBrowser({
     profiles: {
-      far: { cdpUrl: `http://us%20er:pass%3Aword@127.0.0.1:${port.front}/?token=T0KEN`, color: "#00AA00" },
+      far: {
+        cdpUrl: `http://us%20er:pass%3Aword@127.0.0.1:${port.front}/?token=T0KEN`,
+        color: "#00AA00",
+      },
     },
   });
 });
@@ -75,8 +81,20 @@ test.after(async () => {
 test("before a start: the status and the tabs say so, everything else is 409", async () => {
   const status = await browser.get("/");
   assert.is(status.status, 200);
-  const { enabled, profile, running, driver, pid, cdpPort, cdpUrl, headless, color, attachOnly, egress, library } =
-    status.body;
+  const {
+    enabled,
+    profile,
+    running,
+    driver,
+    pid,
+    cdpPort,
+    cdpUrl,
+    headless,
+    color,
+    attachOnly,
+    egress,
+    library,
+  } = status.body;
   assert.equal(
     { enabled, profile, running, driver, pid, headless, attachOnly, egress, library },
     {
@@ -160,7 +178,9 @@ test("start and stop may be repeated; the port and the process are told", async 
   debugPort = body.cdpPort;
   assert.is.not(debugPort, 9222);
   const headers = { authorization: `Bearer ${browser.gateway.token}` };
-  const version = (await (await fetch(`${body.cdpUrl}/json/version`, { headers })).json()) as { Browser: string };
+  const version = (await (await fetch(`${body.cdpUrl}/json/version`, { headers })).json()) as {
+    Browser: string;
+  };
   assert.match(version.Browser, /Chrome/);
 });
 
@@ -176,13 +196,21 @@ test("tabs: open, list, focus, prefix, last used, close", async () => {
   );
   assert.is((await browser.get("/snapshot")).body.targetId, second.targetId);
   const prefix = first.targetId.slice(0, 10).toLowerCase();
-  assert.equal((await browser.post("/tabs/focus", { targetId: prefix })).body, { ok: true, targetId: first.targetId });
+  assert.equal((await browser.post("/tabs/focus", { targetId: prefix })).body, {
+    ok: true,
+    targetId: first.targetId,
+  });
   assert.is((await browser.get("/snapshot")).body.title, "One");
   const missing = await browser.post("/tabs/focus", { targetId: "nosuchtab" });
   assert.equal([missing.status, missing.body.error.code], [404, "tab_not_found"]);
-  assert.equal((await browser.del(`/tabs/${second.targetId}`)).body, { ok: true, targetId: second.targetId });
+  assert.equal((await browser.del(`/tabs/${second.targetId}`)).body, {
+    ok: true,
+    targetId: second.targetId,
+  });
   assert.not.ok(
-    (await browser.get("/tabs")).body.tabs.some((tab: { targetId: string }) => tab.targetId === second.targetId),
+    (await browser.get("/tabs")).body.tabs.some(
+      (tab: { targetId: string }) => tab.targetId === second.targetId,
+    ),
   );
   const gone = await browser.get("/snapshot", { targetId: second.targetId });
   assert.equal([gone.status, gone.body.error.code], [404, "tab_not_found"]);
@@ -192,13 +220,22 @@ test("tabs: open, list, focus, prefix, last used, close", async () => {
 test("navigation: answers where it ended, tells what failed", async () => {
   assert.equal((await browser.post("/navigate", { url: `${site.url}/two` })).body.status, 200);
   for (const waitUntil of ["load", "domcontentloaded", "networkidle", "commit"]) {
-    assert.is((await browser.post("/navigate", { url: `${site.url}/`, waitUntil })).status, 200, waitUntil);
+    assert.is(
+      (await browser.post("/navigate", { url: `${site.url}/`, waitUntil })).status,
+      200,
+      waitUntil,
+    );
   }
   assert.is((await browser.post("/navigate", { url: `${site.url}/nowhere` })).body.status, 404);
   assert.equal((await browser.post("/navigate", { url: "about:blank" })).body.status, null);
   const gone = `http://127.0.0.1:${await freePort()}`;
   failed(await browser.post("/navigate", { url: gone }), 422, "action_failed", "ECONNREFUSED");
-  failed(await browser.post("/navigate", { url: "http://127.0.0.1:7/" }), 422, "action_failed", "refuses this port");
+  failed(
+    await browser.post("/navigate", { url: "http://127.0.0.1:7/" }),
+    422,
+    "action_failed",
+    "refuses this port",
+  );
   const cases: [unknown, number, string][] = [
     [{}, 400, "invalid_request_error"],
     [{ url: 5 }, 400, "invalid_request_error"],
@@ -212,7 +249,10 @@ test("navigation: answers where it ended, tells what failed", async () => {
   ];
   for (const [body, status, code] of cases) {
     const answer = await browser.post("/navigate", body);
-    assert.equal([JSON.stringify(body), answer.status, answer.body.error.code], [JSON.stringify(body), status, code]);
+    assert.equal(
+      [JSON.stringify(body), answer.status, answer.body.error.code],
+      [JSON.stringify(body), status, code],
+    );
   }
 });
 
@@ -221,7 +261,10 @@ test("a browser that dies is told, and comes back", async () => {
   const before = await browser.ref("Go");
   const { pid } = (await browser.get("/")).body;
   process.kill(pid, "SIGKILL");
-  await until("the end of the browser to be noticed", async () => !(await browser.get("/")).body.running);
+  await until(
+    "the end of the browser to be noticed",
+    async () => !(await browser.get("/")).body.running,
+  );
   const dead = await browser.get("/snapshot");
   assert.equal([dead.status, dead.body.error.code], [409, "browser_not_running"]);
   const { body } = await browser.visit(site.url);
@@ -236,7 +279,8 @@ test("a remote profile: credentials go along and are shown nowhere", async () =>
   assert.is((await browser.post("/start", { profile: "far" })).status, 200);
   const basic = `Basic ${Buffer.from("us er:pass:word").toString("base64")}`;
   assert.ok(seen.length >= 2);
-  for (const { url, authorization } of seen) assert.equal([url.includes("token=T0KEN"), authorization], [true, basic]);
+  for (const { url, authorization } of seen)
+    assert.equal([url.includes("token=T0KEN"), authorization], [true, basic]);
   const answers = await Promise.all([
     browser.get("/", { profile: "far" }),
     browser.get("/profiles"),
@@ -253,13 +297,19 @@ test("a remote profile: credentials go along and are shown nowhere", async () =>
   );
   assert.ok(answers[2]!.body.tabs.length > 0);
   assert.equal((await browser.post("/stop", { profile: "far" })).body.stopped, true);
-  assert.ok((await browser.get("/")).body.running, "letting go of a remote browser does not end it");
+  assert.ok(
+    (await browser.get("/")).body.running,
+    "letting go of a remote browser does not end it",
+  );
   assert.not.match(JSON.stringify(browser.gateway.lines), /T0KEN|pass%3Aword/);
 });
 
 test("a remote browser that says nothing is given up in time", async () => {
   const urls = { silent: await listening(silent), deaf: await listening(deaf), nobody: 9 };
-  const profiles = Object.entries(urls).map(([name, port]) => [name, { cdpUrl: `http://127.0.0.1:${port}` }]);
+  const profiles = Object.entries(urls).map(([name, port]) => [
+    name,
+    { cdpUrl: `http://127.0.0.1:${port}` },
+  ]);
   const hasty = await startBrowser({
     remoteCdpTimeoutMs: 1000,
     remoteCdpHandshakeTimeoutMs: 1000,
@@ -304,10 +354,15 @@ test("profiles: made, used, deleted into the trash", async () => {
     },
   );
   assert.equal(
-    profiles.filter((one: { isDefault: boolean }) => one.isDefault).map((one: { name: string }) => one.name),
+    profiles
+      .filter((one: { isDefault: boolean }) => one.isDefault)
+      .map((one: { name: string }) => one.name),
     ["portico"],
   );
-  assert.is(new Set(profiles.map((one: { cdpPort: number | null }) => one.cdpPort).filter(Boolean)).size, 2);
+  assert.is(
+    new Set(profiles.map((one: { cdpPort: number | null }) => one.cdpPort).filter(Boolean)).size,
+    2,
+  );
   assert.is(profiles.find((one: { name: string }) => one.name === "relay").driver, "extension");
   assert.is((await browser.post("/tabs/open", { profile: "work", url: site.url })).status, 200);
   const { userDataDir } = (await browser.get("/", { profile: "work" })).body;
@@ -424,7 +479,11 @@ off("a browser that cannot be started says why", async () => {
 off("credentials are wanted on every route, in three forms", async () => {
   const guarded = await startBrowser(
     {},
-    { config: { gateway: { auth: { token: "tok-1234567890abcdef", password: "pw-secret-123456" } } } },
+    {
+      config: {
+        gateway: { auth: { token: "tok-1234567890abcdef", password: "pw-secret-123456" } },
+      },
+    },
   );
   try {
     const url = await guarded.gateway.serverUrl("browser");
@@ -437,7 +496,10 @@ off("credentials are wanted on every route, in three forms", async () => {
     assert.is(await status({ authorization: "Bearer tok-1234567890abcdef" }), 200);
     assert.is(await status({ "x-service-password": "pw-secret-123456" }), 200);
     assert.is(await status({ authorization: basic("any", "pw-secret-123456") }), 200);
-    assert.is(await status({ authorization: "Bearer tok-1234567890abcdef", origin: "http://evil.example" }), 403);
+    assert.is(
+      await status({ authorization: "Bearer tok-1234567890abcdef", origin: "http://evil.example" }),
+      403,
+    );
     const plain = await fetch(`${url}/start`, {
       method: "POST",
       body: "{}",
@@ -449,7 +511,10 @@ off("credentials are wanted on every route, in three forms", async () => {
       body: "{",
       headers: { authorization: "Bearer tok-1234567890abcdef", "content-type": "application/json" },
     });
-    assert.equal([torn.status, ((await torn.json()) as { error: { code: string } }).error.code], [400, "invalid_json"]);
+    assert.equal(
+      [torn.status, ((await torn.json()) as { error: { code: string } }).error.code],
+      [400, "invalid_json"],
+    );
   } finally {
     await guarded.stop();
   }

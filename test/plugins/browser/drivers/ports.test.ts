@@ -33,7 +33,8 @@ test.after(async () => {
 
 const profilesIn = (dir: string): Profiles =>
   new Profiles({
-    config: () => ({ color: "#000000", profiles: { a: {}, b: {}, c: {} } }) as unknown as BrowserConfig,
+    config: () =>
+      ({ color: "#000000", profiles: { a: {}, b: {}, c: {} } }) as unknown as BrowserConfig,
     dir: join(home, dir),
     trash: join(home, "trash"),
     relayUrl: () => "http://127.0.0.1:0",
@@ -79,7 +80,13 @@ test("a profile's browser goes on to the next port, however many others start at
     env: process.env,
     openDebugging,
   } as unknown as DriverDeps;
-  const profile: Profile = { name: "p", driver: "managed", color: "#000000", source: "created", dir: join(home, "p") };
+  const profile: Profile = {
+    name: "p",
+    driver: "managed",
+    color: "#000000",
+    source: "created",
+    dir: join(home, "p"),
+  };
   const attachment = await attach(profile, deps, {});
   assert.is(attachment.port, second);
   await attachment.release();

@@ -13,7 +13,10 @@ const alive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
     // A zombie waits for its parent only.
-    return process.platform !== "linux" || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+    return (
+      process.platform !== "linux" ||
+      !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+    );
   } catch {
     return false;
   }
@@ -21,10 +24,20 @@ const alive = (pid: number): boolean => {
 
 /** Of a browser that nobody has named: the gateway finds one. */
 async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
-  const gateway = await spawnGateway({ home, config: { browser: { ...headlessBrowser, executablePath: undefined } } });
-  const answer = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, { server: "browser" });
+  const gateway = await spawnGateway({
+    home,
+    config: { browser: { ...headlessBrowser, executablePath: undefined } },
+  });
+  const answer = await gateway.request(
+    "POST",
+    "/tabs/open",
+    { url: "about:blank" },
+    { server: "browser" },
+  );
   assert.is(answer.status, 200, await answer.clone().text());
-  const status = (await (await gateway.request("GET", "/", undefined, { server: "browser" })).json()) as {
+  const status = (await (
+    await gateway.request("GET", "/", undefined, { server: "browser" })
+  ).json()) as {
     pid: number;
   };
   assert.ok(alive(status.pid));
@@ -39,7 +52,9 @@ test("after kill -9 the browser ends too, and the next start works with the same
   running = await start();
   await until("the first browser to be gone", () => !alive(pid));
   assert.ok(alive(running.pid));
-  const record = JSON.parse(readFileSync(join(home, "state/browser/portico/browser.json"), "utf8")) as { pid: number };
+  const record = JSON.parse(
+    readFileSync(join(home, "state/browser/portico/browser.json"), "utf8"),
+  ) as { pid: number };
   assert.is(record.pid, running.pid);
 });
 
@@ -53,7 +68,10 @@ test("SIGTERM ends the gateway and its browser", async () => {
 test("a temporary directory with too long a name for the browser's socket is named as the cause", async () => {
   const long = join(makeHome("portico-long-"), "x".repeat(100));
   mkdirSync(long, { mode: 0o700 });
-  const gateway = await spawnGateway({ config: { browser: headlessBrowser }, env: { TMPDIR: long } });
+  const gateway = await spawnGateway({
+    config: { browser: headlessBrowser },
+    env: { TMPDIR: long },
+  });
   try {
     const answer = await gateway.request("POST", "/start", {}, { server: "browser" });
     const { error } = (await answer.json()) as { error: { code: string; message: string } };

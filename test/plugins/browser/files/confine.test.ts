@@ -47,7 +47,10 @@ async function refused(work: Promise<unknown>): Promise<string> {
 
 test("a path may be relative to the root or absolute inside it", async ({ root }) => {
   assert.is(await writeConfined(root, "a.txt", "1"), join(root, "a.txt"));
-  assert.is(await writeConfined(root, join(root, "deep/er/b.txt"), "2"), join(root, "deep/er/b.txt"));
+  assert.is(
+    await writeConfined(root, join(root, "deep/er/b.txt"), "2"),
+    join(root, "deep/er/b.txt"),
+  );
   assert.is(readFileSync(join(root, "deep/er/b.txt"), "utf8"), "2");
   assert.is(statSync(join(root, "a.txt")).mode & 0o777, 0o600);
   await writeConfined(root, "a.txt", "3");
@@ -57,7 +60,12 @@ test("a path may be relative to the root or absolute inside it", async ({ root }
 
 test("a name or path that no file system holds is refused, by bytes", async ({ root }) => {
   assert.is(await writeConfined(root, "ü".repeat(127), "1"), join(root, "ü".repeat(127)));
-  for (const path of ["x".repeat(256), "ü".repeat(128), `${"y".repeat(300)}/a`, "deep/".repeat(2000)])
+  for (const path of [
+    "x".repeat(256),
+    "ü".repeat(128),
+    `${"y".repeat(300)}/a`,
+    "deep/".repeat(2000),
+  ])
     assert.match(await refused(writeConfined(root, path, "1")), "bytes");
   assert.equal(readdirSync(root), ["ü".repeat(127)]);
 });
@@ -87,12 +95,16 @@ test("links are not followed, in the middle or at the end", async ({ root, outsi
   writeFileSync(join(outside, "victim"), "old");
   symlinkSync(join(outside, "victim"), join(root, "file"));
   symlinkSync(join(outside, "none"), join(root, "dangling"));
-  for (const path of ["dir/x", "dir/new/x", "file", "dangling"]) await refused(writeConfined(root, path, "new"));
+  for (const path of ["dir/x", "dir/new/x", "file", "dangling"])
+    await refused(writeConfined(root, path, "new"));
   assert.is(readFileSync(join(outside, "victim"), "utf8"), "old");
   assert.equal(readdirSync(outside), ["victim"]);
 });
 
-test("a link that appears between open and commit is replaced, not followed", async ({ root, outside }) => {
+test("a link that appears between open and commit is replaced, not followed", async ({
+  root,
+  outside,
+}) => {
   writeFileSync(join(outside, "victim"), "old");
   const file = await openConfined(root, "out");
   await file.handle.writeFile("new");
@@ -116,7 +128,11 @@ test("uploads: regular files with one name only", async ({ root, outside }) => {
   assert.is(await checkUpload(root, "ok.txt"), join(root, "ok.txt"));
   assert.is(await checkUpload(root, join(root, "ok.txt")), join(root, "ok.txt"));
   symlinkSync(join(root, "ok.txt"), join(root, "inner"));
-  assert.is(await checkUpload(root, "inner"), join(root, "ok.txt"), "a link inside leads to the file itself");
+  assert.is(
+    await checkUpload(root, "inner"),
+    join(root, "ok.txt"),
+    "a link inside leads to the file itself",
+  );
   writeFileSync(join(outside, "secret"), "s");
   symlinkSync(join(outside, "secret"), join(root, "link"));
   symlinkSync(outside, join(root, "dir"));
@@ -139,11 +155,15 @@ test("uploads: regular files with one name only", async ({ root, outside }) => {
 });
 
 test("a fifo is refused without waiting for its other end", async ({ root }) => {
-  if (spawnSync("mkfifo", [join(root, "pipe")]).status !== 0) throw new Error("mkfifo is needed for this test");
+  if (spawnSync("mkfifo", [join(root, "pipe")]).status !== 0)
+    throw new Error("mkfifo is needed for this test");
   await refused(checkUpload(root, "pipe"));
 });
 
-test("the temporary root is private, and somebody else's is not used", async ({ base, outside }) => {
+test("the temporary root is private, and somebody else's is not used", async ({
+  base,
+  outside,
+}) => {
   const path = join(base, "tmp", "portico");
   assert.equal(await ensureTmpRoot(path), { path, fallback: false });
   assert.is(statSync(path).mode & 0o777, 0o700);

@@ -6,7 +6,11 @@ import { heard } from "../../../support/until.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
-import { acceptSocket, dialSocket, readMessages } from "../../../../plugins/browser/net/web-socket.ts";
+import {
+  acceptSocket,
+  dialSocket,
+  readMessages,
+} from "../../../../plugins/browser/net/web-socket.ts";
 import { closeAll, startServer } from "../../../kernel/http/harness.ts";
 
 test.after(closeAll);
@@ -18,7 +22,13 @@ async function server<T>(taken: (ws: WebSocket) => T, protocol?: string) {
   const one = await startServer();
   const accepted: Promise<T>[] = [];
   one.server.upgrade("/ws", { access: "public" }, (req, socket, head) => {
-    const accepting = acceptSocket(req, socket, head, { ...LIMIT, ...(protocol && { protocol }) }, taken);
+    const accepting = acceptSocket(
+      req,
+      socket,
+      head,
+      { ...LIMIT, ...(protocol && { protocol }) },
+      taken,
+    );
     accepted.push(accepting);
     return accepting.then(() => {});
   });
@@ -30,7 +40,10 @@ const closed = async (socket: WebSocket): Promise<number> => (await once(socket,
 test("both ends hand on what is readable, by its kind", async () => {
   const seen: unknown[] = [];
   const { url, accepted } = await server((ws) => {
-    readMessages(ws, { json: (message) => seen.push(message), binary: (content) => ws.send(content) });
+    readMessages(ws, {
+      json: (message) => seen.push(message),
+      binary: (content) => ws.send(content),
+    });
     return "taken";
   });
   const socket = await dialSocket(url, LIMIT);
@@ -81,7 +94,9 @@ test("of the subprotocols that are offered the wanted one is taken, or none", as
 test("accepting fails where the handshake is none, or the other side has left", async () => {
   const { port, accepted } = await server(() => {});
   const raw = connect(port, "127.0.0.1");
-  raw.write(`GET /ws HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+  raw.write(
+    `GET /ws HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`,
+  );
   const [head = "", body = ""] = (await heard(raw, "}}")).split("\r\n\r\n");
   assert.match(head, /^HTTP\/1\.1 400 /);
   assert.match(head, /^x-request-id: /m);
@@ -90,7 +105,13 @@ test("accepting fails where the handshake is none, or the other side has left", 
   assert.match(error.message, "no WebSocket handshake");
   assert.match((await accepted[0]?.then(String, String)) ?? "", "no WebSocket handshake");
   const gone = connect(port, "127.0.0.1").destroy();
-  const accepting = acceptSocket({} as IncomingMessage, gone, Buffer.alloc(0), LIMIT, () => "taken");
+  const accepting = acceptSocket(
+    {} as IncomingMessage,
+    gone,
+    Buffer.alloc(0),
+    LIMIT,
+    () => "taken",
+  );
   assert.match(await accepting.then(String, String), "during the handshake");
 });
 

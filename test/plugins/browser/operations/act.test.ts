@@ -1,6 +1,13 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
+import {
+  type Answer,
+  type SharedBrowser,
+  failed,
+  type Site,
+  sharedBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: actions");
 let browser: SharedBrowser;
@@ -37,13 +44,16 @@ test.before.each(async () => {
   await browser.visit(site.url);
 });
 
-const value = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
+const value = async (fn: string): Promise<unknown> =>
+  (await browser.act("evaluate", { fn })).body.result;
 const events = (): Promise<unknown> => value("events.splice(0)");
-const ok = ({ status, body }: Answer): void => assert.equal([status, body.ok, body.error], [200, true, undefined]);
+const ok = ({ status, body }: Answer): void =>
+  assert.equal([status, body.ok, body.error], [200, true, undefined]);
 
 test("click, twice, with another button, with keys held; every form of a ref", async () => {
   const ref = await browser.ref("Button");
-  for (const form of [Number(ref), ref, `e${ref}`, `@e${ref}`]) ok(await browser.act("click", { ref: form }));
+  for (const form of [Number(ref), ref, `e${ref}`, `@e${ref}`])
+    ok(await browser.act("click", { ref: form }));
   assert.equal(await events(), ["click", "click", "click", "click"]);
   ok(await browser.act("click", { ref, doubleClick: true }));
   assert.equal(await events(), ["click", "click", "dbl"]);
@@ -75,7 +85,9 @@ test("type replaces, slowly goes key by key, submit presses Enter", async () => 
 test("fill: text, boxes, lists, by declared or natural kind", async () => {
   const { body } = await browser.get("/snapshot");
   const ref = (name: string): string =>
-    Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
+    Object.entries(body.refs as Record<string, { name?: string }>).find(
+      ([, info]) => info.name === name,
+    )![0];
   ok(
     await browser.act("fill", {
       fields: [
@@ -91,7 +103,16 @@ test("fill: text, boxes, lists, by declared or natural kind", async () => {
     }),
   );
   const form = `() => { const q = (l) => document.querySelector('[aria-label=' + l + ']'); return [q('Name').value, q('Note').value, q('Agree').checked, q('Blue').checked, q('One').value, [...q('Many').selectedOptions].map((o) => o.text), q('Day').value, q('Range').value]; }`;
-  assert.equal(await value(form), ["Ada", "two\nlines", true, true, "b", ["x", "z"], "2026-11-21", "7"]);
+  assert.equal(await value(form), [
+    "Ada",
+    "two\nlines",
+    true,
+    true,
+    "b",
+    ["x", "z"],
+    "2026-11-21",
+    "7",
+  ]);
   ok(
     await browser.act("fill", {
       fields: [
@@ -126,7 +147,12 @@ test("press, hover, scroll, drag", async () => {
   assert.equal(await events(), ["hover"]);
   ok(await browser.act("scrollIntoView", { ref: await browser.ref("Far down") }));
   assert.ok(((await value("scrollY")) as number) > 1000);
-  ok(await browser.act("drag", { startRef: await browser.ref("From"), endRef: await browser.ref("To") }));
+  ok(
+    await browser.act("drag", {
+      startRef: await browser.ref("From"),
+      endRef: await browser.ref("To"),
+    }),
+  );
   assert.ok(((await events()) as string[]).includes("drop payload"));
 });
 
@@ -174,9 +200,17 @@ test("wait: text, its end, address, load state, a function, time", async () => {
     { timeMs: 20 },
     { text: "after", url: "later", fn: "window.ready" },
   ]) {
-    assert.equal([JSON.stringify(fields), (await wait(fields)).status], [JSON.stringify(fields), 200]);
+    assert.equal(
+      [JSON.stringify(fields), (await wait(fields)).status],
+      [JSON.stringify(fields), 200],
+    );
   }
-  for (const fields of [{ text: "never" }, { textGone: "after" }, { url: "never" }, { fn: "false" }]) {
+  for (const fields of [
+    { text: "never" },
+    { textGone: "after" },
+    { url: "never" },
+    { fn: "false" },
+  ]) {
     failed(await browser.act("wait", { ...fields, timeoutMs: 250 }), 504, "timeout");
   }
   for (const fields of [{}, { fn: "1 +" }, { loadState: "soon" }, { timeMs: -1 }])
@@ -197,16 +231,28 @@ test("evaluate: expressions, functions, promises, statements, elements", async (
   for (const [fn, expected] of cases.filter(([fn]) => !fn.startsWith("function")))
     assert.equal([fn, await value(fn)], [fn, expected]);
   const ref = await browser.ref("Name");
-  assert.is((await browser.act("evaluate", { fn: "(element) => element.value", ref })).body.result, "old");
-  const slow = "(element) => { element.remove(); return new Promise((done) => setTimeout(done, 400, 'gone')) }";
-  assert.is((await browser.act("evaluate", { fn: slow, ref })).body.result, "gone", "it may remove its element");
+  assert.is(
+    (await browser.act("evaluate", { fn: "(element) => element.value", ref })).body.result,
+    "old",
+  );
+  const slow =
+    "(element) => { element.remove(); return new Promise((done) => setTimeout(done, 400, 'gone')) }";
+  assert.is(
+    (await browser.act("evaluate", { fn: slow, ref })).body.result,
+    "gone",
+    "it may remove its element",
+  );
   failed(await browser.act("evaluate", { fn: slow, ref }), 404, "ref_not_found");
   const thrown = await browser.act("evaluate", { fn: "() => { throw new Error('my own') }" });
   failed(thrown, 422, "action_failed");
   assert.match(thrown.body.error.message, "my own");
   assert.not.match(thrown.body.error.message, / at |\n/);
   failed(await browser.act("evaluate", { fn: "(((" }), 400, "invalid_request_error");
-  failed(await browser.act("evaluate", { fn: "new Promise(() => {})", timeoutMs: 200 }), 504, "timeout");
+  failed(
+    await browser.act("evaluate", { fn: "new Promise(() => {})", timeoutMs: 200 }),
+    504,
+    "timeout",
+  );
 });
 
 test("batch: in order, stops at the first failure unless told otherwise", async () => {
@@ -217,7 +263,10 @@ test("batch: in order, stops at the first failure unless told otherwise", async 
     { kind: "evaluate", fn: "document.querySelector('[aria-label=Name]').value" },
   ];
   const stopped = (await browser.act("batch", { actions })).body;
-  assert.equal([stopped.ok, stopped.result.map((one: { ok: boolean }) => one.ok)], [false, [true, false]]);
+  assert.equal(
+    [stopped.ok, stopped.result.map((one: { ok: boolean }) => one.ok)],
+    [false, [true, false]],
+  );
   assert.is(stopped.result[1].error.code, "ref_not_found");
   const through = (await browser.act("batch", { actions, stopOnError: false })).body;
   assert.equal(
@@ -228,7 +277,10 @@ test("batch: in order, stops at the first failure unless told otherwise", async 
   const good = (await browser.act("batch", { actions: [actions[0], actions[2]] })).body;
   assert.equal([good.ok, good.result[1]], [true, { ok: true, kind: "evaluate", result: "b" }]);
   const nested = (
-    await browser.act("batch", { actions: [{ kind: "batch", actions: [] }, { kind: "clik" }], stopOnError: false })
+    await browser.act("batch", {
+      actions: [{ kind: "batch", actions: [] }, { kind: "clik" }],
+      stopOnError: false,
+    })
   ).body;
   assert.equal(
     nested.result.map((one: { error: { param: string } }) => one.error.param),
@@ -242,7 +294,10 @@ test("an action of a batch has a timeout that a timer can keep, or is refused fo
   const actions = timeouts.map((timeoutMs) => ({ kind: "evaluate", fn: "1", timeoutMs }));
   const { body } = await browser.act("batch", { actions, stopOnError: false });
   assert.equal(
-    body.result.map(({ error }: { error?: { code: string; param: string } }) => [error?.code, error?.param]),
+    body.result.map(({ error }: { error?: { code: string; param: string } }) => [
+      error?.code,
+      error?.param,
+    ]),
     timeouts.map((_, i) => ["invalid_request_error", `actions[${i}].timeoutMs`]),
   );
   const good = { actions: [{ kind: "evaluate", fn: "1", timeoutMs: 600_000 }] };

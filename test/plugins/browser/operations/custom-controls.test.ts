@@ -88,14 +88,27 @@ test("a hidden box has a ref that ends with its page, and none where two could b
 
 test("one that something else lies over, or that is disabled, is not", async () => {
   await browser.visit(`${site.url}/boxes`);
-  failed(await browser.act("check", { ref: await browser.ref("Veiled") }), 422, "action_failed", /covered by <span/);
-  failed(await browser.act("check", { ref: await browser.ref("Off") }), 422, "action_failed", /disabled/);
+  failed(
+    await browser.act("check", { ref: await browser.ref("Veiled") }),
+    422,
+    "action_failed",
+    /covered by <span/,
+  );
+  failed(
+    await browser.act("check", { ref: await browser.ref("Off") }),
+    422,
+    "action_failed",
+    /disabled/,
+  );
   assert.is(await isChecked("veiled"), false);
 });
 
 test("a drag is more than one move", async () => {
   await browser.visit(`${site.url}/drag`);
-  const drag = await browser.act("drag", { startRef: await browser.ref("From"), endRef: await browser.ref("To") });
+  const drag = await browser.act("drag", {
+    startRef: await browser.ref("From"),
+    endRef: await browser.ref("To"),
+  });
   assert.is(drag.status, 200);
   assert.is((await browser.act("wait", { fn: "document.title === 'dragged'" })).status, 200);
 });

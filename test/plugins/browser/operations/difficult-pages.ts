@@ -6,7 +6,10 @@ const PAGES: Record<string, Page> = {
   "/two": "<title>Two</title><button>Same</button>",
   "/slow": (_req, res) =>
     void setTimeout(
-      () => res.writeHead(200, { "content-type": "text/html" }).end("<title>Slow</title><button>At last</button>"),
+      () =>
+        res
+          .writeHead(200, { "content-type": "text/html" })
+          .end("<title>Slow</title><button>At last</button>"),
       400,
     ),
   "/block": `<title>Block</title><button disabled>Disabled</button><button aria-disabled="true">Aria off</button><fieldset disabled><input aria-label="In fieldset"></fieldset>

@@ -1,11 +1,26 @@
 import { once } from "node:events";
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATIENCE_MS, until } from "../../../support/until.ts";
-import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
+import {
+  type Answer,
+  type SharedBrowser,
+  failed,
+  type Site,
+  sharedBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: files");
 let browser: SharedBrowser;
@@ -31,7 +46,8 @@ test.before(async () => {
       res.writeHead(200, { ...attachment("cut.bin"), "content-length": "1000" });
       res.write("half", () => setTimeout(() => res.destroy(), 100));
     },
-    "/slow": (_req, res) => res.writeHead(200, { ...attachment("slow.bin"), "content-length": "1000" }).write("x"),
+    "/slow": (_req, res) =>
+      res.writeHead(200, { ...attachment("slow.bin"), "content-length": "1000" }).write("x"),
     // More than may come, and no end.
     "/big": (_req, res) => {
       bigCut = once(res, "close");
@@ -51,7 +67,9 @@ test.after(async () => {
   for (const path of made) rmSync(path, { force: true });
 });
 
-const saved = (answer: Answer): { path: string; bytes: number; suggestedFilename: string; url: string } => {
+const saved = (
+  answer: Answer,
+): { path: string; bytes: number; suggestedFilename: string; url: string } => {
   assert.is(answer.status, 200, JSON.stringify(answer.body));
   made.push(answer.body.download.path);
   return answer.body.download;
@@ -61,8 +79,14 @@ const bytes = async (
   accept: string,
   body: unknown = {},
 ): Promise<{ type: string | null; content: Buffer }> => {
-  const answer = await browser.gateway.request("POST", path, body, { server: "browser", headers: { accept } });
-  return { type: answer.headers.get("content-type"), content: Buffer.from(await answer.arrayBuffer()) };
+  const answer = await browser.gateway.request("POST", path, body, {
+    server: "browser",
+    headers: { accept },
+  });
+  return {
+    type: answer.headers.get("content-type"),
+    content: Buffer.from(await answer.arrayBuffer()),
+  };
 };
 
 test("download: clicked, saved under its own or a given name", async () => {
@@ -72,7 +96,10 @@ test("download: clicked, saved under its own or a given name", async () => {
   assert.is(readFileSync(own.path, "utf8"), "a,b\n1,2\n");
   assert.is(lstatSync(own.path).mode & 0o077, 0);
   const named = saved(
-    await browser.post("/download", { ref: await browser.ref("Get"), path: `t${process.pid}/x.csv` }),
+    await browser.post("/download", {
+      ref: await browser.ref("Get"),
+      path: `t${process.pid}/x.csv`,
+    }),
   );
   assert.is(named.path, join(root, "downloads", `t${process.pid}`, "x.csv"));
   const evil = saved(await browser.post("/download", { ref: await browser.ref("Evil") }));
@@ -109,30 +136,59 @@ test("paths outside, through links, or no paths at all are refused before anythi
     ".",
   ]) {
     failed(await browser.post("/download", { ref, path }), 400, "invalid_request_error");
-    failed(await browser.post("/wait/download", { path, timeoutMs: 200 }), 400, "invalid_request_error");
+    failed(
+      await browser.post("/wait/download", { path, timeoutMs: 200 }),
+      400,
+      "invalid_request_error",
+    );
   }
   assert.is(site.hits.length, before);
   rmSync(link);
 });
 
 test("a download that is too large, cut off, too slow, or none", async () => {
-  failed(await browser.post("/download", { ref: await browser.ref("Big") }), 422, "action_failed", "maxDownloadBytes");
+  failed(
+    await browser.post("/download", { ref: await browser.ref("Big") }),
+    422,
+    "action_failed",
+    "maxDownloadBytes",
+  );
   await bigCut;
-  failed(await browser.post("/download", { ref: await browser.ref("Cut") }), 422, "action_failed", "failed");
-  failed(await browser.post("/download", { ref: await browser.ref("Slow"), timeoutMs: 700 }), 504, "timeout");
-  failed(await browser.post("/download", { ref: await browser.ref("No file"), timeoutMs: 400 }), 504, "timeout");
+  failed(
+    await browser.post("/download", { ref: await browser.ref("Cut") }),
+    422,
+    "action_failed",
+    "failed",
+  );
+  failed(
+    await browser.post("/download", { ref: await browser.ref("Slow"), timeoutMs: 700 }),
+    504,
+    "timeout",
+  );
+  failed(
+    await browser.post("/download", { ref: await browser.ref("No file"), timeoutMs: 400 }),
+    504,
+    "timeout",
+  );
   failed(await browser.post("/download", {}), 400, "invalid_request_error");
 });
 
 /** An armed chooser is answered after the click that opens it. */
 async function shows(text: string): Promise<void> {
-  await browser.act("wait", { fn: `out.textContent === ${JSON.stringify(text)}`, timeoutMs: PATIENCE_MS });
+  await browser.act("wait", {
+    fn: `out.textContent === ${JSON.stringify(text)}`,
+    timeoutMs: PATIENCE_MS,
+  });
   assert.is((await browser.act("evaluate", { fn: "out.textContent" })).body.result, text);
 }
 
 test("upload: into the input, through what opens the chooser, or armed beforehand", async () => {
   const name = (file: string): string => `test-${process.pid}/${file}`;
-  assert.is((await browser.act("upload", { ref: await browser.ref("One file"), paths: [name("a.txt")] })).status, 200);
+  assert.is(
+    (await browser.act("upload", { ref: await browser.ref("One file"), paths: [name("a.txt")] }))
+      .status,
+    200,
+  );
   await shows("a.txt=alpha");
   assert.is(
     (
@@ -144,9 +200,16 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
     200,
   );
   await shows("a.txt=alpha,b.txt=beta");
-  assert.is((await browser.act("upload", { ref: await browser.ref("Choose"), paths: [name("b.txt")] })).status, 200);
+  assert.is(
+    (await browser.act("upload", { ref: await browser.ref("Choose"), paths: [name("b.txt")] }))
+      .status,
+    200,
+  );
   await shows("b.txt=beta");
-  assert.equal((await browser.post("/hooks/file-chooser", { paths: [name("a.txt")] })).body.ok, true);
+  assert.equal(
+    (await browser.post("/hooks/file-chooser", { paths: [name("a.txt")] })).body.ok,
+    true,
+  );
   await browser.act("click", { ref: await browser.ref("Choose") });
   await shows("a.txt=alpha");
   // What a click opened has its files when the click is answered: the next action of a batch sees them.
@@ -159,7 +222,10 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
     ],
   });
   assert.is(batch.body.result[2].result, "b.txt");
-  assert.is((await browser.post("/hooks/file-chooser", { paths: [name("a.txt"), name("b.txt")] })).status, 200);
+  assert.is(
+    (await browser.post("/hooks/file-chooser", { paths: [name("a.txt"), name("b.txt")] })).status,
+    200,
+  );
   await browser.act("click", { ref: await browser.ref("Choose") });
   const [failedUpload] = await until("the failed upload among the page's errors", async () => {
     const { errors } = (await browser.get("/errors", { clear: "true" })).body;
@@ -167,12 +233,21 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
   });
   assert.match(failedUpload.message, "takes one file only");
   assert.equal(
-    (await browser.post("/hooks/file-chooser", { paths: [name("b.txt")], ref: await browser.ref("One file") })).body.ok,
+    (
+      await browser.post("/hooks/file-chooser", {
+        paths: [name("b.txt")],
+        ref: await browser.ref("One file"),
+      })
+    ).body.ok,
     true,
   );
   await shows("b.txt=beta");
   failed(
-    await browser.act("upload", { ref: await browser.ref("No file"), paths: [name("a.txt")], timeoutMs: PATIENCE_MS }),
+    await browser.act("upload", {
+      ref: await browser.ref("No file"),
+      paths: [name("a.txt")],
+      timeoutMs: PATIENCE_MS,
+    }),
     422,
     "action_failed",
   );
@@ -190,7 +265,11 @@ test("only plain files of the upload directory are uploaded", async () => {
     "",
   ]) {
     failed(await browser.act("upload", { ref, paths: [path] }), 400, "invalid_request_error");
-    failed(await browser.post("/hooks/file-chooser", { paths: [path] }), 400, "invalid_request_error");
+    failed(
+      await browser.post("/hooks/file-chooser", { paths: [path] }),
+      400,
+      "invalid_request_error",
+    );
   }
   failed(await browser.act("upload", { ref, paths: [] }), 400, "invalid_request_error");
 });
@@ -202,8 +281,13 @@ test("screenshots: viewport, page, element; as a path or as bytes", async () => 
   assert.is(readFileSync(png.path).readUInt32BE(0), 0x89504e47);
   const full = (await browser.post("/screenshot", { fullPage: true })).body;
   assert.ok(full.height > 2000 && full.height > png.height);
-  const element = (await browser.post("/screenshot", { ref: await browser.ref("No file"), type: "jpeg", quality: 50 }))
-    .body;
+  const element = (
+    await browser.post("/screenshot", {
+      ref: await browser.ref("No file"),
+      type: "jpeg",
+      quality: 50,
+    })
+  ).body;
   assert.equal([element.type, element.width < 200, element.height < 60], ["jpeg", true, true]);
   made.push(full.path, element.path);
   const raw = await bytes("/screenshot", "image/*");
@@ -231,9 +315,13 @@ test("pdf: as a path or as bytes", async () => {
 
 test("trace: one at a time, into the temporary root", async () => {
   failed(await browser.post("/trace/stop"), 409, "trace_not_running");
-  assert.equal((await browser.post("/trace/start", { screenshots: true, snapshots: true, sources: false })).body, {
-    ok: true,
-  });
+  assert.equal(
+    (await browser.post("/trace/start", { screenshots: true, snapshots: true, sources: false }))
+      .body,
+    {
+      ok: true,
+    },
+  );
   failed(await browser.post("/trace/start"), 409, "trace_running");
   await browser.visit(site.url);
   failed(await browser.post("/trace/stop", { path: "../trace.zip" }), 400, "invalid_request_error");
@@ -248,7 +336,10 @@ test("trace: one at a time, into the temporary root", async () => {
 });
 
 test("highlight", async () => {
-  assert.is((await browser.post("/highlight", { ref: await browser.ref("No file") })).body.ok, true);
+  assert.is(
+    (await browser.post("/highlight", { ref: await browser.ref("No file") })).body.ok,
+    true,
+  );
   failed(await browser.post("/highlight", {}), 400, "invalid_request_error");
 });
 

@@ -3,7 +3,15 @@
  * namespace of its own first, where this file runs once more.
  */
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
@@ -25,7 +33,9 @@ let gateway: SpawnedGateway | undefined;
 
 function mount(path: string, size: string): void {
   mkdirSync(path, { recursive: true });
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=0700`, "tmpfs", path], { stdio: "ignore" });
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size},mode=0700`, "tmpfs", path], {
+    stdio: "ignore",
+  });
   mounted.push(path);
 }
 
@@ -54,7 +64,10 @@ function fill(path: string, name = "filler"): () => void {
   return () => rmSync(filler);
 }
 
-async function post(path: string, body: object = {}): Promise<{ status: number; code: string | undefined; body: any }> {
+async function post(
+  path: string,
+  body: object = {},
+): Promise<{ status: number; code: string | undefined; body: any }> {
   const answer = await gateway!.request("POST", path, body, { server: "browser" });
   const parsed = (await answer.json()) as any;
   return { status: answer.status, code: parsed.error?.code, body: parsed };
@@ -105,37 +118,44 @@ async function refOfDownload(): Promise<string> {
   return Object.keys(refs).find((key) => refs[key]?.role === "link")!;
 }
 
-withDisks("where files are handed out: each that cannot be written is told, none is left half done", async () => {
-  const ref = await refOfDownload();
-  const release = fill(files);
-  await isFull("/screenshot");
-  await isFull("/pdf");
-  await isFull("/download", { ref });
-  await works("/trace/start");
-  await isFull("/trace/stop");
-  for (const name of ["screenshots", "pdf", "downloads"]) assert.equal(readdirSync(join(files, name)), [], name);
-  release();
-  await works("/screenshot");
-  await works("/pdf");
-});
+withDisks(
+  "where files are handed out: each that cannot be written is told, none is left half done",
+  async () => {
+    const ref = await refOfDownload();
+    const release = fill(files);
+    await isFull("/screenshot");
+    await isFull("/pdf");
+    await isFull("/download", { ref });
+    await works("/trace/start");
+    await isFull("/trace/stop");
+    for (const name of ["screenshots", "pdf", "downloads"])
+      assert.equal(readdirSync(join(files, name)), [], name);
+    release();
+    await works("/screenshot");
+    await works("/pdf");
+  },
+);
 
-withDisks("where the browser keeps its own: a download is told, pages go on, a new start says why", async () => {
-  const ref = await refOfDownload();
-  const release = fill(home);
-  await isFull("/download", { ref });
-  await works("/navigate", { url: site!.url });
-  await works("/screenshot");
-  await isFull("/profiles/create", { name: "work" });
-  await works("/stop");
-  // The browser gives some of its own back when it ends.
-  const releaseRest = fill(home, "rest");
-  await isFull("/start");
-  release();
-  releaseRest();
-  await works("/profiles/create", { name: "work" });
-  await works("/navigate", { url: site!.url });
-  assert.is(gateway!.child.exitCode, null);
-});
+withDisks(
+  "where the browser keeps its own: a download is told, pages go on, a new start says why",
+  async () => {
+    const ref = await refOfDownload();
+    const release = fill(home);
+    await isFull("/download", { ref });
+    await works("/navigate", { url: site!.url });
+    await works("/screenshot");
+    await isFull("/profiles/create", { name: "work" });
+    await works("/stop");
+    // The browser gives some of its own back when it ends.
+    const releaseRest = fill(home, "rest");
+    await isFull("/start");
+    release();
+    releaseRest();
+    await works("/profiles/create", { name: "work" });
+    await works("/navigate", { url: site!.url });
+    assert.is(gateway!.child.exitCode, null);
+  },
+);
 
 if (!hasDisks) {
   test("on small file systems of its own", () =>

@@ -37,9 +37,15 @@ test("a page that hangs is 504 in time, and no other tab notices", async () => {
   assert.is((await browser.get("/tabs")).status, 200);
   for (const answer of await hung) failed(answer, 504, "timeout");
   assert.is((await browser.del(`/tabs/${bad}`)).status, 200);
-  failed(await browser.post("/tabs/open", { url: `${site.url}/hang`, timeoutMs: 800 }), 504, "timeout");
+  failed(
+    await browser.post("/tabs/open", { url: `${site.url}/hang`, timeoutMs: 800 }),
+    504,
+    "timeout",
+  );
   const { targetId } = await until("its tab", async () =>
-    (await browser.get("/tabs")).body.tabs.find(({ url }: { url: string }) => url.endsWith("/hang")),
+    (await browser.get("/tabs")).body.tabs.find(({ url }: { url: string }) =>
+      url.endsWith("/hang"),
+    ),
   );
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
   await browser.del(`/tabs/${good}`);
@@ -54,7 +60,10 @@ test("a page that hangs can be left: by navigating, and after an evaluation with
       return (limit) => browser.act("click", { ref, ...limit });
     },
     async () => (limit) =>
-      browser.act("evaluate", { fn: "() => { navigator.sendBeacon('/freezes'); for (;;); }", ...limit }),
+      browser.act("evaluate", {
+        fn: "() => { navigator.sendBeacon('/freezes'); for (;;); }",
+        ...limit,
+      }),
   ];
   for (const prepare of freezes) {
     await browser.visit(`${site.url}/loop`);
@@ -72,8 +81,11 @@ test("dialogs: as armed, else dismissed and told; never in the way", async () =>
   await browser.visit(`${site.url}/dialogs`);
   const { body } = await browser.get("/snapshot");
   const ref = (name: string): string =>
-    Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
-  const title = async (): Promise<unknown> => (await browser.act("evaluate", { fn: "document.title" })).body.result;
+    Object.entries(body.refs as Record<string, { name?: string }>).find(
+      ([, info]) => info.name === name,
+    )![0];
+  const title = async (): Promise<unknown> =>
+    (await browser.act("evaluate", { fn: "document.title" })).body.result;
   const unarmed = await browser.act("click", { ref: ref("Confirm") });
   assert.equal(
     unarmed.body.dialogs.map(({ at: _at, ...rest }: { at: number }) => rest),
@@ -131,7 +143,10 @@ test("200 windows: no more than the limit, and one at a time is fine", async () 
     targetId,
     "a window that a page opens does not become the last used tab",
   );
-  assert.is((await browser.act("click", { ref: await browser.ref("Many"), timeoutMs: PATIENCE_MS })).status, 200);
+  assert.is(
+    (await browser.act("click", { ref: await browser.ref("Many"), timeoutMs: PATIENCE_MS })).status,
+    200,
+  );
   const tabs = (await browser.get("/tabs")).body.tabs as { targetId: string }[];
   assert.ok(tabs.length <= 6, String(tabs.length));
   for (const tab of tabs) if (tab.targetId !== targetId) await browser.del(`/tabs/${tab.targetId}`);
@@ -141,15 +156,16 @@ test("opening more tabs than the limit is refused", async () => {
   const opened: Answer[] = [];
   for (let i = 0; i < 7; i++) opened.push(await browser.post("/tabs/open", { url: "about:blank" }));
   failed(opened.at(-1)!, 409, "conflict", "maxTabs");
-  for (const { status, body } of opened) if (status === 200) await browser.del(`/tabs/${body.targetId}`);
+  for (const { status, body } of opened)
+    if (status === 200) await browser.del(`/tabs/${body.targetId}`);
 });
 
 test("a page that closes itself did what was asked", async () => {
   await browser.visit(`${site.url}/open-self`);
   await browser.act("click", { ref: await browser.ref("Open") });
   const popup = await until("the window", async () =>
-    ((await browser.get("/tabs")).body.tabs as { url: string; targetId: string }[]).find(({ url }) =>
-      url.endsWith("/self"),
+    ((await browser.get("/tabs")).body.tabs as { url: string; targetId: string }[]).find(
+      ({ url }) => url.endsWith("/self"),
     ),
   );
   const { body } = await browser.get("/snapshot", { targetId: popup.targetId });
@@ -172,7 +188,10 @@ test("evaluation can be turned off", async () => {
   const file = join(browser.gateway.home, "portico.json");
   const before = readFileSync(file, "utf8");
   const config = JSON.parse(before);
-  writeFileSync(file, JSON.stringify({ ...config, browser: { ...config.browser, evaluateEnabled: false } }));
+  writeFileSync(
+    file,
+    JSON.stringify({ ...config, browser: { ...config.browser, evaluateEnabled: false } }),
+  );
   try {
     const off = await until("the change to be applied", async () => {
       const answer = await browser.act("evaluate", { fn: "1" });
@@ -185,7 +204,10 @@ test("evaluation can be turned off", async () => {
     assert.is(batch.result[0].error.code, "evaluate_disabled");
   } finally {
     writeFileSync(file, before);
-    await until("the change back", async () => (await browser.act("evaluate", { fn: "1" })).status === 200);
+    await until(
+      "the change back",
+      async () => (await browser.act("evaluate", { fn: "1" })).status === 200,
+    );
   }
 });
 

@@ -3,7 +3,14 @@ import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
-import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
+import {
+  type Answer,
+  type SharedBrowser,
+  failed,
+  type Site,
+  sharedBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: what nobody may be misled by");
 let browser: SharedBrowser;
@@ -34,7 +41,11 @@ test.after(async () => {
 
 test("a flat view carries each element's name, also where its children spell it", async () => {
   await browser.visit(`${site.url}/names`);
-  for (const query of [{ interactive: true }, { mode: "efficient" }, { interactive: true, depth: 1000 }]) {
+  for (const query of [
+    { interactive: true },
+    { mode: "efficient" },
+    { interactive: true, depth: 1000 },
+  ]) {
     const { snapshot, refs } = (await browser.get("/snapshot", query)).body;
     for (const line of [
       'link "Title and text"',
@@ -52,7 +63,11 @@ test("a flat view carries each element's name, also where its children spell it"
     const names = Object.values(refs as Record<string, { name?: string }>).map(({ name }) => name);
     assert.ok(names.includes("Title and text") && names.includes("Logo"));
   }
-  assert.match((await browser.get("/snapshot")).body.snapshot, /- link \[ref=\d+\]/, "a tree does not say it twice");
+  assert.match(
+    (await browser.get("/snapshot")).body.snapshot,
+    /- link \[ref=\d+\]/,
+    "a tree does not say it twice",
+  );
 });
 
 test("a format that was asked for wins over the defaults; labels need refs", async () => {
@@ -64,7 +79,11 @@ test("a format that was asked for wins over the defaults; labels need refs", asy
   assert.equal(await format({ mode: "default", format: "aria" }), ["aria", undefined, true]);
   assert.equal(await format({ mode: "default", format: "ai" }), ["ai", "ai", false]);
   assert.equal(await format({ format: "aria" }), ["aria", undefined, true]);
-  assert.equal(await format({ format: "aria", interactive: false, compact: false }), ["aria", undefined, true]);
+  assert.equal(await format({ format: "aria", interactive: false, compact: false }), [
+    "aria",
+    undefined,
+    true,
+  ]);
   assert.equal(await format({ format: "aria", interactive: true }), ["ai", "role", false]);
   for (const query of [{}, { mode: "default" }, { interactive: true }, { mode: "efficient" }])
     failed(
@@ -90,7 +109,10 @@ test("a device is one all through: client hints, screen, platform", async () => 
     const { result } = (await browser.act("evaluate", { fn: probe })).body;
     const agent = (await browser.act("evaluate", { fn: "navigator.userAgent" })).body.result;
     const headers = seen[agent]!;
-    return { ...result, hints: [headers["sec-ch-ua-mobile"], headers["sec-ch-ua-platform"], headers["sec-ch-ua"]] };
+    return {
+      ...result,
+      hints: [headers["sec-ch-ua-mobile"], headers["sec-ch-ua-platform"], headers["sec-ch-ua"]],
+    };
   };
   const before = await look();
   assert.is((await browser.post("/set/device", { name: "Pixel 7" })).status, 200);
@@ -101,14 +123,24 @@ test("a device is one all through: client hints, screen, platform", async () => 
   assert.is(pixel.type, "portrait-primary");
   await browser.post("/set/device", { name: "iPhone 14" });
   const phone = await look();
-  assert.equal([phone.w, phone.h, phone.platform, ...phone.hints.slice(0, 2)], [390, 844, "iPhone", "?1", '"iOS"']);
+  assert.equal(
+    [phone.w, phone.h, phone.platform, ...phone.hints.slice(0, 2)],
+    [390, 844, "iPhone", "?1", '"iOS"'],
+  );
   await browser.post("/set/device", { name: "Desktop Chrome" });
   const desktop = await look();
-  assert.equal([desktop.w, desktop.h, ...desktop.hints.slice(0, 2)], [1920, 1080, "?0", '"Windows"']);
+  assert.equal(
+    [desktop.w, desktop.h, ...desktop.hints.slice(0, 2)],
+    [1920, 1080, "?0", '"Windows"'],
+  );
   await browser.post("/set/device", { clear: true });
   assert.equal(await look(), before);
   await browser.post("/set/locale", { locale: "de-DE" });
-  assert.equal((await look()).hints.slice(0, 2), before.hints.slice(0, 2), "a locale takes no hints away");
+  assert.equal(
+    (await look()).hints.slice(0, 2),
+    before.hints.slice(0, 2),
+    "a locale takes no hints away",
+  );
   await browser.post("/set/locale", { clear: true });
 });
 
@@ -137,7 +169,8 @@ async function waiting(): Promise<{ targetId: string; answers: Promise<Answer>[]
 
 const endedBy = (answer: Answer): void =>
   assert.ok(
-    [404, 409].includes(answer.status) && ["tab_not_found", "browser_not_running"].includes(answer.body.error.code),
+    [404, 409].includes(answer.status) &&
+      ["tab_not_found", "browser_not_running"].includes(answer.body.error.code),
     JSON.stringify(answer.body),
   );
 
@@ -154,7 +187,11 @@ test("what waits ends at once when its tab is closed, or crashes", async () => {
   await once(socket, "open");
   socket.send(JSON.stringify({ id: 1, method: "Page.crash" }));
   for (const answer of await Promise.all(crashed.answers)) endedBy(answer);
-  failed(await browser.act("wait", { textGone: "staying", targetId: crashed.targetId }), 404, "tab_not_found");
+  failed(
+    await browser.act("wait", { textGone: "staying", targetId: crashed.targetId }),
+    404,
+    "tab_not_found",
+  );
   socket.terminate();
 });
 

@@ -3,7 +3,14 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
 import { type Person, pairingOf, startPerson } from "../relay/support.ts";
-import { type BrowserTab, failed, sharedBrowser, type Site, startBrowser, startSite } from "../support.ts";
+import {
+  type BrowserTab,
+  failed,
+  sharedBrowser,
+  type Site,
+  startBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: the most tabs");
 let site: Site;
@@ -24,7 +31,8 @@ test.after(() => site.stop());
 
 /** Opens these in tabs of their own. */
 async function openAll(browser: BrowserTab, paths: readonly string[]): Promise<void> {
-  for (const path of paths) assert.is((await browser.post("/tabs/open", { url: site.url + path })).status, 200);
+  for (const path of paths)
+    assert.is((await browser.post("/tabs/open", { url: site.url + path })).status, 200);
 }
 
 test("as many as are allowed may come at once, and one more is told so", async () => {
@@ -34,12 +42,17 @@ test("as many as are allowed may come at once, and one more is told so", async (
     assert.is((await browser.post("/set/device", { name: "iPhone 13" })).status, 200);
     const click = { kind: "click", ref: await browser.ref("One") };
     assert.is((await browser.act("batch", { actions: [click, click] })).status, 200);
-    await until("both windows", async () => titles(await browser.get("/tabs")).join() === "A,A,Two");
+    await until(
+      "both windows",
+      async () => titles(await browser.get("/tabs")).join() === "A,A,Two",
+    );
     const [{ targetId }] = (await browser.get("/tabs")).body.tabs.filter(
       ({ title }: { title: string }) => title === "A",
     );
     assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
-    const answers = await Promise.all(["/b", "/c"].map((path) => browser.post("/tabs/open", { url: site.url + path })));
+    const answers = await Promise.all(
+      ["/b", "/c"].map((path) => browser.post("/tabs/open", { url: site.url + path })),
+    );
     const [opened, refused] = answers.sort((a, b) => a.status - b.status);
     assert.is(opened!.status, 200);
     failed(refused!, 409, "conflict", "maxTabs");
@@ -55,16 +68,25 @@ test("in a browser that runs elsewhere all tabs stay, and only windows of pages 
   await openAll(far, ["/b", "/windows"]);
   const { cdpPort } = (await far.get("/")).body;
   const cdpUrl = `http://127.0.0.1:${cdpPort}/?token=${far.gateway.token}`;
-  const near = await startBrowser({ defaultProfile: "far", profiles: { far: { cdpUrl } }, maxTabs: 2 });
+  const near = await startBrowser({
+    defaultProfile: "far",
+    profiles: { far: { cdpUrl } },
+    maxTabs: 2,
+  });
   try {
     await near.post("/start");
     const there = ["A", "B", "Windows"];
     assert.equal(titles(await near.get("/tabs")), there);
     failed(await near.post("/tabs/open", { url: `${site.url}/c` }), 409, "conflict", "maxTabs");
-    const { targetId } = (await near.get("/tabs")).body.tabs.find((tab: { title: string }) => tab.title === "Windows");
+    const { targetId } = (await near.get("/tabs")).body.tabs.find(
+      (tab: { title: string }) => tab.title === "Windows",
+    );
     const { refs } = (await near.get("/snapshot", { targetId })).body;
     await near.act("click", { targetId, ref: Object.keys(refs)[0] });
-    await until("the surplus to be closed", async () => titles(await far.get("/tabs")).join() === there.join());
+    await until(
+      "the surplus to be closed",
+      async () => titles(await far.get("/tabs")).join() === there.join(),
+    );
     // A person at that browser opens one more.
     await openAll(far, ["/c"]);
     await until("the new tab", async () => titles(await near.get("/tabs")).includes("C"));
@@ -87,7 +109,9 @@ test("a person's own tabs stay, however many are handed over", async () => {
       await person.clickIcon(page);
       await person.shows(page, "ON");
       const attached = ({ url }: { url: string }): boolean => url === page.url();
-      await until("the relay to hear it", async () => (await browser.get("/")).body.tabs.some(attached));
+      await until("the relay to hear it", async () =>
+        (await browser.get("/")).body.tabs.some(attached),
+      );
       // Connects with the first one; the others come later.
       assert.is((await browser.get("/snapshot")).status, 200);
     }
@@ -97,7 +121,11 @@ test("a person's own tabs stay, however many are handed over", async () => {
     failed(await browser.post("/tabs/open", { url: `${site.url}/a` }), 409, "conflict", "maxTabs");
     await browser.post("/stop");
     assert.is((await browser.post("/start")).status, 200);
-    assert.equal(titles(await browser.get("/tabs")), ["A", "B", "C"], "connecting anew closes none either");
+    assert.equal(
+      titles(await browser.get("/tabs")),
+      ["A", "B", "C"],
+      "connecting anew closes none either",
+    );
   } finally {
     await person?.stop();
     await browser.stop();

@@ -29,7 +29,9 @@ test.before(async () => {
   });
   site = await startSite({
     "/": (_req, res) =>
-      res.writeHead(200, { "content-type": "text/html" }).end(MIX(`http://localhost:${other.port}/child`)),
+      res
+        .writeHead(200, { "content-type": "text/html" })
+        .end(MIX(`http://localhost:${other.port}/child`)),
     "/two": "<title>Two</title><button>Go</button><p>second",
     "/list": `<title>List</title><ul id=l></ul><button onclick="const li=document.createElement('li');li.innerHTML='<button>New '+l.children.length+'</button>';l.append(li)">Add</button>`,
     "/many": (_req, res) =>
@@ -74,7 +76,9 @@ test("ai: numbers, frames of every kind, shadow roots; page text imitates nothin
     [body.ok, body.format, body.title, body.url, body.truncated],
     [true, "ai", "Mix", `${site.url}/`, false],
   );
-  const printed = [...body.snapshot.matchAll(/\[ref=([^\]]*)\]/g)].map((found: RegExpMatchArray) => found[1]!);
+  const printed = [...body.snapshot.matchAll(/\[ref=([^\]]*)\]/g)].map(
+    (found: RegExpMatchArray) => found[1]!,
+  );
   assert.ok(printed.length > 10 && printed.every((ref) => /^\d+$/.test(ref)));
   assert.equal(
     printed,
@@ -97,7 +101,9 @@ test("role views: e<n> of the same table", async () => {
   const flat = (await browser.get("/snapshot", { interactive: true })).body;
   assert.equal(keysOf(flat, "Go"), [`e${go}`]);
   assert.ok(
-    flat.snapshot.split("\n").every((line: string) => line.startsWith("- ") || line.startsWith("  - /")),
+    flat.snapshot
+      .split("\n")
+      .every((line: string) => line.startsWith("- ") || line.startsWith("  - /")),
     "flat",
   );
   assert.not.match(flat.snapshot, /heading/);
@@ -117,7 +123,9 @@ test("role views: e<n> of the same table", async () => {
 
 test("frame: by selector or by ref; its refs work, and so do those outside", async () => {
   const ai = (await browser.get("/snapshot")).body;
-  const frameRef = Object.entries(ai.refs as Record<string, Info>).find(([, info]) => info.role === "iframe")![0];
+  const frameRef = Object.entries(ai.refs as Record<string, Info>).find(
+    ([, info]) => info.role === "iframe",
+  )![0];
   for (const frame of ['iframe[title="same"]', frameRef, `e${frameRef}`]) {
     const { status, body } = await browser.get("/snapshot", { frame });
     assert.is(status, 200, frame);
@@ -158,8 +166,16 @@ test("aria: nodes without refs, depth-first", async () => {
   assert.is(body.format, "aria");
   assert.ok(body.nodes.length > 10);
   assert.equal(Object.keys(body.nodes[0]).sort(), ["depth", "name", "role"]);
-  const roles = body.nodes.map((node: { role: string; name: string }) => `${node.role} ${node.name}`);
-  for (const node of ["button Go", "button In shadow", "button Frame button", "button Cross button", "link Next page"])
+  const roles = body.nodes.map(
+    (node: { role: string; name: string }) => `${node.role} ${node.name}`,
+  );
+  for (const node of [
+    "button Go",
+    "button In shadow",
+    "button Frame button",
+    "button Cross button",
+    "link Next page",
+  ])
     assert.ok(roles.includes(node), node);
   assert.not.match(body.snapshot, /\[ref=/);
   assert.equal(body.refs, {});
@@ -174,7 +190,8 @@ interface Labelled {
 }
 
 test("labels: a picture, and where each ref is", async () => {
-  const labelOf = ({ labels, refs }: Labelled, name: string) => labels.find(({ ref }) => refs[ref]?.name === name);
+  const labelOf = ({ labels, refs }: Labelled, name: string) =>
+    labels.find(({ ref }) => refs[ref]?.name === name);
   // An element in a frame is left out where the frame takes too long to say where it is.
   const body = await untilRight(
     async (): Promise<Labelled> => (await browser.get("/snapshot", { labels: true })).body,
@@ -193,8 +210,14 @@ test("labels: a picture, and where each ref is", async () => {
       fn: `() => { const b = document.querySelector("iframe[title=cross]").getBoundingClientRect(); return [b.x, b.y]; }`,
     })
   ).body.result;
-  assert.ok(cross.box.x >= frame[0] && cross.box.y >= frame[1], "boxes in frames are in page coordinates");
-  assert.is((await browser.act("evaluate", { fn: "document.querySelector('portico-labels')" })).body.result, null);
+  assert.ok(
+    cross.box.x >= frame[0] && cross.box.y >= frame[1],
+    "boxes in frames are in page coordinates",
+  );
+  assert.is(
+    (await browser.act("evaluate", { fn: "document.querySelector('portico-labels')" })).body.result,
+    null,
+  );
 });
 
 test("limits: cut between nodes", async () => {
@@ -238,12 +261,17 @@ test("diff: only what changed, per view", async () => {
   assert.not.match(changed.snapshot, '+ - button "Add"');
   assert.equal(keysOf(changed, "New 0").length, 1);
   assert.is((await browser.act("click", { ref: keysOf(changed, "New 0")[0] })).status, 200);
-  assert.equal((await browser.get("/snapshot", { diff: true, interactive: true })).body.diff, { full: true });
+  assert.equal((await browser.get("/snapshot", { diff: true, interactive: true })).body.diff, {
+    full: true,
+  });
 });
 
 test("an action answers the fresh snapshot", async () => {
   await browser.visit(`${site.url}/list`);
-  const answer = await browser.act("click", { ref: await browser.ref("Add"), snapshot: "efficient" });
+  const answer = await browser.act("click", {
+    ref: await browser.ref("Add"),
+    snapshot: "efficient",
+  });
   assert.is(answer.status, 200);
   assert.match(answer.body.snapshot, /button "New 0" \[ref=e\d+\]/);
   assert.is((await browser.act("click", { ref: keysOf(answer.body, "New 0")[0] })).status, 200);
@@ -286,17 +314,35 @@ test("a page that is too large for the time says how large it is, and a part of 
 
 test("the values of password fields are dots in every format, also in frames and shadow roots, and stay in the page", async () => {
   await browser.visit(`${site.url}/passwords`);
-  const views = ["", "interactive=true", "mode=efficient", "format=aria", "labels=true", "compact=true"];
-  for (const view of [...views, "selector=%23p", "selector=div", "frame=%23same", "diff=true", "depth=9"]) {
+  const views = [
+    "",
+    "interactive=true",
+    "mode=efficient",
+    "format=aria",
+    "labels=true",
+    "compact=true",
+  ];
+  for (const view of [
+    ...views,
+    "selector=%23p",
+    "selector=div",
+    "frame=%23same",
+    "diff=true",
+    "depth=9",
+  ]) {
     const { status, body } = await browser.get(`/snapshot?${view}`);
     assert.is(status, 200, view);
     const all = JSON.stringify(body);
     assert.not.match(all, /s3cret|two +words/, `${view}: ${body.snapshot}`);
     if (view === "diff=true") continue;
     assert.match(body.snapshot, /•/, `${view}: ${body.snapshot}`);
-    if (!/selector|frame/.test(view)) assert.match(body.snapshot, /ada[\s\S]*seen-by-all/, `${view}: ${body.snapshot}`);
+    if (!/selector|frame/.test(view))
+      assert.match(body.snapshot, /ada[\s\S]*seen-by-all/, `${view}: ${body.snapshot}`);
   }
-  const { body } = await browser.post("/act", { kind: "evaluate", fn: "() => document.querySelector('#p').value" });
+  const { body } = await browser.post("/act", {
+    kind: "evaluate",
+    fn: "() => document.querySelector('#p').value",
+  });
   assert.is(body.result, "top-s3cret");
 });
 

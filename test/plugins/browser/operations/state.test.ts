@@ -1,7 +1,14 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATIENCE_MS, until } from "../../../support/until.ts";
-import { type Answer, type SharedBrowser, failed, type Site, sharedBrowser, startSite } from "../support.ts";
+import {
+  type Answer,
+  type SharedBrowser,
+  failed,
+  type Site,
+  sharedBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: what a page says and is told");
 let browser: SharedBrowser;
@@ -13,13 +20,17 @@ test.before(async () => {
     "/talk": `<title>Talk</title><script>console.debug('fine');console.log('said','it');console.warn('careful');console.error('bad\\u001b[31m');
       setTimeout(()=>{throw new TypeError('broken')});fetch('/api/items?page=1');fetch('/none');fetch('http://127.0.0.1:9/').catch(()=>{})</script>`,
     "/api/items": (_req, res) =>
-      res.writeHead(200, { "content-type": "application/json", "x-kind": "items" }).end('{"items":[1,2,3]}'),
+      res
+        .writeHead(200, { "content-type": "application/json", "x-kind": "items" })
+        .end('{"items":[1,2,3]}'),
     "/halves": (req, res) => {
       res.writeHead(200, { "content-type": "text/plain" }).write("who");
       if (req.url !== "/halves?open") res.end("le");
     },
-    "/bytes": (_req, res) => res.writeHead(200, { "content-type": "image/png" }).end(Buffer.from([1, 2, 3])),
-    "/echo": (req, res) => res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(req.headers)),
+    "/bytes": (_req, res) =>
+      res.writeHead(200, { "content-type": "image/png" }).end(Buffer.from([1, 2, 3])),
+    "/echo": (req, res) =>
+      res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(req.headers)),
     "/locked": (req, res) => {
       if (req.headers.authorization)
         res.writeHead(200, { "content-type": "text/plain" }).end(req.headers.authorization);
@@ -34,8 +45,10 @@ test.after(async () => {
   await site.stop();
 });
 
-const value = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
-const ok = ({ status, body }: Answer): void => assert.equal([status, body.ok, body.error], [200, true, undefined]);
+const value = async (fn: string): Promise<unknown> =>
+  (await browser.act("evaluate", { fn })).body.result;
+const ok = ({ status, body }: Answer): void =>
+  assert.equal([status, body.ok, body.error], [200, true, undefined]);
 
 test("console, errors and requests are kept, filtered, cleared", async () => {
   await browser.visit(`${site.url}/talk`);
@@ -46,7 +59,9 @@ test("console, errors and requests are kept, filtered, cleared", async () => {
     said.map(({ level, text }) => `${level} ${text}`),
     ["debug fine", "info said it", "warning careful", "error bad"],
   );
-  const errors = (await browser.get("/console", { level: "error" })).body.messages as { level: string }[];
+  const errors = (await browser.get("/console", { level: "error" })).body.messages as {
+    level: string;
+  }[];
   assert.ok(errors.length >= 1 && errors.every(({ level }) => level === "error"));
   failed(await browser.get("/console", { level: "loud" }), 400, "invalid_request_error");
   const thrown = (await browser.get("/errors", { clear: true })).body.errors;
@@ -73,7 +88,10 @@ test("console, errors and requests are kept, filtered, cleared", async () => {
     "status",
     "url",
   ]);
-  assert.equal([page.method, page.resourceType, page.status, page.failure], ["GET", "document", 200, null]);
+  assert.equal(
+    [page.method, page.resourceType, page.status, page.failure],
+    ["GET", "document", 200, null],
+  );
   assert.is(requests.find(({ url }) => url.endsWith("/none"))!.status, 404);
   const filtered = (await browser.get("/requests", { filter: "/api/", clear: true })).body.requests;
   assert.equal(
@@ -89,18 +107,32 @@ test("response bodies: seen or still to come, exactly, in part, by a pattern", a
   for (const url of [`${site.url}/api/items?page=1`, "/api/items", "**/api/*"]) {
     const { body } = await browser.post("/response/body", { url });
     assert.equal(
-      [body.ok, body.response.url, body.response.status, body.response.body, body.response.truncated],
+      [
+        body.ok,
+        body.response.url,
+        body.response.status,
+        body.response.body,
+        body.response.truncated,
+      ],
       [true, `${site.url}/api/items?page=1`, 200, '{"items":[1,2,3]}', false],
     );
     assert.is(body.response.headers["x-kind"], "items");
   }
-  const cut = (await browser.post("/response/body", { url: "/api/items", maxChars: 5 })).body.response;
+  const cut = (await browser.post("/response/body", { url: "/api/items", maxChars: 5 })).body
+    .response;
   assert.equal([cut.body, cut.truncated], ['{"ite', true]);
   const coming = browser.post("/response/body", { url: "/bytes", timeoutMs: PATIENCE_MS });
   await browser.act("evaluate", { fn: "setTimeout(() => fetch('/bytes'), 50)" });
   const { response } = (await coming).body;
-  assert.equal([response.encoding, Buffer.from(response.body, "base64")], ["base64", Buffer.from([1, 2, 3])]);
-  failed(await browser.post("/response/body", { url: "/api/items", next: true, timeoutMs: 150 }), 504, "timeout");
+  assert.equal(
+    [response.encoding, Buffer.from(response.body, "base64")],
+    ["base64", Buffer.from([1, 2, 3])],
+  );
+  failed(
+    await browser.post("/response/body", { url: "/api/items", next: true, timeoutMs: 150 }),
+    504,
+    "timeout",
+  );
   failed(await browser.post("/response/body", {}), 400, "invalid_request_error");
 });
 
@@ -119,16 +151,30 @@ test("a response that comes while the body of an older one is awaited is not mis
 test("cookies", async () => {
   await browser.visit(site.url);
   ok(await browser.post("/cookies/set", { cookie: { name: "a", value: "1" } }));
-  ok(await browser.post("/cookies/set", { cookie: { name: "b", value: "2", url: `${site.url}/`, httpOnly: true } }));
   ok(
     await browser.post("/cookies/set", {
-      cookie: { name: "c", value: "3", domain: "example.com", path: "/x", sameSite: "Strict", secure: true },
+      cookie: { name: "b", value: "2", url: `${site.url}/`, httpOnly: true },
+    }),
+  );
+  ok(
+    await browser.post("/cookies/set", {
+      cookie: {
+        name: "c",
+        value: "3",
+        domain: "example.com",
+        path: "/x",
+        sameSite: "Strict",
+        secure: true,
+      },
     }),
   );
   const { cookies } = (await browser.get("/cookies")).body;
   assert.equal(
     cookies
-      .map(({ name, value: v, domain }: { name: string; value: string; domain: string }) => `${name}=${v} ${domain}`)
+      .map(
+        ({ name, value: v, domain }: { name: string; value: string; domain: string }) =>
+          `${name}=${v} ${domain}`,
+      )
       .sort(),
     ["a=1 127.0.0.1", "b=2 127.0.0.1", "c=3 example.com"],
   );
@@ -201,7 +247,11 @@ test("overrides hold over navigations and in new tabs until they are cleared", a
   assert.is(opened.status, 200);
   const sent = JSON.parse(String(await value("document.body.innerText"))) as Record<string, string>;
   assert.equal(
-    [sent["x-test"], /iPhone/.test(sent["user-agent"]!), sent["accept-language"]?.startsWith("de-DE")],
+    [
+      sent["x-test"],
+      /iPhone/.test(sent["user-agent"]!),
+      sent["accept-language"]?.startsWith("de-DE"),
+    ],
     ["yes", true, true],
   );
   assert.equal(await value(PROBE), expected, "in a new tab");
@@ -251,7 +301,10 @@ test("an override that makes no sense is refused and changes nothing", async () 
       [name, JSON.stringify(body), 400, "invalid_request_error"],
     );
   }
-  assert.match((await browser.post("/set/device", { name: "iPhone 41" })).body.error.message, "Did you mean");
+  assert.match(
+    (await browser.post("/set/device", { name: "iPhone 41" })).body.error.message,
+    "Did you mean",
+  );
   await browser.visit(site.url);
   assert.equal(((await value(PROBE)) as { dark: boolean }).dark, false);
 });

@@ -1,7 +1,14 @@
 /** Documents that are no HTML, elements that nobody can reach, values that a field would swallow in part. */
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { type SharedBrowser, failed, type Page, type Site, sharedBrowser, startSite } from "../support.ts";
+import {
+  type SharedBrowser,
+  failed,
+  type Page,
+  type Site,
+  sharedBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: uncommon pages and values");
 let browser: SharedBrowser;
@@ -20,7 +27,8 @@ test.before(async () => {
     ),
     "/xml": document("application/xml", `<?xml version="1.0"?><root><item>one</item></root>`),
     "/bare": "<title>Bare</title><script>onload = () => document.body.remove()</script>",
-    "/nothing": "<title>Nothing</title><script>onload = () => document.documentElement.remove()</script>",
+    "/nothing":
+      "<title>Nothing</title><script>onload = () => document.documentElement.remove()</script>",
     "/form": `<title>Form</title><label>One <select><option value="a">Apple<option value="b">Banana</select></label>
       <label>Two <select><option value="a">Apple<option value="b">Banana</select></label>
       <label>Many <select multiple><option value="a">Apple<option value="b">Banana</select></label>
@@ -60,20 +68,41 @@ test("a document without a body has a snapshot like any other", async () => {
 
 test("a list that holds one value does not take the first of several", async () => {
   await browser.visit(`${site.url}/form`);
-  const [one, two, many] = [await browser.ref("One"), await browser.ref("Two"), await browser.ref("Many")];
-  failed(await browser.act("select", { ref: one, values: ["b", "a"] }), 422, "action_failed", "takes one");
+  const [one, two, many] = [
+    await browser.ref("One"),
+    await browser.ref("Two"),
+    await browser.ref("Many"),
+  ];
+  failed(
+    await browser.act("select", { ref: one, values: ["b", "a"] }),
+    422,
+    "action_failed",
+    "takes one",
+  );
   const fields = [{ ref: two, value: ["b", "a"] }];
   failed(await browser.act("fill", { fields }), 422, "action_failed", "takes one");
   const chosen = async (ref: string): Promise<unknown> =>
-    (await browser.act("evaluate", { ref, fn: "(list) => [...list.selectedOptions].map((o) => o.value)" })).body.result;
+    (
+      await browser.act("evaluate", {
+        ref,
+        fn: "(list) => [...list.selectedOptions].map((o) => o.value)",
+      })
+    ).body.result;
   assert.equal([await chosen(one), await chosen(two)], [["a"], ["a"]], "nothing has changed");
-  assert.equal((await browser.act("select", { ref: many, values: ["a", "b"] })).body.result, ["a", "b"]);
+  assert.equal((await browser.act("select", { ref: many, values: ["a", "b"] })).body.result, [
+    "a",
+    "b",
+  ]);
   assert.equal((await browser.act("select", { ref: one, values: ["b"] })).body.result, ["b"]);
 });
 
 test("a value that a field cannot mean is refused", async () => {
   await browser.visit(`${site.url}/form`);
-  const [text, box, radio] = [await browser.ref("Text"), await browser.ref("Box"), await browser.ref("First")];
+  const [text, box, radio] = [
+    await browser.ref("Text"),
+    await browser.ref("Box"),
+    await browser.ref("First"),
+  ];
   const fill = (ref: string, value: unknown) => browser.act("fill", { fields: [{ ref, value }] });
   await fill(box, true);
   for (const [ref, value] of [
@@ -87,16 +116,21 @@ test("a value that a field cannot mean is refused", async () => {
     failed(answer, 400, "invalid_request_error");
     assert.is(answer.body.error.param, "fields[0].value");
   }
-  const checked = (await browser.act("evaluate", { ref: box, fn: "(box) => box.checked" })).body.result;
+  const checked = (await browser.act("evaluate", { ref: box, fn: "(box) => box.checked" })).body
+    .result;
   assert.is(checked, true, "a box that was told nonsense stays as it was");
-  for (const value of ["off", "No", 0, false, "unchecked"]) assert.is((await fill(box, value)).status, 200);
+  for (const value of ["off", "No", 0, false, "unchecked"])
+    assert.is((await fill(box, value)).status, 200);
 });
 
 test("a line break is one, however it is written and typed", async () => {
   const ref = await browser.ref("Area");
   for (const slowly of [false, true]) {
     await browser.act("type", { ref, text: "a\r\nb\rc\nd", slowly });
-    assert.is((await browser.act("evaluate", { ref, fn: "(area) => area.value" })).body.result, "a\nb\nc\nd");
+    assert.is(
+      (await browser.act("evaluate", { ref, fn: "(area) => area.value" })).body.result,
+      "a\nb\nc\nd",
+    );
   }
 });
 
@@ -108,8 +142,18 @@ test("a prompt that is accepted without a text gets what it proposes", async () 
 
 test("what cannot be reached is told with its reason", async () => {
   await browser.visit(`${site.url}/reach`);
-  failed(await browser.act("click", { ref: await browser.ref("Inert") }), 422, "action_failed", "inert");
-  failed(await browser.act("click", { ref: await browser.ref("Outside") }), 422, "action_failed", "into view");
+  failed(
+    await browser.act("click", { ref: await browser.ref("Inert") }),
+    422,
+    "action_failed",
+    "inert",
+  );
+  failed(
+    await browser.act("click", { ref: await browser.ref("Outside") }),
+    422,
+    "action_failed",
+    "into view",
+  );
   assert.is((await browser.act("click", { ref: await browser.ref("Far") })).status, 200);
 });
 
@@ -127,7 +171,8 @@ test("a profile cannot be made on the port where other tools look for a browser"
 
 test("a cookie is set as it was asked for, or refused", async () => {
   await browser.visit(`${site.url}/form`);
-  const set = (cookie: object) => browser.post("/cookies/set", { cookie: { value: "1", ...cookie } });
+  const set = (cookie: object) =>
+    browser.post("/cookies/set", { cookie: { value: "1", ...cookie } });
   for (const cookie of [
     { name: "path", path: "/deep" },
     { name: "secure", secure: true },
@@ -139,19 +184,31 @@ test("a cookie is set as it was asked for, or refused", async () => {
     const { url: _url, ...asked } = cookie;
     const found = cookies.find(({ name }: { name: string }) => name === cookie.name);
     assert.equal({ ...found, ...asked }, found, `${cookie.name}: ${JSON.stringify(found)}`);
-    if (cookie.name === "address") assert.equal([found.domain, found.path], ["example.com", "/shop/"]);
+    if (cookie.name === "address")
+      assert.equal([found.domain, found.path], ["example.com", "/shop/"]);
   }
   failed(await set({ name: "none", sameSite: "None" }), 400, "invalid_request_error", "secure");
   for (const url of ["http://", "http://x:99999", "http://a b"]) {
-    failed(await set({ name: "url", url }), 400, "invalid_request_error", "an http or https address");
-    failed(await browser.get("/cookies", { url }), 400, "invalid_request_error", "an http or https address");
+    failed(
+      await set({ name: "url", url }),
+      400,
+      "invalid_request_error",
+      "an http or https address",
+    );
+    failed(
+      await browser.get("/cookies", { url }),
+      400,
+      "invalid_request_error",
+      "an http or https address",
+    );
   }
 });
 
 test("a time zone is known in any capitals; one that is refused leaves the one before", async () => {
   await browser.visit(`${site.url}/form`);
   const zone = async (): Promise<unknown> =>
-    (await browser.act("evaluate", { fn: "new Intl.DateTimeFormat().resolvedOptions().timeZone" })).body.result;
+    (await browser.act("evaluate", { fn: "new Intl.DateTimeFormat().resolvedOptions().timeZone" }))
+      .body.result;
   for (const [given, told] of [
     ["asia/tokyo", "Asia/Tokyo"],
     ["utc", "UTC"],
@@ -161,7 +218,11 @@ test("a time zone is known in any capitals; one that is refused leaves the one b
     assert.is(await zone(), told);
   }
   // Ours to know, and not the browser's.
-  failed(await browser.post("/set/timezone", { timezoneId: "us/pacific" }), 400, "invalid_request_error");
+  failed(
+    await browser.post("/set/timezone", { timezoneId: "us/pacific" }),
+    400,
+    "invalid_request_error",
+  );
   assert.is(await zone(), "Europe/Berlin");
 });
 

@@ -44,10 +44,20 @@ test("a field with a picker takes what it can hold, and keeps what it had where 
     for (const slowly of [false, true]) {
       assert.is((await browser.act("type", { ref, text: good, slowly })).status, 200, name);
       assert.is(await held(ref), kept);
-      failed(await browser.act("type", { ref, text: bad, slowly }), 422, "action_failed", "does not take");
+      failed(
+        await browser.act("type", { ref, text: bad, slowly }),
+        422,
+        "action_failed",
+        "does not take",
+      );
       assert.is(await held(ref), kept, `${name} keeps its value`);
     }
-    failed(await browser.act("fill", { fields: [{ ref, value: bad }] }), 422, "action_failed", "does not take");
+    failed(
+      await browser.act("fill", { fields: [{ ref, value: bad }] }),
+      422,
+      "action_failed",
+      "does not take",
+    );
   }
   const ref = await browser.ref("Date");
   assert.is((await browser.act("type", { ref, text: "" })).status, 200);
@@ -56,21 +66,37 @@ test("a field with a picker takes what it can hold, and keeps what it had where 
 
 test("an option that is disabled, and a goal that is covered, are named", async () => {
   const list = await browser.ref("List");
-  failed(await browser.act("select", { ref: list, values: ["c"] }), 422, "action_failed", "option disabled");
+  failed(
+    await browser.act("select", { ref: list, values: ["c"] }),
+    422,
+    "action_failed",
+    "option disabled",
+  );
   const fields = { startRef: await browser.ref("Start"), endRef: await browser.ref("Goal") };
-  failed(await browser.act("drag", fields), 422, "action_failed", /"Goal" .* is covered by <div class="veil">/);
+  failed(
+    await browser.act("drag", fields),
+    422,
+    "action_failed",
+    /"Goal" .* is covered by <div class="veil">/,
+  );
 });
 
 test("a result of any shape is told, and none grows without end", async () => {
-  const result = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
+  const result = async (fn: string): Promise<unknown> =>
+    (await browser.act("evaluate", { fn })).body.result;
   assert.equal(await result("() => { const a = { b: 1 }; a.self = a; a.list = [a]; return a; }"), {
     b: 1,
     self: "[circular]",
     list: ["[circular]"],
   });
-  assert.equal(await result("() => { const twin = { x: 1 }; return [twin, twin]; }"), [{ x: 1 }, { x: 1 }]);
+  assert.equal(await result("() => { const twin = { x: 1 }; return [twin, twin]; }"), [
+    { x: 1 },
+    { x: 1 },
+  ]);
   assert.equal(
-    await result("() => ({ e: new Error('oh'), r: /a/g, n: 1n, bytes: new Uint8Array(2), gone: undefined })"),
+    await result(
+      "() => ({ e: new Error('oh'), r: /a/g, n: 1n, bytes: new Uint8Array(2), gone: undefined })",
+    ),
     {
       e: "Error: oh",
       r: "/a/g",
@@ -91,12 +117,22 @@ test("a result of any shape is told, and none grows without end", async () => {
 
 test("a frame that is none is bad input, one that has gone a stale ref", async () => {
   for (const frame of ["p", await browser.ref("Goal")])
-    failed(await browser.get("/snapshot", { frame }), 400, "invalid_request_error", /frame must be an iframe/);
+    failed(
+      await browser.get("/snapshot", { frame }),
+      400,
+      "invalid_request_error",
+      /frame must be an iframe/,
+    );
   const { snapshot } = (await browser.get("/snapshot", { frame: "iframe" })).body;
   assert.match(snapshot, "Framed");
   const gone = (await browser.get("/snapshot")).body.snapshot.match(/iframe \[ref=(\d+)\]/)[1];
   await browser.visit(`${site.url}/two`);
-  failed(await browser.get("/snapshot", { frame: gone }), 404, "ref_not_found", "take a new snapshot");
+  failed(
+    await browser.get("/snapshot", { frame: gone }),
+    404,
+    "ref_not_found",
+    "take a new snapshot",
+  );
 });
 
 test("the figures of a difference are those of what is shown", async () => {
@@ -121,15 +157,32 @@ test("every key of web storage is told", async () => {
 });
 
 test("headers with which nothing would load any more are refused", async () => {
-  for (const headers of [{ Host: "x" }, { "content-length": "5" }, { "Proxy-Authorization": "x" }, { upgrade: "x" }])
-    failed(await browser.post("/set/headers", { headers }), 400, "invalid_request_error", "connection's own");
+  for (const headers of [
+    { Host: "x" },
+    { "content-length": "5" },
+    { "Proxy-Authorization": "x" },
+    { upgrade: "x" },
+  ])
+    failed(
+      await browser.post("/set/headers", { headers }),
+      400,
+      "invalid_request_error",
+      "connection's own",
+    );
   for (const value of ["a\u0001", "a\u007f", "a\nb"])
-    failed(await browser.post("/set/headers", { headers: { a: value } }), 400, "invalid_request_error", "control");
+    failed(
+      await browser.post("/set/headers", { headers: { a: value } }),
+      400,
+      "invalid_request_error",
+      "control",
+    );
   await browser.visit(site.url);
 });
 
 test("names that every object has are names like any other", async () => {
-  const { profile, cdpPort, driver } = (await browser.post("/profiles/create", { name: "constructor" })).body;
+  const { profile, cdpPort, driver } = (
+    await browser.post("/profiles/create", { name: "constructor" })
+  ).body;
   assert.equal([profile, driver], ["constructor", "managed"]);
   assert.ok(cdpPort >= 18_800 && cdpPort <= 18_899, String(cdpPort));
   for (const name of ["Constructor", "PORTICO"])
@@ -153,7 +206,12 @@ test("no message holds terminal codes, whatever the caller named; a function tha
     "timeout",
     "response of red",
   );
-  failed(await browser.act("wait", { fn: "false", timeoutMs: 120 }), 504, "timeout", "Waited 120 ms for fn");
+  failed(
+    await browser.act("wait", { fn: "false", timeoutMs: 120 }),
+    504,
+    "timeout",
+    "Waited 120 ms for fn",
+  );
 });
 
 test("nothing that a page calls itself or its parts holds terminal codes", async () => {

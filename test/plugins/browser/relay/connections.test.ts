@@ -10,7 +10,13 @@ import { PATIENCE_MS, until } from "../../../support/until.ts";
 const awake = setInterval(() => {}, 1000);
 test.after(() => clearInterval(awake));
 
-const TAB = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+const TAB = {
+  tabId: 1,
+  targetId: "T1",
+  attachment: "a",
+  title: "Mine",
+  url: "https://example.com/",
+};
 
 /** The relay's end of a socket: `farewells` are the codes by which it was closed. A reset is answered at once. */
 function open() {
@@ -73,15 +79,26 @@ test("while its browser is known to run, its tabs are kept and commands wait", a
 test("what was asked and not answered is asked again only where that does no harm", async () => {
   const { relay, extension, join } = connected({ present: PATIENCE_MS, unknown: PATIENCE_MS });
   const script = "\n  (() => {\n  const module = {};\n  return module;\n})()";
-  const evaluate = (expression: string) => relay.command(TAB, undefined, "Runtime.evaluate", { expression });
-  const [library, caller, press] = [evaluate(script), evaluate("n++"), relay.command(TAB, undefined, "Input.x", {})];
+  const evaluate = (expression: string) =>
+    relay.command(TAB, undefined, "Runtime.evaluate", { expression });
+  const [library, caller, press] = [
+    evaluate(script),
+    evaluate("n++"),
+    relay.command(TAB, undefined, "Input.x", {}),
+  ];
   const lost = Promise.allSettled([caller, press]);
-  await until("the questions", () => extension.asked.filter(({ ask }) => ask === "command").length === 3);
+  await until(
+    "the questions",
+    () => extension.asked.filter(({ ask }) => ask === "command").length === 3,
+  );
   for (const { id } of extension.asked) extension.tell({ taken: id });
   extension.end();
-  for (const one of await lost) assert.match(one.status === "rejected" && one.reason.message, "interrupted");
+  for (const one of await lost)
+    assert.match(one.status === "rejected" && one.reason.message, "interrupted");
   const again = join();
-  const { id } = await until("the question", () => again.asked.find(({ ask }) => ask === "command"));
+  const { id } = await until("the question", () =>
+    again.asked.find(({ ask }) => ask === "command"),
+  );
   again.tell({ id, result: { done: true } });
   assert.equal(await library, { done: true });
   assert.is(again.asked.filter(({ ask }) => ask === "command").length, 1);

@@ -85,7 +85,11 @@ function startWorker(hello: () => Promise<object>) {
       this.onclose?.({ reason: "" });
     }
   }
-  const was = { chrome: (globalThis as any).chrome, fetch: globalThis.fetch, WebSocket: globalThis.WebSocket };
+  const was = {
+    chrome: (globalThis as any).chrome,
+    fetch: globalThis.fetch,
+    WebSocket: globalThis.WebSocket,
+  };
   Object.assign(globalThis, {
     WebSocket: PlayedSocket,
     fetch: async () => Response.json({ ok: true }),

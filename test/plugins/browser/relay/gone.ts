@@ -9,7 +9,10 @@ export async function tabsGoWith(end: () => Promise<void>, browser: BrowserGatew
   assert.is((await browser.get("/snapshot")).status, 200);
   const waiting = browser.act("wait", { text: "never", timeoutMs: 60_000 });
   await end();
-  await until("the tabs to be gone from the status", async () => (await browser.get("/")).body.tabs.length === 0);
+  await until(
+    "the tabs to be gone from the status",
+    async () => (await browser.get("/")).body.tabs.length === 0,
+  );
   const { profiles } = (await browser.get("/profiles")).body;
   assert.is(profiles.find(({ name }: { name: string }) => name === "relay").tabCount, 0);
   const ended = await waiting;

@@ -7,7 +7,11 @@ import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
-import { EXTENSION_ID, EXTENSION_ORIGIN, pairingToken } from "../../../../plugins/browser/relay/pairing.ts";
+import {
+  EXTENSION_ID,
+  EXTENSION_ORIGIN,
+  pairingToken,
+} from "../../../../plugins/browser/relay/pairing.ts";
 import { portico } from "../../../support/portico.ts";
 import { until } from "../../../support/until.ts";
 import { extensionDir, pairingOf } from "./support.ts";
@@ -37,7 +41,11 @@ interface Knock {
 }
 
 /** Tries to open a socket: 101, or the refusal. */
-function knock(path: string, headers: Record<string, string>, protocols: string[] = []): Promise<Knock> {
+function knock(
+  path: string,
+  headers: Record<string, string>,
+  protocols: string[] = [],
+): Promise<Knock> {
   return new Promise((resolve) => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { headers });
     sockets.push(socket);
@@ -46,12 +54,18 @@ function knock(path: string, headers: Record<string, string>, protocols: string[
     socket.on("unexpected-response", (_request, response) => {
       let text = "";
       response.on("data", (chunk) => (text += chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, code: JSON.parse(text).error.code }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, code: JSON.parse(text).error.code }),
+      );
     });
   });
 }
 
-const asExtension = (given: string | undefined, origin: string | undefined = EXTENSION_ORIGIN, instance = "one") =>
+const asExtension = (
+  given: string | undefined,
+  origin: string | undefined = EXTENSION_ORIGIN,
+  instance = "one",
+) =>
   knock("/extension", origin === undefined ? {} : { origin }, [
     "portico-relay",
     ...(given === undefined ? [] : [`token.${given}`]),
@@ -59,24 +73,38 @@ const asExtension = (given: string | undefined, origin: string | undefined = EXT
   ]);
 
 const asClient = (given: string | undefined, headers: Record<string, string> = {}) =>
-  knock("/cdp", { ...headers, ...(given === undefined ? {} : { authorization: `Bearer ${given}` }) });
+  knock("/cdp", {
+    ...headers,
+    ...(given === undefined ? {} : { authorization: `Bearer ${given}` }),
+  });
 
 /** An extension that has one tab, and answers every question with nothing. */
 async function pretend(): Promise<WebSocket> {
   const { socket } = await asExtension(token);
-  const tab = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+  const tab = {
+    tabId: 1,
+    targetId: "T1",
+    attachment: "a",
+    title: "Mine",
+    url: "https://example.com/",
+  };
   socket!.on("message", (data) => {
     const { id, ask } = JSON.parse(String(data));
     const result = ask === "list" ? [tab] : ask === "reset" ? tab : {};
     socket!.send(JSON.stringify({ id, result }));
   });
-  socket!.send(JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }));
+  socket!.send(
+    JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }),
+  );
   await until("the tab", async () => (await browser.get("/")).body.tabs.length === 1);
   return socket!;
 }
 
 /** What the socket gets up to now: all of it lies before the answer to a ping. */
-async function received(socket: WebSocket, during: () => Promise<unknown>): Promise<{ ask?: string; id: number }[]> {
+async function received(
+  socket: WebSocket,
+  during: () => Promise<unknown>,
+): Promise<{ ask?: string; id: number }[]> {
   const got: { ask?: string; id: number }[] = [];
   const keep = (data: unknown): void => void got.push(JSON.parse(String(data)));
   socket.on("message", keep);
@@ -87,21 +115,30 @@ async function received(socket: WebSocket, during: () => Promise<unknown>): Prom
   return got;
 }
 
-const gone = () => until("the extension to be gone", async () => !(await browser.get("/extension")).body.connected);
+const gone = () =>
+  until("the extension to be gone", async () => !(await browser.get("/extension")).body.connected);
 
-async function ask(path: string, headers: Record<string, string> = {}): Promise<{ status: number; body: any }> {
+async function ask(
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: any }> {
   return new Promise((resolve, reject) => {
     httpGet({ host: "127.0.0.1", port, path, headers }, (response) => {
       let text = "";
       response.on("data", (chunk) => (text += chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }),
+      );
     }).on("error", reject);
   });
 }
 
 test("the extension's id follows from its key", () => {
   const manifest = JSON.parse(readFileSync(join(extensionDir, "manifest.json"), "utf8"));
-  const digest = createHash("sha256").update(Buffer.from(manifest.key, "base64")).digest("hex").slice(0, 32);
+  const digest = createHash("sha256")
+    .update(Buffer.from(manifest.key, "base64"))
+    .digest("hex")
+    .slice(0, 32);
   const id = [...digest].map((digit) => "abcdefghijklmnop"[Number.parseInt(digit, 16)]).join("");
   assert.is(id, EXTENSION_ID);
 });
@@ -114,10 +151,11 @@ test("the token is derived: from the gateway's and the port, and neither from th
 });
 
 test("the relay's DevTools endpoint needs the token, and says what to do until a tab is attached", async () => {
-  for (const headers of [{}, { authorization: "Bearer wrong" }, { authorization: `Bearer ${token}x` }] as Record<
-    string,
-    string
-  >[]) {
+  for (const headers of [
+    {},
+    { authorization: "Bearer wrong" },
+    { authorization: `Bearer ${token}x` },
+  ] as Record<string, string>[]) {
     const refused = await ask("/json/version", headers);
     assert.is(refused.status, 401);
     assert.is(refused.body.error.code, "unauthorized");
@@ -134,13 +172,24 @@ test("the relay's DevTools endpoint needs the token, and says what to do until a
 
 test("foreign origins and rebound names are refused, with the right token too", async () => {
   const authorization = `Bearer ${token}`;
-  for (const origin of ["https://evil.example", "null", "http://localhost:1", `chrome-extension://${"a".repeat(32)}`]) {
+  for (const origin of [
+    "https://evil.example",
+    "null",
+    "http://localhost:1",
+    `chrome-extension://${"a".repeat(32)}`,
+  ]) {
     assert.is((await ask("/json/version", { authorization, origin })).status, 403);
     assert.is((await asExtension(token, origin)).status, 403);
     assert.is((await asClient(token, { origin })).status, 403);
   }
-  assert.is((await ask("/json/version", { authorization, host: `evil.example:${port}` })).status, 403);
-  assert.is((await ask("/json/version", { authorization, "sec-fetch-site": "cross-site" })).status, 403);
+  assert.is(
+    (await ask("/json/version", { authorization, host: `evil.example:${port}` })).status,
+    403,
+  );
+  assert.is(
+    (await ask("/json/version", { authorization, "sec-fetch-site": "cross-site" })).status,
+    403,
+  );
   // The extension drives nothing, and clients attach nothing.
   assert.is((await asClient(token, { origin: EXTENSION_ORIGIN })).status, 403);
   assert.is((await knock("/extension", {}, ["portico-relay", `token.${token}`])).status, 403);
@@ -163,7 +212,11 @@ test("one extension at a time; the same one may come again", async () => {
   assert.is((await asExtension(token, EXTENSION_ORIGIN, "another")).status, 409);
   const check = await fetch(`http://127.0.0.1:${port}/extension/check`, {
     method: "POST",
-    headers: { origin: EXTENSION_ORIGIN, authorization: `Bearer ${token}`, "content-type": "application/json" },
+    headers: {
+      origin: EXTENSION_ORIGIN,
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+    },
     body: JSON.stringify({ instance: "another" }),
   });
   assert.is(check.status, 409);
@@ -173,16 +226,28 @@ test("one extension at a time; the same one may come again", async () => {
 });
 
 test("a question about the pairing that makes no sense is the asker's mistake", async () => {
-  const headers = { origin: EXTENSION_ORIGIN, authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const headers = {
+    origin: EXTENSION_ORIGIN,
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+  };
   for (const body of ["null", "7", "[]", '{"instance":7}', "{"]) {
-    const { status } = await fetch(`http://127.0.0.1:${port}/extension/check`, { method: "POST", headers, body });
+    const { status } = await fetch(`http://127.0.0.1:${port}/extension/check`, {
+      method: "POST",
+      headers,
+      body,
+    });
     assert.is(status, 400, body);
   }
 });
 
 test("the page that says that the browser runs is the extension's, as its worker is", async () => {
   const show = (given: string, origin: string, instance: string) =>
-    knock("/extension/presence", { origin }, ["portico-relay", `token.${given}`, `instance.${instance}`]);
+    knock("/extension/presence", { origin }, [
+      "portico-relay",
+      `token.${given}`,
+      `instance.${instance}`,
+    ]);
   assert.is((await show("wrong", EXTENSION_ORIGIN, "one")).status, 401);
   assert.is((await show(token, "https://evil.example", "one")).status, 403);
   await gone();
@@ -213,7 +278,13 @@ test("a client without token is refused, a second client too", async () => {
 
 test("a message that is none ends its connection, and nothing else", async () => {
   await gone();
-  const tab = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+  const tab = {
+    tabId: 1,
+    targetId: "T1",
+    attachment: "a",
+    title: "Mine",
+    url: "https://example.com/",
+  };
   const greetings = [
     "Too many sessions",
     "null",
@@ -237,7 +308,10 @@ test("a message that is none ends its connection, and nothing else", async () =>
   const extension = await pretend();
   for (const text of ["hello?", "null", '"Browser.getVersion"']) {
     let client: WebSocket | undefined;
-    await until("the client's place", async () => (client = (await asClient(token)).socket) !== undefined);
+    await until(
+      "the client's place",
+      async () => (client = (await asClient(token)).socket) !== undefined,
+    );
     client!.send(text);
     assert.is((await once(client!, "close"))[0], 1002, text);
   }
@@ -249,7 +323,10 @@ test("an extension that is back is asked for nothing until it has said which tab
   await gone();
   await pretend();
   let client: WebSocket | undefined;
-  await until("the client's place", async () => (client = (await asClient(token)).socket) !== undefined);
+  await until(
+    "the client's place",
+    async () => (client = (await asClient(token)).socket) !== undefined,
+  );
   const answers = new Map<number, unknown>();
   client!.on("message", (data) => {
     const { id, result } = JSON.parse(String(data));
@@ -267,8 +344,16 @@ test("an extension that is back is asked for nothing until it has said which tab
   again!.on("message", (data) =>
     again!.send(JSON.stringify({ id: JSON.parse(String(data)).id, result: { cookies: [] } })),
   );
-  const tab = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
-  again!.send(JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }));
+  const tab = {
+    tabId: 1,
+    targetId: "T1",
+    attachment: "a",
+    title: "Mine",
+    url: "https://example.com/",
+  };
+  again!.send(
+    JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }),
+  );
   await until("the answer", () => answers.has(1));
   assert.equal(answers.get(1), { cookies: [] });
 });
@@ -281,7 +366,10 @@ test("the command line prints where the extension lies and how to pair it", asyn
   assert.ok(existsSync(join(path.stdout.trim(), "manifest.json")));
   const pair = await portico(home, ["browser", "extension", "pair", "--json"]);
   assert.equal(JSON.parse(pair.stdout), { port, token });
-  assert.match((await portico(home, ["browser", "extension", "pair"])).stdout, new RegExp(`${port}[^]*${token}`));
+  assert.match(
+    (await portico(home, ["browser", "extension", "pair"])).stdout,
+    new RegExp(`${port}[^]*${token}`),
+  );
 });
 
 test("the pairing is told to the owner only", async () => {
@@ -314,7 +402,10 @@ test("a new token of the gateway is a new token of the relay, and ends what the 
   const config = JSON.parse(readFileSync(join(browser.gateway.home, "portico.json"), "utf8"));
   browser.gateway.write(
     "portico.json",
-    JSON.stringify({ ...config, gateway: { ...config.gateway, auth: { token: "another-token-of-the-gateway" } } }),
+    JSON.stringify({
+      ...config,
+      gateway: { ...config.gateway, auth: { token: "another-token-of-the-gateway" } },
+    }),
   );
   await ended;
   assert.is((await asExtension(token)).status, 401);
@@ -325,7 +416,10 @@ test("whoever guesses is stopped; the right token always passes, and the gateway
   await browser.stop();
   await start();
   assert.is((await ask(`/json/version?token=${browser.gateway.token}`)).status, 401);
-  assert.is((await ask("/json/version", { authorization: `Bearer ${browser.gateway.token}` })).status, 401);
+  assert.is(
+    (await ask("/json/version", { authorization: `Bearer ${browser.gateway.token}` })).status,
+    401,
+  );
   for (let i = 2; i < 20; i++) assert.is((await ask(`/json/version?token=guess-${i}`)).status, 401);
   const stopped = await ask("/json/version?token=guess");
   assert.is(stopped.status, 429);

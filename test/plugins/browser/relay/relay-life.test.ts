@@ -89,7 +89,11 @@ test("the library itself can be the client, and then nobody else is", async () =
   assert.match(second.body.error.message, /Another client/);
   for (const url of ["file:///etc/hostname", "chrome://version", "view-source:http://127.0.0.1/"]) {
     const refused = await tab!.goto(url).catch((error: Error) => error);
-    assert.match((refused as Error)?.message ?? "opened", "Only http:, https: and about:blank", url);
+    assert.match(
+      (refused as Error)?.message ?? "opened",
+      "Only http:, https: and about:blank",
+      url,
+    );
   }
   await own.close();
   await until("the place to be free", async () => (await browser.post("/start")).status === 200);
@@ -97,7 +101,10 @@ test("the library itself can be the client, and then nobody else is", async () =
 });
 
 test("a place can be pretended; whether the page gets it, the person says", async () => {
-  assert.is((await browser.post("/set/geolocation", { latitude: 52.5, longitude: 13.4 })).status, 200);
+  assert.is(
+    (await browser.post("/set/geolocation", { latitude: 52.5, longitude: 13.4 })).status,
+    200,
+  );
   assert.is((await browser.post("/set/geolocation", { clear: true })).status, 200);
 });
 
@@ -130,7 +137,8 @@ test("the browser's own Cancel is the person's word", async () => {
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
     const [target] = (await chrome.debugger.getTargets()).filter(
-      (one: { attached: boolean; tabId?: number; url: string }) => one.attached && one.url.startsWith("http:"),
+      (one: { attached: boolean; tabId?: number; url: string }) =>
+        one.attached && one.url.startsWith("http:"),
     );
     chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "canceled_by_user");
   });
@@ -159,7 +167,8 @@ test("a debugger that was thrown out comes back by itself", async () => {
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
     const [target] = (await chrome.debugger.getTargets()).filter(
-      (one: { attached: boolean; tabId?: number; url: string }) => one.attached && one.url.startsWith("http:"),
+      (one: { attached: boolean; tabId?: number; url: string }) =>
+        one.attached && one.url.startsWith("http:"),
     );
     await chrome.debugger.detach({ tabId: target.tabId });
     chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "target_closed");
@@ -173,6 +182,7 @@ test("a debugger that was thrown out comes back by itself", async () => {
 });
 
 // The last one: the browser does not come back.
-test("a browser that is closed takes its tabs with it", () => tabsGoWith(() => person.stop(), browser));
+test("a browser that is closed takes its tabs with it", () =>
+  tabsGoWith(() => person.stop(), browser));
 
 test.run();

@@ -62,7 +62,10 @@ test("without a tab: the status says so, and the rest says what to do", async ()
 
 /** The page's title, which the browser learns a moment after the page. */
 const shows = (title: string) =>
-  until(`the title ${title}`, async () => (await browser.get("/tabs")).body.tabs[0].title === title);
+  until(
+    `the title ${title}`,
+    async () => (await browser.get("/tabs")).body.tabs[0].title === title,
+  );
 
 test("an icon that is clicked before pairing asks for it", async () => {
   const page = await person.open(`${site.url}/private`);
@@ -115,7 +118,10 @@ test("the options page pairs, and keeps port and token under these names", async
 });
 
 test("pages of the browser and of extensions are refused", async () => {
-  for (const url of ["chrome://version/", "chrome-extension://jjgjhlpjadmckojocchkdonppogndjhh/offscreen.html"]) {
+  for (const url of [
+    "chrome://version/",
+    "chrome-extension://jjgjhlpjadmckojocchkdonppogndjhh/offscreen.html",
+  ]) {
     const page = await person.open(url);
     await person.clickIcon(page);
     assert.match((await person.shows(page, "!")).title, /cannot|only http/);
@@ -171,7 +177,9 @@ test("cookies, overrides, console: what the library offers works here too", asyn
   const { cookies } = (await browser.get("/cookies")).body;
   assert.ok(cookies.some((one: { name: string }) => one.name === "a"));
   assert.is((await browser.post("/set/timezone", { timezoneId: "Asia/Tokyo" })).status, 200);
-  const zone = await browser.act("evaluate", { fn: "() => Intl.DateTimeFormat().resolvedOptions().timeZone" });
+  const zone = await browser.act("evaluate", {
+    fn: "() => Intl.DateTimeFormat().resolvedOptions().timeZone",
+  });
   assert.is(zone.body.result, "Asia/Tokyo");
   assert.is((await browser.post("/set/timezone", { clear: true })).status, 200);
 });
@@ -214,7 +222,10 @@ test("a worker that was killed comes back, and the tab was never let go", async 
   const presence = `ws://127.0.0.1:${port}/extension/presence`;
   for (const expected of ["n 2", "n 3"]) {
     // However long it is away, the relay knows that its browser runs.
-    await until("the hidden page to say that the browser runs", async () => (await person.presence()) === presence);
+    await until(
+      "the hidden page to say that the browser runs",
+      async () => (await person.presence()) === presence,
+    );
     await person.killWorker();
     assert.is(await person.presence(), presence);
     // The same ref: nothing of the page or of its session was lost.

@@ -88,7 +88,9 @@ export async function startPerson(): Promise<Person> {
     async pair(port, token) {
       await options.fill("[name=port]", String(port));
       await options.fill("[name=token]", token);
-      await options.evaluate(() => ((globalThis as any).document.querySelector("output").textContent = ""));
+      await options.evaluate(
+        () => ((globalThis as any).document.querySelector("output").textContent = ""),
+      );
       await options.click("button");
       return untilRight(
         async () => (await options.textContent("output")) ?? "",
@@ -104,10 +106,15 @@ export async function startPerson(): Promise<Person> {
     },
     async clickIcon(page) {
       await page.bringToFront();
-      const { targetInfos } = await browser.send("Target.getTargets", { filter: [{ type: "tab" }] });
+      const { targetInfos } = await browser.send("Target.getTargets", {
+        filter: [{ type: "tab" }],
+      });
       const tab = targetInfos.find(({ url }) => url === page.url());
       if (tab === undefined) throw new Error(`no tab shows ${page.url()}`);
-      await (browser as any).send("Extensions.triggerAction", { id: EXTENSION_ID, targetId: tab.targetId });
+      await (browser as any).send("Extensions.triggerAction", {
+        id: EXTENSION_ID,
+        targetId: tab.targetId,
+      });
     },
     async badge(page) {
       return (await badgeOf(page.url())) ?? { text: "", title: "" };
@@ -121,7 +128,9 @@ export async function startPerson(): Promise<Person> {
       const { targetInfos } = await browser.send("Target.getTargets");
       const page = targetInfos.find(({ url }) => url === `${base}/offscreen.html`);
       if (page === undefined) return undefined;
-      const { sessionId } = await browser.send("Target.attachToTarget", { targetId: page.targetId });
+      const { sessionId } = await browser.send("Target.attachToTarget", {
+        targetId: page.targetId,
+      });
       const answered = new Promise<string>((resolve) =>
         browser.once("Target.receivedMessageFromTarget", ({ message }) => resolve(message)),
       );
@@ -136,12 +145,16 @@ export async function startPerson(): Promise<Person> {
       // A worker that comes back at once may be the same target again, but never the same context.
       const contexts = (): Promise<string[]> =>
         options.evaluate(async () => {
-          const found = await (globalThis as any).chrome.runtime.getContexts({ contextTypes: ["BACKGROUND"] });
+          const found = await (globalThis as any).chrome.runtime.getContexts({
+            contextTypes: ["BACKGROUND"],
+          });
           return found.map(({ contextId }: { contextId: string }) => contextId);
         });
       const [old] = await contexts();
       const { targetInfos } = await browser.send("Target.getTargets");
-      const worker = targetInfos.find(({ type, url }) => type === "service_worker" && url.startsWith(base));
+      const worker = targetInfos.find(
+        ({ type, url }) => type === "service_worker" && url.startsWith(base),
+      );
       if (old === undefined || worker === undefined) throw new Error("no worker runs");
       await browser.send("Target.closeTarget", { targetId: worker.targetId });
       // Until another one is there the old one may still take what it will never answer.

@@ -23,7 +23,13 @@ function startsOf(pids: number[]) {
     async attach() {
       const pid = pids[started.length]!;
       started.push(pid);
-      return { clients: silent, pid, headers: {}, egress: "enforced", async release() {} } as unknown as Attachment;
+      return {
+        clients: silent,
+        pid,
+        headers: {},
+        egress: "enforced",
+        async release() {},
+      } as unknown as Attachment;
     },
     library: () => Promise.reject(libraryUnavailable()),
     strict: () => false,

@@ -30,7 +30,8 @@ const proxy = createServer((client: Socket) => {
       client.write("HTTP/1.1 200 Connection established\r\n\r\n");
       client.pipe(upstream).pipe(client);
     });
-    for (const end of [client, upstream]) end.on("error", () => [client, upstream].map((socket) => socket.destroy()));
+    for (const end of [client, upstream])
+      end.on("error", () => [client, upstream].map((socket) => socket.destroy()));
   };
   // One may go before it has asked.
   head.then(asked, () => {});
@@ -41,7 +42,8 @@ test.before(async () => {
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   site = await startSite({
     "/": "<title>Site</title>site",
-    "/agent": (req, res) => res.writeHead(200, { "content-type": "text/html" }).end(`<p>${req.headers["user-agent"]}`),
+    "/agent": (req, res) =>
+      res.writeHead(200, { "content-type": "text/html" }).end(`<p>${req.headers["user-agent"]}`),
   });
   const { port } = proxy.address() as AddressInfo;
   browser = await startBrowser({
@@ -58,7 +60,8 @@ test.after(async () => {
   await browser.stop();
   await site.stop();
   proxy.close();
-  for (const end of ["a.json", "bad.json", "link.json"]) rmSync(join(root, name(end)), { force: true });
+  for (const end of ["a.json", "bad.json", "link.json"])
+    rmSync(join(root, name(end)), { force: true });
 });
 
 const evaluate = async (fn: string, profile = "portico"): Promise<unknown> =>
@@ -69,7 +72,11 @@ test("cookies and storage are kept in a file and brought back", async () => {
   await browser.post("/cookies/set", { cookie: { name: "kept", value: "1", url: site.url } });
   await evaluate("localStorage.setItem('kept', 'yes')");
   const saved = await browser.post("/state/save", { path: name("a.json") });
-  assert.equal([saved.status, saved.body.cookies, saved.body.origins], [200, 1, 1], JSON.stringify(saved.body));
+  assert.equal(
+    [saved.status, saved.body.cookies, saved.body.origins],
+    [200, 1, 1],
+    JSON.stringify(saved.body),
+  );
   assert.is(saved.body.path, join(root, name("a.json")));
   assert.is(statSync(saved.body.path).mode & 0o777, 0o600);
   assert.match(readFileSync(saved.body.path, "utf8"), "kept");
@@ -79,7 +86,11 @@ test("cookies and storage are kept in a file and brought back", async () => {
   await browser.post("/stop");
   await browser.post("/start");
   const loaded = await browser.post("/state/load", { path: name("a.json") });
-  assert.equal([loaded.status, loaded.body.cookies, loaded.body.origins], [200, 1, 1], JSON.stringify(loaded.body));
+  assert.equal(
+    [loaded.status, loaded.body.cookies, loaded.body.origins],
+    [200, 1, 1],
+    JSON.stringify(loaded.body),
+  );
   const { cookies } = (await browser.get("/cookies")).body;
   assert.equal(
     cookies.map((one: { name: string; value: string }) => `${one.name}=${one.value}`),
@@ -94,7 +105,12 @@ test("only files of the temporary root are read and written, and only states", a
   for (const path of ["../x.json", "/etc/passwd", "a/../../x", "", "\0", 7, null, undefined])
     for (const route of ["/state/save", "/state/load"])
       failed(await browser.post(route, { path }), 400, "invalid_request_error");
-  failed(await browser.post("/state/load", { path: name("none.json") }), 400, "invalid_request_error", "no such file");
+  failed(
+    await browser.post("/state/load", { path: name("none.json") }),
+    400,
+    "invalid_request_error",
+    "no such file",
+  );
   symlinkSync("/etc/hostname", join(root, name("link.json")));
   for (const route of ["/state/save", "/state/load"])
     failed(await browser.post(route, { path: name("link.json") }), 400, "invalid_request_error");
@@ -110,22 +126,38 @@ test("only files of the temporary root are read and written, and only states", a
   for (const text of wild) {
     writeFileSync(join(root, name("bad.json")), text);
     const answer = await browser.post("/state/load", { path: name("bad.json") });
-    assert.ok([400, 403].includes(answer.status), `${text.slice(0, 80)}: ${JSON.stringify(answer.body)}`);
+    assert.ok(
+      [400, 403].includes(answer.status),
+      `${text.slice(0, 80)}: ${JSON.stringify(answer.body)}`,
+    );
   }
   assert.is((await browser.get("/cookies")).body.cookies.length, 1, "nothing was changed");
-  failed(await browser.post("/state/save", { path: "x.json", profile: "behind" }), 409, "browser_not_running");
+  failed(
+    await browser.post("/state/save", { path: "x.json", profile: "behind" }),
+    409,
+    "browser_not_running",
+  );
 });
 
 test("a profile's proxy, user agent and switches hold, and the policy with them", async () => {
   await browser.post("/navigate", { url: `${site.url}/agent`, profile: "behind" });
   assert.match(tunnels[0]!, `CONNECT 127.0.0.1:${site.port} HTTP/1.1`);
-  assert.match(tunnels[0]!, `Proxy-Authorization: Basic ${Buffer.from("user:p@ss").toString("base64")}`);
+  assert.match(
+    tunnels[0]!,
+    `Proxy-Authorization: Basic ${Buffer.from("user:p@ss").toString("base64")}`,
+  );
   assert.is(await evaluate("document.body.innerText", "behind"), "Tester/1.0");
   assert.is(await evaluate("outerWidth", "behind"), 640);
-  const blocked = await browser.post("/navigate", { url: "http://169.254.169.254/", profile: "behind" });
+  const blocked = await browser.post("/navigate", {
+    url: "http://169.254.169.254/",
+    profile: "behind",
+  });
   failed(blocked, 403, "navigation_blocked");
   refusing = true;
-  const refused = await browser.post("/navigate", { url: `http://localhost:${site.port}/`, profile: "behind" });
+  const refused = await browser.post("/navigate", {
+    url: `http://localhost:${site.port}/`,
+    profile: "behind",
+  });
   failed(refused, 422, "action_failed");
   const { profiles } = (await browser.get("/profiles")).body;
   assert.not.match(JSON.stringify(profiles), /p%40ss|p@ss|user:/);

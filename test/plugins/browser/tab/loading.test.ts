@@ -37,7 +37,9 @@ function connectionsTo(host: string): string[] {
   const address = Buffer.from(host.split(".").map(Number)).reverse().toString("hex").toUpperCase();
   const rows = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
   const fields = rows.map((row) => row.trim().split(/\s+/));
-  const connecting = fields.filter(([, , remote, state]) => remote?.startsWith(address) && state === "02");
+  const connecting = fields.filter(
+    ([, , remote, state]) => remote?.startsWith(address) && state === "02",
+  );
   return connecting.map(([, local]) => String(local));
 }
 
@@ -72,10 +74,15 @@ if (isInside) {
     await loadsAllTheSame(browser, "/navigate", 0);
     await loadsAllTheSame(browser, "/tabs/open", 1);
     const { requests } = (await browser.get("/requests")).body;
-    const failures: (string | null)[] = requests.map(({ failure }: { failure: string | null }) => failure);
+    const failures: (string | null)[] = requests.map(
+      ({ failure }: { failure: string | null }) => failure,
+    );
     assert.is(failures.pop(), null);
     // The library calls it aborted where the browser's error page is there before the reason is.
-    assert.ok(failures.length > 0 && failures.every((one) => /^net::ERR_(NETWORK_CHANGED|ABORTED)$/.test(`${one}`)));
+    assert.ok(
+      failures.length > 0 &&
+        failures.every((one) => /^net::ERR_(NETWORK_CHANGED|ABORTED)$/.test(`${one}`)),
+    );
   });
 
   test("without the automation library, too", async () => {

@@ -4,7 +4,14 @@ import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
-import { failed, type SharedBrowser, sharedBrowser, type Site, startBrowser, startSite } from "../support.ts";
+import {
+  failed,
+  type SharedBrowser,
+  sharedBrowser,
+  type Site,
+  startBrowser,
+  startSite,
+} from "../support.ts";
 
 const test = suite("browser: a policy that changes");
 let site: Site;
@@ -36,7 +43,10 @@ test("in a remote browser that is connected already, requests are judged from th
   const set = (ssrfPolicy: object): void => {
     const browser = { defaultProfile: "far", profiles: { far: { cdpUrl } }, ssrfPolicy };
     const { token } = near.gateway;
-    near.gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token } }, browser }));
+    near.gateway.write(
+      "portico.json",
+      JSON.stringify({ gateway: { port: 0, auth: { token } }, browser }),
+    );
   };
   try {
     assert.is((await near.post("/start")).status, 200);
@@ -66,13 +76,26 @@ test("the policy of the gateway that a node acts for holds at once, in browsers 
         });
       } });`,
   };
-  const near = await startBrowser({ defaultProfile: "far", profiles: { far: { cdpUrl } } }, { files });
+  const near = await startBrowser(
+    { defaultProfile: "far", profiles: { far: { cdpUrl } } },
+    { files },
+  );
   try {
     assert.is((await near.post("/start")).status, 200);
     assert.ok(await loads());
-    const base = { allowPrivate: true, hostnameAllowlist: [], allowedHostnames: [], evaluateEnabled: true, ports: [] };
+    const base = {
+      allowPrivate: true,
+      hostnameAllowlist: [],
+      allowedHostnames: [],
+      evaluateEnabled: true,
+      ports: [],
+    };
     const ask = (policy: object) =>
-      near.gateway.request("POST", "/ask", { method: "GET", route: "/", policy: { ...base, ...policy } });
+      near.gateway.request("POST", "/ask", {
+        method: "GET",
+        route: "/",
+        policy: { ...base, ...policy },
+      });
     assert.is((await ask({ allowPrivate: false })).status, 200);
     assert.not.ok(await loads());
     assert.is((await ask({})).status, 200);
@@ -97,7 +120,10 @@ test("debugging ports outside the range are no page's either", async () => {
       const gateway = await startBrowser(browser);
       try {
         if (Object.keys(browser).length === 0)
-          assert.is((await gateway.post("/profiles/create", { name: "made", cdpUrl: url })).status, 200);
+          assert.is(
+            (await gateway.post("/profiles/create", { name: "made", cdpUrl: url })).status,
+            200,
+          );
         const answer = await gateway.post("/navigate", { url, profile: "portico" });
         failed(answer, 403, "navigation_blocked");
         assert.is(answer.body.error.reason ?? answer.body.error.details?.reason, "own_port");

@@ -36,7 +36,8 @@ let site: Site;
 trusting.before(async () => {
   site = await startSite({
     "/": "<title>Here</title>here",
-    "/own": (_req, res) => res.writeHead(302, { location: String(new URL(browser.gateway.url)) }).end(),
+    "/own": (_req, res) =>
+      res.writeHead(302, { location: String(new URL(browser.gateway.url)) }).end(),
     "/file": (_req, res) => res.writeHead(302, { location: "file:///etc/hostname" }).end(),
   });
   browser = await startBrowser();
@@ -47,7 +48,9 @@ trusting.after(async () => {
 });
 
 trusting("says at the start that private addresses may be reached", () => {
-  assert.ok(browser.gateway.lines.some(({ msg }) => /dangerouslyAllowPrivateNetwork/.test(String(msg))));
+  assert.ok(
+    browser.gateway.lines.some(({ msg }) => /dangerouslyAllowPrivateNetwork/.test(String(msg))),
+  );
 });
 
 trusting(
@@ -113,7 +116,10 @@ trusting(NO_UDP, () => sendsNoUdp(browser, site.url));
 /** Changes the policy of the running gateway for good. */
 function set(ssrfPolicy: object): void {
   const { token } = browser.gateway;
-  const config = { gateway: { port: 0, auth: { token } }, browser: { ...headlessBrowser, ssrfPolicy } };
+  const config = {
+    gateway: { port: 0, auth: { token } },
+    browser: { ...headlessBrowser, ssrfPolicy },
+  };
   browser.gateway.write("portico.json", JSON.stringify(config));
 }
 
@@ -146,10 +152,17 @@ trusting("a list of allowed hosts restricts to the list, and *.d leaves out d", 
   const page = await startSite({ "/": "<title>ok</title>" });
   try {
     set({ hostnameAllowlist: ["*.ok.localhost", "127.0.0.1"] });
-    await until("the list to hold", async () => (await browser.post("/navigate", { url: page.url })).status === 200);
+    await until(
+      "the list to hold",
+      async () => (await browser.post("/navigate", { url: page.url })).status === 200,
+    );
     await browser.visit(`http://a.ok.localhost:${page.port}/`);
     for (const host of ["ok.localhost", "localhost", "notok.localhost"])
-      failed(await browser.post("/navigate", { url: `http://${host}:${page.port}/` }), 403, "navigation_blocked");
+      failed(
+        await browser.post("/navigate", { url: `http://${host}:${page.port}/` }),
+        403,
+        "navigation_blocked",
+      );
   } finally {
     await page.stop();
   }
@@ -182,7 +195,8 @@ strict.before(async () => {
   open = await startSite({
     "/": "<title>Open</title><p>fine",
     "/302": (_req, res) => res.writeHead(302, { location: `${aim}/` }).end(),
-    "/307": (_req, res) => res.writeHead(307, { location: `http://localhost:${victim.port}/` }).end(),
+    "/307": (_req, res) =>
+      res.writeHead(307, { location: `http://localhost:${victim.port}/` }).end(),
     "/meta": `<meta http-equiv="refresh" content="0;url=${aim}/">`,
     "/script": `<script>location.href=${JSON.stringify(`${aim}/`)}</script>`,
     "/late": `<script>onload=()=>setTimeout(()=>{location.href=${JSON.stringify(`${aim}/`)}},400)</script>`,
@@ -246,7 +260,11 @@ strict("every spelling of a private address is refused before anything is sent",
     const answer = await guarded.post("/navigate", { url: `http://${host}:${port}/` });
     failed(answer, 403, "navigation_blocked");
   }
-  failed(await guarded.post("/tabs/open", { url: `http://user:pw@127.0.0.1:${port}/` }), 403, "navigation_blocked");
+  failed(
+    await guarded.post("/tabs/open", { url: `http://user:pw@127.0.0.1:${port}/` }),
+    403,
+    "navigation_blocked",
+  );
   assert.equal(victim.hits, []);
   assert.is((await guarded.get("/")).body.running, false, "nothing was started for it");
 });

@@ -7,7 +7,13 @@ import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until, untilRight } from "../../../support/until.ts";
-import { type BrowserGateway, sharedBrowser, type Site, startBrowser, startSite } from "../support.ts";
+import {
+  type BrowserGateway,
+  sharedBrowser,
+  type Site,
+  startBrowser,
+  startSite,
+} from "../support.ts";
 
 interface Said {
   role: string;
@@ -20,7 +26,9 @@ async function startModel(): Promise<{ server: Server; url: string }> {
     let text = "";
     for await (const chunk of req) text += chunk;
     const { messages } = JSON.parse(text) as { messages: Said[] };
-    const from = messages.findLastIndex(({ role, content }) => role === "user" && String(content).startsWith("["));
+    const from = messages.findLastIndex(
+      ({ role, content }) => role === "user" && String(content).startsWith("["),
+    );
     const steps = JSON.parse(String(messages[from]?.content)) as object[];
     const results = messages.slice(from).filter(({ role }) => role === "tool");
     const next = steps[results.length];
@@ -66,8 +74,16 @@ function start(sandbox: object, browser: object = {}): Promise<BrowserGateway> {
 }
 
 /** What the tool said to each step of a turn. */
-async function turn({ gateway }: BrowserGateway, session: string | undefined, ...steps: object[]): Promise<string[]> {
-  const body = { message: JSON.stringify(steps), wait: true, ...(session === undefined ? {} : { session }) };
+async function turn(
+  { gateway }: BrowserGateway,
+  session: string | undefined,
+  ...steps: object[]
+): Promise<string[]> {
+  const body = {
+    message: JSON.stringify(steps),
+    wait: true,
+    ...(session === undefined ? {} : { session }),
+  };
   const { result } = await gateway.json("POST", "/agent", body);
   return JSON.parse(result) as string[];
 }
@@ -86,13 +102,17 @@ const sandboxes = ({ gateway }: BrowserGateway): string[] => {
 };
 
 test.before(async () => {
-  const page = (cookies: string | undefined): string => `<title>page</title><h1>cookies: ${cookies ?? "none"}</h1>`;
+  const page = (cookies: string | undefined): string =>
+    `<title>page</title><h1>cookies: ${cookies ?? "none"}</h1>`;
   site = await startSite({
-    "/": (req, res) => res.writeHead(200, { "content-type": "text/html" }).end(page(req.headers.cookie)),
+    "/": (req, res) =>
+      res.writeHead(200, { "content-type": "text/html" }).end(page(req.headers.cookie)),
     "/mark": (req, res) => {
       const mark = new URL(req.url ?? "/", "http://x").searchParams.get("as");
       const cookie = `mark=${mark}; Max-Age=3600`;
-      res.writeHead(200, { "content-type": "text/html", "set-cookie": cookie }).end(page(req.headers.cookie));
+      res
+        .writeHead(200, { "content-type": "text/html", "set-cookie": cookie })
+        .end(page(req.headers.cookie));
     },
   });
   model = await startModel();
@@ -107,14 +127,21 @@ test("two sandboxed sessions and the host share no cookie", async () => {
   const browser = await start({ mode: "all", browser: { allowHostControl: true } });
   const host = { target: "host" };
   try {
-    const hostSteps = [visit("/mark?as=host"), visit("/"), look].map((step) => ({ ...step, ...host }));
+    const hostSteps = [visit("/mark?as=host"), visit("/"), look].map((step) => ({
+      ...step,
+      ...host,
+    }));
     const [one, two] = await Promise.all([
       turn(browser, "one", visit("/mark?as=one"), visit("/"), look),
       turn(browser, "two", ...hostSteps, visit("/"), look, visit("/mark?as=two"), visit("/"), look),
     ]);
     assert.match(String(one[2]), "cookies: mark=one");
     assert.match(String(two[2]), "cookies: mark=host");
-    assert.match(String(two[4]), "cookies: none", "the host's turn has a sandbox too, with nothing of the host's");
+    assert.match(
+      String(two[4]),
+      "cookies: none",
+      "the host's turn has a sandbox too, with nothing of the host's",
+    );
     assert.match(String(two[7]), "cookies: mark=two");
     assert.is(sandboxes(browser).length, 2);
     const path = `state-of-${process.pid}.json`;
@@ -130,7 +157,10 @@ test("two sandboxed sessions and the host share no cookie", async () => {
     assert.match(String(foreign), "no such file", "what the host has saved is not for a sandbox");
     assert.match(String(ownKept), '"cookies":1');
     assert.match(String(ownBack), '"cookies":1');
-    assert.match(String((await turn(browser, "two", { action: "stateLoad", path }))[0]), "no such file");
+    assert.match(
+      String((await turn(browser, "two", { action: "stateLoad", path }))[0]),
+      "no such file",
+    );
     rmSync(join(tmpdir(), "portico", path));
     const again = await turn(browser, "one", visit("/"), look);
     assert.match(String(again[1]), "cookies: mark=one", "a session keeps its sandbox");
@@ -176,7 +206,11 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
   try {
     await browser.visit(`http://localhost:${site.port}/mark?as=host`);
     const own = await turn(browser, undefined, visit("/"), look);
-    assert.match(String(own[1]), "cookies: mark=host", "without a sandbox it is the host's browser");
+    assert.match(
+      String(own[1]),
+      "cookies: mark=host",
+      "without a sandbox it is the host's browser",
+    );
     const apart = { target: "sandbox" };
     const message = JSON.stringify([
       { ...visit("/"), ...apart },
@@ -193,7 +227,9 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
 
 test("with browser.cdpUrl each session has a context of its own there", async () => {
   const elsewhere = await sharedBrowser();
-  const { cdpPort } = (await elsewhere.post("/start")).body.ok ? (await elsewhere.get("/")).body : { cdpPort: 0 };
+  const { cdpPort } = (await elsewhere.post("/start")).body.ok
+    ? (await elsewhere.get("/")).body
+    : { cdpPort: 0 };
   const browser = await start({
     mode: "all",
     browser: { cdpUrl: `http://any:${elsewhere.gateway.token}@127.0.0.1:${cdpPort}` },
@@ -201,7 +237,10 @@ test("with browser.cdpUrl each session has a context of its own there", async ()
   try {
     await elsewhere.visit(`http://localhost:${site.port}/mark?as=elsewhere`);
     const [one, two] = await Promise.all([
-      turn(browser, "one", visit("/mark?as=one"), visit("/"), look, { action: "navigate", url: site.url }),
+      turn(browser, "one", visit("/mark?as=one"), visit("/"), look, {
+        action: "navigate",
+        url: site.url,
+      }),
       turn(browser, "two", visit("/"), look, { action: "tabs" }),
     ]);
     assert.match(String(one[2]), "cookies: mark=one");

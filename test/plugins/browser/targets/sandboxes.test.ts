@@ -78,7 +78,9 @@ test("the longest unused one makes room", async () => {
 
 test("two at once have two ports and two profiles", async () => {
   const sandboxes = open();
-  const [one, two] = (await Promise.all(["a", "b"].map((session) => sandboxes.request(session, status)))) as {
+  const [one, two] = (await Promise.all(
+    ["a", "b"].map((session) => sandboxes.request(session, status)),
+  )) as {
     body: { cdpPort: number; userDataDir: string };
   }[];
   assert.is.not(one?.body.cdpPort, two?.body.cdpPort);
@@ -123,12 +125,14 @@ test("one that goes while its browser is being started leaves nothing", async ()
 
 test("what a killed gateway left is removed before the first new one, and nothing of one that runs", async () => {
   const kept = `${await gatewayName()}-0123456789abcdef`;
-  const file = (name: string): string => `state/browser-sandboxes/${name}/browser/sandbox/user-data/Cookies`;
+  const file = (name: string): string =>
+    `state/browser-sandboxes/${name}/browser/sandbox/user-data/Cookies`;
   const names = ["old", kept, `${process.pid}.000000000000-0123456789abcdef`];
   const files = Object.fromEntries(names.map((name) => [file(name), "secret"]));
   const browser = await startBrowser({}, { files });
   try {
-    const there = (): string[] => readdirSync(join(browser.gateway.home, "state/browser-sandboxes"));
+    const there = (): string[] =>
+      readdirSync(join(browser.gateway.home, "state/browser-sandboxes"));
     await until("the others to be removed", () => there().length === 1);
     assert.equal(there(), [kept]);
   } finally {

@@ -3,7 +3,13 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { assertLinearAsync } from "../../../support/growth.ts";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
-import { completion, contentOf, hello, startUpstream, type Upstream } from "../../../support/upstreams/upstream.ts";
+import {
+  completion,
+  contentOf,
+  hello,
+  startUpstream,
+  type Upstream,
+} from "../../../support/upstreams/upstream.ts";
 
 const test = suite("blank hostile");
 let up: Upstream;
@@ -87,7 +93,9 @@ for (const name of ["main", "claude", "google", "local"]) {
     const blocks = 100;
 
     up.answer = async (_, res) => {
-      res.writeHead(200, { "content-type": name === "local" ? "application/x-ndjson" : "text/event-stream" });
+      res.writeHead(200, {
+        "content-type": name === "local" ? "application/x-ndjson" : "text/event-stream",
+      });
       res.write("data: ");
       for (let sent = 0; sent < blocks && !res.destroyed; sent++)
         await new Promise((resolve) => res.write(block, resolve));

@@ -17,18 +17,26 @@ const mask = new SecretMask([key]);
 const alone = () => new MaskedStream(mask);
 /** As it works together with the reader of OpenAI's form, which knows where texts stand. */
 const reading = () => {
-  const stream = new OpenAiStream({ id: "chatcmpl-x", created: 1, model: "m", includeUsage: false }, alone());
+  const stream = new OpenAiStream(
+    { id: "chatcmpl-x", created: 1, model: "m", includeUsage: false },
+    alone(),
+  );
   return {
     push: (bytes: Buffer) => stream.push(bytes) ?? Buffer.alloc(0),
     end: () => (stream.done ? undefined : stream.end()),
   };
 };
 
-function shown(events: readonly string[], cut = Number.POSITIVE_INFINITY, through: typeof reading = alone): string {
+function shown(
+  events: readonly string[],
+  cut = Number.POSITIVE_INFINITY,
+  through: typeof reading = alone,
+): string {
   const stream = through();
   const bytes = Buffer.from(events.join(""));
   const out: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at += cut) out.push(stream.push(Buffer.from(bytes.subarray(at, at + cut))));
+  for (let at = 0; at < bytes.length; at += cut)
+    out.push(stream.push(Buffer.from(bytes.subarray(at, at + cut))));
   out.push(stream.end() ?? Buffer.alloc(0));
   return Buffer.concat(out).toString();
 }
@@ -42,7 +50,12 @@ const asDeltas = (texts: readonly string[]) => [
 ];
 
 test("a key never goes out, however it is spread over events and reads", () => {
-  for (const text of [key, `one sk-proj ${key}, and ${key}${key} sk-pro`, encodeURIComponent(key), `%${key}sk-`]) {
+  for (const text of [
+    key,
+    `one sk-proj ${key}, and ${key}${key} sk-pro`,
+    encodeURIComponent(key),
+    `%${key}sk-`,
+  ]) {
     const written = text === encodeURIComponent(key) ? text : key;
     for (const size of [1, 2, 3, 5, 8, 13, text.length]) {
       for (const cut of [7, Number.POSITIVE_INFINITY]) {
@@ -99,17 +112,31 @@ test("events of another format, comments, and a key in any other field", () => {
   const anthropic = (text: string) =>
     `event: content_block_delta\n${data({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}`;
   const out = shown(
-    [": hello\n\n", ...pieces(key, 4).map(anthropic), data({ type: "content_block_stop", index: 0 })],
+    [
+      ": hello\n\n",
+      ...pieces(key, 4).map(anthropic),
+      data({ type: "content_block_stop", index: 0 }),
+    ],
     9,
   );
   assert.ok(out.startsWith(": hello\n\nevent: content_block_delta\ndata: "), out);
   assert.not.ok(out.includes("C3d4"), out);
-  assert.not.ok(shown([chunk({ content: "x" }, null, { model: `m ${key}`, note: [{ [key]: 1 }] })]).includes("C3d4"));
+  assert.not.ok(
+    shown([chunk({ content: "x" }, null, { model: `m ${key}`, note: [{ [key]: 1 }] })]).includes(
+      "C3d4",
+    ),
+  );
   assert.not.ok(shown([`: ${key}\n\n`, `data: not json ${key}\n\n`]).includes("C3d4"));
 });
 
 const choice = (index: number, delta: object, more: object = {}) =>
-  data({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index, delta, ...more }] });
+  data({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index, delta, ...more }],
+  });
 
 test("nothing between its pieces lets a key out: comments, pings, empty deltas, other choices and fields", () => {
   const letters = pieces(key, 1);
@@ -133,7 +160,11 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
     );
   for (const through of [alone, reading]) {
     for (const [name, event] of Object.entries(between)) {
-      const events = [...letters.map((content) => choice(0, { content }) + event), chunk({}, "stop"), DONE];
+      const events = [
+        ...letters.map((content) => choice(0, { content }) + event),
+        chunk({}, "stop"),
+        DONE,
+      ];
       assert.is(ofChoice(0, shown(events, 99, through)), "sk-********", name);
     }
     const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
@@ -142,10 +173,18 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
   }
   for (const field of ["reasoning_content", "refusal"]) {
     for (const size of [1, 2, 5, 12]) {
-      const events = pieces(key, size).flatMap((content) => [chunk({ content }), chunk({ [field]: "z" })]);
+      const events = pieces(key, size).flatMap((content) => [
+        chunk({ content }),
+        chunk({ [field]: "z" }),
+      ]);
       const out = shown([...events, chunk({}, "stop"), DONE], 99);
       assert.ok(/^sk-p?r?o?\*{8}$/.test(contentOf(out)), `${field} ${size}: ${contentOf(out)}`);
-      const begun = shown([chunk({ content: key.slice(0, 12) }), chunk({ [field]: "z" }), chunk({}, "stop"), DONE]);
+      const begun = shown([
+        chunk({ content: key.slice(0, 12) }),
+        chunk({ [field]: "z" }),
+        chunk({}, "stop"),
+        DONE,
+      ]);
       assert.is(contentOf(begun), key.slice(0, 12));
     }
   }
@@ -171,7 +210,9 @@ test("deltas of other routes, and the key with its slashes escaped", () => {
   for (const [name, form] of Object.entries(forms)) {
     for (const written of [key, key.replaceAll("/", "\\/")]) {
       const out = shown([...pieces(`a ${written}!`, 1).map(form), DONE]);
-      const said = [...out.matchAll(/"(?:text|delta|content)":"([^"]*)"/g)].map(([, text]) => text).join("");
+      const said = [...out.matchAll(/"(?:text|delta|content)":"([^"]*)"/g)]
+        .map(([, text]) => text)
+        .join("");
       assert.is(said, "a sk-********!", name);
     }
   }
@@ -180,11 +221,17 @@ test("deltas of other routes, and the key with its slashes escaped", () => {
 test("bytes of any kind keep their length and lose the key, however they are cut", () => {
   const around = Buffer.from([0, 255, 128, 115, 107, 45]);
   for (const written of [key, encodeURIComponent(key)]) {
-    const given = Buffer.concat([around, Buffer.from(`sk-sk-${written}sk-proj`), around, Buffer.from("sk-proj/A1")]);
+    const given = Buffer.concat([
+      around,
+      Buffer.from(`sk-sk-${written}sk-proj`),
+      around,
+      Buffer.from("sk-proj/A1"),
+    ]);
     for (const cut of [1, 2, 7, given.length]) {
       const masked = new MaskedBytes(mask);
       const out: Buffer[] = [];
-      for (let at = 0; at < given.length; at += cut) out.push(masked.push(given.subarray(at, at + cut)));
+      for (let at = 0; at < given.length; at += cut)
+        out.push(masked.push(given.subarray(at, at + cut)));
       const all = Buffer.concat([...out, masked.end() ?? Buffer.alloc(0)]);
       const wanted = given.toString("latin1").replace(written, "*".repeat(written.length));
       assert.is(all.toString("latin1"), wanted, `${written} ${cut}`);
@@ -207,12 +254,15 @@ test("an event of any size is passed on, in pieces of any size, without the key"
 
 test("many texts that may be about to say a key cost no more than they are", () => {
   const begun = key.slice(0, 9);
-  const times = <T>(n: number, make: (i: number) => T) => Array.from({ length: n }, (_, i) => make(i));
+  const times = <T>(n: number, make: (i: number) => T) =>
+    Array.from({ length: n }, (_, i) => make(i));
   const shapes: Record<string, (n: number) => string> = {
     "fields of one event": (n) => chunk(Object.fromEntries(times(n, (i) => [`f${i}`, begun]))),
     choices: (n) => times(n, (i) => choice(i, { content: begun })).join(""),
     calls: (n) =>
-      times(n, (index) => chunk({ tool_calls: [{ index, function: { name: "f", arguments: begun } }] })).join(""),
+      times(n, (index) =>
+        chunk({ tool_calls: [{ index, function: { name: "f", arguments: begun } }] }),
+      ).join(""),
   };
   for (const [what, make] of Object.entries(shapes)) {
     assertLinear(what, 300, make, (text) => shown([text]));
@@ -227,14 +277,26 @@ test("many texts that may be about to say a key cost no more than they are", () 
 });
 
 test("tokens of thousands of characters, as many as a day brings", () => {
-  const tokens = Array.from({ length: 64 }, (_, i) => `eyJ${i}.${randomBytes(1500).toString("base64url")}`);
+  const tokens = Array.from(
+    { length: 64 },
+    (_, i) => `eyJ${i}.${randomBytes(1500).toString("base64url")}`,
+  );
   const long = new SecretMask(tokens);
   for (const one of [tokens[0]!, tokens[63]!]) {
-    const written = [one, encodeURIComponent(one), Buffer.from(`x:${one}`).toString("base64"), `&#101;${one.slice(1)}`];
-    for (const form of written) assert.not.ok(long.text(`bad token ${form}.`).includes(form.slice(40, -10)));
+    const written = [
+      one,
+      encodeURIComponent(one),
+      Buffer.from(`x:${one}`).toString("base64"),
+      `&#101;${one.slice(1)}`,
+    ];
+    for (const form of written)
+      assert.not.ok(long.text(`bad token ${form}.`).includes(form.slice(40, -10)));
     assert.is(long.text(`bad token ${one}.`), "bad token ********.");
     const bytes = new MaskedBytes(long);
-    const out = Buffer.concat([bytes.push(Buffer.from(`a ${one} b`)), bytes.end() ?? Buffer.alloc(0)]).toString();
+    const out = Buffer.concat([
+      bytes.push(Buffer.from(`a ${one} b`)),
+      bytes.end() ?? Buffer.alloc(0),
+    ]).toString();
     assert.is(out, `a ${"*".repeat(one.length)} b`);
   }
 });

@@ -45,10 +45,12 @@ const tokens = (pieces: readonly string[]) =>
   });
 const user = [{ role: "user", content: "hi" }];
 const doors: Record<string, (model: string, stream: boolean) => Promise<Response>> = {
-  chat: (model, stream) => gateway.request("POST", "/v1/chat/completions", { model, messages: user, stream }),
+  chat: (model, stream) =>
+    gateway.request("POST", "/v1/chat/completions", { model, messages: user, stream }),
   messages: (model, stream) =>
     gateway.request("POST", "/v1/messages", { model, max_tokens: 9, messages: user, stream }),
-  responses: (model, stream) => gateway.request("POST", "/v1/responses", { model, input: "hi", stream }),
+  responses: (model, stream) =>
+    gateway.request("POST", "/v1/responses", { model, input: "hi", stream }),
 };
 
 /** All strings of one member put together, and all bytes. */
@@ -62,7 +64,12 @@ function spelt(text: string): string {
   return [text, ...members.values(), bytes.join("")].join("\n");
 }
 
-async function hides(name: string, model: string, streamed: boolean, among: readonly string[] = Object.keys(doors)) {
+async function hides(
+  name: string,
+  model: string,
+  streamed: boolean,
+  among: readonly string[] = Object.keys(doors),
+) {
   for (const door of among) {
     const response = await doors[door]!(model, streamed);
     const text = await response.text();
@@ -80,7 +87,11 @@ for (const streamed of [false, true]) {
       await hides(`parts of ${size}`, "main/m", streamed);
       if (streamed) continue;
       up.answer = (_, res) =>
-        json(res, { candidates: [{ content: { parts: cut(size).map((text) => ({ text })) }, finishReason: "STOP" }] });
+        json(res, {
+          candidates: [
+            { content: { parts: cut(size).map((text) => ({ text })) }, finishReason: "STOP" },
+          ],
+        });
       await hides(`Gemini's parts of ${size}`, "google/m", false);
       const usage = { input_tokens: 1, output_tokens: 1 };
       up.answer = (_, res) =>
@@ -99,7 +110,11 @@ for (const streamed of [false, true]) {
 
   test(`tokens beside a text that says a secret, ${streamed ? "streamed" : "whole"}`, async () => {
     for (const size of [1, 3, 8, 60]) {
-      const choice = { index: 0, finish_reason: "stop", logprobs: { content: tokens(cut(size)), refusal: null } };
+      const choice = {
+        index: 0,
+        finish_reason: "stop",
+        logprobs: { content: tokens(cut(size)), refusal: null },
+      };
       const message = { role: "assistant", content: said };
       up.answer = (_, res) =>
         streamed
@@ -120,16 +135,30 @@ test("tokens of a text without secrets stay", async () => {
   const logprobs = { content: tokens(["fine", " words"]), refusal: null };
   const message = { role: "assistant", content: "fine words" };
   up.answer = (_, res) =>
-    json(res, completion("", { choices: [{ index: 0, message, finish_reason: "stop", logprobs }] }));
+    json(
+      res,
+      completion("", { choices: [{ index: 0, message, finish_reason: "stop", logprobs }] }),
+    );
   const body = (await (await doors["chat"]!("main/m", false)).json()) as any;
   assert.equal(body.choices[0].logprobs, logprobs);
 });
 
 test("tokens of a text completion", async () => {
-  const logprobs = { tokens: cut(4), token_logprobs: cut(4).map(() => -1), top_logprobs: null, text_offset: [0] };
+  const logprobs = {
+    tokens: cut(4),
+    token_logprobs: cut(4).map(() => -1),
+    top_logprobs: null,
+    text_offset: [0],
+  };
   up.answer = (_, res) =>
-    json(res, { id: "c", object: "text_completion", choices: [{ index: 0, text: said, logprobs }] });
-  const text = await (await gateway.request("POST", "/v1/completions", { model: "main/m", prompt: "say" })).text();
+    json(res, {
+      id: "c",
+      object: "text_completion",
+      choices: [{ index: 0, text: said, logprobs }],
+    });
+  const text = await (
+    await gateway.request("POST", "/v1/completions", { model: "main/m", prompt: "say" })
+  ).text();
   assert.ok(text.includes("before ********") && !text.includes('"tokens":['), text);
 });
 

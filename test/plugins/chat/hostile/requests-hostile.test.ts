@@ -22,7 +22,9 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"))));
+  up = await startUpstream((seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
+  );
   gateway = await startGateway({
     config: {
       channels: {
@@ -56,7 +58,8 @@ test.before(async () => {
 });
 test.before.each(() => {
   up.seen.length = 0;
-  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+  up.answer = (seen, res) =>
+    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 });
 test.after(async () => {
   await gateway?.stop();
@@ -116,8 +119,18 @@ test("any member that comes twice is refused on every route: upstreams differ in
   ];
   for (const members of twice) {
     const limit = members.includes("max_tokens") ? "" : ',"max_tokens":9';
-    for (const path of ["chat/completions", "messages", "responses", "embeddings", "completions", "moderations"]) {
-      const said = path === "completions" ? '"prompt":"x"' : `"messages":${JSON.stringify(messages)},"input":"x"`;
+    for (const path of [
+      "chat/completions",
+      "messages",
+      "responses",
+      "embeddings",
+      "completions",
+      "moderations",
+    ]) {
+      const said =
+        path === "completions"
+          ? '"prompt":"x"'
+          : `"messages":${JSON.stringify(messages)},"input":"x"`;
       const response = await raw(`{"model":"cheap",${said}${limit},${members}}`, `/v1/${path}`);
       assert.is(response.status, 400);
       assert.match(await response.text(), /stands twice/, `${path} ${members}`);
@@ -129,9 +142,24 @@ test("any member that comes twice is refused on every route: upstreams differ in
 test("bodies of more members than anybody sends are refused before they are read, on every route", async () => {
   const wide = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",");
   const list = Array.from({ length: 70_000 }, () => '{"a":1,"b":2,"c":"\\"{"}').join(",");
-  for (const path of ["chat/completions", "messages", "responses", "embeddings", "completions", "moderations"]) {
-    for (const more of [wide(12_000), wide(60_000), `"metadata":{${wide(210_000)}}`, `"list":[${list}]`]) {
-      const response = await raw(`{"model":"cheap","prompt":"x","input":"x",${rest},${more}}`, `/v1/${path}`);
+  for (const path of [
+    "chat/completions",
+    "messages",
+    "responses",
+    "embeddings",
+    "completions",
+    "moderations",
+  ]) {
+    for (const more of [
+      wide(12_000),
+      wide(60_000),
+      `"metadata":{${wide(210_000)}}`,
+      `"list":[${list}]`,
+    ]) {
+      const response = await raw(
+        `{"model":"cheap","prompt":"x","input":"x",${rest},${more}}`,
+        `/v1/${path}`,
+      );
       assert.is(response.status, 400, path);
       const text = await response.text();
       if (more.length > 256 * 1024) assert.match(text, /more than (10|200)000 members/, path);
@@ -142,9 +170,24 @@ test("bodies of more members than anybody sends are refused before they are read
 });
 
 test("members are found in time with the size of the text, whatever it is", () => {
-  for (const token of ['"', '\\"', "\\", '"\\\\" ', '" ', '"a":', "{", "}]", '{"a":"', '"a" \n', ":", "\u0000"])
+  for (const token of [
+    '"',
+    '\\"',
+    "\\",
+    '"\\\\" ',
+    '" ',
+    '"a":',
+    "{",
+    "}]",
+    '{"a":"',
+    '"a" \n',
+    ":",
+    "\u0000",
+  ])
     for (const start of ["", "{", '{"'])
-      assertLinear(`${start}${token}…`, 100_000, repeated(token, start), (text) => eachMember(text, () => {}));
+      assertLinear(`${start}${token}…`, 100_000, repeated(token, start), (text) =>
+        eachMember(text, () => {}),
+      );
 });
 
 test("the same names deeper in a body, and in texts, are left alone", async () => {
@@ -155,7 +198,9 @@ test("the same names deeper in a body, and in texts, are left alone", async () =
 
 test("models is a list to go through, and never an upstream's", async () => {
   up.answer = (seen, res) =>
-    seen.body.model === "third" ? json(res, completion("third")) : json(res, { error: { message: "no" } }, 500);
+    seen.body.model === "third"
+      ? json(res, completion("third"))
+      : json(res, { error: { message: "no" } }, 500);
   const response = await raw(`{"models":["cheap","dear","nowhere","third","cheap"],${rest}}`);
   assert.is(response.status, 200);
   assert.is(response.headers.get("x-portico-model"), "third");
@@ -199,7 +244,10 @@ test("a client key comes to no model by models that it may not use", async () =>
     ["cheap"],
   );
   assert.is((await raw(`{"models":["dear","cheap"],${rest}}`, undefined, made.key)).status, 403);
-  assert.is((await raw(`{"model":"cheap","model":"dear",${rest}}`, undefined, made.key)).status, 400);
+  assert.is(
+    (await raw(`{"model":"cheap","model":"dear",${rest}}`, undefined, made.key)).status,
+    400,
+  );
 });
 
 test("half a character in the model's or a member's name leaks no place", async () => {
@@ -207,7 +255,9 @@ test("half a character in the model's or a member's name leaks no place", async 
     for (const streaming of [true, false]) {
       const odd = await raw(`{"model":"one/only\\ud800","stream":${streaming},${rest}}`);
       assert.is(odd.status, 200, await odd.text());
-      const dropped = await raw(`{"model":"claude/c","stream":${streaming},${rest},"odd\\udc00":1}`);
+      const dropped = await raw(
+        `{"model":"claude/c","stream":${streaming},${rest},"odd\\udc00":1}`,
+      );
       assert.ok([400, 502].includes(dropped.status), `${dropped.status} ${await dropped.text()}`);
     }
   }
@@ -233,7 +283,10 @@ test("a stream that its client leaves is charged for what it got", async () => {
     const response = await raw(`{"model":"dear","stream":true,${rest}}`);
     const reader = response.body!.getReader();
     let got = "";
-    while (!got.includes(finish.length > 0 ? '"finish_reason":"stop"' : texts.join("").slice(-5)) || got.length < 5000)
+    while (
+      !got.includes(finish.length > 0 ? '"finish_reason":"stop"' : texts.join("").slice(-5)) ||
+      got.length < 5000
+    )
       got += Buffer.from((await reader.read()).value!).toString();
     await reader.cancel();
     await until("the request is counted", async () => (await spent()) > before + 40);
@@ -255,7 +308,8 @@ test("a client that goes away gives its place back", async () => {
 });
 
 test("ids are always chatcmpl, one throughout a stream", async () => {
-  const other = (delta: object, id: string, finish: string | null = null) => chunk(delta, finish, { id });
+  const other = (delta: object, id: string, finish: string | null = null) =>
+    chunk(delta, finish, { id });
   up.answer = (seen, res) =>
     seen.body.stream
       ? stream(
@@ -269,7 +323,9 @@ test("ids are always chatcmpl, one throughout a stream", async () => {
       : json(res, { ...completion("ok"), id: "gen-1" });
   const whole = (await (await raw(`{"model":"cheap",${rest}}`)).json()) as { id: string };
   assert.match(whole.id, /^chatcmpl-./);
-  const events = eventsOf(await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text()).filter((one) => one.id);
+  const events = eventsOf(
+    await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text(),
+  ).filter((one) => one.id);
   assert.is(new Set(events.map(({ id }) => id)).size, 1);
   assert.match(events[0].id, /^chatcmpl-./);
   assert.is(events.map((one) => one.choices[0].delta.content ?? "").join(""), "ab\\nc éde");
@@ -277,7 +333,9 @@ test("ids are always chatcmpl, one throughout a stream", async () => {
 
 test("a streamed call without arguments has the empty object", async () => {
   const call = (index: number, args?: string | null) => ({
-    tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: "f", arguments: args } }],
+    tool_calls: [
+      { index, id: `c${index}`, type: "function", function: { name: "f", arguments: args } },
+    ],
   });
   const blank = (index: number, ...parts: string[]) =>
     parts.map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] }));
@@ -310,7 +368,11 @@ test("whole calls without arguments or a finish reason get both", async () => {
   for (const finish of [undefined, null, "", "stop"]) {
     for (const args of [undefined, null, "", " \n", {}]) {
       const calls = [{ id: "c", type: "function", function: { name: "f", arguments: args } }];
-      const choice = { index: 0, message: { role: "assistant", tool_calls: calls }, finish_reason: finish };
+      const choice = {
+        index: 0,
+        message: { role: "assistant", tool_calls: calls },
+        finish_reason: finish,
+      };
       up.answer = (_, res) => json(res, { choices: [choice] });
       const { choices } = (await (await raw(`{"model":"main/whole",${rest}}`)).json()) as any;
       assert.is(choices[0].finish_reason, "tool_calls", `${finish}`);
@@ -340,7 +402,10 @@ test("every model that chat takes can be looked up, and one that is not there ha
     assert.match(await response.text(), /Did you mean `cheap`\?/);
   }
   // `main` takes more than it lists
-  const mistyped = await gateway.request("POST", "/v1/chat/completions", { model: "mian/whatever", messages });
+  const mistyped = await gateway.request("POST", "/v1/chat/completions", {
+    model: "mian/whatever",
+    messages,
+  });
   assert.match(await mistyped.text(), /Did you mean `main\/whatever`\?/);
   assert.is((await gateway.request("GET", "/v1/models/%E0%A4%A")).status, 400);
 });

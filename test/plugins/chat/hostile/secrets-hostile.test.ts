@@ -73,7 +73,11 @@ test.after(async () => {
 const hex = (text: string) =>
   Array.from(text, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 const ask = (body: object = {}) =>
-  gateway.request("POST", "/v1/chat/completions", { model: "m", messages: [{ role: "user", content: "hi" }], ...body });
+  gateway.request("POST", "/v1/chat/completions", {
+    model: "m",
+    messages: [{ role: "user", content: "hi" }],
+    ...body,
+  });
 
 const writings: Record<string, string> = {
   whole: key,
@@ -81,21 +85,34 @@ const writings: Record<string, string> = {
   "with escaped slashes": key.replaceAll("/", "\\/"),
   "in hexadecimal escapes": hex(key),
   "percent-encoded": encodeURIComponent(key),
-  "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (one) => one.toLowerCase()),
+  "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (one) =>
+    one.toLowerCase(),
+  ),
   "as HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`),
   "as decimal HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#${char.charCodeAt(0)};`),
-  "in hexadecimal bytes": Array.from(key, (char) => `\\\\x${char.charCodeAt(0).toString(16)}`).join(""),
+  "in hexadecimal bytes": Array.from(key, (char) => `\\\\x${char.charCodeAt(0).toString(16)}`).join(
+    "",
+  ),
   "in base64": Buffer.from(key).toString("base64"),
   "in base64 behind a user's name": Buffer.from(`me:${key}`).toString("base64"),
   "in base64 for addresses": Buffer.from(`user:${key}`).toString("base64url"),
   "in base64 of JSON": Buffer.from(JSON.stringify({ key })).toString("base64"),
-  "in escapes with braces": Array.from(key, (char) => `\\\\u{${char.charCodeAt(0).toString(16)}}`).join(""),
-  "in names of HTML": key.replaceAll("/", "&sol;").replaceAll("+", "&plus;").replaceAll("=", "&equals;"),
+  "in escapes with braces": Array.from(
+    key,
+    (char) => `\\\\u{${char.charCodeAt(0).toString(16)}}`,
+  ).join(""),
+  "in names of HTML": key
+    .replaceAll("/", "&sol;")
+    .replaceAll("+", "&plus;")
+    .replaceAll("=", "&equals;"),
   "in hexadecimal": Buffer.from(key).toString("hex"),
   "in hexadecimal of the other case": Buffer.from(key).toString("hex").toUpperCase(),
   "in capitals": key.toUpperCase(),
   "in small letters": key.toLowerCase(),
-  "in every character's percent": Array.from(key, (char) => `%${char.charCodeAt(0).toString(16)}`).join(""),
+  "in every character's percent": Array.from(
+    key,
+    (char) => `%${char.charCodeAt(0).toString(16)}`,
+  ).join(""),
   "of a header": `the header was Bearer ${header}`,
   "of the gateway": token,
 };
@@ -109,7 +126,11 @@ for (const [name, written] of Object.entries(writings)) {
         `{"detail":[{"loc":["x"],"msg":"${written}"}]}`,
       ]) {
         up.answer = (_, res) => {
-          res.writeHead(status, { "content-type": "application/json", "x-echo": key, "retry-after": "0" });
+          res.writeHead(status, {
+            "content-type": "application/json",
+            "x-echo": key,
+            "retry-after": "0",
+          });
           res.end(body);
         };
         const response = await ask({ stream: status % 2 === 0 });
@@ -130,12 +151,17 @@ for (const [name, written] of Object.entries(writings)) {
 const half = Math.floor(key.length / 2);
 const pieces = [key.slice(0, half), key.slice(half)] as const;
 const single = Array.from(key);
-const delta = (content: string) => ({ id: "x", choices: [{ index: 0, delta: { role: "assistant", content } }] });
+const delta = (content: string) => ({
+  id: "x",
+  choices: [{ index: 0, delta: { role: "assistant", content } }],
+});
 const spread: Record<string, string> = {
   "in a stream's deltas": single.map((char) => data(delta(char))).join(""),
   "in a stream's deltas, before its error": `${single.map((char) => data(delta(char))).join("")}${data({ error: { message: "no" } })}`,
   "in a stream of two events": pieces.map((text) => data(delta(text))).join(""),
-  "in named events": pieces.map((text) => `event: message\ndata: ${JSON.stringify({ text })}\n\n`).join(""),
+  "in named events": pieces
+    .map((text) => `event: message\ndata: ${JSON.stringify({ text })}\n\n`)
+    .join(""),
   "in lines of JSON": pieces.map((text) => `${JSON.stringify({ response: text })}\n`).join(""),
   "in a list of texts": JSON.stringify({ error: { message: pieces } }),
   "in a list of details": JSON.stringify({ detail: pieces.map((msg) => ({ loc: ["x"], msg })) }),
@@ -170,7 +196,8 @@ for (const [name, body] of Object.entries(spread)) {
         assert.is(response.status, 400, text);
         // neither half of it, and not all of its characters one by one
         const said = JSON.stringify(JSON.parse(text));
-        for (const piece of pieces) assert.not.ok(said.includes(JSON.stringify(piece).slice(1, -1)), said);
+        for (const piece of pieces)
+          assert.not.ok(said.includes(JSON.stringify(piece).slice(1, -1)), said);
         assert.not.ok(said.replace(/[^A-Za-z0-9/]/g, "").includes("SECRET/a1b2"), said);
       }
     }
@@ -200,15 +227,32 @@ const contents: Record<string, Answerer> = {
     res.end(JSON.stringify(completion("KEY")).replace("KEY", hex(key)));
   },
   "a stream": (_, res) =>
-    stream(res, chunk({ role: "assistant", content: "" }), chunk({ content: key }), chunk({}, "stop"), DONE),
+    stream(
+      res,
+      chunk({ role: "assistant", content: "" }),
+      chunk({ content: key }),
+      chunk({}, "stop"),
+      DONE,
+    ),
   "a stream of pieces": (_, res) =>
-    stream(res, ...Array.from(`key ${key}!`, (char) => chunk({ content: char })), chunk({}, "stop"), DONE),
+    stream(
+      res,
+      ...Array.from(`key ${key}!`, (char) => chunk({ content: char })),
+      chunk({}, "stop"),
+      DONE,
+    ),
   "a completion in base64": (_, res) => json(res, completion(`Basic ${basic} ${forUrls}`)),
   "a stream in base64": (_, res) =>
     stream(res, ...[basic, forUrls].map((content) => chunk({ content })), chunk({}, "stop"), DONE),
   "a stream of pieces in base64": (_, res) =>
-    stream(res, ...Array.from(`Basic ${basic} ${forUrls}`, (content) => chunk({ content })), chunk({}, "stop"), DONE),
-  "an error in a stream": (_, res) => stream(res, chunk({ content: "x" }), data({ error: { message: `no ${key}` } })),
+    stream(
+      res,
+      ...Array.from(`Basic ${basic} ${forUrls}`, (content) => chunk({ content })),
+      chunk({}, "stop"),
+      DONE,
+    ),
+  "an error in a stream": (_, res) =>
+    stream(res, chunk({ content: "x" }), data({ error: { message: `no ${key}` } })),
 };
 for (const [name, answer] of Object.entries(contents)) {
   test(`${name} with the key`, async () => {
@@ -228,9 +272,16 @@ for (const [name, answer] of Object.entries(contents)) {
 
 test("credentials of the environment, in errors and in what a model says", async () => {
   const kept = { ...process.env };
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: aws, AWS_SESSION_TOKEN: `${aws}-2` });
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: "AKIA1",
+    AWS_SECRET_ACCESS_KEY: aws,
+    AWS_SESSION_TOKEN: `${aws}-2`,
+  });
   try {
-    const said = { output: { message: { content: [{ text: `it is ${aws}-2` }] } }, stopReason: "end_turn" };
+    const said = {
+      output: { message: { content: [{ text: `it is ${aws}-2` }] } },
+      stopReason: "end_turn",
+    };
     for (const [status, body] of [
       [400, { message: `The secret ${aws} is wrong.` }],
       [403, { message: aws, __type: aws }],
@@ -258,13 +309,23 @@ test("what goes through on the further routes: bodies of any type and size, head
     ["/v1/moderations", { input: "x" }],
     ["/v1/rerank", { query: "x", documents: ["y"] }],
   ];
-  const types = ["application/json", "text/plain", "application/x-subrip", "audio/mpeg", `text/x; name="${key}"`];
+  const types = [
+    "application/json",
+    "text/plain",
+    "application/x-subrip",
+    "audio/mpeg",
+    `text/x; name="${key}"`,
+  ];
   for (const [path, body] of routes) {
     for (const type of types) {
       const text = type === "application/json" ? JSON.stringify({ note: key }) : `key ${key}!`;
       up.answer = (_, res) => {
         const disposition = `attachment; filename="${key}"`;
-        res.writeHead(200, { "content-type": type, "content-disposition": disposition, "content-length": text.length });
+        res.writeHead(200, {
+          "content-type": type,
+          "content-disposition": disposition,
+          "content-length": text.length,
+        });
         for (const char of text) res.write(char);
         res.end();
       };
@@ -279,7 +340,11 @@ test("what goes through on the further routes: bodies of any type and size, head
     res.writeHead(200, { "content-type": "text/plain" });
     res.end(`${"x".repeat(1_500_000)}${key}`);
   };
-  const large = await gateway.request("POST", "/v1/audio/speech", { model: "main/m", input: "x", voice: "v" });
+  const large = await gateway.request("POST", "/v1/audio/speech", {
+    model: "main/m",
+    input: "x",
+    voice: "v",
+  });
   assert.equal(leaks(await large.text()), []);
 });
 

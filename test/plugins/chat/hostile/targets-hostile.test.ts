@@ -4,7 +4,12 @@ import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
-import { type Dialect, dialects, type FakeProvider, startProvider } from "../../../support/upstreams/index.ts";
+import {
+  type Dialect,
+  dialects,
+  type FakeProvider,
+  startProvider,
+} from "../../../support/upstreams/index.ts";
 import {
   completion,
   hello,
@@ -28,12 +33,24 @@ test.before(async () => {
   for (const dialect of dialects) {
     const fake = await startProvider(dialect);
     fakes.set(dialect, fake);
-    channels[dialect.name] = { ...dialect.channel(fake.root), models: [dialect.model], maxRetries: 0 };
+    channels[dialect.name] = {
+      ...dialect.channel(fake.root),
+      models: [dialect.model],
+      maxRetries: 0,
+    };
   }
-  const openai = { provider: "openai", baseUrl: up.url, apiKey: ["key-of-one", "key-of-two"], maxRetries: 0 };
+  const openai = {
+    provider: "openai",
+    baseUrl: up.url,
+    apiKey: ["key-of-one", "key-of-two"],
+    maxRetries: 0,
+  };
   for (const status of failures)
     for (const form of ["whole", "stream", "embeddings"])
-      channels[`${form}-${status}`] = { ...openai, models: [`bad-${form}-${status}`, `good-${form}-${status}`] };
+      channels[`${form}-${status}`] = {
+        ...openai,
+        models: [`bad-${form}-${status}`, `good-${form}-${status}`],
+      };
   channels["spare"] = { ...openai, models: ["good-*"], priority: -1 };
   gateway = await startGateway({ config: { channels } });
 });
@@ -72,7 +89,11 @@ for (const status of failures) {
       const before = up.seen.length;
       for (let i = 0; i < 2; i++) {
         const good = await ask({ model: `good-${form}-${status}`, ...more }, path);
-        assert.equal([good.status, good.headers.get("x-portico-channel")], [200, `${form}-${status}`], good.text);
+        assert.equal(
+          [good.status, good.headers.get("x-portico-channel")],
+          [200, `${form}-${status}`],
+          good.text,
+        );
       }
       const keys = up.seen.slice(before).map(({ headers }) => headers.authorization);
       assert.is(new Set(keys).size, 2, "both keys are in use");
@@ -102,7 +123,8 @@ for (const dialect of dialects) {
       // an upstream that knows how is asked for two
       else assert.match(JSON.stringify(fake.seen.at(-1)!.body), /"(n|candidateCount)":2/);
     }
-    if (["anthropic", "bedrock", "ollama"].includes(dialect.name)) assert.is(fake.seen.length, seen);
+    if (["anthropic", "bedrock", "ollama"].includes(dialect.name))
+      assert.is(fake.seen.length, seen);
   });
 }
 
@@ -127,14 +149,19 @@ test("the headers of a response name what was dropped apart from each other, and
 });
 
 test("a channel's test shows that its key is refused, whether or not a model is named", async () => {
-  const refusal = { error: { message: "Incorrect API key", type: "authentication_error", code: "invalid_api_key" } };
+  const refusal = {
+    error: { message: "Incorrect API key", type: "authentication_error", code: "invalid_api_key" },
+  };
   const refusing = createServer((_, res) => json(res, refusal, 401));
   await new Promise<void>((resolve) => refusing.listen(0, "127.0.0.1", resolve));
   const root = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
   const channels = Object.fromEntries(
     ["openai", "anthropic", "mistral", "ollama"].map((provider) => {
       const baseUrl = provider === "openai" ? `${root}/v1` : root;
-      return [provider, { provider, baseUrl, apiKey: [`wrong-${provider}-1`, `wrong-${provider}-2`] }];
+      return [
+        provider,
+        { provider, baseUrl, apiKey: [`wrong-${provider}-1`, `wrong-${provider}-2`] },
+      ];
     }),
   );
   const other = await startGateway({ config: { channels } });

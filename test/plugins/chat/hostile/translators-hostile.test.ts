@@ -38,7 +38,13 @@ export default definePlugin({
 
 test.before(async () => {
   up = await startUpstream(() => {});
-  const channel = { provider: "openai", baseUrl: up.url, models: ["m"], maxRetries: 0, maxConcurrent: 1 };
+  const channel = {
+    provider: "openai",
+    baseUrl: up.url,
+    models: ["m"],
+    maxRetries: 0,
+    maxConcurrent: 1,
+  };
   gateway = await startGateway({
     config: { channels: { one: channel } },
     files: { "plugins/breaking/plugin.ts": plugin },
@@ -65,7 +71,10 @@ for (const zipped of [false, true]) {
     test(`a throw: ${where}${zipped ? ", of a compressed stream" : ""}`, async () => {
       let breakOff = () => {};
       up.answer = (_, res) => {
-        res.writeHead(200, { "content-type": "text/event-stream", ...(zipped ? { "content-encoding": "gzip" } : {}) });
+        res.writeHead(200, {
+          "content-type": "text/event-stream",
+          ...(zipped ? { "content-encoding": "gzip" } : {}),
+        });
         const bytes = zipped ? gzipSync(text) : text;
         if (ends && where !== "fail") res.end(bytes);
         else res.write(bytes);

@@ -21,14 +21,21 @@ test("what is no token is an error of the channel's, in few words", () => {
     "\xff".repeat(99),
   ];
   for (const status of [200, 302, 400, 401, 404, 500, 503]) {
-    for (const body of [...bodies, JSON.stringify({ error: "x".repeat(1e6) }), '{"error":{"message":{}}}']) {
+    for (const body of [
+      ...bodies,
+      JSON.stringify({ error: "x".repeat(1e6) }),
+      '{"error":{"message":{}}}',
+    ]) {
       try {
         read(status, body);
         assert.unreachable(`${status} ${body.slice(0, 40)}`);
       } catch (error) {
         assert.ok(isUpstreamError(error), String(error));
         assert.is(error.kind, status >= 400 && status < 500 ? "auth" : "upstream");
-        assert.ok(error.message.includes("`c`") && error.message.length < 700, error.message.slice(0, 200));
+        assert.ok(
+          error.message.includes("`c`") && error.message.length < 700,
+          error.message.slice(0, 200),
+        );
       }
     }
   }

@@ -3,7 +3,11 @@ import * as assert from "uvu/assert";
 import { alternate, readConversation } from "../../../../plugins/chat/kit/request/conversation.ts";
 import type { MessageLike } from "../../../../plugins/chat/kit/request/fields.ts";
 
-const call = (id: string, name = "f") => ({ id, type: "function", function: { name, arguments: "{}" } });
+const call = (id: string, name = "f") => ({
+  id,
+  type: "function",
+  function: { name, arguments: "{}" },
+});
 const user = { role: "user", content: "Hi" };
 
 function refusal(...messages: MessageLike[]): string | undefined {
@@ -46,7 +50,10 @@ test("what does not belong together is refused where it stands", () => {
   assert.is(refusal(user, asked, a, a), "messages[3].tool_call_id");
   assert.is(refusal(user, asked, a, user), "messages[1].tool_calls[1]");
   assert.is(refusal(user, asked), "messages[1].tool_calls[0]");
-  assert.is(refusal(user, { role: "assistant", tool_calls: [call("a"), call("a")] }), "messages[1].tool_calls[1].id");
+  assert.is(
+    refusal(user, { role: "assistant", tool_calls: [call("a"), call("a")] }),
+    "messages[1].tool_calls[1].id",
+  );
 });
 
 test("bad forms are refused where they stand", () => {
@@ -99,7 +106,10 @@ test("alternation: neighbours are merged, empty turns go, system texts stand apa
     ["one", "two"],
   );
   assert.equal(
-    merged.map((turn) => [turn.role, ...turn.parts.map((part) => part.kind === "text" && part.text)]),
+    merged.map((turn) => [
+      turn.role,
+      ...turn.parts.map((part) => part.kind === "text" && part.text),
+    ]),
     [
       ["user", "Hi", "there", "again"],
       ["assistant", "a", "b"],

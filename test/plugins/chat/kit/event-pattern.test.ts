@@ -4,7 +4,9 @@ import { EventPattern } from "../../../../plugins/chat/kit/stream/event-pattern.
 
 const KEY = Buffer.from('"content"');
 const eventOf = (text: string) =>
-  Buffer.from(`data: {"id":"é1","choices":[{"index":0,"delta":{"content":"${text}"},"finish_reason":null}]}\n\n`);
+  Buffer.from(
+    `data: {"id":"é1","choices":[{"index":0,"delta":{"content":"${text}"},"finish_reason":null}]}\n\n`,
+  );
 
 /** The texts of the events that match one behind the other. */
 function matched(pattern: EventPattern, bytes: Buffer): string[] {
@@ -38,12 +40,17 @@ test("one byte beside the string that is another, wherever it stands, and the ev
     }
   }
   for (let length = 0; length < second.length; length++)
-    assert.equal(matched(pattern, Buffer.concat([first, second.subarray(0, length)])), ["one"], `${length} bytes`);
+    assert.equal(
+      matched(pattern, Buffer.concat([first, second.subarray(0, length)])),
+      ["one"],
+      `${length} bytes`,
+    );
 });
 
 test("events of every length are told by the first one", () => {
   for (let length = 1; length < 5000; length += length < 40 ? 1 : 617) {
-    const event = (text: string, end = "}") => `data: {"id":"${"i".repeat(length)}","content":"${text}"${end}\n\n`;
+    const event = (text: string, end = "}") =>
+      `data: {"id":"${"i".repeat(length)}","content":"${text}"${end}\n\n`;
     const pattern = EventPattern.of(Buffer.from(event("first")), KEY, "none")!;
     const bytes = Buffer.from(event("a") + event("") + event("other text") + event("x", ' "a":1}'));
     assert.equal(matched(pattern, bytes), ["a", "", "other text"], String(length));

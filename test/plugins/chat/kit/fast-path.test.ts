@@ -1,7 +1,10 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createSseParser } from "../../../../plugins/chat/kit/stream/sse-parser.ts";
-import { createFastPath, type FastPathOptions } from "../../../../plugins/chat/kit/stream/fast-path.ts";
+import {
+  createFastPath,
+  type FastPathOptions,
+} from "../../../../plugins/chat/kit/stream/fast-path.ts";
 
 interface Part {
   kind?: string;
@@ -10,7 +13,8 @@ interface Part {
 
 const json = (text: string, count = 1, more = {}) =>
   JSON.stringify({ at: 5, part: { kind: "delta", text }, usage: { count }, ...more });
-const event = (text: string, count = 1, more = {}) => `event: x\ndata: ${json(text, count, more)}\n\n`;
+const event = (text: string, count = 1, more = {}) =>
+  `event: x\ndata: ${json(text, count, more)}\n\n`;
 
 /** A lane that notes which texts were taken in passing and which were parsed. */
 function makeFastPath(options: Partial<FastPathOptions> = {}) {
@@ -67,7 +71,9 @@ test("hands on the events themselves, those in a row as one, where they came as 
     onText() {},
     onEvents: (bytes, start, end) => rows.push(bytes.toString("utf8", start, end)),
   });
-  lane.push(Buffer.from(event("a").replace("event: x\n", "") + event("b") + event("c") + event("d", 77)));
+  lane.push(
+    Buffer.from(event("a").replace("event: x\n", "") + event("b") + event("c") + event("d", 77)),
+  );
   assert.is(parsed.length, 2, "the first came otherwise than it is written");
   assert.equal(rows, [event("c") + event("d", 77)]);
 });
@@ -162,7 +168,9 @@ test("lines, with numbers before the text that may differ", () => {
     },
     onText: (bytes, start, end) => taken.push(bytes.toString("utf8", start, end)),
   });
-  lane.push(Buffer.from(`${json("a")}\n${json("b").replace('"at":5', '"at":61234')}\n${json("c")}\n`));
+  lane.push(
+    Buffer.from(`${json("a")}\n${json("b").replace('"at":5', '"at":61234')}\n${json("c")}\n`),
+  );
   assert.equal(taken, ["b", "c"]);
 });
 
@@ -179,7 +187,10 @@ test("events in one read, alike, with other numbers and of other kinds in any or
   ];
   const said = (text: string) => JSON.parse(/"text":("[^"]*")/.exec(text)![1]!) as string;
   for (let seed = 1; seed < 400; seed++) {
-    const chosen = Array.from({ length: 9 }, (_, i) => kinds[(seed * (i + 3) * 7919 + i * i * seed) % kinds.length]!);
+    const chosen = Array.from(
+      { length: 9 },
+      (_, i) => kinds[(seed * (i + 3) * 7919 + i * i * seed) % kinds.length]!,
+    );
     const read: string[] = [];
     const lane = createFastPath({
       key: "text",
@@ -206,7 +217,11 @@ test("hands out the numbers of the event taken last", () => {
   push(event("first"));
   assert.is(lane.takeLast(), undefined);
   push(event("a", 7) + event("bb", 8));
-  assert.equal(JSON.parse(String(lane.takeLast())), { at: 5, part: { kind: "delta", text: "" }, usage: { count: 8 } });
+  assert.equal(JSON.parse(String(lane.takeLast())), {
+    at: 5,
+    part: { kind: "delta", text: "" },
+    usage: { count: 8 },
+  });
   assert.is(lane.takeLast(), undefined);
 });
 

@@ -27,7 +27,9 @@ function decoder(form: "events" | "lines", includeUsage = true) {
 function bytesOf(form: "events" | "lines", said: readonly object[], newline = "\n"): Buffer {
   const each = (one: object) => {
     const json = JSON.stringify(one);
-    return form === "lines" ? `${json}${newline}` : `: hm${newline}data: ${json}${newline}${newline}`;
+    return form === "lines"
+      ? `${json}${newline}`
+      : `: hm${newline}data: ${json}${newline}${newline}`;
   };
   return Buffer.from(said.map(each).join(""));
 }
@@ -35,11 +37,20 @@ function bytesOf(form: "events" | "lines", said: readonly object[], newline = "\
 for (const form of ["events", "lines"] as const) {
   for (const newline of ["\n", "\r\n"]) {
     test(`${form} with ${JSON.stringify(newline)}`, () => {
-      const said = [{ text: "Hé" }, { text: " 😀" }, { call: "now" }, { end: "tool_calls" }, { text: "never" }];
+      const said = [
+        { text: "Hé" },
+        { text: " 😀" },
+        { call: "now" },
+        { end: "tool_calls" },
+        { text: "never" },
+      ];
       const chunks = decodeCutAnywhere(() => decoder(form), bytesOf(form, said, newline));
       const deltas = chunks.flatMap(({ choices }) => choices);
       assert.is(deltas.map(({ delta }) => delta.content ?? "").join(""), "Hé 😀");
-      assert.is(deltas.find(({ delta }) => delta.tool_calls)?.delta.tool_calls?.[0]?.function?.name, "now");
+      assert.is(
+        deltas.find(({ delta }) => delta.tool_calls)?.delta.tool_calls?.[0]?.function?.name,
+        "now",
+      );
       assert.equal(deltas.map((one) => one.finish_reason).filter(Boolean), ["tool_calls"]);
       assert.equal(chunks.at(-1)?.usage, usage);
     });
@@ -60,7 +71,9 @@ for (const form of ["events", "lines"] as const) {
 }
 
 function rest(form: "events" | "lines", end: object | string): Buffer {
-  return typeof end === "object" ? bytesOf(form, [end]) : Buffer.from(form === "lines" ? "x\n" : "data: x\n\n");
+  return typeof end === "object"
+    ? bytesOf(form, [end])
+    : Buffer.from(form === "lines" ? "x\n" : "data: x\n\n");
 }
 
 test("a bug in reading is thrown as it is: whoever reads the stream says whose it is", () => {

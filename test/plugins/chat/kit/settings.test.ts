@@ -59,7 +59,8 @@ test("Gemini's generations", () => {
 });
 
 test("ids of calls come back as they were", () => {
-  for (const id of ["toolu_01abc", "call_x", "a", "tooluse_-x"]) assert.is(upstreamCallId(clientCallId(id)), id);
+  for (const id of ["toolu_01abc", "call_x", "a", "tooluse_-x"])
+    assert.is(upstreamCallId(clientCallId(id)), id);
   const odd = upstreamCallId("functions.now:0");
   assert.match(odd, /^[A-Za-z0-9_-]+$/);
   assert.is(odd, upstreamCallId("functions.now:0"));
@@ -77,12 +78,25 @@ test("signatures go back only to where they came from", () => {
   const blocks = [{ text: "t", signature: "s" }, { sealed: "x" }];
   assert.equal(carriedThinking(carryThinking(origin, blocks), origin), blocks);
   for (const other of [{ model: "n" }, { apiKey: "l" }, { baseUrl: "http://b" }]) {
-    assert.equal(carriedThinking(carryThinking(origin, blocks), originOf({ ...target, ...other })), []);
-    assert.is(carriedSignature(carrySignature(origin, "s"), originOf({ ...target, ...other })), undefined);
+    assert.equal(
+      carriedThinking(carryThinking(origin, blocks), originOf({ ...target, ...other })),
+      [],
+    );
+    assert.is(
+      carriedSignature(carrySignature(origin, "s"), originOf({ ...target, ...other })),
+      undefined,
+    );
   }
   assert.is(carriedSignature(carrySignature(origin, "s"), origin), "s");
   assert.is(carriedSignature({ google: { thought_signature: "g" } }, origin), "g");
-  for (const junk of [null, 7, "x", [], { portico: 7 }, { portico: { origin, thinking: [null, { text: 1 }] } }]) {
+  for (const junk of [
+    null,
+    7,
+    "x",
+    [],
+    { portico: 7 },
+    { portico: { origin, thinking: [null, { text: 1 }] } },
+  ]) {
     assert.equal(carriedThinking(junk, origin), []);
     assert.is(carriedSignature(junk, origin), undefined);
   }
@@ -104,7 +118,10 @@ test("fields: what nobody takes is told, what asks for nothing is not", () => {
   assert.is(fields.number("top_p"), 1);
   fields.drop("tools[0]");
   assert.equal(fields.dropped().sort(), ["odd", "seed", "tools[0]"]);
-  assert.throws(() => readFields({ model: "m", messages, seed: "1" }).number("seed"), /must be a number/);
+  assert.throws(
+    () => readFields({ model: "m", messages, seed: "1" }).number("seed"),
+    /must be a number/,
+  );
 });
 
 test("tools that only OpenAI has are refused", () => {
@@ -121,7 +138,10 @@ test("tools that only OpenAI has are refused", () => {
   assert.is(refused({ tools: [{ type: "function", function: {} }] }), "tools[0].function.name");
   assert.is(refused({ tool_choice: "required" }), "tool_choice");
   assert.is(refused({ tools: [tool], tool_choice: "sometimes" }), "tool_choice");
-  assert.is(refused({ tools: [tool], tool_choice: { type: "custom", custom: { name: "f" } } }), "tool_choice");
+  assert.is(
+    refused({ tools: [tool], tool_choice: { type: "custom", custom: { name: "f" } } }),
+    "tool_choice",
+  );
   assert.is(refused({ tools: [tool], tool_choice: "none" }), "taken");
   assert.is(refused({ tools: null, tool_choice: null }), "taken");
 });
@@ -156,7 +176,12 @@ test("strict schemas are closed at every depth, their limits told in words", () 
     $defs: { x: { type: "object", properties: {}, additionalProperties: false } },
     additionalProperties: false,
   });
-  const fine = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
+  const fine = {
+    type: "object",
+    properties: { a: { type: "string" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
   assert.equal(strictSchema(fine), fine);
 });
 

@@ -35,7 +35,10 @@ for (const [name, nl] of Object.entries(endings)) {
 }
 
 test("drops a byte order mark, hands on an event without its blank line, ignores unknown fields", () => {
-  assert.equal(parse("\ufeffdata: a\nretry: 5\ndatax: no\n\ndata: [DONE]", 1000), ["message|a", "message|[DONE]"]);
+  assert.equal(parse("\ufeffdata: a\nretry: 5\ndatax: no\n\ndata: [DONE]", 1000), [
+    "message|a",
+    "message|[DONE]",
+  ]);
 });
 
 test("tells comments", () => {
@@ -68,9 +71,23 @@ test("an event of 10 MB in small pieces is copied once, not again with each piec
 
 test("an object without a field's name is data, on one line or several, cut anywhere", () => {
   for (const nl of Object.values(endings)) {
-    const text = ["data: a", "", '{"error":{"code":1}}', "", ": x", "{", ' "error": 2', "}", "", "x{", "", ""].join(nl);
+    const text = [
+      "data: a",
+      "",
+      '{"error":{"code":1}}',
+      "",
+      ": x",
+      "{",
+      ' "error": 2',
+      "}",
+      "",
+      "x{",
+      "",
+      "",
+    ].join(nl);
     const expected = ["message|a", 'message|{"error":{"code":1}}', 'message|{\n "error": 2\n}'];
-    for (let size = 1; size <= text.length; size++) assert.equal(parse(text, size), expected, `cut at ${size}`);
+    for (let size = 1; size <= text.length; size++)
+      assert.equal(parse(text, size), expected, `cut at ${size}`);
   }
   assert.equal(parse('data: {"a":1\n{"b":2}\n\n', 5), ['message|{"a":1']);
 });

@@ -2,7 +2,8 @@ import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createChunkWriter } from "../../../../plugins/chat/kit/stream/chunk-writer.ts";
 
-const make = () => createChunkWriter({ id: "chatcmpl-1", created: 1, model: "m", includeUsage: true });
+const make = () =>
+  createChunkWriter({ id: "chatcmpl-1", created: 1, model: "m", includeUsage: true });
 
 test("slices stand between everything else in the order of writing, however it is taken", () => {
   const source = Buffer.from(`-é"${"long ".repeat(400)}-`.replaceAll('"', '\\"'));

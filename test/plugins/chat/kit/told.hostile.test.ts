@@ -35,7 +35,13 @@ const answers: Record<string, [Wire, (odd: unknown) => object]> = {
   ],
   ollama: [
     ollama,
-    (odd) => ({ model: odd, message: { content: "Hi" }, done: true, prompt_eval_count: odd, eval_count: odd }),
+    (odd) => ({
+      model: odd,
+      message: { content: "Hi" },
+      done: true,
+      prompt_eval_count: odd,
+      eval_count: odd,
+    }),
   ],
 };
 
@@ -59,15 +65,27 @@ for (const [name, [wire, answer]] of Object.entries(answers)) {
 test("OpenAI's format: calls that are no list, content that is no text and usage that is no object go", () => {
   const defaults = { id: "chatcmpl-own", created: 1, model: "own" };
   for (const value of odd.filter((one) => !Array.isArray(one))) {
-    const message = { role: "assistant", content: typeof value === "string" ? 0 : value, tool_calls: value };
+    const message = {
+      role: "assistant",
+      content: typeof value === "string" ? 0 : value,
+      tool_calls: value,
+    };
     const usage = typeof value === "object" ? "x" : value;
     const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
     const { completion } = readCompletion(Buffer.from(body), defaults);
-    assert.equal(asJson(completion).choices[0]?.message, { role: "assistant", content: null }, body);
+    assert.equal(
+      asJson(completion).choices[0]?.message,
+      { role: "assistant", content: null },
+      body,
+    );
     assert.is(completion.usage, undefined, body);
     const stream = new OpenAiStream({ ...defaults, includeUsage: false });
-    const event = { choices: [{ index: 0, delta: { content: message.content, tool_calls: value } }] };
-    const [first] = readChunks(decodeAll(stream, [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
+    const event = {
+      choices: [{ index: 0, delta: { content: message.content, tool_calls: value } }],
+    };
+    const [first] = readChunks(
+      decodeAll(stream, [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]),
+    );
     assert.equal(first?.choices[0]?.delta, { role: "assistant", content: null }, body);
   }
 });
@@ -75,7 +93,10 @@ test("OpenAI's format: calls that are no list, content that is no text and usage
 test("an index that is none does not break the events of a stream", async () => {
   const sent = await gemini.encode({ ...request, stream: true }, target);
   for (const value of odd) {
-    const event = { modelVersion: value, candidates: [{ index: value, content: { parts: [{ text: "Hi" }] } }] };
+    const event = {
+      modelVersion: value,
+      candidates: [{ index: value, content: { parts: [{ text: "Hi" }] } }],
+    };
     const chunks = readChunks(
       decodeAll(gemini.decoder!(sent, target), [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]),
     );

@@ -17,7 +17,18 @@ const tool = (name: string) => ({
   function: { name, parameters: { type: "object", properties: {} } },
 });
 const LONG = "n".repeat(90);
-const ODD = ["files.read", "files read", "files/read", "été", "名前", "a:b", "1", LONG, `${LONG}x`, "💥"];
+const ODD = [
+  "files.read",
+  "files read",
+  "files/read",
+  "été",
+  "名前",
+  "a:b",
+  "1",
+  LONG,
+  `${LONG}x`,
+  "💥",
+];
 
 const asking = (names: readonly string[]): ChatRequest => ({
   model: "m",
@@ -27,7 +38,11 @@ const asking = (names: readonly string[]): ChatRequest => ({
     { role: "user", content: "Hi" },
     {
       role: "assistant",
-      tool_calls: names.map((name, i) => ({ id: `call_${i}`, type: "function", function: { name, arguments: "{}" } })),
+      tool_calls: names.map((name, i) => ({
+        id: `call_${i}`,
+        type: "function",
+        function: { name, arguments: "{}" },
+      })),
     },
     ...names.map((_, i) => ({ role: "tool", tool_call_id: `call_${i}`, content: "done" })),
   ],
@@ -74,13 +89,16 @@ for (const [wire, dialect] of providers) {
     const target = makeTarget({ model: dialect.model });
     const sent = await wire.encode(asking(ODD), target);
     const shown = JSON.stringify(sent.body);
-    for (const name of ODD.filter((one) => one.length > 1)) assert.not.ok(shown.includes(`\\"${name}\\"`), name);
+    for (const name of ODD.filter((one) => one.length > 1))
+      assert.not.ok(shown.includes(`\\"${name}\\"`), name);
     const [fit] = /files_read_[0-9a-f]{12}/.exec(shown)!;
     const script = { calls: [{ name: fit, args: { a: 1 } }] };
     const whole = wire.decode!(dialect.whole(script), sent, target);
     assert.is(whole.choices[0]!.message.tool_calls![0]!.function!.name, "files.read");
     const chunks = readChunks(decodeAll(wire.decoder!(sent, target), dialect.stream(script)));
-    const calls = chunks.flatMap((chunk) => chunk.choices.flatMap((choice) => choice.delta.tool_calls ?? []));
+    const calls = chunks.flatMap((chunk) =>
+      chunk.choices.flatMap((choice) => choice.delta.tool_calls ?? []),
+    );
     assert.is(calls[0]!.function!.name, "files.read");
   });
 }

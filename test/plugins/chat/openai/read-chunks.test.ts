@@ -52,7 +52,8 @@ test("texts are the same, whatever is in them and wherever they are cut", () => 
   const stream = `${event({ role: "assistant", content: "" })}${texts.map(text).join("")}${text("z")}data: [DONE]\n\n`;
   const whole = chunksOf(stream);
   assert.is(whole.length, texts.length + 2);
-  for (const cut of [stream.length, 1, 7, 100, 333]) assert.equal(read(stream, cut).said, whole, `cut at ${cut}`);
+  for (const cut of [stream.length, 1, 7, 100, 333])
+    assert.equal(read(stream, cut).said, whole, `cut at ${cut}`);
   // the first one is learned from
   assert.is(read(stream).texts, texts.length);
 });
@@ -62,7 +63,11 @@ test("a chunk that says more than a text comes as a chunk", () => {
     event({ content: "x" }, { index: 1 }),
     event({ content: "x" }, { finish_reason: "stop" }),
     event({ content: "x" }, { logprobs: { content: [{ token: "x", logprob: -1 }] } }),
-    event({ content: "x" }, {}, { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }),
+    event(
+      { content: "x" },
+      {},
+      { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } },
+    ),
     event({ content: "x", reasoning_content: "y" }),
     event({ reasoning_content: "y" }),
     event({ content: null }),

@@ -31,7 +31,8 @@ function response(over: object = {}, content: unknown = "Hello."): object {
   };
 }
 
-const written = (value: object, space?: number) => Buffer.from(JSON.stringify(value, null, space)).toString("latin1");
+const written = (value: object, space?: number) =>
+  Buffer.from(JSON.stringify(value, null, space)).toString("latin1");
 
 /** Has learned the common response. */
 function learned(space?: number): ResponseShapes {
@@ -46,7 +47,13 @@ test("another text, id, model, time and count are the same shape, whose usage is
     const usage = { prompt_tokens: 0, completion_tokens: 70_000, total_tokens: 70_000 };
     const details = { prompt_tokens_details: { cached_tokens: 1, audio_tokens: 2 } };
     const other = response(
-      { id: "chatcmpl-zzz", created: 5, model: "m", system_fingerprint: "", usage: { ...usage, ...details } },
+      {
+        id: "chatcmpl-zzz",
+        created: 5,
+        model: "m",
+        system_fingerprint: "",
+        usage: { ...usage, ...details },
+      },
       'A "quoted" text,\n\\ tabs\t, ümläuts, 🎈 and \u0001.',
     );
     assert.equal(shapes.match(written(other, space)), { usage: { ...usage, ...details } });
@@ -55,7 +62,9 @@ test("another text, id, model, time and count are the same shape, whose usage is
 
 test("what must be mended, refused or read is another shape", () => {
   const shapes = learned();
-  const choice = (more: object) => ({ choices: [{ ...(response() as { choices: object[] }).choices[0], ...more }] });
+  const choice = (more: object) => ({
+    choices: [{ ...(response() as { choices: object[] }).choices[0], ...more }],
+  });
   const others = [
     response({ id: "other-1" }),
     response({ id: "chatcmpl-" }),
@@ -72,7 +81,8 @@ test("what must be mended, refused or read is another shape", () => {
     response({ usage: { prompt_tokens: 1, completion_tokens: 1 } }),
     response({ usage: null }),
   ];
-  for (const other of others) assert.is(shapes.match(written(other)), undefined, JSON.stringify(other));
+  for (const other of others)
+    assert.is(shapes.match(written(other)), undefined, JSON.stringify(other));
 });
 
 test("what is no JSON is no shape", () => {
@@ -112,7 +122,23 @@ test("whatever is changed in a response, it fits the shape only where a parser w
     seed = (seed * 1103515245 + 12345) % 2147483648;
     return seed % below;
   };
-  const pieces = ['"', "\\", "{", "}", ",", ":", "0", "7", "a", "\n", "\u0000", "null", '"error":1,', "\\u0041", "é"];
+  const pieces = [
+    '"',
+    "\\",
+    "{",
+    "}",
+    ",",
+    ":",
+    "0",
+    "7",
+    "a",
+    "\n",
+    "\u0000",
+    "null",
+    '"error":1,',
+    "\\u0041",
+    "é",
+  ];
   let fitting = 0;
   for (let i = 0; i < 20_000; i++) {
     let text = good;

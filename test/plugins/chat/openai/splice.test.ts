@@ -6,7 +6,11 @@ import { sendableBytes } from "../../../../plugins/chat/openai/splice.ts";
 
 /** Filled up, the body is too long to be held as a text. */
 const sent = (raw: string, model: string, more = "") => {
-  const bytes = sendableBytes(rawBody(Buffer.from(raw + more)), JSON.parse(raw) as ChatRequest, model);
+  const bytes = sendableBytes(
+    rawBody(Buffer.from(raw + more)),
+    JSON.parse(raw) as ChatRequest,
+    model,
+  );
   return (typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes).toString().trimEnd();
 };
 
@@ -18,9 +22,15 @@ test("only the name changes, wherever and however it is written", () => {
       '{"messages":[{"content":"é\\u0041"}], "model" :\n"new"}',
     ],
     ['{"model":"a/é"}', '{"model":"new"}'],
-    ['{"model":"a/b","messages":[{"content":"é 🎈"}]}', '{"model":"new","messages":[{"content":"é 🎈"}]}'],
+    [
+      '{"model":"a/b","messages":[{"content":"é 🎈"}]}',
+      '{"model":"new","messages":[{"content":"é 🎈"}]}',
+    ],
     ['{"model":"a/b","metadata":{"model":"a/b"}}', '{"model":"new","metadata":{"model":"a/b"}}'],
-    ['{"metadata":{"model":"a/b"},"x":1.0,"model":"a/b"}', '{"metadata":{"model":"a/b"},"x":1.0,"model":"new"}'],
+    [
+      '{"metadata":{"model":"a/b"},"x":1.0,"model":"a/b"}',
+      '{"metadata":{"model":"a/b"},"x":1.0,"model":"new"}',
+    ],
   ];
   for (const [raw, wanted] of cases) {
     assert.is(sent(raw, "new"), wanted);

@@ -1,7 +1,14 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
-import { chunk, contentOf, DONE, data, eventsOf, hello } from "../../../support/upstreams/upstream.ts";
+import {
+  chunk,
+  contentOf,
+  DONE,
+  data,
+  eventsOf,
+  hello,
+} from "../../../support/upstreams/upstream.ts";
 
 interface Run {
   text: string;
@@ -9,7 +16,10 @@ interface Run {
   decoder: OpenAiStream;
 }
 
-function run(input: string | Buffer, options: { size?: number; usage?: boolean; capture?: boolean } = {}): Run {
+function run(
+  input: string | Buffer,
+  options: { size?: number; usage?: boolean; capture?: boolean } = {},
+): Run {
   const bytes = Buffer.from(input);
   const decoder = new OpenAiStream({
     id: "chatcmpl-ours",
@@ -46,7 +56,11 @@ function assertShape(text: string): void {
   const events = eventsOf(text);
   assert.is(events.at(-1), "[DONE]");
   const chunks = events.slice(0, -1);
-  assert.is(new Set(chunks.map((event) => `${event.id} ${event.created} ${event.model} ${event.object}`)).size, 1);
+  assert.is(
+    new Set(chunks.map((event) => `${event.id} ${event.created} ${event.model} ${event.object}`))
+      .size,
+    1,
+  );
   const finishes = new Map<number, number>();
   const roles = new Map<number, number>();
   for (const event of chunks) {
@@ -80,7 +94,9 @@ test("the common path lets text with every kind of character pass", () => {
 });
 
 test("many events in one write come out as one piece that is the very same memory", () => {
-  const bytes = Buffer.from([hello[0], ...Array.from({ length: 100 }, () => chunk({ content: "word" }))].join(""));
+  const bytes = Buffer.from(
+    [hello[0], ...Array.from({ length: 100 }, () => chunk({ content: "word" }))].join(""),
+  );
   const decoder = new OpenAiStream({ id: "x", created: 1, model: "m", includeUsage: false });
   const out = decoder.push(bytes)!;
   assert.is(out.length, bytes.length);
@@ -111,7 +127,9 @@ test("a missing [DONE] and a missing finish reason are added at a clean end", ()
   assert.is(everyCut(hello.slice(0, 4).join("")).text, hello.join(""));
   assert.is(everyCut(hello.slice(0, 3).join("")).text, hello.join(""));
   const call = chunk({
-    tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" } }],
+    tool_calls: [
+      { index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" } },
+    ],
   });
   const events = eventsOf(everyCut(hello[0] + call).text);
   assert.is(events.at(-2).choices[0].finish_reason, "tool_calls");
@@ -161,11 +179,19 @@ test("what is cut off or garbled behind the last finish reason is no loss", () =
 
 test("of several choices all must have finished: the rest of one is a loss", () => {
   const of = (index: number, reason: string | null) =>
-    data({ ...JSON.parse(chunk({}).slice(6)), choices: [{ index, delta: { content: "x" }, finish_reason: reason }] });
+    data({
+      ...JSON.parse(chunk({}).slice(6)),
+      choices: [{ index, delta: { content: "x" }, finish_reason: reason }],
+    });
   const both = of(0, null) + of(1, null) + of(0, "stop");
   assert.is(run(both).decoder.finishReason, "stop");
   assert.match(run(`${both}data: {"choices":[{"ind`).error ?? "", "not JSON");
-  const open = new OpenAiStream({ id: "chatcmpl-ours", created: 5, model: "ours", includeUsage: false });
+  const open = new OpenAiStream({
+    id: "chatcmpl-ours",
+    created: 5,
+    model: "ours",
+    includeUsage: false,
+  });
   open.push(Buffer.from(both));
   assert.is(open.finishReason, undefined);
   open.push(Buffer.from(of(1, "length")));
@@ -179,7 +205,9 @@ test("an empty stream is an error", () => {
 
 test("missing fields are filled in, one id throughout", () => {
   const bare = (delta: object, id?: string) => data({ ...(id && { id }), choices: [{ delta }] });
-  const { text } = everyCut(bare({ content: "a" }) + bare({ content: "b" }, "other") + bare({ content: "c" }));
+  const { text } = everyCut(
+    bare({ content: "a" }) + bare({ content: "b" }, "other") + bare({ content: "c" }),
+  );
   assert.is(contentOf(text), "abc");
   assertShape(text);
   assert.is(eventsOf(text)[0].id, "chatcmpl-ours");
@@ -188,7 +216,9 @@ test("missing fields are filled in, one id throughout", () => {
 
 test("ids that change are made one, also behind common events", () => {
   const events = Array.from({ length: 6 }, (_, i) =>
-    chunk(i === 0 ? { role: "assistant", content: "" } : { content: "x" }, null, { id: `chatcmpl-${i}` }),
+    chunk(i === 0 ? { role: "assistant", content: "" } : { content: "x" }, null, {
+      id: `chatcmpl-${i}`,
+    }),
   );
   const { text } = everyCut(events.join("") + chunk({}, "stop") + DONE);
   assertShape(text);
@@ -212,7 +242,9 @@ test("role on each chunk stays on the first only; a missing one is added", () =>
 test("stop with tool calls is tool_calls; a second finish reason goes", () => {
   const call = chunk({
     role: "assistant",
-    tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "{}" } }],
+    tool_calls: [
+      { index: 0, id: "c1", type: "function", function: { name: "f", arguments: "{}" } },
+    ],
   });
   const { text } = everyCut([call, chunk({}, "stop"), chunk({}, "stop"), DONE].join(""));
   assertShape(text);
@@ -224,7 +256,9 @@ test("tool calls without index, with one index for all, with arguments as an obj
     chunk({ tool_calls: [{ id, ...more, function: { name: "f", arguments: args } }] });
   for (const more of [{}, { index: 0 }]) {
     const { text } = everyCut(
-      [call("c1", more, { a: 1 }), call("c2", more, { b: 2 }), chunk({}, "tool_calls"), DONE].join(""),
+      [call("c1", more, { a: 1 }), call("c2", more, { b: 2 }), chunk({}, "tool_calls"), DONE].join(
+        "",
+      ),
     );
     const calls = eventsOf(text).flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
     assert.equal(
@@ -241,12 +275,18 @@ test("fragments of arguments follow their call", () => {
   const events = [
     chunk({
       role: "assistant",
-      tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "" } }],
+      tool_calls: [
+        { index: 0, id: "c1", type: "function", function: { name: "f", arguments: "" } },
+      ],
     }),
     ...["{", '"a"', ":", "1", "}"].map((piece) =>
       chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }),
     ),
-    chunk({ tool_calls: [{ index: 1, id: "c2", type: "function", function: { name: "g", arguments: "{}" } }] }),
+    chunk({
+      tool_calls: [
+        { index: 1, id: "c2", type: "function", function: { name: "g", arguments: "{}" } },
+      ],
+    }),
     chunk({}, "tool_calls"),
     DONE,
   ];
@@ -254,7 +294,12 @@ test("fragments of arguments follow their call", () => {
 });
 
 test("a call's place is the next one, whatever the upstream counts; its id and name are told once", () => {
-  const call = (index: number | undefined, id: string | undefined, name: string | undefined, args: string) =>
+  const call = (
+    index: number | undefined,
+    id: string | undefined,
+    name: string | undefined,
+    args: string,
+  ) =>
     chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }] });
   const streams = {
     "places of content blocks": [
@@ -262,8 +307,16 @@ test("a call's place is the next one, whatever the upstream counts; its id and n
       call(1, undefined, undefined, ":1}"),
       call(3, "c2", "g", ""),
     ],
-    "all told with each fragment": [call(0, "c1", "f", '{"a"'), call(0, "c1", "f", ":1}"), call(1, "c2", "g", "{}")],
-    "one place for all": [call(0, "c1", "f", '{"a"'), call(0, "c1", "f", ":1}"), call(0, "c2", "g", "{}")],
+    "all told with each fragment": [
+      call(0, "c1", "f", '{"a"'),
+      call(0, "c1", "f", ":1}"),
+      call(1, "c2", "g", "{}"),
+    ],
+    "one place for all": [
+      call(0, "c1", "f", '{"a"'),
+      call(0, "c1", "f", ":1}"),
+      call(0, "c2", "g", "{}"),
+    ],
     "an id of its own with each fragment": [
       call(0, "c1", "f", '{"a"'),
       call(0, "x", undefined, ":1}"),
@@ -297,14 +350,23 @@ test("a call's place is the next one, whatever the upstream counts; its id and n
 
 test("frames without choices go; usage only when asked for, once, behind the finish", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-  const frame = data({ id: "", object: "", created: 0, model: "", choices: [], prompt_filter_results: [] });
+  const frame = data({
+    id: "",
+    object: "",
+    created: 0,
+    model: "",
+    choices: [],
+    prompt_filter_results: [],
+  });
   const usageChunk = chunk({}, null, { choices: [], usage });
   const { text, decoder } = everyCut([frame, ...hello.slice(0, 4), usageChunk, DONE].join(""));
   assert.is(text, hello.join(""));
   assert.equal(decoder.usage, usage);
   const asked = everyCut([...hello.slice(0, 4), usageChunk, DONE].join(""), { usage: true }).text;
   assert.is(asked, [...hello.slice(0, 4), usageChunk, DONE].join(""));
-  const onFinish = everyCut([...hello.slice(0, 3), chunk({}, "stop", { usage }), DONE].join(""), { usage: true }).text;
+  const onFinish = everyCut([...hello.slice(0, 3), chunk({}, "stop", { usage }), DONE].join(""), {
+    usage: true,
+  }).text;
   assert.equal(eventsOf(onFinish).at(-2), {
     id: "chatcmpl-up",
     object: "chat.completion.chunk",
@@ -313,7 +375,9 @@ test("frames without choices go; usage only when asked for, once, behind the fin
     choices: [],
     usage,
   });
-  const notAsked = everyCut([...hello.slice(0, 3), chunk({}, "stop", { usage }), DONE].join("")).text;
+  const notAsked = everyCut(
+    [...hello.slice(0, 3), chunk({}, "stop", { usage }), DONE].join(""),
+  ).text;
   assert.not.match(notAsked, "prompt_tokens");
 });
 
@@ -324,7 +388,9 @@ test("errors inside: OpenAI's, vLLM's, OpenRouter's, an error event; what came b
     chunk({ content: "" }, "error", { error: { code: 502, message: "boom" } }),
     'event: error\ndata: {"message":"boom"}\n\n',
     data({ error: "boom" }),
-    chunk({}, null, { choices: [{ index: 0, delta: { content: "b" }, error: { code: 502, message: "boom" } }] }),
+    chunk({}, null, {
+      choices: [{ index: 0, delta: { content: "b" }, error: { code: 502, message: "boom" } }],
+    }),
   ];
   for (const event of errors) {
     const first = everyCut(event + DONE);
@@ -362,7 +428,13 @@ test("two choices keep their own state", () => {
   const of = (index: number, delta: object, finish: string | null = null) =>
     chunk({}, null, { choices: [{ index, delta, finish_reason: finish }] });
   const { text } = everyCut(
-    [of(0, { role: "assistant" }), of(1, { content: "b" }), of(0, { content: "a" }), of(0, {}, "stop"), DONE].join(""),
+    [
+      of(0, { role: "assistant" }),
+      of(1, { content: "b" }),
+      of(0, { content: "a" }),
+      of(0, {}, "stop"),
+      DONE,
+    ].join(""),
   );
   assertShape(text);
 });
@@ -375,7 +447,10 @@ test("reasoning under another name is given under ours too", () => {
 });
 
 test("nothing comes behind [DONE]", () => {
-  assert.is(everyCut(`${hello.join("")}data: {"error":{"message":"late"}}\n\n${hello[1]}`).text, hello.join(""));
+  assert.is(
+    everyCut(`${hello.join("")}data: {"error":{"message":"late"}}\n\n${hello[1]}`).text,
+    hello.join(""),
+  );
 });
 
 test.run();

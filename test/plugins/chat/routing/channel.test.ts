@@ -5,7 +5,10 @@ import type { Place } from "../../../../plugins/chat/routing/limits/places.ts";
 
 function make(config: object = {}) {
   const clock = { now: 1_000_000 };
-  return { clock, channel: new Channel("c", { provider: "openai", ...config }, { now: () => clock.now }) };
+  return {
+    clock,
+    channel: new Channel("c", { provider: "openai", ...config }, { now: () => clock.now }),
+  };
 }
 const failOnce = (channel: Channel) => {
   channel.begin("m");
@@ -76,7 +79,10 @@ test("keys take turns; a refused one rests, and the channel with the last", () =
 test("an empty key counts as none", () => {
   for (const apiKey of ["", " ", [], ["", "\t"]]) {
     const { channel } = make({ apiKey });
-    assert.equal([channel.takeKey("m").value, channel.keyCount, channel.describe().keys], [undefined, 1, 0]);
+    assert.equal(
+      [channel.takeKey("m").value, channel.keyCount, channel.describe().keys],
+      [undefined, 1, 0],
+    );
   }
   const { channel } = make({ apiKey: ["", "a", "b"] });
   assert.equal(

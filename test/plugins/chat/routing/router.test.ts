@@ -18,7 +18,10 @@ function routing(
   random = () => 0,
 ): Routing {
   const map = new Map(
-    Object.entries(channels).map(([name, config]) => [name, new Channel(name, { provider: "openai", ...config })]),
+    Object.entries(channels).map(([name, config]) => [
+      name,
+      new Channel(name, { provider: "openai", ...config }),
+    ]),
   );
   map.set("echo", new Channel("echo", { provider: "echo" }, { builtin: true }));
   return {
@@ -41,7 +44,10 @@ const fails = async (routes: Routing, model: string, only?: string) => {
 };
 
 test("an alias comes before a channel, a channel before a list", async () => {
-  const routes = routing({ a: { models: ["a/x", "m"] }, b: { models: ["a/x"] } }, { "a/x": "b/y", m: "b/m2" });
+  const routes = routing(
+    { a: { models: ["a/x", "m"] }, b: { models: ["a/x"] } },
+    { "a/x": "b/y", m: "b/m2" },
+  );
   assert.equal(await names(routes, "a/x"), ["b:y"]);
   assert.equal(await names(routes, "m"), ["b:m2"]);
   assert.equal(await names(routes, "a/m"), ["a:m"]);
@@ -65,7 +71,12 @@ test("a name with slashes goes by its first part, or by a list", async () => {
 });
 
 test("a channel's own name may hold slashes; of two that fit, the shorter one is meant", async () => {
-  const channels = { "team/eu": { models: ["m"] }, "team/off": { enabled: false }, a: {}, "a/b": {} };
+  const channels = {
+    "team/eu": { models: ["m"] },
+    "team/off": { enabled: false },
+    a: {},
+    "a/b": {},
+  };
   const routes = routing(channels, {}, { a: [], "a/b": [] });
   assert.equal(await names(routes, "team/eu/m"), ["team/eu:m"]);
   assert.equal(await names(routes, "team/eu/meta/llama"), ["team/eu:meta/llama"]);

@@ -45,7 +45,9 @@ export default definePlugin({ name: "guard", setup(ctx) {
 test.before(async () => {
   up = await startUpstream((_, res) => json(res, completion("ok")));
   gateway = await startGateway({
-    config: { channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0, models: ["m"] } } },
+    config: {
+      channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0, models: ["m"] } },
+    },
     files: { "plugins/guard/plugin.ts": GUARD },
   });
 });
@@ -57,9 +59,12 @@ test.after(async () => {
 const mode = (name: string) => gateway.json("POST", "/t/mode", { mode: name });
 const user = [{ role: "user", content: "hi" }];
 const doors: Record<string, (stream: boolean) => Promise<Response>> = {
-  chat: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, n: 2, stream }),
-  messages: (stream) => gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
-  responses: (stream) => gateway.request("POST", "/v1/responses", { model: "m", input: "hi", top_logprobs: 1, stream }),
+  chat: (stream) =>
+    gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, n: 2, stream }),
+  messages: (stream) =>
+    gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
+  responses: (stream) =>
+    gateway.request("POST", "/v1/responses", { model: "m", input: "hi", top_logprobs: 1, stream }),
 };
 const cut = (size: number) => said.match(new RegExp(`.{1,${size}}`, "g"))!;
 const tokens = (pieces: readonly string[]) =>
@@ -73,18 +78,24 @@ function spelt(text: string): string {
   const add = (path: string, more: string) => members.set(path, (members.get(path) ?? "") + more);
   const walk = (value: any, path: string): void => {
     if (typeof value === "string") add(path, value);
-    else if (Array.isArray(value) && typeof value[0] === "number") add(path, Buffer.from(value).toString());
-    else if (Array.isArray(value)) for (const one of value) walk(one, `${path}.${one?.index ?? ""}`);
+    else if (Array.isArray(value) && typeof value[0] === "number")
+      add(path, Buffer.from(value).toString());
+    else if (Array.isArray(value))
+      for (const one of value) walk(one, `${path}.${one?.index ?? ""}`);
     else for (const [name, one] of Object.entries(value ?? {})) walk(one, `${path}.${name}`);
   };
-  const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) => JSON.parse(one!));
+  const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) =>
+    JSON.parse(one!),
+  );
   for (const one of events) walk(one, "");
   return [...members.values()].join("\n");
 }
 
 type Choice = { message: object; logprobs?: object };
 const whole = (choices: Choice[]) =>
-  completion("", { choices: choices.map((choice, index) => ({ index, finish_reason: "stop", ...choice })) });
+  completion("", {
+    choices: choices.map((choice, index) => ({ index, finish_reason: "stop", ...choice })),
+  });
 const event = (choices: object[]) =>
   data({ id: "chatcmpl-up", object: "chat.completion.chunk", created: 1, model: "m", choices });
 const part = (delta: object, index = 0, logprobs: object | null = null) => ({
@@ -108,7 +119,10 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
     ],
   },
   tokens: {
-    whole: (size) => whole([{ message: { content: said }, logprobs: { content: tokens(cut(size)), refusal: null } }]),
+    whole: (size) =>
+      whole([
+        { message: { content: said }, logprobs: { content: tokens(cut(size)), refusal: null } },
+      ]),
     stream: (pieces) => [
       ...pieces.map((content) => event([part({ content }, 0, { content: tokens([...content]) })])),
       finish(),
@@ -116,7 +130,12 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
   },
   "tokens of a refusal": {
     whole: (size) =>
-      whole([{ message: { content: null, refusal: said }, logprobs: { content: null, refusal: tokens(cut(size)) } }]),
+      whole([
+        {
+          message: { content: null, refusal: said },
+          logprobs: { content: null, refusal: tokens(cut(size)) },
+        },
+      ]),
     stream: (pieces) => [
       ...pieces.map((refusal) => event([part({ refusal }, 0, { refusal: tokens([refusal]) })])),
       finish(),
@@ -124,9 +143,16 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
   },
   "two choices": {
     whole: (size) =>
-      whole([0, 1].map(() => ({ message: { content: said }, logprobs: { content: tokens(cut(size)) } }))),
+      whole(
+        [0, 1].map(() => ({
+          message: { content: said },
+          logprobs: { content: tokens(cut(size)) },
+        })),
+      ),
     stream: (pieces) => [
-      ...pieces.map((content) => event([0, 1].map((i) => part({ content }, i, { content: tokens([content]) })))),
+      ...pieces.map((content) =>
+        event([0, 1].map((i) => part({ content }, i, { content: tokens([content]) }))),
+      ),
       finish(0),
       finish(1),
     ],
@@ -147,7 +173,9 @@ const unseen: Record<string, { whole: object; stream: string[] }> = {
     stream: cut(3).map((token) => event([part({}, 0, { content: tokens([token]) })])),
   },
   "tokens of an empty text": {
-    whole: whole([{ message: { content: null }, logprobs: { content: null, refusal: tokens(cut(3)) } }]),
+    whole: whole([
+      { message: { content: null }, logprobs: { content: null, refusal: tokens(cut(3)) } },
+    ]),
     stream: cut(3).map((token) => event([part({ content: "" }, 0, { content: tokens([token]) })])),
   },
 };
@@ -157,7 +185,8 @@ for (const [name, form] of Object.entries(unseen)) {
     for (const how of ["sending", "streaming"]) {
       await mode(how);
       for (const [door, ask] of Object.entries(doors)) {
-        up.answer = (_, res) => stream(res, event([part({ content: "So. " })]), ...form.stream, finish(), DONE);
+        up.answer = (_, res) =>
+          stream(res, event([part({ content: "So. " })]), ...form.stream, finish(), DONE);
         const streamed = await (await ask(true)).text();
         assert.ok(spelt(streamed).includes("So. "), streamed);
         assert.not.ok(spelt(streamed).includes("SECRET"), `${door}, ${how}: ${streamed}`);
@@ -174,12 +203,20 @@ test("the text of a choice is its message's where that says nothing", async () =
   await mode("sending");
   up.answer = (seen, res) =>
     seen.body.stream
-      ? stream(res, ...cut(3).map((text) => event([{ index: 0, text, finish_reason: null }])), finish(), DONE)
+      ? stream(
+          res,
+          ...cut(3).map((text) => event([{ index: 0, text, finish_reason: null }])),
+          finish(),
+          DONE,
+        )
       : json(res, completion("", { choices: [{ index: 0, text: said, finish_reason: "stop" }] }));
   for (const [door, ask] of Object.entries(doors))
     for (const streamed of [false, true]) {
       const text = spelt(await (await ask(streamed)).text());
-      assert.ok(text.includes("a [gone], and more") && !text.includes("SECRET"), `${door}: ${text}`);
+      assert.ok(
+        text.includes("a [gone], and more") && !text.includes("SECRET"),
+        `${door}: ${text}`,
+      );
     }
 });
 
@@ -191,7 +228,9 @@ for (const [name, form] of Object.entries(forms)) {
           for (const size of [1, 3, 40]) {
             await mode(how);
             up.answer = (seen, res) =>
-              seen.body.stream ? stream(res, ...form.stream(cut(size)), DONE) : json(res, form.whole(size));
+              seen.body.stream
+                ? stream(res, ...form.stream(cut(size)), DONE)
+                : json(res, form.whole(size));
             const text = await (await ask(streamed)).text();
             const all = spelt(text);
             // a Message says one or the other
@@ -212,7 +251,8 @@ test("a refusal is refused as any other text", async () => {
     up.answer = (_, res) => json(res, forms[name]!.whole(1));
     for (const ask of Object.values(doors)) assert.is((await ask(false)).status, 403);
     up.answer = (_, res) => stream(res, ...forms[name]!.stream(cut(3)), DONE);
-    for (const ask of Object.values(doors)) assert.not.ok(spelt(await (await ask(true)).text()).includes("SECRET"));
+    for (const ask of Object.values(doors))
+      assert.not.ok(spelt(await (await ask(true)).text()).includes("SECRET"));
   }
 });
 
@@ -220,12 +260,15 @@ test("the words of a sound, whole and in a stream", async () => {
   const audio = { id: "audio_1", data: "UklGRg==", expires_at: 1, transcript: said };
   for (const how of ["sending", "streaming"]) {
     await mode(how);
-    up.answer = (_, res) => json(res, whole([{ message: { role: "assistant", content: null, audio } }]));
+    up.answer = (_, res) =>
+      json(res, whole([{ message: { role: "assistant", content: null, audio } }]));
     const body = (await (await doors["chat"]!(false)).json()) as any;
     const { transcript, data: sound } = body.choices[0].message.audio;
     // the sound says what its words said
     if (how === "sending") assert.equal([transcript, sound], ["a [gone], and more", ""]);
-    const pieces = cut(4).map((transcript) => event([part({ audio: { id: "audio_1", transcript } })]));
+    const pieces = cut(4).map((transcript) =>
+      event([part({ audio: { id: "audio_1", transcript } })]),
+    );
     up.answer = (_, res) => stream(res, ...pieces, finish(), DONE);
     const text = await (await doors["chat"]!(true)).text();
     assert.ok(spelt(text).includes("a [gone], and more") && !spelt(text).includes("SECRET"), text);
@@ -239,7 +282,8 @@ test("tokens of a text that is left as it was stay", async () => {
     up.answer = (_, res) => json(res, whole([{ message: { content: "fine" }, logprobs }]));
     const body = (await (await doors["chat"]!(false)).json()) as any;
     assert.equal(body.choices[0].logprobs, logprobs);
-    up.answer = (_, res) => stream(res, event([part({ content: "fine" }, 0, logprobs)]), finish(), DONE);
+    up.answer = (_, res) =>
+      stream(res, event([part({ content: "fine" }, 0, logprobs)]), finish(), DONE);
     assert.ok((await (await doors["chat"]!(true)).text()).includes('"token":"fine"'));
   }
 });

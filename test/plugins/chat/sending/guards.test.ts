@@ -24,7 +24,10 @@ test.before(async () => {
     config: {
       channels,
       agents: { defaults: { model, heartbeat: { every: "0" }, maxAttempts: 1 } },
-      webhooks: { token: TOKEN, mappings: { map: { message: "{body.x}", wait: true, respond: { body: "{result}" } } } },
+      webhooks: {
+        token: TOKEN,
+        mappings: { map: { message: "{body.x}", wait: true, respond: { body: "{result}" } } },
+      },
     },
   });
 });
@@ -34,7 +37,11 @@ test.after(async () => {
 });
 
 /** The one hook is replaced by this. */
-async function hook(descriptor: string, handler: string, files: Record<string, string> = {}): Promise<void> {
+async function hook(
+  descriptor: string,
+  handler: string,
+  files: Record<string, string> = {},
+): Promise<void> {
   for (const [name, text] of Object.entries({ ...files, "handler.ts": handler }))
     gateway.write(`hooks/guard/${name}`, text);
   gateway.write("hooks/guard/HOOK.md", `---\n${descriptor}\n---\n`);
@@ -45,10 +52,12 @@ async function hook(descriptor: string, handler: string, files: Record<string, s
 const user = [{ role: "user", content: "hi" }];
 type Door = (stream: boolean, model: string) => Promise<Response>;
 const formats: Record<string, Door> = {
-  chat: (stream, model) => gateway.request("POST", "/v1/chat/completions", { model, messages: user, stream }),
+  chat: (stream, model) =>
+    gateway.request("POST", "/v1/chat/completions", { model, messages: user, stream }),
   messages: (stream, model) =>
     gateway.request("POST", "/v1/messages", { model, max_tokens: 9, messages: user, stream }),
-  responses: (stream, model) => gateway.request("POST", "/v1/responses", { model, input: "hi", stream }),
+  responses: (stream, model) =>
+    gateway.request("POST", "/v1/responses", { model, input: "hi", stream }),
 };
 const webhook = (path: string, body: object) =>
   fetch(`${gateway.url}/hooks/${path}`, {
@@ -58,11 +67,14 @@ const webhook = (path: string, body: object) =>
   });
 /** What a stream or a whole response says. */
 const said = (text: string) =>
-  Array.from(text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g), ([, one]) => one).join("");
+  Array.from(text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g), ([, one]) => one).join(
+    "",
+  );
 
 for (const dialect of dialects) {
   test(`${dialect.name}: redact takes out what comes in pieces, in each format, whole and streamed`, async () => {
-    const file = (name: string) => readFileSync(join(packageDir, "examples/hooks/redact", name), "utf8");
+    const file = (name: string) =>
+      readFileSync(join(packageDir, "examples/hooks/redact", name), "utf8");
     const text = `Ask ada@example.org, or take ${KEY}.`.match(/.{1,3}/g)!;
     fakes.get(dialect.name)!.next = { answer: { text } };
     for (const events of ["message:sending", "message:streaming"]) {
@@ -74,7 +86,10 @@ for (const dialect of dialects) {
           const body = await response.text();
           assert.is(response.status, 200, `${what}: ${body}`);
           assert.ok(said(body).includes("Ask [e-mail], or take [key]."), `${what}: ${body}`);
-          assert.not.ok(said(body).includes(KEY) || body.includes("abcdefghij"), `${what}: ${body}`);
+          assert.not.ok(
+            said(body).includes(KEY) || body.includes("abcdefghij"),
+            `${what}: ${body}`,
+          );
         }
       }
     }
@@ -84,7 +99,8 @@ for (const dialect of dialects) {
 test("a guard that does not work refuses, at every door, whole and streamed", async () => {
   const model = `openai/${dialects[0]!.model}`;
   const doors: Record<string, (stream: boolean) => Promise<Response>> = {
-    "POST /agent": (stream) => gateway.request("POST", "/agent", { message: "hi", stream, wait: !stream }),
+    "POST /agent": (stream) =>
+      gateway.request("POST", "/agent", { message: "hi", stream, wait: !stream }),
     "a webhook's agent": () => webhook("agent", { message: "hi", wait: true }),
     "a webhook's mapping": () => webhook("map", { x: "hi" }),
   };

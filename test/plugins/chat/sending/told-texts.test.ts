@@ -21,7 +21,13 @@ interface Part {
 
 /** What a reader gives of a stream that comes in reads of this size. */
 function read(text: string, cut: number, masked: boolean): Part[] {
-  const options = { id: "chatcmpl-x", created: 1, model: "m", includeUsage: false, tellTexts: true };
+  const options = {
+    id: "chatcmpl-x",
+    created: 1,
+    model: "m",
+    includeUsage: false,
+    tellTexts: true,
+  };
   const stream = new OpenAiStream(options, masked ? new MaskedStream(secrets) : undefined);
   const whole = Buffer.from(text);
   const parts: Part[] = [];
@@ -63,7 +69,16 @@ function dice(seed: number): (n: number) => number {
   return (n) => (state = (state * 1103515245 + 12345) % 2147483648) % n;
 }
 
-const words = [" word", "", "é😀", 'a"b\\', "\n\n", key.slice(0, 9), key.slice(9), "long ".repeat(20)];
+const words = [
+  " word",
+  "",
+  "é😀",
+  'a"b\\',
+  "\n\n",
+  key.slice(0, 9),
+  key.slice(9),
+  "long ".repeat(20),
+];
 const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 
 function streamOf(seed: number): string {
@@ -72,7 +87,12 @@ function streamOf(seed: number): string {
   const others = [
     () => ": a comment\n\n",
     () => chunk({ reasoning_content: word() }),
-    () => chunk({ tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "f", arguments: "" } }] }),
+    () =>
+      chunk({
+        tool_calls: [
+          { index: 0, id: "c", type: "function", function: { name: "f", arguments: "" } },
+        ],
+      }),
     () => chunk({ tool_calls: [{ index: 0, function: { arguments: word() } }] }),
     () => chunk({ content: word() }, null, { usage }),
     () => chunk({ content: word() }).replace('"index":0', '"index":1'),
@@ -99,7 +119,8 @@ for (const [name, handler] of Object.entries(handlers)) {
           assert.equal(ours, await edited(untold, handler()), `${seed}, ${cut}, ${masked}`);
           const came = Buffer.concat(parts.map(({ bytes }) => bytes)).toString();
           if (name === "leaves them") assert.is(ours.out, came);
-          if (name === "changes them") assert.is(contentOf(ours.out), contentOf(came).toUpperCase());
+          if (name === "changes them")
+            assert.is(contentOf(ours.out), contentOf(came).toUpperCase());
         }
       }
     }

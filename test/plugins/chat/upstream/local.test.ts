@@ -98,11 +98,18 @@ const request = (model: string, more: object = {}) => ({
   ...more,
 });
 const ask = (model: string, more: object = {}, signal?: AbortSignal) =>
-  gateway.request("POST", "/v1/chat/completions", request(model, more), signal === undefined ? {} : { signal });
+  gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    request(model, more),
+    signal === undefined ? {} : { signal },
+  );
 const told = (what: string) =>
   until(what, async () => ((await gateway.json("GET", "/t/told")) as string[]).includes(what));
 const stateOf = async (name: string) =>
-  (await gateway.json("GET", "/channels")).channels.find((channel: { name: string }) => channel.name === name);
+  (await gateway.json("GET", "/channels")).channels.find(
+    (channel: { name: string }) => channel.name === name,
+  );
 /** Asks, leaves when the gateway is at it, and waits until the answer has broken off. */
 async function leaveWhen(what: string, path: string, body: object): Promise<void> {
   const leave = new AbortController();
@@ -120,7 +127,10 @@ test("a channel whose provider lists no models is tried with any name, or says w
   assert.equal(whole, { ok: true, model: "whole", answer: "one two" });
   const listless = await gateway.json("POST", "/channels/listless/test");
   assert.is(listless.ok, false);
-  assert.match(listless.error, /`listless` does not list models: name one in channels\.listless\.models\./);
+  assert.match(
+    listless.error,
+    /`listless` does not list models: name one in channels\.listless\.models\./,
+  );
 });
 
 test("a client who leaves before the first piece is let go, though the provider ignores it", async () => {
@@ -151,7 +161,10 @@ test("one that throws fails as a channel does, and rests after three times", asy
   for (const stream of [false, true, false]) {
     const answer = await ask("broken/throws", { stream });
     assert.equal([answer.status, answer.headers.get("x-portico-attempts")], [502, "1"]);
-    assert.match(((await answer.json()) as { error: { message: string } }).error.message, "`odd` failed");
+    assert.match(
+      ((await answer.json()) as { error: { message: string } }).error.message,
+      "`odd` failed",
+    );
   }
   const { state, failures, errors, lastError } = await stateOf("broken");
   assert.equal([state, failures, errors], ["resting", 3, 3]);
@@ -173,7 +186,10 @@ test("timeoutMs and idleTimeoutMs hold for it, and its signal is aborted", async
     await gateway.request("POST", "/t/forget", {});
     const answer = await ask(model, { stream });
     assert.is(answer.status, 504, `${model} ${stream}`);
-    assert.is(((await answer.json()) as { error: { code: string } }).error.code, "upstream_timeout");
+    assert.is(
+      ((await answer.json()) as { error: { code: string } }).error.code,
+      "upstream_timeout",
+    );
     await told("stopped hangs");
   }
   const events = eventsOf(await (await ask("quick/stalls", { stream: true })).text());
@@ -208,7 +224,10 @@ test("one that gives what is no response has failed", async () => {
   for (const name of ["nothing", "null", "number", "list"]) {
     const response = await ask(`strangestreams/${name}`, { stream: true });
     assert.is(response.status, 502, name);
-    assert.match(await response.text(), /`strangestreams` failed: it gave neither a text nor a chunk\./);
+    assert.match(
+      await response.text(),
+      /`strangestreams` failed: it gave neither a text nor a chunk\./,
+    );
   }
 });
 

@@ -68,7 +68,18 @@ export default definePlugin({
   },
 });
 `;
-const models = ["bug", "path", "network", "limited", "refused", "invalid", "overloaded", "late", "text", "nothing"];
+const models = [
+  "bug",
+  "path",
+  "network",
+  "limited",
+  "refused",
+  "invalid",
+  "overloaded",
+  "late",
+  "text",
+  "nothing",
+];
 
 test.before(async () => {
   gateway = await startGateway({
@@ -83,11 +94,19 @@ test.before(async () => {
 test.after(() => gateway?.stop());
 
 const expected: Record<string, [number, string, string]> = {
-  bug: [502, "upstream_error", "The provider `throwing` failed: Cannot read properties of undefined (reading 'x')."],
+  bug: [
+    502,
+    "upstream_error",
+    "The provider `throwing` failed: Cannot read properties of undefined (reading 'x').",
+  ],
   path: [502, "upstream_error", "The provider `throwing` failed: ENOENT: no such file, open '…'."],
   network: [502, "upstream_error", "The provider `throwing` failed: fetch failed (ECONNREFUSED)."],
   limited: [429, "slow", "The provider `throwing` failed: Slow down."],
-  refused: [502, "upstream_auth", "The upstream refused the gateway's key: The provider `throwing` failed: bad key."],
+  refused: [
+    502,
+    "upstream_auth",
+    "The upstream refused the gateway's key: The provider `throwing` failed: bad key.",
+  ],
   invalid: [400, "bad_voice", "no such voice"],
   overloaded: [503, "upstream_error", "The provider `throwing` failed: busy."],
   late: [504, "upstream_timeout", "The provider `throwing` failed: too slow."],
@@ -98,9 +117,15 @@ const expected: Record<string, [number, string, string]> = {
 for (const model of models) {
   test(model, async () => {
     for (const stream of [false, true]) {
-      const body = { model: `${model}/${model}`, messages: [{ role: "user", content: "Hi" }], stream };
+      const body = {
+        model: `${model}/${model}`,
+        messages: [{ role: "user", content: "Hi" }],
+        stream,
+      };
       const response = await gateway.request("POST", "/v1/chat/completions", body);
-      const { error } = (await response.json()) as { error: { code: string; message: string; param: string | null } };
+      const { error } = (await response.json()) as {
+        error: { code: string; message: string; param: string | null };
+      };
       assert.equal([response.status, error.code, error.message], expected[model]);
       if (model === "limited") assert.is(response.headers.get("retry-after"), "60");
       if (model === "invalid") assert.is(error.param, "voice");
@@ -116,12 +141,19 @@ test("a bug in the decoder of a wire provider is told as one, before the first t
     ["early", 502],
     ["later", 200],
   ] as const) {
-    const body = { model: `wired/${model}`, messages: [{ role: "user", content: "Hi" }], stream: true };
+    const body = {
+      model: `wired/${model}`,
+      messages: [{ role: "user", content: "Hi" }],
+      stream: true,
+    };
     const response = await gateway.request("POST", "/v1/chat/completions", body);
     assert.is(response.status, status);
     if (model === "later") await gateway.request("POST", "/t/begun");
     const text = await response.text();
-    assert.match(text, /The provider `wired` failed: Cannot set properties of undefined \(setting 'y'\)\./);
+    assert.match(
+      text,
+      /The provider `wired` failed: Cannot set properties of undefined \(setting 'y'\)\./,
+    );
     assert.is(text.includes('"content":"one"'), model === "later");
     const { runs } = await gateway.json("GET", "/kernel/plugins/wired");
     const { lastError } = runs["provider wired"];

@@ -1,5 +1,8 @@
 import * as assert from "uvu/assert";
-import { endsWithDone, RawBeginning } from "../../../../plugins/chat/upstream/wire/response-kind.ts";
+import {
+  endsWithDone,
+  RawBeginning,
+} from "../../../../plugins/chat/upstream/wire/response-kind.ts";
 import { assertLinear, repeated } from "../../../support/growth.ts";
 import { suite } from "../../../support/suite.ts";
 
@@ -11,7 +14,8 @@ function known(text: string, headers: Record<string, string> = events): string {
   const whole = new RawBeginning().push(headers, Buffer.from(text));
   const beginning = new RawBeginning();
   let last = "unknown";
-  for (const byte of Buffer.from(text)) if (last === "unknown") last = beginning.push(headers, Buffer.of(byte));
+  for (const byte of Buffer.from(text))
+    if (last === "unknown") last = beginning.push(headers, Buffer.of(byte));
   assert.is(last, whole, text);
   return whole;
 }
@@ -55,14 +59,28 @@ test("whatever says something else is good, and what says nothing yet is waited 
 
 test("the end of a stream is known where its last event is there", () => {
   const ends = (text: string, headers = events) => endsWithDone(headers, Buffer.from(text));
-  assert.ok(ends("data: {}\n\ndata: [DONE]\n\n") && ends("data:[DONE]\r\n\r\n") && ends("data: [DONE]"));
+  assert.ok(
+    ends("data: {}\n\ndata: [DONE]\n\n") && ends("data:[DONE]\r\n\r\n") && ends("data: [DONE]"),
+  );
   assert.not.ok(ends("data: [DONE]\n\ndata: {}\n\n"));
   assert.not.ok(ends("data: [DONE]\n\n", { "content-type": "text/plain" }));
 });
 
 test("a beginning of any shape is looked at in time with its length", () => {
-  for (const token of [":", "\n", ": x\n", "event: x\n", "data: {", 'data: {"a"', " ", '"', 'data: {"a":"'])
-    assertLinear(token, 4000, repeated(token), (text) => new RawBeginning().push(events, Buffer.from(text)));
+  for (const token of [
+    ":",
+    "\n",
+    ": x\n",
+    "event: x\n",
+    "data: {",
+    'data: {"a"',
+    " ",
+    '"',
+    'data: {"a":"',
+  ])
+    assertLinear(token, 4000, repeated(token), (text) =>
+      new RawBeginning().push(events, Buffer.from(text)),
+    );
 });
 
 test.run();

@@ -12,11 +12,14 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
     const server = createServer((socket) => {
       socket.once("data", () => {
         socket.pause();
-        socket.write("HTTP/1.1 413 Payload Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno", () => {
-          if (how.startsWith("resets")) socket.resetAndDestroy();
-          else socket.destroy();
-          cut();
-        });
+        socket.write(
+          "HTTP/1.1 413 Payload Too Large\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno",
+          () => {
+            if (how.startsWith("resets")) socket.resetAndDestroy();
+            else socket.destroy();
+            cut();
+          },
+        );
       });
     });
     server.listen(0, "127.0.0.1");
@@ -37,7 +40,12 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
     const told = new Promise<[number, string]>((resolve, reject) => {
       let status = 0;
       upstreams.send(
-        { method: "POST", url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {}, body },
+        {
+          method: "POST",
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+          headers: {},
+          body,
+        },
         {
           head: (said) => (status = said),
           data: (bytes) => (text += bytes.toString()),

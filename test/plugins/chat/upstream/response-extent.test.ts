@@ -1,7 +1,10 @@
 /** Responses that are read as a whole have an end, whatever they unpack to and wherever they are read. */
 import { gzipSync } from "node:zlib";
 import * as assert from "uvu/assert";
-import { limitsOfVectors, ResponseExtent } from "../../../../plugins/chat/upstream/response-extent.ts";
+import {
+  limitsOfVectors,
+  ResponseExtent,
+} from "../../../../plugins/chat/upstream/response-extent.ts";
 import { startGateway } from "../../../support/gateway.ts";
 import { test } from "../../../support/suite.ts";
 import { completion, json, startUpstream } from "../../../support/upstreams/upstream.ts";
@@ -34,7 +37,10 @@ test("objects, lists, members and items count, what stands in texts does not, wh
           `${text} cut at ${cut} and ${end}`,
         );
   assert.is(excessOf(["x".repeat(60), "x".repeat(40)]), undefined);
-  assert.is(excessOf(["x".repeat(60), "x".repeat(41)], { ...LIMITS, bytes: 100 }), "is larger than 0 MiB");
+  assert.is(
+    excessOf(["x".repeat(60), "x".repeat(41)], { ...LIMITS, bytes: 100 }),
+    "is larger than 0 MiB",
+  );
 });
 
 test("as many vectors as a request asks for fit, each number on a line of its own", () => {
@@ -50,7 +56,9 @@ test("as many vectors as a request asks for fit, each number on a line of its ow
   assert.type(excessOf([one.repeat(vectors + 1)], room), "string");
 });
 
-const large = gzipSync(`{"id":"x","choices":[{"message":{"content":"${"a".repeat(65 * 1024 * 1024)}"}}]}`);
+const large = gzipSync(
+  `{"id":"x","choices":[{"message":{"content":"${"a".repeat(65 * 1024 * 1024)}"}}]}`,
+);
 const wide = gzipSync(`{"id":"x","choices":[${"{},".repeat(1_000_001)}{}]}`);
 
 test("a response that unpacks to too much is the upstream's failure, told with the channel, and another channel is asked", async () => {
@@ -69,14 +77,21 @@ test("a response that unpacks to too much is the upstream's failure, told with t
   });
   const sending = (packed: Buffer) => {
     up.answer = (_, res) =>
-      void res.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" }).end(packed);
+      void res
+        .writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" })
+        .end(packed);
   };
   try {
     const messages = [{ role: "user", content: "hi" }];
     const asked: [string, object, Buffer, string][] = [
       ["/v1/chat/completions", { model: "google/x", messages }, large, "larger than 64 MiB"],
       ["/v1/chat/completions", { model: "bad/x", messages }, wide, "more than 1000000 values"],
-      ["/v1/chat/completions", { model: "bad/y", messages, stream: true }, wide, "more than 1000000 values"],
+      [
+        "/v1/chat/completions",
+        { model: "bad/y", messages, stream: true },
+        wide,
+        "more than 1000000 values",
+      ],
       ["/v1/responses", { model: "bad/z", input: "hi" }, wide, "more than 1000000 values"],
       ["/v1/embeddings", { model: "bad/e", input: "hi" }, wide, "more than 1008192 values"],
       ["/v1/completions", { model: "mist/i", prompt: "hi" }, wide, "more than 1000000 values"],
@@ -87,14 +102,23 @@ test("a response that unpacks to too much is the upstream's failure, told with t
       up.seen.length = 0;
       const answer = await gateway.request("POST", path, body);
       assert.is(answer.status, 502, path);
-      const { code, message } = ((await answer.json()) as { error: { code: string; message: string } }).error;
+      const { code, message } = (
+        (await answer.json()) as { error: { code: string; message: string } }
+      ).error;
       assert.is(code, "upstream_error", path);
-      assert.match(message, new RegExp(`channel \`${(body as { model: string }).model.split("/")[0]}\``), path);
+      assert.match(
+        message,
+        new RegExp(`channel \`${(body as { model: string }).model.split("/")[0]}\``),
+        path,
+      );
       assert.ok(message.includes(why), `${path}: ${message}`);
       assert.is(up.seen.length, 1, `${path}: asking again is in vain`);
     }
     sending(large);
-    const image = await gateway.request("POST", "/v1/images/generations", { model: "google/i", prompt: "hi" });
+    const image = await gateway.request("POST", "/v1/images/generations", {
+      model: "google/i",
+      prompt: "hi",
+    });
     assert.is(image.status, 200, "what goes on as it comes need not be held");
     assert.ok((await image.arrayBuffer()).byteLength > 65 * 1024 * 1024);
     sending(wide);

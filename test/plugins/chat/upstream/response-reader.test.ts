@@ -45,11 +45,14 @@ function refuses(text: string, why: RegExp): void {
 }
 
 test("a body of known length", () => {
-  everyWay("HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 5\r\n\r\nhello", ({ heads, body, ends }) => {
-    assert.equal(heads, [[200, { "content-type": "a/b", "content-length": "5" }]]);
-    assert.is(body, "hello");
-    assert.equal(ends, [true]);
-  });
+  everyWay(
+    "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 5\r\n\r\nhello",
+    ({ heads, body, ends }) => {
+      assert.equal(heads, [[200, { "content-type": "a/b", "content-length": "5" }]]);
+      assert.is(body, "hello");
+      assert.equal(ends, [true]);
+    },
+  );
 });
 
 test("a body in chunks, with extensions and trailers", () => {
@@ -67,7 +70,11 @@ test("the chunks of one read are told at once", () => {
   let calls = 0;
   const reader = new ResponseReader({ head: () => {}, data: () => void calls++, end: () => {} });
   reader.expect();
-  reader.push(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n1\r\nc\r\n"));
+  reader.push(
+    Buffer.from(
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n1\r\nc\r\n",
+    ),
+  );
   assert.is(calls, 1);
 });
 
@@ -102,18 +109,23 @@ test("answers without a body end with their head, whatever it says of a length",
 });
 
 test("interim answers come before the one that counts", () => {
-  everyWay("HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx", (told) => {
-    assert.equal(
-      told.heads.map(([status]) => status),
-      [103, 200],
-    );
-    assert.is(told.body, "x");
-    assert.equal(told.ends, [true]);
-  });
+  everyWay(
+    "HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx",
+    (told) => {
+      assert.equal(
+        told.heads.map(([status]) => status),
+        [103, 200],
+      );
+      assert.is(told.body, "x");
+      assert.equal(told.ends, [true]);
+    },
+  );
 });
 
 test("headers of one name are joined, and names that mean something elsewhere are only names", () => {
-  const { heads } = read(["HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nempty:\r\n__proto__: x\r\ncontent-length: 0\r\n\r\n"]);
+  const { heads } = read([
+    "HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nempty:\r\n__proto__: x\r\ncontent-length: 0\r\n\r\n",
+  ]);
   assert.is(heads[0]?.[1]["a"], "1, 2");
   assert.is(heads[0]?.[1]["empty"], "");
   assert.ok(Object.hasOwn(heads[0]?.[1] ?? {}, "__proto__"));
@@ -135,9 +147,16 @@ test("a doubt about the end makes the connection unfit for another answer", () =
 test("bytes after a response belong to nobody", () => {
   const text = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
   const told: boolean[] = [];
-  const reader = new ResponseReader({ head: () => {}, data: () => {}, end: (reusable) => void told.push(reusable) });
+  const reader = new ResponseReader({
+    head: () => {},
+    data: () => {},
+    end: (reusable) => void told.push(reusable),
+  });
   reader.expect();
-  assert.throws(() => reader.push(Buffer.from(`${text}HTTP/1.1 200 OK\r\n`)), /belong to no response/);
+  assert.throws(
+    () => reader.push(Buffer.from(`${text}HTTP/1.1 200 OK\r\n`)),
+    /belong to no response/,
+  );
   assert.equal(told, [false]);
   const idle = read([text]).reader;
   assert.throws(() => idle.push(Buffer.from("x")), /belong to no response/);
@@ -165,7 +184,10 @@ test("what is no answer is refused", () => {
 });
 
 test("a head without end is refused", () => {
-  const parts = ["HTTP/1.1 200 OK\r\n", ...Array.from({ length: 70 }, (_, i) => `h${i}: ${"x".repeat(1000)}\r\n`)];
+  const parts = [
+    "HTTP/1.1 200 OK\r\n",
+    ...Array.from({ length: 70 }, (_, i) => `h${i}: ${"x".repeat(1000)}\r\n`),
+  ];
   assert.throws(() => read(parts), /too large/);
 });
 

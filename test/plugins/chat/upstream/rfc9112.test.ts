@@ -5,13 +5,23 @@ import { ProtocolError } from "../../../../plugins/chat/upstream/http/response-h
 import { ResponseReader } from "../../../../plugins/chat/upstream/http/response-reader.ts";
 
 /** The body, and whether the connection may be used again; a text tells why the response is refused. */
-type Expected = { body: string; reusable: boolean; status?: number; headers?: Record<string, string> } | string;
+type Expected =
+  | { body: string; reusable: boolean; status?: number; headers?: Record<string, string> }
+  | string;
 type Row = [section: string, rule: string, bytes: string, expected: Expected];
 
 const ok = "HTTP/1.1 200 OK\r\n";
 const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
-const kept = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({ body, reusable: true, ...more });
-const last = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({ body, reusable: false, ...more });
+const kept = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({
+  body,
+  reusable: true,
+  ...more,
+});
+const last = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({
+  body,
+  reusable: false,
+  ...more,
+});
 
 const rows: Row[] = [
   [
@@ -29,11 +39,31 @@ const rows: Row[] = [
   ["2.2", "a bare CR in a line is refused", `${ok}X: a\rb\r\n\r\n`, "control character"],
   ["2.2", "nor one at its end", `${ok}X: a\r\r\n\r\n`, "control character"],
   ["2.2", "a bare LF ends no line", `${ok}X: a\nContent-Length: 1\r\n\r\nx`, "control character"],
-  ["2.2", "white space before the first header line is refused", `${ok} X: a\r\n\r\n`, "broken header"],
-  ["2.3", "a higher minor version is none that we speak", "HTTP/1.2 200 OK\r\n\r\n", "not an HTTP/1.1"],
+  [
+    "2.2",
+    "white space before the first header line is refused",
+    `${ok} X: a\r\n\r\n`,
+    "broken header",
+  ],
+  [
+    "2.3",
+    "a higher minor version is none that we speak",
+    "HTTP/1.2 200 OK\r\n\r\n",
+    "not an HTTP/1.1",
+  ],
   ["2.3", "another major version is refused", "HTTP/2.0 200 OK\r\n\r\n", "not an HTTP/1.1"],
-  ["2.3", "the name of the protocol is written in capitals", "http/1.1 200 OK\r\n\r\n", "not an HTTP/1.1"],
-  ["4", "the reason may be empty", "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", kept("", { status: 404 })],
+  [
+    "2.3",
+    "the name of the protocol is written in capitals",
+    "http/1.1 200 OK\r\n\r\n",
+    "not an HTTP/1.1",
+  ],
+  [
+    "4",
+    "the reason may be empty",
+    "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n",
+    kept("", { status: 404 }),
+  ],
   [
     "4",
     "the reason and its space may be missing",
@@ -70,15 +100,30 @@ const rows: Row[] = [
     `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     "transfer coding",
   ],
-  ["6.1", "chunked comes last", `${ok}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`, "transfer coding"],
-  ["6.1", "chunked is applied once", `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n`, "transfer coding"],
+  [
+    "6.1",
+    "chunked comes last",
+    `${ok}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+    "transfer coding",
+  ],
+  [
+    "6.1",
+    "chunked is applied once",
+    `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n`,
+    "transfer coding",
+  ],
   [
     "6.1",
     "chunked said twice in two lines is refused",
     `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     "transfer coding",
   ],
-  ["6.1", "the name of a coding ignores case", `${ok}Transfer-Encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n`, kept("x")],
+  [
+    "6.1",
+    "the name of a coding ignores case",
+    `${ok}Transfer-Encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n`,
+    kept("x"),
+  ],
   [
     "6.1",
     "a coding in HTTP/1.0 leaves a doubt: the connection is closed",
@@ -117,10 +162,30 @@ const rows: Row[] = [
     `${ok}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`,
     last("x"),
   ],
-  ["6.3 (5)", "two lengths are none", `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`, "no number"],
-  ["6.3 (5)", "one length said twice is a length", `${ok}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`, kept("x")],
-  ["6.3 (5)", "one length said twice in a list is a length", `${ok}Content-Length: 1, 1\r\n\r\nx`, kept("x")],
-  ["6.3 (8)", "without either the body ends with the connection", `${ok}\r\nall of it`, last("all of it")],
+  [
+    "6.3 (5)",
+    "two lengths are none",
+    `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`,
+    "no number",
+  ],
+  [
+    "6.3 (5)",
+    "one length said twice is a length",
+    `${ok}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`,
+    kept("x"),
+  ],
+  [
+    "6.3 (5)",
+    "one length said twice in a list is a length",
+    `${ok}Content-Length: 1, 1\r\n\r\nx`,
+    kept("x"),
+  ],
+  [
+    "6.3 (8)",
+    "without either the body ends with the connection",
+    `${ok}\r\nall of it`,
+    last("all of it"),
+  ],
   [
     "7.1",
     "the size is hexadecimal, in either case, with zeros before it",
@@ -133,7 +198,12 @@ const rows: Row[] = [
   ["7.1", "a chunk ends with CR LF", `${chunked}1\r\nxy`, "does not end"],
   ["7.1", "a size ends with CR LF", `${chunked}1\nx`, "no number"],
   ["7.1.1", "an extension is ignored", `${chunked}1;a=b;c="d e"\r\nx\r\n0;f\r\n\r\n`, kept("x")],
-  ["7.1.1", "an extension holds no bare LF", `${chunked}1;a\nb\r\nx\r\n0\r\n\r\n`, "control character"],
+  [
+    "7.1.1",
+    "an extension holds no bare LF",
+    `${chunked}1;a\nb\r\nx\r\n0\r\n\r\n`,
+    "control character",
+  ],
   ["7.1.1", "an extension has a limit", `${chunked}1;${"a".repeat(5000)}\r\n`, "too long"],
   [
     "7.1.2",
@@ -148,9 +218,19 @@ const rows: Row[] = [
     "too long",
   ],
   ["7.1.2", "a trailer is a header line", `${chunked}0\r\nno colon\r\n\r\n`, "broken header"],
-  ["8", "a body shorter than its length is incomplete", `${ok}Content-Length: 5\r\n\r\nx`, "cut short"],
+  [
+    "8",
+    "a body shorter than its length is incomplete",
+    `${ok}Content-Length: 5\r\n\r\nx`,
+    "cut short",
+  ],
   ["8", "chunks without the last one are incomplete", `${chunked}1\r\nx\r\n`, "cut short"],
-  ["8", "chunks without the end of the trailers are incomplete", `${chunked}1\r\nx\r\n0\r\n`, "cut short"],
+  [
+    "8",
+    "chunks without the end of the trailers are incomplete",
+    `${chunked}1\r\nx\r\n0\r\n`,
+    "cut short",
+  ],
   ["8", "a head that does not end is incomplete", `${ok}Content-Length: 5\r\n`, "cut short"],
   [
     "9.2",

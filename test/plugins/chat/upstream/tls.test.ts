@@ -44,7 +44,9 @@ async function refusing(): Promise<string> {
       socket.pause();
       const body = '{"error":{"message":"too long a sound","type":"invalid_request_error"}}';
       const head = `HTTP/1.1 413 Payload Too Large\r\ncontent-length: ${body.length}\r\nconnection: close`;
-      socket.write(`${head}\r\ncontent-type: application/json\r\n\r\n${body}`, () => socket.destroy());
+      socket.write(`${head}\r\ncontent-type: application/json\r\n\r\n${body}`, () =>
+        socket.destroy(),
+      );
     });
   });
   servers.push(server);

@@ -18,7 +18,9 @@ const servers: Server[] = [];
 const upstreams = createUpstreamClient({});
 
 /** Plays one raw answer for each request that has come in whole. */
-async function start(play: Play): Promise<{ url: string; connections: () => number; requests: string[] }> {
+async function start(
+  play: Play,
+): Promise<{ url: string; connections: () => number; requests: string[] }> {
   let connections = 0;
   const requests: string[] = [];
   const server = createServer((socket) => {
@@ -108,7 +110,10 @@ test("an idle connection is closed before the other side does it, where that say
 test("a request as it goes out", async () => {
   const { url, requests } = await start((socket) => socket.write(ok("yes")));
   const headers = { Authorization: "Bearer k", "content-length": "99", connection: "close" };
-  assert.equal(await ask({ url: `${url}/v1/a?b=c`, headers, body: '{"text":"é"}' }), { status: 200, body: "yes" });
+  assert.equal(await ask({ url: `${url}/v1/a?b=c`, headers, body: '{"text":"é"}' }), {
+    status: 200,
+    body: "yes",
+  });
   const host = url.slice("http://".length);
   assert.is(
     requests[0],
@@ -132,7 +137,9 @@ test("headers that are frozen go out with each address and method, others as the
   await ask({ url: `${one.url}/c`, headers: open });
   open.authorization = "Bearer b";
   await ask({ url: `${one.url}/c`, headers: open });
-  const told = one.requests.map((text) => `${text.split(" HTTP")[0]} ${/Bearer ./.exec(text)?.[0]}`);
+  const told = one.requests.map(
+    (text) => `${text.split(" HTTP")[0]} ${/Bearer ./.exec(text)?.[0]}`,
+  );
   assert.equal(told, [
     "POST /a Bearer k",
     "POST /a Bearer k",
@@ -162,7 +169,9 @@ test("a connection that is closed, or says more than its answer, is not used aga
   await ask({ url: closing.url });
   await ask({ url: closing.url });
   assert.is(closing.connections(), 2);
-  const talking = await start((socket, _request, count) => socket.write(ok("x") + ok(`for nobody ${count}`)));
+  const talking = await start((socket, _request, count) =>
+    socket.write(ok("x") + ok(`for nobody ${count}`)),
+  );
   assert.is((await ask({ url: talking.url })).body, "x");
   assert.is((await ask({ url: talking.url })).body, "x");
   assert.is(talking.connections(), 2);
@@ -195,7 +204,8 @@ test("an answer that comes before its request has gone out leaves the connection
   let connections = 0;
   server.on("connection", () => connections++);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  for (let i = 0; i < 2; i++) assert.is((await ask({ url, body: Buffer.alloc(64 * 1024 * 1024) })).status, 413);
+  for (let i = 0; i < 2; i++)
+    assert.is((await ask({ url, body: Buffer.alloc(64 * 1024 * 1024) })).status, 413);
   assert.is(connections, 2);
 });
 
@@ -204,7 +214,10 @@ test("each way to break is told once, with its code", async () => {
     [(socket) => socket.destroy(), "ECONNRESET"],
     [(socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"), "ECONNRESET"],
     [(socket) => socket.write("220 mail.example ESMTP\r\n"), "EBADMSG"],
-    [(socket) => socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), "EBADMSG"],
+    [
+      (socket) => socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
+      "EBADMSG",
+    ],
   ];
   for (const [play, code] of cases) {
     const { url } = await start(play);
@@ -228,21 +241,32 @@ test("what cannot be sent is told, and never before `send` has returned", async 
 });
 
 test("compressed answers are unpacked, and a broken one fails", async () => {
-  const packed = [gzipSync("packed"), deflateSync("packed"), deflateRawSync("packed"), brotliCompressSync("packed")];
+  const packed = [
+    gzipSync("packed"),
+    deflateSync("packed"),
+    deflateRawSync("packed"),
+    brotliCompressSync("packed"),
+  ];
   const codings = ["GZIP", "deflate", "deflate", "br"];
   const plays: Play[] = [
     ...packed.map(
       (bytes, i): Play =>
         (socket) => {
-          socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: ${codings[i]}\r\ncontent-length: ${bytes.length}\r\n\r\n`);
+          socket.write(
+            `HTTP/1.1 200 OK\r\ncontent-encoding: ${codings[i]}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+          );
           socket.write(bytes);
         },
     ),
-    (socket) => socket.write("HTTP/1.1 400 Bad\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n"),
-    (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"),
+    (socket) =>
+      socket.write("HTTP/1.1 400 Bad\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n"),
+    (socket) =>
+      socket.write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"),
     (socket) => socket.write(ok("as it is", "content-encoding: constructor\r\n")),
   ];
-  const { url } = await start((socket, request, count) => plays[count - 1]?.(socket, request, count));
+  const { url } = await start((socket, request, count) =>
+    plays[count - 1]?.(socket, request, count),
+  );
   for (const _ of packed) assert.is((await ask({ url })).body, "packed");
   const empty = await ask({ url });
   assert.equal([empty.error, empty.body], [undefined, ""]);
@@ -255,7 +279,8 @@ test("a paused answer holds the upstream, and goes on", async () => {
   let sent = 0;
   const { url } = await start(async (socket) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`);
-    for (; sent < size; sent += 65_536) if (!socket.write(Buffer.alloc(65_536))) await once(socket, "drain");
+    for (; sent < size; sent += 65_536)
+      if (!socket.write(Buffer.alloc(65_536))) await once(socket, "drain");
   });
   let received = 0;
   let sentWhilePaused = -1;

@@ -1,6 +1,12 @@
 /** Upstreams behind a proxy: what the proxy is told, that TLS is with the upstream, and how its faults show. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type RequestListener,
+  type Server,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { test } from "../../../support/suite.ts";
@@ -9,7 +15,13 @@ import { createUpstreamClient } from "../../../../plugins/chat/upstream/http/ups
 import { one } from "../../../support/machine/certificates.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { startGateway } from "../../../support/gateway.ts";
-import { completion, hello, json, startUpstream, stream } from "../../../support/upstreams/upstream.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+} from "../../../support/upstreams/upstream.ts";
 
 const servers: Server[] = [];
 test.after(() => {
@@ -64,7 +76,12 @@ function ask(env: Record<string, string>, url: string, body = "{}"): Promise<str
     let text = "";
     client.send(
       { method: "POST", url, headers: {}, body },
-      { head() {}, data: (bytes) => (text += bytes.toString()), end: () => resolve(text), fail: reject },
+      {
+        head() {},
+        data: (bytes) => (text += bytes.toString()),
+        end: () => resolve(text),
+        fail: reject,
+      },
     );
   }).finally(() => client.close());
 }
@@ -91,7 +108,9 @@ test("an https upstream is reached through a tunnel, with TLS of its own name", 
 
 test("an http upstream is named in whole to the proxy; loopback and NO_PROXY go straight", async () => {
   const proxy = await startProxy();
-  const port = await listen(createServer((req, res) => void res.end(`${req.url} ${req.headers.host}`)));
+  const port = await listen(
+    createServer((req, res) => void res.end(`${req.url} ${req.headers.host}`)),
+  );
   const env = { HTTP_PROXY: `me:p%40ss@127.0.0.1:${proxy.port}`, NO_PROXY: "direct.invalid" };
   assert.is(await ask(env, `http://up.invalid:${port}/v1/x`), `/v1/x up.invalid:${port}`);
   assert.is(await ask(env, `http://127.0.0.1:${port}/v1/x`), `/v1/x 127.0.0.1:${port}`);
@@ -103,7 +122,9 @@ test("a channel's proxy, its answers and streams; a proxy that refuses or is not
   const [proxy, refusing, up] = [
     await startProxy(),
     await startProxy(407),
-    await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")))),
+    await startUpstream((seen, res) =>
+      seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+    ),
   ];
   const free = await freePort();
   const channel = (port: number, baseUrl = up.url) => ({
@@ -125,7 +146,11 @@ test("a channel's proxy, its answers and streams; a proxy that refuses or is not
   });
   const messages = [{ role: "user", content: "hi" }];
   const say = async (model: string, more = {}) => {
-    const response = await gateway.request("POST", "/v1/chat/completions", { model, messages, ...more });
+    const response = await gateway.request("POST", "/v1/chat/completions", {
+      model,
+      messages,
+      ...more,
+    });
     return { status: response.status, text: await response.text() };
   };
   try {

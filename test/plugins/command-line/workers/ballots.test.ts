@@ -29,7 +29,12 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
   });
 
   function begin(index: number) {
-    const self = { active: disk, problem: undefined as string | undefined, votes: createVotes(index, send), rescan };
+    const self = {
+      active: disk,
+      problem: undefined as string | undefined,
+      votes: createVotes(index, send),
+      rescan,
+    };
     let turn = Promise.resolve();
     function send(vote: Vote) {
       later(`from ${index}`, () => alive.get(index) === self && ballots.cast(index, vote));
@@ -72,7 +77,8 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
     },
     kill(worker: number) {
       alive.delete(worker);
-      for (const queue of [`to ${worker}`, `from ${worker}`, `work ${worker}`, `hint ${worker}`]) queues.delete(queue);
+      for (const queue of [`to ${worker}`, `from ${worker}`, `work ${worker}`, `hint ${worker}`])
+        queues.delete(queue);
       ballots.forget(worker);
     },
     /** One step of whatever is to be done; false where nothing is. */
@@ -145,15 +151,22 @@ test("what was refused and comes again is voted on again", async () => {
 test("a vote that another one comes before is told from one that is refused", async () => {
   const codes = async (vote: Partial<Vote>) => {
     const votes = createVotes(0, () => {});
-    const decided = votes.cast("hooks.a", "v2").catch(({ code }: { code?: string }) => code ?? "refused");
+    const decided = votes
+      .cast("hooks.a", "v2")
+      .catch(({ code }: { code?: string }) => code ?? "refused");
     votes.decided({ subject: "hooks.a", id: "v2", ...vote });
     return decided;
   };
   assert.is(await codes({}), undefined);
   assert.is(await codes({ error: "no" }), "refused");
   const told: Vote[] = [];
-  const ballots = createBallots({ voters: () => [0, 1], look() {}, tell: (_worker, vote) => told.push(vote) });
-  for (const [worker, id] of ["v2", "v3"].entries()) ballots.cast(worker, { subject: "hooks.a", id });
+  const ballots = createBallots({
+    voters: () => [0, 1],
+    look() {},
+    tell: (_worker, vote) => told.push(vote),
+  });
+  for (const [worker, id] of ["v2", "v3"].entries())
+    ballots.cast(worker, { subject: "hooks.a", id });
   assert.is(await codes(told[0]!), "conflict");
 });
 
@@ -191,7 +204,12 @@ test("two changes of which each worker has seen another are both taken up", asyn
   cast(0, "hooks.a");
   cast(1, "hooks.a");
   const taken = told.map(({ worker, vote }) => `${worker} ${vote.subject} ${vote.error}`).sort();
-  assert.equal(taken, ["0 hooks.a undefined", "0 hooks.b undefined", "1 hooks.a undefined", "1 hooks.b undefined"]);
+  assert.equal(taken, [
+    "0 hooks.a undefined",
+    "0 hooks.b undefined",
+    "1 hooks.a undefined",
+    "1 hooks.b undefined",
+  ]);
 });
 
 test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {

@@ -12,7 +12,8 @@ import { test } from "../../../support/suite.ts";
 import { firstLine, until } from "../../../support/until.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
-const claimOf = (id: string) => ({ worker: "w", token: 1, leaseUntil: 0, item: { id, lane: id } }) as Claim;
+const claimOf = (id: string) =>
+  ({ worker: "w", token: 1, leaseUntil: 0, item: { id, lane: id } }) as Claim;
 
 function gate<T = void>() {
   let open: (value: T) => void = () => {};
@@ -24,7 +25,9 @@ function gate<T = void>() {
 
 /** A store whose answers are the test's; `work` is what tells a loop of new work. */
 function fakeStore(
-  answers: Partial<Pick<Store, "abandon" | "claim" | "extend" | "inSoleUse" | "nextWorkAt" | "workers">>,
+  answers: Partial<
+    Pick<Store, "abandon" | "claim" | "extend" | "inSoleUse" | "nextWorkAt" | "workers">
+  >,
 ) {
   let wake = () => {};
   const store = {

@@ -11,13 +11,22 @@ test("lengths of time are read as people write them", () => {
 });
 
 test("what is none is refused, with whose it is", () => {
-  for (const text of ["soon", "", "-5m", "1h30"]) assert.throws(() => parseDuration(text), /is not a length of time/);
+  for (const text of ["soon", "", "-5m", "1h30"])
+    assert.throws(() => parseDuration(text), /is not a length of time/);
   for (const none of [0, "0", "0s"]) assert.throws(() => parseDuration(none), /above 0/);
-  assert.throws(() => parseDuration("soon", "heartbeat.every", 0), /heartbeat\.every: "soon" is not.* \(0: never\)/);
+  assert.throws(
+    () => parseDuration("soon", "heartbeat.every", 0),
+    /heartbeat\.every: "soon" is not.* \(0: never\)/,
+  );
 });
 
 test("lengths of time are shown in their shortest exact form", () => {
-  assert.equal([5_400_000, 250, 0, 90_061_000].map(formatDuration), ["1h30m", "250ms", "0s", "1d1h1m1s"]);
+  assert.equal([5_400_000, 250, 0, 90_061_000].map(formatDuration), [
+    "1h30m",
+    "250ms",
+    "0s",
+    "1d1h1m1s",
+  ]);
 });
 
 test.run();

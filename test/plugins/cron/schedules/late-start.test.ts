@@ -32,7 +32,10 @@ test("a failed start is tried again without anybody's asking", async () => {
     const { notReady } = await gateway.json("GET", "/kernel/status");
     assert.equal(notReady, [{ name: "lazy", error: "lazy could not start: the disk is full" }]);
     await gateway.json("POST", "/lazy/mend");
-    await until("the next attempt", async () => (await gateway.request("GET", "/ready")).status === 200);
+    await until(
+      "the next attempt",
+      async () => (await gateway.request("GET", "/ready")).status === 200,
+    );
     const told = gateway.lines.filter(({ msg }) => msg === "lazy could not start");
     assert.is(told.length, 1, "the same failure is logged once");
   } finally {

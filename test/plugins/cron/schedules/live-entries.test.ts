@@ -29,11 +29,19 @@ function around() {
       return () => void set.delete(one);
     };
   const onWork = (_kind: string, listener: () => void) => keep(listeners)(listener);
-  const ctx = { log: quietLog(), readiness: keep(checks), use: () => ({ onWork }) } as unknown as PluginContext;
+  const ctx = {
+    log: quietLog(),
+    readiness: keep(checks),
+    use: () => ({ onWork }),
+  } as unknown as PluginContext;
   return { ctx, checks, listeners, unready: () => [...checks].flatMap((check) => check() ?? []) };
 }
 
-function open(ctx: PluginContext, settings: Settings, fails: { sync?: boolean; loop?: boolean } = {}) {
+function open(
+  ctx: PluginContext,
+  settings: Settings,
+  fails: { sync?: boolean; loop?: boolean } = {},
+) {
   const step = async (fail = false) => {
     if (fail) throw new Error("the store is away");
   };
@@ -94,7 +102,10 @@ test("what was wrong at the start keeps no other change from being applied", asy
   const entries = await open(ctx, wrong);
   await entries.apply({ ...wrong, jobs: { ...wrong.jobs, b: { right: true } } });
   assert.equal(unready(), ["a is wrong"]);
-  const news: Settings["jobs"][] = [{ a: { right: false, enabled: true } }, { ...wrong.jobs, b: { right: false } }];
+  const news: Settings["jobs"][] = [
+    { a: { right: false, enabled: true } },
+    { ...wrong.jobs, b: { right: false } },
+  ];
   for (const jobs of news)
     await entries.apply({ enabled: true, jobs }).then(
       () => assert.unreachable("it was applied"),
@@ -102,7 +113,11 @@ test("what was wrong at the start keeps no other change from being applied", asy
     );
   await entries.apply(right);
   await entries.apply(wrong);
-  assert.equal(unready(), ["a is wrong"], "as it was: a change that somebody else refuses is taken back");
+  assert.equal(
+    unready(),
+    ["a is wrong"],
+    "as it was: a change that somebody else refuses is taken back",
+  );
   await entries.stop();
 });
 

@@ -79,7 +79,9 @@ for (const [what, schema] of [
     await a.enqueue({ items: [turn("t1")] });
     await heard;
     const engine = openEngine({ url, log: quietLog() });
-    const listening = await engine.read(() => first<{ n: number }>(LISTENING)).finally(() => engine.close());
+    const listening = await engine
+      .read(() => first<{ n: number }>(LISTENING))
+      .finally(() => engine.close());
     assert.is(listening?.n, 3);
   });
 }
@@ -96,7 +98,9 @@ test("a gateway is seen by another user of the database, who may not see what it
     url: `${server.tcpUrl({ user: "mover", password: "mover" })}?options=-c%20search_path%3D${schema}`,
     log: quietLog(),
   });
-  const listening = await engine.read(() => first<{ n: number }>(LISTENING)).finally(() => engine.close());
+  const listening = await engine
+    .read(() => first<{ n: number }>(LISTENING))
+    .finally(() => engine.close());
   assert.is(listening?.n, 2);
 });
 
@@ -124,7 +128,9 @@ test("a limit is exact over all, and what is known to one is known to all", asyn
   );
   assert.is(accepted.filter((each) => each.limit?.allowed).length, 25);
   const dedup = { key: "d", ttlMs: 60_000, answer: 1 };
-  const first = await Promise.all(all.map((store, n) => store.enqueue({ items: [turn(`once${n}`)], dedup })));
+  const first = await Promise.all(
+    all.map((store, n) => store.enqueue({ items: [turn(`once${n}`)], dedup })),
+  );
   assert.is(first.filter(({ duplicate }) => duplicate === undefined).length, 1);
 });
 
@@ -133,20 +139,27 @@ test("duplicates that come to all at once take nothing from the limit, and get t
   const limit = { key: "k", max: 20, windowMs: 600_000 };
   for (let n = 1; n <= limit.max; n++) {
     const dedup = { key: `d${n}`, ttlMs: 600_000, answer: n };
-    const batches = all.flatMap((store) => [store, store]).map((store) => store.enqueue({ dedup, limit }));
+    const batches = all
+      .flatMap((store) => [store, store])
+      .map((store) => store.enqueue({ dedup, limit }));
     const answers = await Promise.all(batches);
     assert.equal(
       answers.map(({ duplicate, limit }) => [duplicate ? duplicate.answer : n, limit?.remaining]),
       answers.map(() => [n, limit.max - n]),
     );
-    assert.is(answers.filter(({ duplicate }) => duplicate === undefined).length, 1, `first uses of ${n}`);
+    assert.is(
+      answers.filter(({ duplicate }) => duplicate === undefined).length,
+      1,
+      `first uses of ${n}`,
+    );
   }
 });
 
 test("lanes keep their order, each item is finished once, and a slot fires once, with four at work", async () => {
   const all = await open(4);
   const ids = Array.from({ length: 120 }, (_, n) => `t${String(n).padStart(3, "0")}`);
-  for (const id of ids) await (all[0] as Store).enqueue({ items: [turn(id, `l${Number(id.slice(1)) % 6}`)] });
+  for (const id of ids)
+    await (all[0] as Store).enqueue({ items: [turn(id, `l${Number(id.slice(1)) % 6}`)] });
   const nextAt = (all[0] as Store).now() - 1;
   await (all[0] as Store).schedules.put({ kind: "cron", id: "j", enabled: true, nextAt, body: {} });
   const slot = { kind: "cron", id: "j", expectedNext: nextAt, next: nextAt + 60_000 };
@@ -159,8 +172,11 @@ test("lanes keep their order, each item is finished once, and a slot fires once,
       if (claims.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
       await Promise.all(
         claims.map(async (claim) => {
-          const messages = [{ session: claim.item.lane, messages: [{ role: "assistant", body: claim.item.id }] }];
-          if (await store.finish(claim, { state: "done" }, { messages })) finished.push(claim.item.id);
+          const messages = [
+            { session: claim.item.lane, messages: [{ role: "assistant", body: claim.item.id }] },
+          ];
+          if (await store.finish(claim, { state: "done" }, { messages }))
+            finished.push(claim.item.id);
         }),
       );
     }
@@ -171,7 +187,9 @@ test("lanes keep their order, each item is finished once, and a slot fires once,
   assert.equal(finished.filter((id) => id.startsWith("t")).sort(), ids);
   assert.is(finished.filter((id) => id.startsWith("fired")).length, 1);
   for (let lane = 0; lane < 6; lane++) {
-    const told = (await (all[1] as Store).sessions.transcript(`l${lane}`)).map(({ body }) => body as string);
+    const told = (await (all[1] as Store).sessions.transcript(`l${lane}`)).map(
+      ({ body }) => body as string,
+    );
     assert.equal(told, [...told].sort(), "out of order");
     assert.is(told.length, 20);
   }
@@ -194,7 +212,9 @@ test("connections that are cut under load: nothing acknowledged is lost, nothing
   for (let cuts = 0; cuts < 4; cuts++) {
     const before = acknowledged.length;
     await until("more writes", () => acknowledged.length > before + 20);
-    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
+    server.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'",
+    );
   }
   over = true;
   await Promise.all(callers);
@@ -245,7 +265,8 @@ async function startProxy(connected: (socket: Socket) => void) {
     socket.pipe(onward).pipe(socket);
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
-  const through = (url: string) => url.replace(`:${server.port}/`, `:${(proxy.address() as AddressInfo).port}/`);
+  const through = (url: string) =>
+    url.replace(`:${server.port}/`, `:${(proxy.address() as AddressInfo).port}/`);
   return { through, close: () => proxy.close() };
 }
 
@@ -256,7 +277,8 @@ test("a server that asks for a password which the address has not is not kept wa
     const url = proxy.through(server.tcpUrl().replace(/:[^:@]*@/, "@"));
     await open(1, url).then(
       () => assert.unreachable(),
-      ({ message }: Error) => assert.match(message, /asks for a password, and the address has none/),
+      ({ message }: Error) =>
+        assert.match(message, /asks for a password, and the address has none/),
     );
     await Promise.all(ended);
     assert.is(ended.length, 1);
@@ -341,20 +363,52 @@ function latin(): string {
 }
 
 for (const [what, url, says] of [
-  ["a wrong password", () => server.tcpUrl({ password: "guess" }), /refuses the user or its password/],
-  ["a user that is not there", () => server.tcpUrl({ user: "nobody" }), /refuses the user or its password/],
-  ["a database that is not there", () => server.tcpUrl({ database: "nowhere" }), /no database of that name/],
+  [
+    "a wrong password",
+    () => server.tcpUrl({ password: "guess" }),
+    /refuses the user or its password/,
+  ],
+  [
+    "a user that is not there",
+    () => server.tcpUrl({ user: "nobody" }),
+    /refuses the user or its password/,
+  ],
+  [
+    "a database that is not there",
+    () => server.tcpUrl({ database: "nowhere" }),
+    /no database of that name/,
+  ],
   [
     "a database that lacks characters",
     () => server.tcpUrl({ database: latin() }),
     /is in LATIN1, which lacks characters/,
   ],
-  ["TLS that the server does not have", () => `${server.tcpUrl()}?sslmode=verify-full`, /TLS failed/],
+  [
+    "TLS that the server does not have",
+    () => `${server.tcpUrl()}?sslmode=verify-full`,
+    /TLS failed/,
+  ],
   // A name that none can be: known as such also where there is no network to ask.
-  ["a host that is not there", () => "postgres://u:secret-word@host..invalid/db", /host is not known/],
-  ["a port where nobody listens", () => "postgres://u:secret-word@127.0.0.1:1/db", /nobody listens there/],
-  ["a time that is none", () => `${server.tcpUrl()}?query_timeout=0`, /query_timeout is no number of milliseconds/],
-  ["another setting", () => `${server.tcpUrl()}?options=-c%20no.such=1%20-c%20nonsense=1`, /does not know a setting/],
+  [
+    "a host that is not there",
+    () => "postgres://u:secret-word@host..invalid/db",
+    /host is not known/,
+  ],
+  [
+    "a port where nobody listens",
+    () => "postgres://u:secret-word@127.0.0.1:1/db",
+    /nobody listens there/,
+  ],
+  [
+    "a time that is none",
+    () => `${server.tcpUrl()}?query_timeout=0`,
+    /query_timeout is no number of milliseconds/,
+  ],
+  [
+    "another setting",
+    () => `${server.tcpUrl()}?options=-c%20no.such=1%20-c%20nonsense=1`,
+    /does not know a setting/,
+  ],
   ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
 ] as const) {
   test(`a gateway does not start with ${what} in store.url, and says so without the password`, async () => {
@@ -386,7 +440,9 @@ test("a store that a newer portico wrote is refused", async () => {
 
 test("two gateways share a turn's queue: what one takes in, either runs, and both show it", async () => {
   const url = server.tcpUrl();
-  const gateways = await Promise.all([1, 2].map(() => startGateway({ config: { store: { url } } })));
+  const gateways = await Promise.all(
+    [1, 2].map(() => startGateway({ config: { store: { url } } })),
+  );
   const [a, b] = gateways as [(typeof gateways)[0], (typeof gateways)[0]];
   const { turnId } = await a.json("POST", "/agent", { message: "hello", session: "shared" });
   const done = await until("its end, seen from the other", async () => {

@@ -48,7 +48,9 @@ test("what either has acknowledged reaches its end, each session in order, each 
           .catch(() => {});
         if (answer === undefined) continue;
         assert.is(answer.status, 200, answer.text);
-        acknowledged.push(answer.body.turnId ? `turns/${answer.body.turnId}` : `events/${answer.body.eventId}`);
+        acknowledged.push(
+          answer.body.turnId ? `turns/${answer.body.turnId}` : `events/${answer.body.eventId}`,
+        );
         break;
       }
     }
@@ -75,7 +77,10 @@ test("what either has acknowledged reaches its end, each session in order, each 
     assert.is(body.state, "done", JSON.stringify(body));
   }
   for (let sender = 0; sender < senders; sender += 2) {
-    const { messages } = await gateway.json("GET", `/sessions/${encodeURIComponent(`kill:${sender}`)}`);
+    const { messages } = await gateway.json(
+      "GET",
+      `/sessions/${encodeURIComponent(`kill:${sender}`)}`,
+    );
     const numbers = messages
       .filter(({ role }: { role: string }) => role === "user")
       .map(({ content }: { content: string }) => Number(/^number (\d+)\.$/.exec(content)?.[1]));

@@ -40,8 +40,11 @@ async function work(): Promise<void> {
   const claims = await store.claim(name, 4, LEASE_MS, ["turn"]);
   if (claims.length === 0) await pause(5);
   for (const claim of claims) {
-    const messages = [{ session: claim.item.lane, messages: [{ role: "assistant", body: claim.item.id }] }];
-    if (await store.finish(claim, { state: "done" }, { messages })) say(`finished ${claim.item.id}`);
+    const messages = [
+      { session: claim.item.lane, messages: [{ role: "assistant", body: claim.item.id }] },
+    ];
+    if (await store.finish(claim, { state: "done" }, { messages }))
+      say(`finished ${claim.item.id}`);
   }
 }
 
@@ -49,14 +52,20 @@ async function fire(): Promise<void> {
   const slot = (await store.schedules.get("cron", "job"))?.nextAt ?? Number.POSITIVE_INFINITY;
   if (slot > store.now()) return void (await pause(5));
   const messages = [{ session: "slots", messages: [{ role: "assistant", body: slot }] }];
-  const rev = await store.tick({ kind: "cron", id: "job", expectedNext: slot, next: slot + SLOT_MS }, { messages });
+  const rev = await store.tick(
+    { kind: "cron", id: "job", expectedNext: slot, next: slot + SLOT_MS },
+    { messages },
+  );
   if (rev !== undefined) say(`fired ${slot}`);
 }
 
 async function take(n: number): Promise<void> {
   const id = `limited-${name}-${n}`;
   const limit = { key: "shared", max: 40, windowMs: 3_600_000 };
-  const { limit: taken } = await store.enqueue({ items: [{ id, lane: id, kind: "limited", body: {} }], limit });
+  const { limit: taken } = await store.enqueue({
+    items: [{ id, lane: id, kind: "limited", body: {} }],
+    limit,
+  });
   say(`${taken?.allowed ? "taken" : "denied"} ${id}`);
   await pause(10);
 }

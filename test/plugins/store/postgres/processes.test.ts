@@ -77,7 +77,10 @@ const allSaid = (word: string) => members.flatMap((member) => member.said(word))
 /** So much more of everybody's work has gone through. */
 async function progress(count: number): Promise<void> {
   const before = allSaid("added").length + allSaid("finished").length;
-  await until("more work", () => allSaid("added").length + allSaid("finished").length >= before + count);
+  await until(
+    "more work",
+    () => allSaid("added").length + allSaid("finished").length >= before + count,
+  );
 }
 
 async function expectAllWell(): Promise<void> {
@@ -120,18 +123,27 @@ const mishaps = {
     running.push(late);
   },
   async cut(): Promise<void> {
-    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
+    server.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'",
+    );
   },
   async crash(): Promise<void> {
     await server.stop("immediate");
     await server.start();
   },
 };
-const take = (running: Member[]) => running.splice(Math.floor(next() * running.length), 1)[0] as Member;
+const take = (running: Member[]) =>
+  running.splice(Math.floor(next() * running.length), 1)[0] as Member;
 
 for (const count of [2, 4]) {
   test(`${count} that are killed, paused and cut off, over a server that crashes, lose nothing, finish nothing twice, and keep to one limit`, async () => {
-    await store.schedules.put({ kind: "cron", id: "job", enabled: true, nextAt: store.now(), body: {} });
+    await store.schedules.put({
+      kind: "cron",
+      id: "job",
+      enabled: true,
+      nextAt: store.now(),
+      body: {},
+    });
     const running = Array.from({ length: count }, (_, n) => start(`m${n}`));
     await until("all at work", () => running.every((member) => member.said("finished").length > 0));
     for (const mishap of ["kill", "cut", "pause", "crash", "kill"] as const) {
@@ -153,7 +165,10 @@ test("one that is paused beyond its lease wakes up late, and its finish is refus
   const late = start("late", "hold");
   await until("its claim", () => late.said("claimed")[0] === "t1");
   late.child.kill("SIGSTOP");
-  const claim = await until("the lease to end", async () => (await store.claim("other", 1, 30_000, ["turn"]))[0]);
+  const claim = await until(
+    "the lease to end",
+    async () => (await store.claim("other", 1, 30_000, ["turn"]))[0],
+  );
   assert.is(claim.item.attempts, 2);
   const messages = [{ session: "held", messages: [{ role: "assistant", body: "other" }] }];
   assert.ok(await store.finish(claim, { state: "done" }, { messages }));

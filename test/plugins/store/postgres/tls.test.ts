@@ -56,11 +56,17 @@ for (const mode of ["verify-full", "verify-ca", "require"]) {
     assert.is(await connect("known", `sslmode=${mode}&sslrootcert=${ours}`), "encrypted");
   });
   test(`sslmode=${mode} refuses a certificate of another authority, and one that no authority has signed`, async () => {
-    assert.match(await connect("known", `sslmode=${mode}&sslrootcert=${others}`), /TLS failed \(.*certificate/);
+    assert.match(
+      await connect("known", `sslmode=${mode}&sslrootcert=${others}`),
+      /TLS failed \(.*certificate/,
+    );
     assert.match(await connect("known", `sslmode=${mode}`), /TLS failed \(.*certificate/);
   });
   test(`sslmode=${mode} refuses a certificate for another name`, async () => {
-    assert.match(await connect("misnamed", `sslmode=${mode}&sslrootcert=${others}`), /TLS failed \(.*does not match/);
+    assert.match(
+      await connect("misnamed", `sslmode=${mode}&sslrootcert=${others}`),
+      /TLS failed \(.*does not match/,
+    );
   });
 }
 

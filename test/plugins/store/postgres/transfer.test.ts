@@ -3,7 +3,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { openEngine, openStore } from "../../../../plugins/store/open.ts";
-import { type Source, transfer, type TransferOptions } from "../../../../plugins/store/transfer/transfer.ts";
+import {
+  type Source,
+  transfer,
+  type TransferOptions,
+} from "../../../../plugins/store/transfer/transfer.ts";
 import { tables } from "../../../../plugins/store/transfer/tables.ts";
 import { partMark } from "../../../../plugins/store/sql/part.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
@@ -27,7 +31,12 @@ const fileUrl = () => `file:${join(temporaryDir("portico-move-"), "a.db")}`;
 /** More than a page of items, and something in every table. */
 async function fill(url: string): Promise<void> {
   const store = openStore({ url, log });
-  const items = Array.from({ length: 1100 }, (_, n) => ({ id: `i${n}`, lane: `l${n % 9}`, kind: "turn", body: { n } }));
+  const items = Array.from({ length: 1100 }, (_, n) => ({
+    id: `i${n}`,
+    lane: `l${n % 9}`,
+    kind: "turn",
+    body: { n },
+  }));
   const deliveries = [{ id: "d1", source: "s", outcome: "accepted", payload: "nul \0 and ümlaut" }];
   await store.enqueue({
     items,
@@ -38,9 +47,20 @@ async function fill(url: string): Promise<void> {
   const [claim] = await store.claim("w", 1, 30_000, ["turn"]);
   assert.ok(
     claim &&
-      (await store.finish(claim, { state: "retry", at: store.now() + 12.5, error: { code: "x", message: "y" } })),
+      (await store.finish(claim, {
+        state: "retry",
+        at: store.now() + 12.5,
+        error: { code: "x", message: "y" },
+      })),
   );
-  await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {}, cursor: ["a"] });
+  await store.schedules.put({
+    kind: "cron",
+    id: "j",
+    enabled: true,
+    nextAt: 5,
+    body: {},
+    cursor: ["a"],
+  });
   await store.kv.set("n", "k", "v", { ttlMs: 1e9 });
   await store.sessions.append("s", [{ role: "user", body: "hello" }]);
   await store.runs.put({ id: "r", owner: "o", at: 1, status: "ok" });
@@ -57,7 +77,10 @@ async function move(
   change = (source: Source): Source => source,
   more: Partial<TransferOptions> = {},
 ) {
-  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log, isPart: true })] as const;
+  const engines = [
+    openEngine({ url: from, log }),
+    openEngine({ url: to, log, isPart: true }),
+  ] as const;
   try {
     return await transfer(change(engines[0]), engines[1], { from, ...more });
   } finally {
@@ -123,7 +146,10 @@ test("what was broken off goes on where it was; another source is refused", asyn
   const refused = await move(other, to).catch((error: { code: string }) => error);
   assert.is((refused as { code: string }).code, "conflict");
   assert.is((await move(from, to))["items"]?.rows, 1100);
-  assert.is(((await move(from, to).catch((error: { code: string }) => error)) as { code: string }).code, "conflict");
+  assert.is(
+    ((await move(from, to).catch((error: { code: string }) => error)) as { code: string }).code,
+    "conflict",
+  );
 });
 
 for (const [name, emptyUrl] of [
@@ -140,7 +166,14 @@ for (const [name, emptyUrl] of [
     );
     const refused = await using(to, (store) => store.open()).catch((error: Error) => error.message);
     assert.match(String(refused), /a part of another store.*portico store migrate again/);
-    const onward = await porticoHere(makeHome(), ["store", "migrate", "--from", to, "--to", fileUrl()]);
+    const onward = await porticoHere(makeHome(), [
+      "store",
+      "migrate",
+      "--from",
+      to,
+      "--to",
+      fileUrl(),
+    ]);
     assert.match(onward.stderr, /--from.* a part of another store/);
     const checked = await porticoHere(makeHome(), ["store", "check", to]);
     assert.match(checked.stderr, /it holds a part of another store, .*portico store migrate again/);
@@ -151,7 +184,10 @@ for (const [name, emptyUrl] of [
 test("numbers are given behind those that came before the copy counts as whole", async () => {
   const [from, to] = [fileUrl(), server.emptyUrl()];
   await fill(from);
-  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log, isPart: true })] as const;
+  const engines = [
+    openEngine({ url: from, log }),
+    openEngine({ url: to, log, isPart: true }),
+  ] as const;
   let markThen: number | undefined;
   const copied = async () => void (markThen = await engines[1].read(partMark));
   await transfer(engines[0], { ...engines[1], copied }, { from });
@@ -162,14 +198,16 @@ test("numbers are given behind those that came before the copy counts as whole",
 test("rows are read and written so many at a time as fit, however large they are", async () => {
   const [from, middle, to] = [fileUrl(), server.emptyUrl(), fileUrl()];
   await using(from, async (store) => {
-    for (let n = 0; n < 12; n++) await store.sessions.append("s", [{ role: "user", body: "x".repeat(1024 * 1024) }]);
+    for (let n = 0; n < 12; n++)
+      await store.sessions.append("s", [{ role: "user", body: "x".repeat(1024 * 1024) }]);
     await store.sessions.append("s", [{ role: "user", body: "y".repeat(12 * 1024 * 1024) }]);
   });
   let most = 0;
   const watched = (source: Source): Source => ({
     async read(operation) {
       const result = await source.read(operation);
-      if (Array.isArray(result)) most = Math.max(most, result.length > 1 ? JSON.stringify(result).length : 0);
+      if (Array.isArray(result))
+        most = Math.max(most, result.length > 1 ? JSON.stringify(result).length : 0);
       return result;
     },
   });
@@ -203,7 +241,8 @@ test("a copy of a store in PostgreSQL is a file that opens", async () => {
     assert.ok((await store.backup(file)).bytes > 0);
     await writing;
     assert.is(
-      ((await store.backup(file).catch((error: { code: string }) => error)) as { code: string }).code,
+      ((await store.backup(file).catch((error: { code: string }) => error)) as { code: string })
+        .code,
       "conflict",
     );
   });
@@ -222,13 +261,21 @@ test("portico store check looks into a database without a gateway, and changes n
   assert.match(server.sql(`SELECT count(*) FROM pg_tables WHERE schemaname = '${schema}'`), /^0$/m);
   await fill(url);
   const sound = await check();
-  assert.equal([sound.code, sound.stdout.includes("items 1100")], [0, true], sound.stdout + sound.stderr);
+  assert.equal(
+    [sound.code, sound.stdout.includes("items 1100")],
+    [0, true],
+    sound.stdout + sound.stderr,
+  );
   server.sql(`DELETE FROM ${schema}.lanes`);
   assert.match((await check()).stderr, /1100 waiting items are in no lane/);
   server.sql(`UPDATE ${schema}.portico_schema SET version = 999`);
   assert.match((await check()).stderr, /by a newer portico/);
   const wrong = await check(url.replace(/\/\/([^@/]*@)?/, "//nobody:secret-word@"));
-  assert.equal([wrong.code, /secret-word/.test(wrong.stderr + wrong.stdout)], [1, false], wrong.stderr);
+  assert.equal(
+    [wrong.code, /secret-word/.test(wrong.stderr + wrong.stdout)],
+    [1, false],
+    wrong.stderr,
+  );
 });
 
 test("portico store migrate moves this home's store, and says what it moved", async () => {
@@ -238,11 +285,18 @@ test("portico store migrate moves this home's store, and says what it moved", as
   const moved = await portico(home, ["store", "migrate", "--to", url]);
   assert.is(moved.code, 0, moved.stderr);
   assert.match(moved.stdout, /items: 1100 rows, the same on both sides/);
-  await using(url, async (store) => assert.is((await store.items.stats()).kinds["turn"]?.queued, 1100));
+  await using(url, async (store) =>
+    assert.is((await store.items.stats()).kinds["turn"]?.queued, 1100),
+  );
   const again = await porticoHere(home, ["store", "migrate", "--to", url]);
   assert.is(again.code, 1);
   assert.match(again.stderr, /holds a store already/);
-  const nowhere = await porticoHere(home, ["store", "migrate", "--to", "mysql://u:secret-word@x/y"]);
+  const nowhere = await porticoHere(home, [
+    "store",
+    "migrate",
+    "--to",
+    "mysql://u:secret-word@x/y",
+  ]);
   assert.is(nowhere.code, 1);
   assert.not.match(nowhere.stderr + again.stderr, /secret-word/);
   assert.match(nowhere.stderr, /--to is no place/);
@@ -277,7 +331,11 @@ test("a target that a gateway uses is not moved into", async () => {
     await using(to, async (store) => {
       await store.open();
       const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
-      assert.equal([moved.code, /a gateway uses the target/.test(moved.stderr)], [1, true], moved.stderr);
+      assert.equal(
+        [moved.code, /a gateway uses the target/.test(moved.stderr)],
+        [1, true],
+        moved.stderr,
+      );
       assert.equal(await store.items.list(), []);
     });
   }
@@ -292,15 +350,29 @@ test("of a damaged source nothing is moved", async () => {
   writeFileSync(file, bytes);
   const moved = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
   assert.is(moved.code, 1, moved.stdout);
-  assert.match(moved.stderr, /the source is damaged: the table deliveries is damaged: 1 row holds bytes/);
+  assert.match(
+    moved.stderr,
+    /the source is damaged: the table deliveries is damaged: 1 row holds bytes/,
+  );
   const page = Number(bytes.readUInt16BE(16));
   for (const at of [1, 2, 3, 4].map((part) => Math.floor((bytes.length / page) * (part / 5)))) {
     const torn = Buffer.from(bytes);
     torn.fill(0xff, at * page, at * page + 64);
     writeFileSync(file, torn);
-    const { code, stderr } = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
+    const { code, stderr } = await porticoHere(makeHome(), [
+      "store",
+      "migrate",
+      "--from",
+      from,
+      "--to",
+      to,
+    ]);
     assert.is(code, 1, `page ${at}`);
-    assert.match(stderr, /The store is not moved: (the source is damaged|--from cannot be used): /, `page ${at}`);
+    assert.match(
+      stderr,
+      /The store is not moved: (the source is damaged|--from cannot be used): /,
+      `page ${at}`,
+    );
   }
   writeFileSync(file, bytes.subarray(0, 3 * 4096));
   const cut = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", to]);
@@ -311,11 +383,25 @@ test("of a damaged source nothing is moved", async () => {
 test("a source that is not there is told, and neither made nor moved", async () => {
   const [missing, target] = [fileUrl(), fileUrl()];
   for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {
-    const moved = await porticoHere(makeHome(), ["store", "migrate", "--from", from, "--to", target]);
+    const moved = await porticoHere(makeHome(), [
+      "store",
+      "migrate",
+      "--from",
+      from,
+      "--to",
+      target,
+    ]);
     assert.is(moved.code, 1, moved.stdout);
     assert.match(moved.stderr, `there is none at ${from}`);
   }
-  const relative = await porticoHere(makeHome(), ["store", "migrate", "--from", "file:here.db", "--to", target]);
+  const relative = await porticoHere(makeHome(), [
+    "store",
+    "migrate",
+    "--from",
+    "file:here.db",
+    "--to",
+    target,
+  ]);
   assert.match(relative.stderr, "--from is no place");
   const unnamed = await porticoHere(makeHome(), ["store", "migrate", "--to", target]);
   assert.match(unnamed.stderr, "there is none at file:", "a home that never ran");

@@ -32,7 +32,10 @@ test("a write that came while another one waited for the server does not begin t
   assert.is(await write(), refused);
   const attemptsOfFirst = attempts;
   assert.is(await second, refused);
-  assert.ok(attempts - attemptsOfFirst < attemptsOfFirst / 2, `${attemptsOfFirst}, then ${attempts}`);
+  assert.ok(
+    attempts - attemptsOfFirst < attemptsOfFirst / 2,
+    `${attemptsOfFirst}, then ${attempts}`,
+  );
 });
 
 test.run();

@@ -39,7 +39,15 @@ test("the latest come first, as many as were asked for, then those after them", 
     ],
   );
   assert.equal(await lines({ after: two[1] }), ["10-20"]);
-  assert.equal(await store.usage.requests({ since: 0, until: 1e9, least: 1, after: { lastAt: 20, number: 5 } }), []);
+  assert.equal(
+    await store.usage.requests({
+      since: 0,
+      until: 1e9,
+      least: 1,
+      after: { lastAt: 20, number: 5 },
+    }),
+    [],
+  );
 });
 
 test("a block that began in the range is found, however long it is and whenever it ended", async () => {
@@ -54,9 +62,13 @@ test("requests of two gateways never have the same number", async () => {
   const other = t.another();
   const at = () => block(1, 2, 3);
   await Promise.all(
-    Array.from({ length: 20 }, (_, i) => (i % 2 ? other : store).usage.append([], { blocks: [at(), at()], keep: 1e6 })),
+    Array.from({ length: 20 }, (_, i) =>
+      (i % 2 ? other : store).usage.append([], { blocks: [at(), at()], keep: 1e6 }),
+    ),
   );
-  const numbers = (await store.usage.requests({ since: 0, until: 9, least: 1e6 })).map(({ number }) => number);
+  const numbers = (await store.usage.requests({ since: 0, until: 9, least: 1e6 })).map(
+    ({ number }) => number,
+  );
   assert.equal(
     numbers,
     Array.from({ length: 40 }, (_, i) => 120 - 3 * i),
@@ -64,7 +76,10 @@ test("requests of two gateways never have the same number", async () => {
 });
 
 test("whole blocks go once enough newer requests are there, and none comes back", async () => {
-  await store.usage.append([], { blocks: [block(1, 1, 10), block(2, 2, 10), block(3, 3, 10)], keep: 20 });
+  await store.usage.append([], {
+    blocks: [block(1, 1, 10), block(2, 2, 10), block(3, 3, 10)],
+    keep: 20,
+  });
   assert.equal(await lines({}), ["3-3", "2-2"]);
   await store.usage.append([], { blocks: [block(4, 4, 1)], keep: 20 });
   assert.equal(await lines({}), ["4-4", "3-3", "2-2"]);

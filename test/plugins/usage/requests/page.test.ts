@@ -14,7 +14,8 @@ const ANY_PRICE = { prices: { "*": { input: 1, output: 0 } } };
 
 const page = (store: Store, query = ""): Promise<RequestPage> =>
   requestPage(store, readRequestsQuery(new URLSearchParams(`to=${NOW * 2}&${query}`), NOW));
-const ids = async (store: Store, query = "") => (await page(store, query)).requests.map((one) => one.requestId);
+const ids = async (store: Store, query = "") =>
+  (await page(store, query)).requests.map((one) => one.requestId);
 
 async function allPages(store: Store, query: string): Promise<string[][]> {
   const pages: string[][] = [];
@@ -36,12 +37,27 @@ test(
       prompt_tokens_details: { cached_tokens: 20 },
     };
     ledger.add(
-      record(0, "ci", { requestId: "req_a", usage, stream: true, attempts: 2, ms: 1234.4, firstByteMs: 12.6 }),
+      record(0, "ci", {
+        requestId: "req_a",
+        usage,
+        stream: true,
+        attempts: 2,
+        ms: 1234.4,
+        firstByteMs: 12.6,
+      }),
     );
     turn(5);
-    const silent = { usage: undefined, firstByteMs: undefined, status: 502, requestId: "req_b", ms: 0.2 };
+    const silent = {
+      usage: undefined,
+      firstByteMs: undefined,
+      status: 502,
+      requestId: "req_b",
+      ms: 0.2,
+    };
     ledger.add(record(0, undefined, silent));
-    ledger.add(record(9, undefined, { requestId: "req_c", model: "unpriced", provider: "a-plugin" }));
+    ledger.add(
+      record(9, undefined, { requestId: "req_c", model: "unpriced", provider: "a-plugin" }),
+    );
     await ledger.flush();
     const owner = { key: null, channel: "c", attempts: 1, stream: false };
     const at = new Date(NOW + 5).toISOString();
@@ -86,7 +102,9 @@ test(
     for (const model of names) ledger.add(record(1, undefined, { model }));
     ledger.add(record(1, undefined, { model: "cut off: \ud83e" }));
     ledger.add(record(1, undefined, { model: "long".repeat(100) }));
-    ledger.add(record(1, undefined, { requestId: "\u010a\u0120", channel: "\u0000", ms: Number.NaN }));
+    ledger.add(
+      record(1, undefined, { requestId: "\u010a\u0120", channel: "\u0000", ms: Number.NaN }),
+    );
     ledger.add(record(1e300, undefined, { ms: 1e21 }));
     ledger.add(record(5_000_000_000, undefined, { ms: 2 ** 32 }));
     await ledger.flush();
@@ -97,8 +115,14 @@ test(
     );
     assert.equal([requests[4]?.model, requests[3]?.model], ["cut off: \ufffd", "long".repeat(50)]);
     assert.equal([requests[2]?.requestId, requests[2]?.channel], ["\u010a\u0120", "\u0000"]);
-    assert.equal([requests[1]?.promptTokens, requests[1]?.ms, requests[1]?.costUsd], [1e300, 1e21, 1e294]);
-    assert.equal([requests[0]?.promptTokens, requests[0]?.ms, requests[0]?.costUsd], [5e9, 2 ** 32, 5000]);
+    assert.equal(
+      [requests[1]?.promptTokens, requests[1]?.ms, requests[1]?.costUsd],
+      [1e300, 1e21, 1e294],
+    );
+    assert.equal(
+      [requests[0]?.promptTokens, requests[0]?.ms, requests[0]?.costUsd],
+      [5e9, 2 ** 32, 5000],
+    );
     for (const model of names) {
       const found = await page(store, `model=${encodeURIComponent(model)}`);
       assert.equal(
@@ -163,7 +187,8 @@ test(
       assert.is(pages.length, Math.ceil(count / size), query);
       assert.is(new Set(shown).size, count, query);
       assert.is(shown.length, count, query);
-      for (let i = 1; i < count; i++) assert.ok(at.get(shown[i - 1]!)! >= at.get(shown[i]!)!, `${query}: ${i}`);
+      for (let i = 1; i < count; i++)
+        assert.ok(at.get(shown[i - 1]!)! >= at.get(shown[i]!)!, `${query}: ${i}`);
     }
     const half = NOW + Math.floor((now - NOW) / 2);
     const range = readRequestsQuery(new URLSearchParams(`from=${NOW}&to=${half}&limit=1000`), now);
@@ -207,7 +232,9 @@ test(
   withLedger(async ({ ledger, store, turn }) => {
     ledger.add(record(1, "ci", { requestId: "a", status: 429 }));
     turn(1);
-    ledger.add(record(1, "ci", { requestId: "b", model: "unpriced", provider: "a-plugin", channel: "d" }));
+    ledger.add(
+      record(1, "ci", { requestId: "b", model: "unpriced", provider: "a-plugin", channel: "d" }),
+    );
     turn(1);
     ledger.add(record(1, undefined, { requestId: "c", status: 404 }));
     ledger.add(record(1, undefined, { requestId: "nowhere", channel: "" }));
@@ -264,13 +291,19 @@ test(
     );
     fail(false);
     await ledger.flush();
-    const kept = new Set((await allPages(store, "limit=1000")).flat().map((id) => Number(id.slice(1))));
+    const kept = new Set(
+      (await allPages(store, "limit=1000")).flat().map((id) => Number(id.slice(1))),
+    );
     const oldest = [...kept].filter((n) => n >= 20_003).reduce((a, b) => Math.min(a, b));
     assert.ok(count - oldest <= 50_000 && count - oldest > 45_000, `${count - oldest} waited`);
     assert.is(kept.size, 20_003 + count - oldest, "only the oldest went");
     assert.is((await store.usage.sum())[0]?.requests, count, "the sums have all of them");
     await ledger.flush();
-    assert.is((await allPages(store, "limit=1000")).flat().length, kept.size, "nothing is written twice");
+    assert.is(
+      (await allPages(store, "limit=1000")).flat().length,
+      kept.size,
+      "nothing is written twice",
+    );
   }),
 );
 

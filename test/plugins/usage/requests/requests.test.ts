@@ -49,8 +49,18 @@ function configFor({ url }: Upstream, flushMs = 1000): Record<string, unknown> {
 }
 
 /** Answers the request's id. */
-async function ask(model: string, more: object = {}, options: { token?: string } = {}, to = gateway): Promise<string> {
-  const answer = await to.request("POST", "/v1/chat/completions", { model, messages, ...more }, options);
+async function ask(
+  model: string,
+  more: object = {},
+  options: { token?: string } = {},
+  to = gateway,
+): Promise<string> {
+  const answer = await to.request(
+    "POST",
+    "/v1/chat/completions",
+    { model, messages, ...more },
+    options,
+  );
   await answer.text();
   return answer.headers.get("x-request-id")!;
 }
@@ -90,7 +100,14 @@ test("streams, failures, other attempts and client keys show as what they were",
     return page.requests[2]?.stream && page;
   });
   assert.equal(
-    requests.map((one: any) => [one.model, one.key, one.status, one.attempts, one.stream, one.promptTokens]),
+    requests.map((one: any) => [
+      one.model,
+      one.key,
+      one.status,
+      one.attempts,
+      one.stream,
+      one.promptTokens,
+    ]),
     [
       ["gpt-4o", null, 200, 2, false, 1000],
       ["fails", "ci", 400, 1, false, undefined],
@@ -136,7 +153,10 @@ for (const [query, param] of [
 }
 
 test("only the owner may look", async () => {
-  assert.is((await gateway.request("GET", "/usage/requests", undefined, { token: null })).status, 401);
+  assert.is(
+    (await gateway.request("GET", "/usage/requests", undefined, { token: null })).status,
+    401,
+  );
 });
 
 test("requests outlive the gateway, also those not yet written when it stopped", async () => {

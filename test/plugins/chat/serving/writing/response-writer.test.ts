@@ -85,7 +85,10 @@ test("an empty stream, a client of HTTP/1.0, a response with a length, and one t
     out.write(`${at}`);
     setTimeout(() => out.end(`-${at}`), at === 0 ? 20 : 0);
   };
-  const both = (await sent(GET + GET, `-1\r\n${END}`)).split("HTTP/1.1 200 OK").slice(1).map(bodyOf);
+  const both = (await sent(GET + GET, `-1\r\n${END}`))
+    .split("HTTP/1.1 200 OK")
+    .slice(1)
+    .map(bodyOf);
   assert.equal(
     both.map((body) => body.replace(/[0-9a-f]+\r\n(.*)\r\n/g, "$1")),
     ["0-0", "1-1"],
