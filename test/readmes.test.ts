@@ -36,7 +36,9 @@ test("the page on hooks names every key of HOOK.md and every member of event and
     const source = readFileSync(join(packageDir, file), "utf8");
     const [, body = ""] =
       new RegExp(`interface ${type}\\b[^{]*\\{\\n([\\s\\S]*?)\\n *\\}\\n`).exec(source) ?? [];
-    return Array.from(body.matchAll(/^ *(?:readonly )?(\w+)[:(<]/gm), ([, member]) => member);
+    const indent = /^ */.exec(body)?.[0] ?? "";
+    const member = new RegExp(`^${indent}(?:readonly )?(\\w+)[:(<]`, "gm");
+    return Array.from(body.matchAll(member), ([, name]) => name);
   };
   const added = [
     members("plugins/chat/kit/types.ts", "HookContext"),
