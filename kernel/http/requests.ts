@@ -120,13 +120,11 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       return counts;
     },
     routes: (): RouteInfo[] =>
-      routes
-        .list()
-        .map(({ method, path, route: { handler, tally, ...options } }) => ({
-          method,
-          path,
-          ...options,
-        })),
+      routes.list().map(({ method, path, route: { handler, tally, ...options } }) => ({
+        method,
+        path,
+        ...options,
+      })),
   };
 }
 
