@@ -1,0 +1,97 @@
+/**
+ * Checks the English of every file that changed: spelling with cspell, and phrases that our style page replaces.
+ *
+ * Changed are the files that differ from `PORTICO_WORDS_BASE`, or else from the point where the branch left
+ * `origin/main`, or else from the commit before the last one. `npm run words -- --all` checks the whole tree.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+const checked = /^(?:kernel|plugins|hooks|examples|\.ci)\/.*\.(?:ts|md|html|css|js)$|^[A-Z]+\.md$/;
+
+/** Phrases of the project's former dialect, each with the standard wording. The style page explains why. */
+const replacedPhrases: readonly (readonly [RegExp, string])[] = [
+  [
+    /\b(?:is|are|was|were|be) told\b/i,
+    "say who reports what: “the log names …”, “the client receives …”",
+  ],
+  [/\btells of\b/i, "“reports”"],
+  [/\blies (?:in|under|beside)\b/i, "“is in”, “is next to”"],
+  [/\bin force\b/i, "“active” or “applied”"],
+  [/\bas it came\b/i, "“unchanged”"],
+  [/\bwhat lacks\b/i, "name the missing thing"],
+  [/\bgoes on without\b/i, "“continues without”"],
+  [/\b(?:is|are) had\b|\bcould not be had\b|\bto be had\b/i, "“is available”"],
+  [/\bsomebody\b.*\basks for\b/i, "name the caller: client, plugin, hook"],
+];
+
+const files = (process.argv.includes("--all") ? allFiles() : changedFiles()).filter(
+  (file) => checked.test(file) && existsSync(file),
+);
+const isSpelledWell = files.length === 0 || checkSpelling(files);
+const phraseProblems = process.argv.includes("--all") ? [] : findReplacedPhrases();
+for (const problem of phraseProblems) console.error(problem);
+if (!isSpelledWell || phraseProblems.length > 0) process.exit(1);
+console.log(`words: ${files.length} files checked`);
+
+function git(...args: string[]): string {
+  return execFileSync("git", args, {
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "ignore"],
+  }).trim();
+}
+
+function allFiles(): string[] {
+  return git("ls-files").split("\n");
+}
+
+function changedFiles(): string[] {
+  const base = baseCommit();
+  const tracked = base ? git("diff", "--name-only", base).split("\n") : [];
+  const untracked = git("ls-files", "--others", "--exclude-standard").split("\n");
+  return [...tracked, ...untracked];
+}
+
+/** The commit that changes are measured from, or `undefined` where the history holds none. */
+function baseCommit(): string | undefined {
+  const named = process.env["PORTICO_WORDS_BASE"];
+  if (named) return named;
+  const candidates = [
+    ["merge-base", "HEAD", "origin/main"],
+    ["rev-parse", "--verify", "HEAD~1"],
+  ];
+  const head = resolveCommit(["rev-parse", "HEAD"]);
+  return candidates.map(resolveCommit).find((commit) => commit !== undefined && commit !== head);
+}
+
+function resolveCommit(args: readonly string[]): string | undefined {
+  try {
+    return git(...args);
+  } catch {
+    return undefined;
+  }
+}
+
+function checkSpelling(paths: readonly string[]): boolean {
+  const cspell = ["node_modules/cspell/bin.mjs", "lint", "--no-progress", "--no-summary"];
+  const { status } = spawnSync(process.execPath, [...cspell, ...paths], { stdio: "inherit" });
+  return status === 0;
+}
+
+/** Added lines that hold one of the replaced phrases, as `file: line: advice`. */
+function findReplacedPhrases(): string[] {
+  const base = baseCommit();
+  if (!base) return [];
+  let file = "";
+  const problems: string[] = [];
+  for (const line of git("diff", "-U0", base).split("\n")) {
+    if (line.startsWith("+++ ")) file = line.slice("+++ b/".length);
+    if (!line.startsWith("+") || line.startsWith("+++") || !checked.test(file)) continue;
+    if (file === ".ci/words.ts" || file === "CONTRIBUTING.md") continue;
+    for (const [phrase, advice] of replacedPhrases)
+      if (phrase.test(line))
+        problems.push(`${file}: ${line.slice(1).trim()}\n  Instead: ${advice}`);
+  }
+  return problems;
+}
