@@ -8,7 +8,7 @@ import { loaderFor } from "../kernel/package-loader.ts";
 import { extensions } from "./build/built-in.ts";
 import { outdir, packageDir } from "./build/common.ts";
 import { buildFaces, emitTypes } from "./build/faces.ts";
-import { buildLauncher, buildProgram, keepCompiled } from "./build/program.ts";
+import { buildProgram, copyLauncher } from "./build/program.ts";
 
 // The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
 const { npm_command: command, npm_lifecycle_event: script } = process.env;
@@ -19,13 +19,12 @@ const loader = loaderFor({ package: packageDir, state: outdir });
 
 rmSync(outdir, { recursive: true, force: true });
 await buildProgram();
-await buildLauncher();
+copyLauncher();
 await buildFaces();
 await fillCache();
 await indexCommands();
 emitTypes();
 pruneForeignBinaries();
-await keepCompiled();
 
 /** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
 async function indexCommands(): Promise<void> {

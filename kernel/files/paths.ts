@@ -5,7 +5,7 @@ import { PorticoError } from "../errors.ts";
 import type { Paths } from "../types.ts";
 import { reasonOf } from "./reason.ts";
 
-/** The program is `.build/program.cjs`; this file, and what `.build/faces` has of it, lie one directory deeper. */
+/** The program and its chunks lie in `.build/`; this file, and its copy in `.build/faces/`, lie two directories deep. */
 const packageDir = resolve(
   import.meta.dirname,
   basename(import.meta.dirname) === ".build" ? ".." : "../..",

@@ -8,7 +8,6 @@ import { running } from "../owner.ts";
 import type { Paths } from "../types.ts";
 import type { LoaderFor } from "./home.ts";
 import { readRunning } from "./running.ts";
-import { letEngineGoAtWork } from "./engine.ts";
 
 export interface StartOptions
   extends HomeOptions,
@@ -44,7 +43,6 @@ export async function startHere(
     write,
     loader: loaderFor(paths),
   });
-  letEngineGoAtWork();
   return Object.assign(gateway, {
     rescan() {
       void gateway.plugins.rescan();

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Call, PorticoError } from "portico";
 import type { BodySource } from "portico/chat";
-import { leaveGarbage } from "./young-garbage.ts";
 
 /** What is written and read at a time; a body that is no larger needs no file. */
 const CHUNK = 256 * 1024;
@@ -55,14 +54,13 @@ export async function receive(
     }
   };
   try {
-    // Whoever is refused on the way still gets the response.
+    // Anyone who is refused on the way still gets the response.
     for await (const bytes of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       timer.refresh();
       size += bytes.length;
       if (size > maxBytes) throw tooLarge(maxBytes);
       onBytes(bytes);
       await keep(bytes);
-      leaveGarbage(bytes.length);
     }
     if (file !== undefined) await writeAll(file, chunk.subarray(0, held));
     if (!req.complete) throw gone();

@@ -8,7 +8,7 @@ import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { builtIn, extensions, faces } from "../../../.ci/build/built-in.ts";
-import { buildLauncher, buildProgram, keepCompiled } from "../../../.ci/build/program.ts";
+import { buildProgram, copyLauncher } from "../../../.ci/build/program.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
@@ -18,14 +18,8 @@ const bundle = process.env["PORTICO_TEST_BUNDLE"];
 
 /** Into `outdir`, which must lie in the package, as `.build` does; `files` are paths below `test/`. */
 export async function bundleSuite(files: readonly string[], outdir: string): Promise<void> {
-  await Promise.all([bundleTests(files, outdir), buildPortico(files, outdir)]);
-}
-
-/** The first gateways all start at once: each would compile the program, and the first to end would keep its part of it. */
-async function buildPortico(files: readonly string[], outdir: string): Promise<void> {
-  await Promise.all([buildProgram(outdir), buildLauncher(outdir)]);
-  if (files.some((file) => startsPortico.test(readFileSync(join(testDir, file), "utf8"))))
-    await keepCompiled(outdir);
+  copyLauncher(outdir);
+  await Promise.all([bundleTests(files, outdir), buildProgram(outdir)]);
 }
 
 async function bundleTests(files: readonly string[], outdir: string): Promise<void> {
@@ -81,8 +75,6 @@ function developmentPackages(): string[] {
   };
   return Object.keys(manifest.devDependencies);
 }
-
-const startsPortico = /spawnGateway\(|spawnNode\(|portico\(|porticoProgram\(/;
 
 const isProgram = (file: string) => file.endsWith(".program.ts");
 
