@@ -27,14 +27,17 @@ export function loaderFor({
   });
 }
 
-/** `portico` is this kernel; `portico/<plugin>` the face that a plugin of the package publishes. */
+/** `portico` is this kernel; `portico/<name>` the face of the plugin `<name>`, or of `<name>-kit`. */
 async function hostModule(id: string, packageDir: string): Promise<unknown> {
   if (id === "portico") return import("./index.ts");
-  const face = `plugins/${id.slice("portico/".length)}/index.ts`;
-  const built = builtIn.get(face);
-  if (built) return built();
-  const file = join(packageDir, face);
-  if (!/^portico\/[a-z0-9-]+$/.test(id) || !existsSync(file))
+  const name = id.slice("portico/".length);
+  const faces = [`plugins/${name}/index.ts`, `plugins/${name}-kit/index.ts`];
+  for (const face of faces) {
+    const built = builtIn.get(face);
+    if (built) return built();
+  }
+  const file = faces.map((face) => join(packageDir, face)).find((path) => existsSync(path));
+  if (!/^portico\/[a-z0-9-]+$/.test(id) || file === undefined)
     throw new LoadError(
       `no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`,
     );

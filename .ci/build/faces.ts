@@ -8,7 +8,7 @@ import { common, outdir, packageDir } from "./common.ts";
 
 /** What authors import from the package where no gateway hands it in: in tests of their own. */
 export async function buildFaces(): Promise<void> {
-  const named = faces().map((face) => [`faces/${basename(dirname(face))}`, join(packageDir, face)]);
+  const named = faces().map((face) => [`faces/${faceName(face)}`, join(packageDir, face)]);
   await build({
     ...common,
     bundle: true,
@@ -19,6 +19,11 @@ export async function buildFaces(): Promise<void> {
     chunkNames: "faces/chunk-[hash]",
     packages: "external",
   });
+}
+
+/** `portico/<name>` is published by the folder `<name>`, or by `<name>-kit` where other folders begin with the name. */
+function faceName(face: string): string {
+  return basename(dirname(face)).replace(/-kit$/, "");
 }
 
 /**
@@ -36,7 +41,10 @@ export function emitTypes(): void {
   }
   const types = join(outdir, "types");
   const project = join(outdir, "tsconfig.types.json");
-  const paths = { portico: ["../kernel/index.ts"], "portico/*": ["../plugins/*/index.ts"] };
+  const paths = {
+    portico: ["../kernel/index.ts"],
+    "portico/*": ["../plugins/*/index.ts", "../plugins/*-kit/index.ts"],
+  };
   const compilerOptions = {
     noEmit: false,
     emitDeclarationOnly: true,

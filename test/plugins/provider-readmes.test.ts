@@ -8,7 +8,7 @@ import { packageDir, startGateway } from "../support/gateway.ts";
 
 const plugins = join(packageDir, "plugins");
 const providers = readdirSync(plugins).filter(
-  (name) => name.startsWith("provider-") && name !== "provider-echo",
+  (name) => name.startsWith("provider-") && !["provider-echo", "provider-kit"].includes(name),
 );
 
 test("there are providers", () => {

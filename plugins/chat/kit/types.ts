@@ -1,10 +1,10 @@
 /** What the chat plugin shares with providers, the agent and hooks. Types only: nobody imports this file at run time. */
-import type { ChatRequest, Usage } from "./types/format.ts";
-import type { ChatProvider } from "./types/provider.ts";
+import type { ChatRequest, Usage } from "portico/provider";
+import type { ChatProvider } from "portico/provider";
 import type { ChannelsService, ChatService } from "./types/service.ts";
 import type { ChatGate, ChatMeter, ChatPricing } from "./types/watch.ts";
-export type * from "./types/format.ts";
-export type * from "./types/provider.ts";
+export type * from "portico/provider";
+export type * from "portico/provider";
 export type * from "./types/watch.ts";
 export type * from "./types/service.ts";
 

@@ -1,5 +1,5 @@
 /** What of an upstream's error body may be read and told: no secret in it, whole, cut, or spread over several texts. */
-import { jsonLines, parseJsonObject } from "../kit/stream/json-lines.ts";
+import { jsonLines, parseJsonObject } from "portico/provider";
 import type { SecretMask } from "./secret-mask.ts";
 
 /** What lies deeper is told to nobody. */

@@ -3,7 +3,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { PorticoError } from "../../../kernel/index.ts";
-import { readImage } from "../../../plugins/chat/kit/request/images.ts";
+import { readImage } from "../../../plugins/provider-kit/request/images.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import {

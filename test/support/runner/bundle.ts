@@ -87,9 +87,11 @@ function entries(files: readonly string[]): Record<string, string> {
 const facesOfPlugins: Plugin = {
   name: "faces-of-plugins",
   setup({ onResolve }) {
-    onResolve({ filter: /^portico\// }, ({ path }) => ({
-      path: join(root, "plugins", path.slice(8), "index.ts"),
-    }));
+    onResolve({ filter: /^portico\// }, ({ path }) => {
+      const name = path.slice("portico/".length);
+      const face = join(root, "plugins", name, "index.ts");
+      return { path: existsSync(face) ? face : join(root, "plugins", `${name}-kit`, "index.ts") };
+    });
   },
 };
 

@@ -1,9 +1,9 @@
 /** Access tokens of OAuth 2: asked of a token server with a form, or read from what another server answered. */
-import { upstreamError } from "../stream/upstream-error.ts";
-import { parseObject } from "../request/parse-object.ts";
+import { upstreamError } from "portico/provider";
+import { parseObject } from "portico/provider";
 import { SecretMask } from "../../secrets/secret-mask.ts";
-import type { SmallResponse, Target } from "../types/provider.ts";
-import type { Expiring } from "./renewed.ts";
+import type { SmallResponse, Target } from "portico/provider";
+import type { Expiring } from "portico/provider";
 
 /** Asks for a token. Throws `upstreamError`: `auth` where the server refuses the form. */
 export async function fetchAccessToken(

@@ -1,9 +1,9 @@
 /** A stream of content blocks (Anthropic's Messages, Bedrock's Converse) as chunks in OpenAI's form. */
 import type { ChunkWriter } from "./chunk-writer.ts";
-import { clientCallId } from "../response/call-ids.ts";
-import { carryThinking, type ThinkingBlock } from "../response/carry.ts";
-import { toldArguments } from "../response/told.ts";
-import type { BlockOptions } from "../response/collect-blocks.ts";
+import { clientCallId } from "portico/provider";
+import { carryThinking, type ThinkingBlock } from "portico/provider";
+import { toldArguments } from "portico/provider";
+import type { BlockOptions } from "portico/provider";
 
 /** Blocks are named by their index; several may be open. */
 export interface BlockStream {

@@ -1,13 +1,13 @@
 /** The decoder of a stream whose events, or lines, are JSON objects: a provider only says what each of them means. */
 import { isPorticoError, type PorticoError } from "portico";
-import { parseObject } from "../request/parse-object.ts";
-import { cutShort, notJson } from "../response/errors-in-response.ts";
-import type { Usage } from "../types/format.ts";
-import type { StreamDecoder, Target } from "../types/provider.ts";
+import { parseObject } from "portico/provider";
+import { cutShort, notJson } from "portico/provider";
+import type { Usage } from "portico/provider";
+import type { StreamDecoder, Target } from "portico/provider";
 import { type ChunkWriter, createChunkWriter } from "./chunk-writer.ts";
 import { createDecoder } from "./decoder.ts";
-import { createLineParser } from "./line-parser.ts";
-import { createSseParser } from "./sse-parser.ts";
+import { createLineParser } from "portico/provider";
+import { createSseParser } from "portico/provider";
 
 export interface JsonDecoderOptions<Event> {
   /** Server-sent events, whose `data` is JSON, or a JSON object a line. */

@@ -1,6 +1,6 @@
 /** Asking models from inside. */
-import type { ChatChunk, ChatCompletion, ChatRequest } from "./format.ts";
-import type { ApiRoute, BodySource, NativeRequest } from "./provider.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest } from "portico/provider";
+import type { ApiRoute, BodySource, NativeRequest } from "portico/provider";
 import type { Call, Client, PorticoError } from "portico";
 
 /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */

@@ -1,5 +1,5 @@
 /** What watches over requests from outside the chat plugin: gates and meters. */
-import type { Usage } from "./format.ts";
+import type { Usage } from "portico/provider";
 import type { ServerResponse } from "node:http";
 import type { Client } from "portico";
 

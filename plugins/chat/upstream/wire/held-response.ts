@@ -1,6 +1,6 @@
 /** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
 import type { Usage } from "portico/chat";
-import { withoutMark } from "../../kit/stream/byte-order-mark.ts";
+import { withoutMark } from "portico/provider";
 import { usageIn } from "../../openai/usage.ts";
 import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "../response-extent.ts";
 

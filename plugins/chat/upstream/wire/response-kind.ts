@@ -1,6 +1,6 @@
 /** How an upstream's response is to be read. */
 import type { IncomingHttpHeaders } from "node:http";
-import { markLength } from "../../kit/stream/byte-order-mark.ts";
+import { markLength } from "portico/provider";
 
 /** `sniff`: its first byte tells. */
 export type ResponseKind = "error" | "collect" | "sniff" | "stream";

@@ -1,7 +1,7 @@
 /** A data URL is anybody's text. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { parseDataUrl } from "../../../../plugins/chat/kit/request/data-url.ts";
+import { parseDataUrl } from "../../../../plugins/provider-kit/request/data-url.ts";
 import { assertLinear, repeated } from "../../../support/growth.ts";
 
 test("the time for a data URL grows with its length", () => {

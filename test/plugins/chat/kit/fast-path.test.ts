@@ -1,6 +1,6 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createSseParser } from "../../../../plugins/chat/kit/stream/sse-parser.ts";
+import { createSseParser } from "../../../../plugins/provider-kit/stream/sse-parser.ts";
 import {
   createFastPath,
   type FastPathOptions,

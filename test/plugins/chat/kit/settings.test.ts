@@ -6,18 +6,18 @@ import {
   mintCallId,
   shortCallId,
   upstreamCallId,
-} from "../../../../plugins/chat/kit/response/call-ids.ts";
-import { claudeModel, geminiModel } from "../../../../plugins/chat/kit/models/capabilities.ts";
+} from "../../../../plugins/provider-kit/response/call-ids.ts";
+import { claudeModel, geminiModel } from "../../../../plugins/provider-kit/models/capabilities.ts";
 import {
   carriedSignature,
   carriedThinking,
   carrySignature,
   carryThinking,
   originOf,
-} from "../../../../plugins/chat/kit/response/carry.ts";
-import { readFields } from "../../../../plugins/chat/kit/request/fields.ts";
-import { strictSchema } from "../../../../plugins/chat/kit/request/strict-schema.ts";
-import { readTools } from "../../../../plugins/chat/kit/request/tools.ts";
+} from "../../../../plugins/provider-kit/response/carry.ts";
+import { readFields } from "../../../../plugins/provider-kit/request/fields.ts";
+import { strictSchema } from "../../../../plugins/provider-kit/request/strict-schema.ts";
+import { readTools } from "../../../../plugins/provider-kit/request/tools.ts";
 
 test("Claude by any name", () => {
   const names = [

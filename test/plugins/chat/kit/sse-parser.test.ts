@@ -1,4 +1,4 @@
-import { createSseParser } from "../../../../plugins/chat/kit/stream/sse-parser.ts";
+import { createSseParser } from "../../../../plugins/provider-kit/stream/sse-parser.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 

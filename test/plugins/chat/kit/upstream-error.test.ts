@@ -1,9 +1,9 @@
-import { parseDataUrl } from "../../../../plugins/chat/kit/request/data-url.ts";
+import { parseDataUrl } from "../../../../plugins/provider-kit/request/data-url.ts";
 import {
   isUpstreamError,
   readOpenAiProblem,
   upstreamError,
-} from "../../../../plugins/chat/kit/stream/upstream-error.ts";
+} from "../../../../plugins/provider-kit/stream/upstream-error.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 

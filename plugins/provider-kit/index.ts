@@ -1,0 +1,139 @@
+/**
+ * `portico/provider`: what a provider of models and a way in for another wire format are made of. Types and pure functions,
+ * no state. Each is documented where it stands: shapes, units, errors.
+ *
+ * - A provider writes its request from `readFields`, `readConversation` and `readTools`, decodes its stream into
+ *   `StreamPart`s, its whole response with `completionFrom` and `tokenUsage`, and its errors with `kindOfStatus` and
+ *   `upstreamError`.
+ * - A way in reads its body into a `ChatRequest`, asks the service `chat`, and encodes `StreamPart`s.
+ */
+export type * from "./types/format.ts";
+export type * from "./types/provider.ts";
+export { isObject, type JsonMembers } from "./request/is-object.ts";
+
+// Reading a request in OpenAI's form. What a target cannot express throws `invalid_request_error` (400) with `param`.
+export {
+  besideEmbeddings,
+  type Fields,
+  onlyOneChoice,
+  readFields,
+  refused,
+  wantsUsage,
+} from "./request/fields.ts";
+export { alternate, hasContent, readConversation, textOf } from "./request/conversation.ts";
+export type {
+  AssistantTurn,
+  FilePart,
+  ImagePart,
+  Part,
+  ResultPart,
+  Turn,
+  UserTurn,
+} from "./types/conversation.ts";
+export {
+  type Effort,
+  functionTool,
+  jsonInstruction,
+  readEffort,
+  readResponseFormat,
+  readTools,
+  type ResponseFormat,
+  type ToolUse,
+} from "./request/tools.ts";
+export { readImage, webImage } from "./request/images.ts";
+export { parseDataUrl } from "./request/data-url.ts";
+export { strictSchema } from "./request/strict-schema.ts";
+export { hasForeignFields, withoutForeignFields } from "./request/foreign-fields.ts";
+// Sending it.
+export { filled, filledObject, postJson } from "./request/post-json.ts";
+export {
+  fitToolNames,
+  PLAIN_TOOL_NAME,
+  type ToolNames,
+  UNCHANGED_NAMES,
+} from "./request/tool-names.ts";
+export { API_ROUTES, forwardRoutes } from "./forward-routes.ts";
+export { type Expiring, createRenewed } from "./credentials/renewed.ts";
+export { packageReason, optionalPackage } from "./credentials/optional-package.ts";
+export { bearerHeaders, withHeaders } from "./request/headers.ts";
+export { pathSegment, pathSegments } from "./request/url-path.ts";
+// Reading a request in another form into OpenAI's. Throw `invalid_request_error` (400) with `param`.
+export {
+  type JsonObject,
+  listAt,
+  objectAt,
+  optionalBoolean,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  stringAt,
+} from "./request/read-value.ts";
+export {
+  functionAt,
+  modelAt,
+  onlyText,
+  resultText,
+  type Said,
+  saidMessage,
+  streamFields,
+} from "./request/read-chat.ts";
+// What families of models take.
+export {
+  claudeModel,
+  type ClaudeModel,
+  geminiModel,
+  type GeminiModel,
+  isClaude,
+} from "./models/capabilities.ts";
+export {
+  claudeSampling,
+  claudeStops,
+  claudeThinking,
+  effortOfBudget,
+  isBrokenLoop,
+} from "./models/claude-settings.ts";
+export { readModelList } from "./models/model-list.ts";
+// Writing a response in OpenAI's form.
+export { isJson, parseObject } from "./request/parse-object.ts";
+export { parseResponse } from "./response/parse-response.ts";
+export { toldArguments, toldCount, toldIndex, toldText } from "./response/told.ts";
+export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
+export {
+  clientCallId,
+  isMintedCallId,
+  mintCallId,
+  shortCallId,
+  upstreamCallId,
+} from "./response/call-ids.ts";
+export {
+  carriedSignature,
+  carriedThinking,
+  carrySignature,
+  carryThinking,
+  originOf,
+  type ThinkingBlock,
+} from "./response/carry.ts";
+export { type BlockOptions, collectBlocks } from "./response/collect-blocks.ts";
+export { openExtras, sealExtras } from "./response/sealed-extras.ts";
+export { createLineParser } from "./stream/line-parser.ts";
+export { createSseParser, type SseParser } from "./stream/sse-parser.ts";
+// What went wrong at an upstream, as its caller and the router are told.
+export {
+  cutShort,
+  errorInResponse,
+  errorTold,
+  notJson,
+} from "./response/errors-in-response.ts";
+export {
+  isUpstreamError,
+  kindOfStatus,
+  namedKind,
+  readOpenAiProblem,
+  UpstreamError,
+  upstreamError,
+  type UpstreamProblem,
+} from "./stream/upstream-error.ts";
+
+// Bytes and lines of any upstream.
+export { markLength, withoutMark } from "./stream/byte-order-mark.ts";
+export { jsonLines, parseJsonObject } from "./stream/json-lines.ts";
