@@ -12,6 +12,7 @@ import { drain, pending } from "./operations/drain.ts";
 import { knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
 import { getDelivery, listDeliveries, pruneDeliveries } from "./operations/deliveries/log.ts";
+import { extendReservations, reserve, settle } from "./operations/reservations.ts";
 import { getRun, listRuns, pruneRuns, putRun } from "./operations/runs.ts";
 import type { Engine } from "./sql/engine.ts";
 import type { Operation, Transaction } from "./sql/operation.ts";
@@ -38,6 +39,7 @@ import {
 } from "./operations/schedules.ts";
 import {
   appendMessages,
+  bytesOfSessions,
   clearSession,
   deleteSession,
   getSession,
@@ -122,6 +124,14 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     take: (key, cost, max, windowMs) =>
       write((tx) => take(tx, key, cost, max, windowMs), { soft: true }),
 
+    reservations: {
+      reserve: (reservation, requests) =>
+        write((tx) => reserve(tx, reservation, requests), { soft: true }),
+      settle: (id, charges) => write((tx) => settle(tx, id, charges), { soft: true }),
+      extend: (holder, ttlMs) =>
+        write((tx) => extendReservations(tx, holder, ttlMs), { soft: true }),
+    },
+
     kv: {
       get: <T>(namespace: string, key: string) =>
         read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
@@ -141,6 +151,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       transcript: (id, range = {}) => read(() => transcript(id, range)),
       clear: (id) => write((tx) => clearSession(tx, id)),
       delete: (id) => write(() => deleteSession(id)),
+      bytes: (prefix) => read(() => bytesOfSessions(prefix)),
     },
     deliveries: {
       append: (delivery) => write((tx) => addBatch(tx, { deliveries: [delivery] })),

@@ -16,6 +16,7 @@ import type {
   LaneStatus,
 } from "./records/work.ts";
 import type { NewSchedule, Schedule, ScheduleSlot, ScheduleCommit } from "./records/schedules.ts";
+import type { Charge, Reserved, ReservationRequest } from "./records/reservations.ts";
 import type {
   Session,
   NewMessage,
@@ -36,6 +37,7 @@ import type {
 export type * from "./records/work.ts";
 export type * from "./records/schedules.ts";
 export type * from "./records/logs.ts";
+export type * from "./records/reservations.ts";
 export type * from "./records/usage.ts";
 
 /**
@@ -153,6 +155,22 @@ export interface Store {
    */
   take(key: string, cost: number, max: number, windowMs: number): Promise<Take>;
 
+  /** Limits by what requests use, which is known only at their end. */
+  readonly reservations: {
+    /**
+     * Sets aside what a request may use of each limit, all of it or, where one leaves no room, nothing. It is given back by
+     * `settle`, or `ttlMs` after the last `extend` of its holder: so those of a process that died go by themselves.
+     */
+    reserve(
+      reservation: { id: string; holder: string; ttlMs: number },
+      requests: readonly ReservationRequest[],
+    ): Promise<Reserved>;
+    /** Gives back what `id` has set aside, if anything, and adds what was used instead. */
+    settle(id: string, charges: readonly Charge[]): Promise<void>;
+    /** Keeps all that a holder has set aside for another while. */
+    extend(holder: string, ttlMs: number): Promise<void>;
+  };
+
   // ------------------------------------------------------------------------------------- key, value
   readonly kv: {
     get<T = unknown>(namespace: string, key: string): Promise<T | undefined>;
@@ -193,6 +211,8 @@ export interface Store {
     /** Removes the messages and keeps the session and its `meta`; returns how many. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
+    /** Characters of all transcripts whose ids begin with the prefix. */
+    bytes(prefix: string): Promise<number>;
   };
 
   // ------------------------------------------------------------------------------- logs of what was

@@ -41,6 +41,9 @@ interface Pending {
   record: ChatRecord;
   at: number;
 }
+/** What requests of one minute, key, channel, model and tag add up to. */
+type Sum = Required<Omit<UsageRecord, "tag">> & Pick<UsageRecord, "tag">;
+
 /** Whose costs are asked for: one of the two. */
 interface Spender {
   key?: string;
@@ -58,9 +61,9 @@ export class Ledger {
   readonly #services: LedgerServices;
   #pending: Pending[] = [];
   readonly #requests: RequestLog;
-  #sums = new Map<string, Required<UsageRecord>>();
+  #sums = new Map<string, Sum>();
   /** Of them, the one that was last added to: most often the next one too. */
-  #lastSum: Required<UsageRecord> | undefined;
+  #lastSum: Sum | undefined;
   #spent = new Map<string, Spent>();
   /** Readings of them that have not begun: they are of use to all who ask by then. */
   #reading = new Map<string, Promise<number>>();
@@ -133,6 +136,7 @@ export class Ledger {
     // Nothing is being written now: what is not in the store is in the sums.
     for (const sum of this.#sums.values())
       if (
+        sum.tag === undefined &&
         sum.at >= since &&
         (of.key === undefined || sum.key === of.key) &&
         (of.channel === undefined || sum.channel === of.channel)
@@ -190,29 +194,26 @@ export class Ledger {
 
   /** True where it has cost somebody who has a budget. */
   #sum(record: ChatRecord, at: number): boolean {
-    const { usage, status, composite } = record;
+    const { usage } = record;
     const key = keyOf(record.client);
     const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
     if (this.#services.keepRequests > 0 && this.#requests.add(record, { at, key, cost }))
       setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
-    const sum = this.#sumOf(
-      minute,
+    const where = {
+      at: minute,
       key,
-      record.channel.slice(0, LONGEST_NAME),
-      record.model.slice(0, LONGEST_NAME),
-    );
+      channel: record.channel.slice(0, LONGEST_NAME),
+      model: record.model.slice(0, LONGEST_NAME),
+    };
+    const sum = this.#sumOf(where);
     if (sum === undefined) return false;
-    const answered = status < 400 || status === 499;
-    sum.requests++;
-    if (!answered) sum.errors++;
-    if (cost === undefined) sum.unpriced++;
-    else sum.cost += cost;
-    if (usage !== undefined) {
-      sum.promptTokens += count(usage.prompt_tokens);
-      sum.completionTokens += count(usage.completion_tokens);
-      sum.cachedTokens += count(usage.prompt_tokens_details?.cached_tokens);
-    } else if (answered && !composite && record.cached !== true) sum.unmetered++;
+    const amounts = amountsOf(record, cost);
+    addAmounts(sum, amounts);
+    for (const tag of record.tags ?? NO_TAGS) {
+      const tagged = this.#sumOf({ ...where, tag });
+      if (tagged !== undefined) addAmounts(tagged, amounts);
+    }
     if (!cost) return false;
     const spenders = this.#spendersOf(sum.channel, key);
     for (const spent of spenders) if (minute >= spent.since) spent.usd += cost;
@@ -241,27 +242,29 @@ export class Ledger {
   }
 
   /** Undefined where there is no room for another one. */
-  #sumOf(
-    at: number,
-    key: string,
-    channel: string,
-    model: string,
-  ): Required<UsageRecord> | undefined {
+  #sumOf({ at, key, channel, model, tag }: Where): Sum | undefined {
     const last = this.#lastSum;
-    if (last?.at === at && last.key === key && last.channel === channel && last.model === model)
+    if (
+      last?.at === at &&
+      last.key === key &&
+      last.channel === channel &&
+      last.model === model &&
+      last.tag === tag
+    )
       return last;
-    // the model comes last: of these names it alone may hold a line break
-    const id = `${at}\n${key}\n${channel}\n${model}`;
-    let sum = this.#sums.get(id);
-    if (sum !== undefined) return (this.#lastSum = sum);
-    if (this.#sums.size >= MOST_SUMS) {
-      if (this.#lost++ === 0)
+    // The model comes last: of these names it alone may hold a line break.
+    const id = `${at}\n${key}\n${channel}\n${tag ?? ""}\n${model}`;
+    const known = this.#sums.get(id);
+    if (known === undefined && this.#sums.size >= MOST_SUMS) {
+      if (this.#lost === 0)
         this.#services.log.error("usage is lost: the store has not taken any for too long");
+      this.#lost++;
       return undefined;
     }
-    sum = { at, key, channel, model, ...NOTHING };
+    const sum: Sum = known ?? { at, key, channel, model, tag, ...NOTHING };
     this.#sums.set(id, sum);
-    return (this.#lastSum = sum);
+    this.#lastSum = sum;
+    return sum;
   }
 
   async #write(): Promise<void> {
@@ -287,8 +290,8 @@ export class Ledger {
       this.#sums = batch;
       this.#lastSum = undefined;
       for (const record of newer.values()) {
-        const sum = this.#sumOf(record.at, record.key, record.channel, record.model);
-        if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];
+        const sum = this.#sumOf(record);
+        if (sum !== undefined) addAmounts(sum, record);
       }
       this.#requests.putBack(blocks);
       if (!this.#failing)
@@ -313,11 +316,38 @@ const ADDED = [
   "cost",
   "unmetered",
   "unpriced",
+  "estimated",
 ] as const;
 
-const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as Readonly<
-  Record<(typeof ADDED)[number], number>
->;
+type AddedAmounts = Readonly<Record<(typeof ADDED)[number], number>>;
+type Where = Pick<Sum, "at" | "key" | "channel" | "model" | "tag">;
+
+const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as AddedAmounts;
+const NO_TAGS: readonly string[] = [];
+
+function addAmounts(sum: Sum, amounts: AddedAmounts): void {
+  for (const field of ADDED) sum[field] += amounts[field];
+}
+
+/** `cost` is undefined where the price is not known. */
+function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
+  const { usage, status, composite, cached } = record;
+  const isAnswered = status < 400 || status === 499;
+  const isEstimated = usage?.estimated === true;
+  // Of a client that left, nobody expects the upstream to tell.
+  const isTold = usage !== undefined && (!isEstimated || status === 499);
+  return {
+    requests: 1,
+    errors: isAnswered ? 0 : 1,
+    promptTokens: count(usage?.prompt_tokens),
+    completionTokens: count(usage?.completion_tokens),
+    cachedTokens: count(usage?.prompt_tokens_details?.cached_tokens),
+    cost: cost ?? 0,
+    unmetered: isTold || !isAnswered || composite || cached === true ? 0 : 1,
+    unpriced: cost === undefined ? 1 : 0,
+    estimated: isEstimated ? 1 : 0,
+  };
+}
 
 function spenderId({ key, channel }: Spender): string {
   return key === undefined ? `channel ${channel}` : `key ${key}`;

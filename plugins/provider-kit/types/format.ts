@@ -61,6 +61,8 @@ export interface Usage {
     [field: string]: number | undefined;
   };
   completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
+  /** The upstream told none that can be true: these are the gateway's own numbers. */
+  estimated?: true;
 }
 
 /** A model's whole response. */

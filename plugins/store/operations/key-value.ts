@@ -64,6 +64,6 @@ export function* listKeys(tx: Transaction, namespace: string, prefix: string): O
 
 /** Forgets what has expired, in every table that has a time of expiry. */
 export function* sweep(tx: Transaction): Operation<void> {
-  for (const table of ["kv", "known", "limits"])
+  for (const table of ["kv", "known", "limits", "reservations"])
     yield* run(`DELETE FROM ${table} WHERE expires_at <= ?`, tx.now);
 }

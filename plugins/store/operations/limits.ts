@@ -11,7 +11,7 @@ const SLOTS = 100;
 /** Hits as `[time, count]`, oldest first. A slot's time is its last millisecond, so that it never expires early. */
 type Hits = [at: number, count: number][];
 
-interface Log {
+export interface Log {
   hits: Hits;
   /** Of all hits. */
   used: number;
@@ -50,6 +50,34 @@ export function* take(
   return takeFrom(log, tx.now, cost, max, windowMs);
 }
 
+/**
+ * The logs of several keys, which no other transaction takes of until this one ends. They are locked in the order of their
+ * keys, so that two transactions never wait for each other crosswise.
+ */
+export function* readLogs(
+  tx: Transaction,
+  keys: readonly string[],
+): Operation<ReadonlyMap<string, Log>> {
+  const { byKey } = tx.deferred(Logs);
+  const logs = new Map<string, Log>();
+  for (const key of keys.toSorted()) logs.set(key, byKey.get(key) ?? (yield* readLog(byKey, key)));
+  return logs;
+}
+
+/** What a log holds of the window that ends now. */
+export function usedWithin(log: Log, now: number, windowMs: number): number {
+  settleClock(log, now, windowMs);
+  return log.used;
+}
+
+/** Adds an amount that was used, however much that is. */
+export function addTo(log: Log, now: number, amount: number, windowMs: number): void {
+  settleClock(log, now, windowMs);
+  if (amount <= 0) return;
+  addHit(log, now, amount, Math.max(1, Math.floor(windowMs / SLOTS)));
+  log.expiresAt = newestOf(log.hits) + windowMs + 1;
+}
+
 /** Until the transaction ends no other one takes of it. */
 export function* hold(tx: Transaction, key: string): Operation<void> {
   const { byKey } = tx.deferred(Logs);
@@ -64,12 +92,8 @@ export function takeAtOnce(tx: Transaction, { key, max, windowMs }: Limit): Take
 
 function takeFrom(log: Log, now: number, cost: number, max: number, windowMs: number): Take {
   const { hits } = log;
-  const newestKnown = newestOf(hits);
-  // a clock that stepped back: keep the distances between hits instead of locking the key until the clock has caught up
-  const back = newestKnown - now > windowMs ? newestKnown - now : 0;
-  if (back > 0) for (const hit of hits) hit[0] -= back;
+  const back = settleClock(log, now, windowMs);
   const since = now - windowMs;
-  forgetBefore(log, since);
   const { used } = log;
   const allowed = used + cost <= max;
   const hit = allowed && cost > 0;
@@ -83,6 +107,18 @@ function takeFrom(log: Log, now: number, cost: number, max: number, windowMs: nu
     retryAfterMs: allowed ? 0 : waitFor(hits, used + cost - max, now, windowMs),
     resetMs: newest < since ? 0 : Math.min(windowMs, Math.max(0, newest + windowMs + 1 - now)),
   };
+}
+
+/**
+ * Forgets what is older than the window. Where the clock has stepped back, the hits move with it, at the same distances,
+ * instead of locking the key until the clock has caught up. Returns by how much they moved.
+ */
+function settleClock(log: Log, now: number, windowMs: number): number {
+  const newest = newestOf(log.hits);
+  const back = newest - now > windowMs ? newest - now : 0;
+  if (back > 0) for (const hit of log.hits) hit[0] -= back;
+  forgetBefore(log, now - windowMs);
+  return back;
 }
 
 function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
@@ -115,7 +151,7 @@ function addHit(log: Log, now: number, cost: number, slotMs: number): void {
   else hits.push([at, cost]);
 }
 
-function newestOf(hits: Hits): number {
+export function newestOf(hits: Hits): number {
   return hits.at(-1)?.[0] ?? 0;
 }
 
@@ -128,7 +164,7 @@ function forgetBefore(log: Log, since: number): void {
 }
 
 /** How long until `excess` hits have left the window. */
-function waitFor(hits: Hits, excess: number, now: number, windowMs: number): number {
+export function waitFor(hits: Hits, excess: number, now: number, windowMs: number): number {
   let left = excess;
   for (const [at, count] of hits) {
     if (at < now - windowMs) continue;

@@ -91,31 +91,44 @@ export function* listSessions(filter: {
   return rows.map(toSession);
 }
 
+/** Characters of all transcripts whose ids begin with the prefix. */
+export function* bytesOfSessions(prefix: string): Operation<number> {
+  const row = yield* first<{ bytes: number }>(
+    "SELECT COALESCE(SUM(bytes), 0) AS bytes FROM sessions WHERE id >= ? AND id < ?",
+    prefix,
+    prefixEnd(prefix),
+  );
+  return Number(row?.bytes ?? 0);
+}
+
 export function* appendMessages(
   tx: Transaction,
   id: string,
   messages: readonly NewMessage[],
 ): Operation<void> {
+  const bodies = messages.map(({ body }) => toJson(body) ?? "null");
   const row = yield* first<{ last_seq: number }>(
-    `INSERT INTO sessions (id, created_at, updated_at, messages, last_seq, meta) VALUES (?, ?, ?, ?, ?, '{}')
+    `INSERT INTO sessions (id, created_at, updated_at, messages, last_seq, bytes, meta) VALUES (?, ?, ?, ?, ?, ?, '{}')
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at,
-       messages = sessions.messages + excluded.messages, last_seq = sessions.last_seq + excluded.last_seq
+       messages = sessions.messages + excluded.messages, last_seq = sessions.last_seq + excluded.last_seq,
+       bytes = sessions.bytes + excluded.bytes
      RETURNING last_seq`,
     id,
     tx.now,
     tx.now,
     messages.length,
     messages.length,
+    bodies.reduce((sum, body) => sum + body.length, 0),
   );
   let seq = (row?.last_seq ?? messages.length) - messages.length;
-  for (const message of messages) {
+  for (const [i, message] of messages.entries()) {
     seq++;
     yield* run(
       "INSERT INTO messages (session, seq, role, body, turn_id, at) VALUES (?, ?, ?, ?, ?, ?)",
       id,
       seq,
       message.role,
-      toJson(message.body) ?? "null",
+      bodies[i]!,
       message.turnId ?? null,
       message.at ?? tx.now,
     );
@@ -151,7 +164,11 @@ export function* transcript(
 }
 
 export function* clearSession(tx: Transaction, id: string): Operation<number> {
-  yield* run("UPDATE sessions SET messages = 0, updated_at = ? WHERE id = ?", tx.now, id);
+  yield* run(
+    "UPDATE sessions SET messages = 0, bytes = 0, updated_at = ? WHERE id = ?",
+    tx.now,
+    id,
+  );
   return yield* run("DELETE FROM messages WHERE session = ?", id);
 }
 

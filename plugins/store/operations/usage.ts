@@ -13,48 +13,68 @@ import type {
 const MINUTE = 60_000;
 const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;
 
+const SUMS = [
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "cost",
+  "unmetered",
+  "unpriced",
+  "estimated",
+] as const;
+
+const addMinutes = additionTo("usage_minutes", ["minute", "client", "channel", "model"]);
+const addTags = additionTo("usage_tags", ["minute", "tag", "client", "channel", "model"]);
+
+function additionTo(table: string, key: readonly string[]): string {
+  const columns = [...key, ...SUMS];
+  const sums = SUMS.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`);
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
+    ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
+}
+
 export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
   // in order, so that two transactions never wait for each other crosswise
   for (const record of records.toSorted(byRow)) {
     const at = record.at ?? tx.now;
+    const minute = at - (at % MINUTE);
+    const where = [record.key ?? "", record.channel ?? "", record.model ?? ""];
+    const { tag } = record;
+    const key = tag === undefined ? [minute, ...where] : [minute, tag, ...where];
     yield {
-      sql: `INSERT INTO usage_minutes
-         (minute, client, channel, model, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost,
-          unmetered, unpriced)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (minute, client, channel, model) DO UPDATE SET
-         requests = usage_minutes.requests + excluded.requests,
-         errors = usage_minutes.errors + excluded.errors,
-         prompt_tokens = usage_minutes.prompt_tokens + excluded.prompt_tokens,
-         completion_tokens = usage_minutes.completion_tokens + excluded.completion_tokens,
-         cached_tokens = usage_minutes.cached_tokens + excluded.cached_tokens,
-         cost = usage_minutes.cost + excluded.cost,
-         unmetered = usage_minutes.unmetered + excluded.unmetered,
-         unpriced = usage_minutes.unpriced + excluded.unpriced`,
-      params: [
-        at - (at % MINUTE),
-        record.key ?? "",
-        record.channel ?? "",
-        record.model ?? "",
-        record.requests ?? 1,
-        record.errors ?? 0,
-        record.promptTokens ?? 0,
-        record.completionTokens ?? 0,
-        record.cachedTokens ?? 0,
-        record.cost ?? 0,
-        record.unmetered ?? 0,
-        record.unpriced ?? 0,
-      ],
+      sql: tag === undefined ? addMinutes : addTags,
+      params: [...key, ...sumsOf(record)],
       fractions: true,
     };
   }
+}
+
+/** In the order of `SUMS`. */
+function sumsOf(record: UsageRecord): number[] {
+  return [
+    record.requests ?? 1,
+    record.errors ?? 0,
+    record.promptTokens ?? 0,
+    record.completionTokens ?? 0,
+    record.cachedTokens ?? 0,
+    record.cost ?? 0,
+    record.unmetered ?? 0,
+    record.unpriced ?? 0,
+    record.estimated ?? 0,
+  ];
 }
 
 function byRow(a: UsageRecord, b: UsageRecord): number {
   const minutes =
     (a.at ?? Infinity) === (b.at ?? Infinity) ? 0 : (a.at ?? Infinity) - (b.at ?? Infinity);
   return (
-    minutes || compare(a.key, b.key) || compare(a.channel, b.channel) || compare(a.model, b.model)
+    compare(a.tag, b.tag) ||
+    minutes ||
+    compare(a.key, b.key) ||
+    compare(a.channel, b.channel) ||
+    compare(a.model, b.model)
   );
 }
 
@@ -62,11 +82,13 @@ function compare(a = "", b = ""): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Sums by tag come from rows of their own: a request without a tag is in none, one with two tags in two. */
 export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
+  const isByTag = filter.tag !== undefined || filter.by?.includes("tag") === true;
   const groups = new Map<string, string>();
   for (const by of filter.by ?? []) {
     if (by === "key") groups.set("key", "client");
-    else if (by === "channel" || by === "model") groups.set(by, by);
+    else if (by === "channel" || by === "model" || by === "tag") groups.set(by, by);
     else groups.set("at", `minute - minute % ${PERIODS[by]}`);
   }
   const { where, params } = conditions([
@@ -78,14 +100,16 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
     ["channel = ?", filter.channel],
     ["model = ?", filter.model],
     ["client = ?", filter.key],
+    ["tag = ?", filter.tag],
   ]);
   const selected = [...groups].map(([name, sql]) => `${sql} AS "${name}", `).join("");
   const rows = yield* all<Record<string, unknown>>(
     `SELECT ${selected} COALESCE(SUM(requests), 0) AS requests, COALESCE(SUM(errors), 0) AS errors,
        COALESCE(SUM(prompt_tokens), 0) AS "promptTokens", COALESCE(SUM(completion_tokens), 0) AS "completionTokens",
        COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost,
-       COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced
-     FROM usage_minutes ${where}
+       COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced,
+       COALESCE(SUM(estimated), 0) AS estimated
+     FROM ${isByTag ? "usage_tags" : "usage_minutes"} ${where}
      ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
     ...params,
   );
@@ -161,5 +185,6 @@ export function* listRequests({
 
 export function* pruneUsage(before: number): Operation<number> {
   const sums = yield* run("DELETE FROM usage_minutes WHERE minute < ?", before);
+  yield* run("DELETE FROM usage_tags WHERE minute < ?", before);
   return sums + (yield* run("DELETE FROM usage_requests WHERE last_at < ?", before));
 }

@@ -14,10 +14,14 @@ export interface UsageRecord {
   /** Default 1. */
   requests?: number;
   errors?: number;
-  /** Returns whose upstream told no usage: their tokens are in no sum. */
+  /** Responses whose upstream told no usage. */
   unmetered?: number;
-  /** Returns whose price is not known: their cost is in no sum. */
+  /** Responses whose price is not known: their cost is in no sum. */
   unpriced?: number;
+  /** Responses whose tokens are estimated. */
+  estimated?: number;
+  /** Adds to the sums of this tag, and not to those of all requests. */
+  tag?: string;
 }
 
 export interface UsageFilter {
@@ -26,13 +30,15 @@ export interface UsageFilter {
   channel?: string;
   model?: string;
   key?: string;
-  by?: readonly ("channel" | "model" | "key" | "minute" | "hour" | "day")[];
+  tag?: string;
+  by?: readonly ("channel" | "model" | "key" | "tag" | "minute" | "hour" | "day")[];
 }
 
 export interface UsageSum {
   channel?: string;
   model?: string;
   key?: string;
+  tag?: string;
   /** The beginning of the minute, hour or day (UTC). */
   at?: number;
   requests: number;
@@ -43,6 +49,7 @@ export interface UsageSum {
   cost: number;
   unmetered: number;
   unpriced: number;
+  estimated: number;
 }
 
 /** Requests as lines of text, one after the other: what is in them is the writer's affair. */

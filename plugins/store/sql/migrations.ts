@@ -152,4 +152,44 @@ export const migrations: readonly (readonly string[])[] = [
     "ALTER TABLE deliveries ADD COLUMN first_id TEXT",
     "CREATE INDEX deliveries_blocks ON deliveries (id, first_id) WHERE first_id IS NOT NULL",
   ],
+  [
+    // what requests that are under way may come to use of a limit
+    `CREATE TABLE reservations (
+      id TEXT NOT NULL,
+      key TEXT NOT NULL,
+      amount DOUBLE PRECISION NOT NULL,
+      holder TEXT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      PRIMARY KEY (id, key)
+    )`,
+    "CREATE INDEX reservations_key ON reservations (key, expires_at)",
+    "CREATE INDEX reservations_holder ON reservations (holder)",
+  ],
+  [
+    "ALTER TABLE usage_minutes ADD COLUMN estimated BIGINT NOT NULL DEFAULT 0",
+    // the same sums once for each tag of a request
+    `CREATE TABLE usage_tags (
+      minute BIGINT NOT NULL,
+      tag TEXT NOT NULL,
+      client TEXT NOT NULL,
+      channel TEXT NOT NULL,
+      model TEXT NOT NULL,
+      requests BIGINT NOT NULL,
+      errors BIGINT NOT NULL,
+      prompt_tokens BIGINT NOT NULL,
+      completion_tokens BIGINT NOT NULL,
+      cached_tokens BIGINT NOT NULL,
+      cost DOUBLE PRECISION NOT NULL,
+      unmetered BIGINT NOT NULL,
+      unpriced BIGINT NOT NULL,
+      estimated BIGINT NOT NULL,
+      PRIMARY KEY (minute, tag, client, channel, model)
+    )`,
+  ],
+  [
+    // characters of its messages, so that a quota need not read them
+    "ALTER TABLE sessions ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0",
+    `UPDATE sessions SET bytes =
+      (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM messages WHERE messages.session = sessions.id)`,
+  ],
 ];

@@ -17,7 +17,7 @@ export function tablesOf(schemaVersion: number): Table[] {
 export const tables: readonly Table[] = tablesOf(migrations.length);
 
 /** In these columns numbers need not be whole. */
-export const FRACTIONS = new Set(["cost"]);
+export const FRACTIONS = new Set(["cost", "amount"]);
 
 function readTables(statements: readonly string[]): Table[] {
   const found = new Map<

@@ -451,6 +451,8 @@ testOfFile("deliveries of a store that was written before several shared a row",
   const before = new Libsql(t.file);
   before.exec(
     `DROP INDEX deliveries_blocks; ALTER TABLE deliveries DROP COLUMN size; ALTER TABLE deliveries DROP COLUMN first_id;
+     DROP TABLE reservations; DROP TABLE usage_tags; ALTER TABLE usage_minutes DROP COLUMN estimated;
+     ALTER TABLE sessions DROP COLUMN bytes;
      PRAGMA user_version = 5`,
   );
   before.close();

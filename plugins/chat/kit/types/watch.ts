@@ -57,8 +57,10 @@ export interface ChatRecord {
   model: string;
   /** 499: the client disconnected. */
   status: number;
-  /** As the upstream gave it. Absent: it gave none, or the response was cut. */
+  /** As the upstream told it, or estimated where it told none that can be true. Absent where nothing was used. */
   usage: Usage | undefined;
+  /** Names that the client has given the request, for reports. */
+  tags?: readonly string[];
   ms: number;
   firstByteMs: number | undefined;
   attempts: number;

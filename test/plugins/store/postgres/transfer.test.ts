@@ -64,7 +64,10 @@ async function fill(url: string): Promise<void> {
   await store.kv.set("n", "k", "v", { ttlMs: 1e9 });
   await store.sessions.append("s", [{ role: "user", body: "hello" }]);
   await store.runs.put({ id: "r", owner: "o", at: 1, status: "ok" });
-  await store.usage.append([{ cost: 0.125 }], {
+  await store.reservations.reserve({ id: "req_1", holder: "p", ttlMs: 60_000 }, [
+    { key: "key:k:tokens", window: { ms: 60_000 }, max: 10, amount: 2.5 },
+  ]);
+  await store.usage.append([{ cost: 0.125 }, { cost: 0.125, tag: "night" }], {
     blocks: [{ requests: 2, firstAt: 1, lastAt: 2, lines: "x" }],
     keep: 10,
   });
@@ -98,7 +101,7 @@ async function using<T>(url: string, work: (store: Store) => Promise<T>): Promis
 }
 
 test("every table of the migrations is known with its key", () => {
-  assert.is(tables.length, 13);
+  assert.is(tables.length, 15);
   for (const { name, key, columns } of tables) {
     assert.ok(key.length > 0 && key.every((column) => columns.includes(column)), name);
     assert.ok(

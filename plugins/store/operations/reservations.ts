@@ -1,0 +1,172 @@
+/** Limits by what requests use: an estimate is set aside before a request, the real amount is charged after it. */
+import type {
+  CalendarPeriod,
+  Charge,
+  Count,
+  Reserved,
+  ReservationRequest,
+  ReservationState,
+} from "../records/reservations.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { conditions } from "../sql/query.ts";
+import { addTo, type Log, newestOf, readLogs, usedWithin, waitFor } from "./limits.ts";
+
+/** Money is counted in fractions, whose sums are off by less than this. */
+const TOLERANCE = 1e-9;
+/** Amounts that other requests hold may be settled at any moment. */
+const SOON_MS = 1000;
+
+/**
+ * Sets all amounts aside under `id`, or none. Locks the counts in the order of their keys, so that two transactions never
+ * wait for each other crosswise.
+ */
+export function* reserve(
+  tx: Transaction,
+  { id, holder, ttlMs }: { id: string; holder: string; ttlMs: number },
+  requests: readonly ReservationRequest[],
+): Operation<Reserved> {
+  const counts = yield* readCounts(tx, requests);
+  const states: ReservationState[] = [];
+  const amounts: number[] = [];
+  for (const request of requests) {
+    const log = counts.get(request.key)!;
+    const reserved = yield* reservedOf(tx, request.key);
+    const state = { key: request.key, max: request.max, ...usedOf(tx, request, log), reserved };
+    states.push(state);
+    const amount = amountThatFits(request, state);
+    if (amount === undefined)
+      return { allowed: false, states, refused: refusal(tx, request, state, log) };
+    amounts.push(amount);
+  }
+  for (const [i, { key }] of requests.entries()) {
+    const amount = amounts[i]!;
+    states[i]!.reserved += amount;
+    if (amount > 0) yield* insertReservation(tx, { id, key, amount, holder, ttlMs });
+  }
+  return { allowed: true, states };
+}
+
+/** Gives back what stands under `id`, and adds what was used. */
+export function* settle(tx: Transaction, id: string, charges: readonly Charge[]): Operation<void> {
+  const counts = yield* readCounts(tx, charges);
+  for (const { key, window, amount } of charges) {
+    const log = counts.get(key)!;
+    if ("ms" in window) addTo(log, tx.now, amount, window.ms);
+    else addToPeriod(log, window, amount);
+  }
+  yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
+}
+
+/** Keeps all reservations of a holder for another while: those of a process that died go by themselves. */
+export function* extendReservations(
+  tx: Transaction,
+  holder: string,
+  ttlMs: number,
+): Operation<void> {
+  yield {
+    sql: "UPDATE reservations SET expires_at = ? WHERE holder = ?",
+    params: [tx.now + ttlMs, holder],
+    apart: true,
+  };
+}
+
+function* readCounts(
+  tx: Transaction,
+  counts: readonly Count[],
+): Operation<ReadonlyMap<string, Log>> {
+  const names = new Map(counts.map((count) => [logName(count), count]));
+  const logs = yield* readLogs(tx, [...names.keys()]);
+  const byKey = new Map<string, Log>();
+  for (const [name, { key, window }] of names) {
+    const log = logs.get(name)!;
+    if (!("ms" in window) && log.hits.length === 0)
+      addToPeriod(log, window, yield* costsInUsage(window));
+    byKey.set(key, log);
+  }
+  return byKey;
+}
+
+/** A period has a count of its own, so that the one before it needs no reset. */
+function logName({ key, window }: Count): string {
+  return "ms" in window ? key : `${key}:${window.start}`;
+}
+
+function* costsInUsage({ start, usageOf }: CalendarPeriod): Operation<number> {
+  const { where, params } = conditions([
+    ["minute >= ?", start],
+    ["client = ?", usageOf.key],
+    ["channel = ?", usageOf.channel],
+  ]);
+  const sql = `SELECT COALESCE(SUM(cost), 0) AS cost FROM usage_minutes ${where}`;
+  const { rows } = yield { sql, params, one: true, apart: true };
+  return Number(rows[0]?.["cost"] ?? 0);
+}
+
+/** A period's amounts are one hit, which is forgotten when the period is over. */
+function addToPeriod(log: Log, { end }: CalendarPeriod, amount: number): void {
+  const used = (log.hits[0]?.[1] ?? 0) + amount;
+  log.hits = [[end, used]];
+  log.used = used;
+  log.expiresAt = end;
+}
+
+function usedOf(
+  tx: Transaction,
+  { window }: Count,
+  log: Log,
+): Pick<ReservationState, "used" | "resetMs"> {
+  if (!("ms" in window)) return { used: log.used, resetMs: Math.max(0, window.end - tx.now) };
+  const used = usedWithin(log, tx.now, window.ms);
+  const resetMs = used === 0 ? 0 : Math.max(0, newestOf(log.hits) + window.ms + 1 - tx.now);
+  return { used, resetMs: Math.min(window.ms, resetMs) };
+}
+
+function* reservedOf(tx: Transaction, key: string): Operation<number> {
+  const { rows } = yield {
+    sql: "SELECT COALESCE(SUM(amount), 0) AS amount FROM reservations WHERE key = ? AND expires_at > ?",
+    params: [key, tx.now],
+    one: true,
+    apart: true,
+  };
+  return Number(rows[0]?.["amount"] ?? 0);
+}
+
+/** What is set aside; undefined where the request is refused. */
+function amountThatFits(
+  { amount, max, isGuess }: ReservationRequest,
+  { used, reserved }: ReservationState,
+): number | undefined {
+  const left = max - used - reserved;
+  if (left < TOLERANCE) return undefined;
+  if (amount <= left + TOLERANCE) return amount;
+  return isGuess === true && amount > max && reserved === 0 ? left : undefined;
+}
+
+function refusal(
+  tx: Transaction,
+  { amount, max, window, isGuess }: ReservationRequest,
+  state: ReservationState,
+  { hits }: Log,
+): NonNullable<Reserved["refused"]> {
+  const { used, reserved, resetMs } = state;
+  const needed = isGuess === true ? Math.min(amount, max) : amount;
+  const excess = used + Math.max(needed, TOLERANCE) - max;
+  const isUsedUp = excess > TOLERANCE || max - used < TOLERANCE;
+  if (!isUsedUp) return { ...state, retryAfterMs: SOON_MS, isUsedUp };
+  if (!("ms" in window)) return { ...state, retryAfterMs: resetMs, isUsedUp };
+  const retryAfterMs = used > 0 ? waitFor(hits, excess + reserved, tx.now, window.ms) : window.ms;
+  return { ...state, retryAfterMs, isUsedUp };
+}
+
+function* insertReservation(
+  tx: Transaction,
+  row: { id: string; key: string; amount: number; holder: string; ttlMs: number },
+): Operation<void> {
+  yield {
+    sql: `INSERT INTO reservations (id, key, amount, holder, expires_at) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (id, key) DO UPDATE SET amount = excluded.amount, expires_at = excluded.expires_at`,
+    params: [row.id, row.key, row.amount, row.holder, tx.now + row.ttlMs],
+    fractions: true,
+    apart: true,
+  };
+}

@@ -1,0 +1,3 @@
+import "./server.ts";
+
+await import("../reservations.test.ts");
