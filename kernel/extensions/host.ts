@@ -8,6 +8,7 @@ import { endOrLate } from "../timing/deadline.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import { type Problem, problemOf, sayProblem } from "../modules/problem.ts";
 import type { Kind, Phase } from "./kind.ts";
+import { findInStack } from "./culprit.ts";
 import { createScan } from "./scan.ts";
 import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
 import { createSwap } from "./swap.ts";
@@ -222,6 +223,11 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       return { id: active && idOf(active.version.candidate), problem: error?.message };
     },
     each,
+    /** The owner (`hook:hello`, `plugin:clock`) whose files stand in the stack of an error that nobody caught. */
+    findInStack: (thrown: unknown): string | undefined => {
+      const name = findInStack(slots.values(), thrown);
+      return name === undefined ? undefined : `${one}:${name}`;
+    },
     /** Of the candidate that is meant. */
     info: (name: string): Shown => describeTop(find(name)),
     list: (): Shown[] => each(kind.describe),
@@ -236,7 +242,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       }),
     /** Something that was waited for may be there. */
     wake: (): void => void (phase.started && inTurn(() => update())),
-    /** Loads one (or all) anew, also where its content is the same. */
+    /** Loads one (or all) again, even where its content is the same. */
     reload: (name?: string): Promise<void> =>
       inTurn(async () => {
         for (const slot of name === undefined ? slots.values() : [find(name)]) {

@@ -4,6 +4,7 @@ import { asError } from "../errors.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
+import { isOwnFault } from "../extensions/culprit.ts";
 import { running } from "../owner.ts";
 import type { Paths } from "../types.ts";
 import type { LoaderFor } from "./home.ts";
@@ -17,7 +18,10 @@ export interface StartedGateway
   extends Pick<Gateway, "url" | "token" | "tokenIsNew" | "list" | "use" | "accept" | "stop"> {
   /** Looks for changed plugins and hooks. */
   rescan(): void;
-  /** Logs what nobody has caught. True where it is an extension's: that one is told, and the gateway goes on. */
+  /**
+   * Logs an error that nobody caught, and counts it as a failure of the hook that caused it. Returns whether the gateway
+   * can continue: not after an error in its own code, which leaves its state unknown.
+   */
   strayError(kind: string, thrown: unknown): boolean;
 }
 
@@ -49,11 +53,14 @@ export async function startHere(
       void gateway.hooks.rescan();
     },
     strayError(kind: string, thrown: unknown) {
-      const owner = running()?.owner;
+      const owner =
+        running()?.owner ??
+        gateway.hooks.findInStack(thrown) ??
+        gateway.plugins.findInStack(thrown);
       const error = asError(thrown);
       gateway.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
       if (owner) gateway.hooks.strayError(owner, error);
-      return owner !== undefined;
+      return owner !== undefined || !isOwnFault(thrown, paths.package);
     },
   });
 }

@@ -60,8 +60,3 @@ export function createLoopGuard(limitMs: number): LoopGuard {
   };
   return guard;
 }
-
-const LATER =
-  /\b(?:async|await|Promise|then|set(?:Timeout|Interval|Immediate)|queueMicrotask|nextTick|process|global(?:This)?|fetch|[A-Z]\w*(?:Channel|Socket|Signal|Worker|Stream|Registry)|WebAssembly|crypto|import|require|eval|Function|constructor|arguments|emit|chat|kv)\b|\.{3}/;
-/** False for the text of a module that has no word for leaving anything to run later. */
-export const mayRunLater = (code: string): boolean => LATER.test(code.slice(code.indexOf("{")));

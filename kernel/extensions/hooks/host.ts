@@ -168,7 +168,7 @@ export function createHookHost(options: HookHostOptions) {
       const { trial } = await inTurn(() => beginTrial(find(name), eventFor));
       return trial;
     },
-    /** An error of a timer or a detached promise of `hook:<name>`: counted and logged as that hook's failure. */
+    /** Counts and logs an error that nobody caught as the failure of `hook:<name>`. */
     strayError(owner: string, error: unknown): void {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
       if (slot?.active)

@@ -3,7 +3,7 @@ import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../../modules/bounded.ts";
 import type { Loader } from "../../modules/load.ts";
-import { createLoopGuard, type LoopGuard, mayRunLater } from "../../modules/loop-guard.ts";
+import { createLoopGuard, type LoopGuard } from "../../modules/loop-guard.ts";
 import { LoadError, type Problem } from "../../modules/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { HookLogLine } from "../../log/kept-lines.ts";
@@ -15,7 +15,7 @@ export interface HookVersion extends Version {
   candidate: HookCandidate;
   meta: HookMeta;
   handler: Handler;
-  /** What it leaves behind is traced to it, which slows every promise of the process: not where it leaves nothing. */
+  /** Every hook that is not bundled is traced: what it leaves behind runs in its asynchronous context. */
   traced: boolean;
   dispose?: () => unknown;
   /** How long its loops may block everything else. */
@@ -52,7 +52,7 @@ export interface Health {
   failures: number;
   lastRun?: HookRun;
   lastError?: HookFailure;
-  /** This and what follows begins anew with each version. */
+  /** This and what follows begins again with each version. */
   failuresInARow: number;
   /** It failed too often in a row: it is not called (state `resting`). */
   tripped: boolean;
@@ -79,7 +79,7 @@ export interface HookSlot extends Slot<HookVersion> {
 const evaluateLimitMs = 2000;
 const disposeLimitMs = 5000;
 /**
- * Evaluates the code that was read and checks its shape; what runs is not touched. Whoever does not make it active ends
+ * Evaluates the code that was read and checks its shape; what runs is not touched. A caller that does not activate it ends
  * it with `endVersion`. Throws `LoadError`.
  */
 export async function loadHook(candidate: HookCandidate, loader: Loader): Promise<HookVersion> {
@@ -91,8 +91,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
   const loops = createLoopGuard(evaluateLimitMs);
   const isUsers = isGuarded(candidate);
   const work = () => loader.evaluate(source, isUsers ? loops : undefined);
-  const mayLeave = isUsers && mayRunLater(source.bundle.code);
-  const { exports } = await (mayLeave ? runAs(`hook:${candidate.name}`, work) : work());
+  const { exports } = await (isUsers ? runAs(`hook:${candidate.name}`, work) : work());
   loops.limitMs = meta.timeoutMs;
   const handler = findHandler(exports, meta.export, source.entry);
   const dispose = exports?.["dispose"];
@@ -100,7 +99,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     candidate,
     meta,
     handler,
-    traced: mayLeave || (isUsers && handler.length !== 1),
+    traced: isUsers,
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
     loops,
     loadMs: performance.now() - began,
