@@ -135,6 +135,12 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
    * its evaluation and each of its loops. Nothing is kept: load again where one of `inputs` has changed.
    */
   load(file: string, limitMs: number): Promise<UserModule>;
+  /**
+   * Says why the agent may not write a file (absolute path): Portico evaluates it or reads it as settings. Undefined
+   * where it may. Whatever writes for the agent asks at the moment of writing. `root` is the directory that the turn
+   * works in; default is the workspace.
+   */
+  whyProtected(path: string, root?: string): string | undefined;
   /** `/ready` answers 503 with this text for as long as the check returns one. */
   readiness(check: () => string | undefined): Dispose;
 }

@@ -47,3 +47,9 @@ export function rootsOf(
   );
   return roots.slice(0, last + 1).map((root, rank) => ({ ...root, rank }));
 }
+
+/** Every directory that extensions may be loaded from, whether or not its trust is enough today. */
+export const extensionDirs = (paths: Paths, extraDirs: readonly string[]): string[] =>
+  (["hooks", "plugins"] as const).flatMap((kind) =>
+    rootsOf(kind, paths, { trust: "all", extraDirs }).map(({ dir }) => dir),
+  );

@@ -11,7 +11,8 @@ import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
 import { createPluginHost } from "../extensions/plugins/host.ts";
-import { rootsOf } from "../extensions/roots.ts";
+import { createProtection } from "../extensions/protection.ts";
+import { extensionDirs, rootsOf } from "../extensions/roots.ts";
 import { lookUp, parseKeyPath } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
@@ -103,6 +104,11 @@ export class Gateway {
           secrets: () => config.secrets(),
           busy: work.busy,
           load: loader.load,
+          whyProtected: createProtection({
+            paths,
+            extensionRoots: () => extensionDirs(paths, config.kernel.hooks.extraDirs),
+            evaluated: loader.evaluated,
+          }),
         },
         log,
         bus,

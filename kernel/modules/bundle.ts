@@ -26,6 +26,8 @@ export interface Bundle {
   /** What it imports from the gateway itself. */
   host: string[];
   inputs: Input[];
+  /** Where its relative imports point, as they are written: relative to the entry's directory. */
+  imports: string[];
 }
 
 export interface BundleOptions {
@@ -38,12 +40,14 @@ export interface BundleOptions {
   whole: boolean;
   /** Its loops ask the loop guard. */
   guarded: boolean;
+  /** Called with the absolute path of each relative import, also where it resolves to nothing. */
+  onImport(path: string): void;
 }
 
 let esbuild: typeof import("esbuild") | undefined; // loaded for the first that is not kept
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 12;
+const cacheVersion = 13;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(
@@ -54,10 +58,12 @@ export async function openBundle(
   const kept = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
   const layout = options.isOwn ? "" : layoutOf(dirname(entry));
   if (kept?.head.version === cacheVersion && kept.head.layout === layout) {
-    const { inputs, codeHash, host } = kept.head;
+    const { inputs, codeHash, host, imports } = kept.head;
     const isIntact = () => options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
-    if (inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)) && isIntact())
-      return { code: kept.body.toString(), codeHash, host, inputs };
+    if (inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)) && isIntact()) {
+      for (const path of imports) options.onImport(resolve(dirname(entry), path));
+      return { code: kept.body.toString(), codeHash, host, inputs, imports };
+    }
   }
   const { code, ...head } = await build(entry, options);
   keep(file, { version: cacheVersion, layout, ...head }, code);
@@ -81,10 +87,16 @@ function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
   return (byStamp && now.mtimeMs === input.mtimeMs) || sha(readFileSync(file)) === input.hash;
 }
 
-async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): Promise<Bundle> {
+async function build(entry: string, options: BundleOptions): Promise<Bundle> {
+  const { isOwn, whole, guarded } = options;
   esbuild ??= await import("esbuild");
   const dir = dirname(entry);
   const inputs = new Map<string, Input>();
+  const imports = new Set<string>();
+  const onImport = (path: string): void => {
+    imports.add(relative(dir, path));
+    options.onImport(path);
+  };
   const result = await esbuild
     .build({
       entryPoints: [`./${basename(entry)}`], // the whole path would be a pattern, where it holds a *
@@ -96,7 +108,9 @@ async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): P
       target: "node20",
       packages: whole ? "bundle" : "external",
       external: ["portico", "portico/*"],
-      plugins: [readingOnce(dir, inputs)],
+      // No tsconfig.json is read: its `paths` and `jsxFactory` would let whoever writes one choose what runs.
+      tsconfigRaw: "{}",
+      plugins: [readingOnce(dir, inputs), ...(isOwn ? [] : [reportingImports(onImport)])],
       metafile: true,
       sourcemap: isOwn ? false : "inline",
       sourcesContent: false,
@@ -121,7 +135,7 @@ async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): P
   );
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
   const sorted = [...inputs.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { code, codeHash: sha(code).slice(0, 32), host, inputs: sorted };
+  return { code, codeHash: sha(code).slice(0, 32), host, inputs: sorted, imports: [...imports] };
 }
 
 const loaders: Record<string, EsbuildLoader> = {
@@ -142,6 +156,20 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
         const stamp = mtimeMs >= Date.now() - 20 ? -1 : mtimeMs;
         inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
         return { contents, loader: loaders[extname(path)] ?? "default" };
+      });
+    },
+  };
+}
+
+/** Packages are left out: everything below a node_modules is protected as it is. */
+function reportingImports(onImport: (path: string) => void): Plugin {
+  return {
+    name: "reporting-imports",
+    setup({ onResolve }) {
+      onResolve({ filter: /^(\.{1,2}([\\/]|$)|[\\/])/ }, ({ path, resolveDir, kind }) => {
+        const isPackage = /[\\/]node_modules[\\/]/.test(`${resolveDir}/`);
+        if (kind !== "entry-point" && !isPackage) onImport(resolve(resolveDir, path));
+        return undefined;
       });
     },
   };

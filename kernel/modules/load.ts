@@ -2,10 +2,11 @@
  * Loads a module: bundled to CommonJS text and evaluated, so that an old version is collected like any object
  * (Node never frees an ES module). Bundling and evaluating are two steps, so that a bundle can be judged in between.
  */
+import { existsSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { pathsUpTo, whyNotOwn } from "../files/own.ts";
+import { isInside, pathsUpTo, whyNotOwn } from "../files/own.ts";
 import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle } from "./bundle.ts";
@@ -31,6 +32,16 @@ export interface UserModule extends Pick<Source, "inputs" | "hash"> {
   exports: Record<string, unknown>;
 }
 
+/** The files that decide what one module of the user's runs; all paths are absolute. */
+export interface EvaluatedFiles {
+  /** What went into it. */
+  files: readonly string[];
+  /** Where its relative imports point as they are written, whether or not something is there. */
+  imports: readonly string[];
+  /** Directories of packages that it requires when it runs, and that lie outside any node_modules. */
+  packages: Set<string>;
+}
+
 export interface LoaderOptions {
   /** A module that is part of the program: it is not bundled, and evaluated once. */
   builtIn?(entry: string): (() => Promise<UserModule["exports"]>) | undefined;
@@ -47,6 +58,7 @@ const builtIn = { hash: "built in", whole: true, bundle: { code: "", codeHash: "
 
 export function createLoader(options: LoaderOptions) {
   const isOwn = (entry: string) => options.isOwn?.(entry) ?? false;
+  const evaluated = new Map<string, EvaluatedFiles>();
 
   /**
    * Bundles without evaluating. `whole`: with all packages that it needs; `guarded`: with loops that ask the guard.
@@ -57,8 +69,19 @@ export function createLoader(options: LoaderOptions) {
     if (options.builtIn?.(entry)) return { ...builtIn, entry, inputs: [entry], refresh };
     const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
     const file = options.cacheFile(entry).replace(/\.cjs$/, ending);
-    const bundle = await openBundle(file, entry, { isOwn: isOwn(entry), whole, guarded });
+    const imports = new Set<string>();
+    const onImport = (path: string) => imports.add(path);
+    const bundleOptions = { isOwn: isOwn(entry), whole, guarded, onImport };
+    const opening = openBundle(file, entry, bundleOptions);
+    // Also of one that does not build: an import that finds nothing today must find nothing of the agent's tomorrow.
+    const record = (files: readonly string[]) =>
+      evaluated.set(entry, { files, imports: [...imports], packages: new Set() });
+    const bundle = await opening.catch((error: unknown) => {
+      record([entry, ...(evaluated.get(entry)?.files ?? [])]);
+      throw error;
+    });
     const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
+    if (!isOwn(entry)) record(inputs);
     const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(
       0,
       16,
@@ -80,6 +103,7 @@ export function createLoader(options: LoaderOptions) {
       if (host.has(id)) return host.get(id);
       if (!isBuiltin(id) && !isOwn(entry)) {
         const file = source.whole ? undefined : require.resolve(id);
+        if (file !== undefined) recordLinkedPackage(entry, file);
         // who owns a directory on the way can exchange what lies in it
         const top = /^(.*[\\/]node_modules)[\\/]/s.exec(file ?? "")?.[1] ?? ".";
         const why = file ? whyNotOwn(pathsUpTo(file, top)) : "is not part of what was approved";
@@ -105,9 +129,20 @@ export function createLoader(options: LoaderOptions) {
     return { exports: module.exports, inputs, hash };
   }
 
+  /** A package may be a link to a directory that nothing else protects. */
+  function recordLinkedPackage(entry: string, file: string): void {
+    if (/[\\/]node_modules[\\/]/.test(file)) return;
+    const directory = packageDirectory(file);
+    if (isInside(entry, directory))
+      throw new LoadError("a package cannot import itself by its name: use a relative path", entry);
+    evaluated.get(entry)?.packages.add(directory);
+  }
+
   return {
     read,
     evaluate,
+    /** What the user's modules consist of, as it was last read. */
+    evaluated: (): Iterable<EvaluatedFiles> => evaluated.values(),
     /** `limitMs` bounds the evaluation, and later each of the module's loops. */
     async load(entry: string, limitMs?: number): Promise<UserModule> {
       const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
@@ -116,6 +151,16 @@ export function createLoader(options: LoaderOptions) {
   };
 }
 export type Loader = ReturnType<typeof createLoader>;
+
+/** The nearest directory above a file that has a package.json; the file's own where there is none. */
+function packageDirectory(file: string): string {
+  let directory = dirname(file);
+  while (!existsSync(join(directory, "package.json"))) {
+    if (dirname(directory) === directory) return dirname(file);
+    directory = dirname(directory);
+  }
+  return directory;
+}
 
 function evaluateText(code: string, entry: string) {
   // biome-ignore lint/security/noGlobalEval: this is how modules are loaded

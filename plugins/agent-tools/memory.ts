@@ -5,10 +5,10 @@ import { relative } from "node:path";
 import { type PluginContext, PorticoError, Type } from "portico";
 import { clip } from "portico/strings";
 import { existing, groundOf, writable } from "./files/confine.ts";
+import type { GuardedPlace, GuardedPlaces } from "./files/rules.ts";
 import { MOST_BYTES, readText } from "./files/text-file.ts";
 import { needed } from "./files/tool.ts";
 import { walk } from "./files/walk.ts";
-import type { Place, Places } from "./places.ts";
 
 const MAIN = "MEMORY.md";
 const DIR = "memory";
@@ -32,7 +32,7 @@ const parameters = Type.Object({
   query: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: "search: words" })),
 });
 
-export function addMemory(ctx: PluginContext, places: Places): void {
+export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
   ctx.tool({
     name: "memory",
     description:
@@ -50,7 +50,7 @@ export function addMemory(ctx: PluginContext, places: Places): void {
 }
 
 /** In one write at the end: several sessions may remember at a time. */
-async function append(place: Place, path: string, text: string): Promise<void> {
+async function append(place: GuardedPlace, path: string, text: string): Promise<void> {
   const target = await writable(place, path);
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const file = await open(target, flags, 0o600);
@@ -73,7 +73,7 @@ interface Hit {
 }
 
 /** The paragraphs that hold most of the words, the newest notes first. */
-async function search(place: Place, query: string, signal: AbortSignal): Promise<string> {
+async function search(place: GuardedPlace, query: string, signal: AbortSignal): Promise<string> {
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))];
   const ground = await groundOf(place);
   const hits: Hit[] = [];
@@ -97,7 +97,7 @@ async function search(place: Place, query: string, signal: AbortSignal): Promise
 }
 
 /** Notes of days have names in their order: of too many the first are left out. */
-async function notesOf(place: Place, signal: AbortSignal): Promise<string[]> {
+async function notesOf(place: GuardedPlace, signal: AbortSignal): Promise<string[]> {
   const ground = await groundOf(place);
   const notes: string[] = [];
   const dir = await existing(place, DIR).catch(() => undefined);

@@ -21,6 +21,50 @@ export const WebConfig = Type.Object(
   { description: "The agent's tool web." },
 );
 
+/** What other programs run or read as settings: version control, shells, editors and their tasks. */
+const DENIED = [
+  ".git/hooks",
+  ".git/config",
+  ".git/info/attributes",
+  ".gitmodules",
+  ".gitattributes",
+  ".husky",
+  ".githooks",
+  ".pre-commit-config.y*ml",
+  "lefthook.y*ml",
+  ".lefthook.y*ml",
+  ".env*",
+  ".vscode",
+  ".idea",
+  ".fleet",
+  ".zed",
+  ".cursor",
+  ".claude",
+  ".devcontainer",
+  ".devcontainer.json",
+  "*.code-workspace",
+  "*.sublime-project",
+  ".dir-locals.el",
+  ".exrc",
+  ".nvimrc",
+  ".nvim.lua",
+  ".vimrc",
+  ".mise.toml",
+  "mise.toml",
+  ".tool-versions",
+];
+
+export const FilesConfig = Type.Object(
+  {
+    deny: Type.Array(Type.String({ minLength: 1 }), {
+      default: DENIED,
+      description:
+        "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` fits a name at any depth. The list replaces the default one.",
+    }),
+  },
+  { default: {}, description: "The agent's tools files and memory." },
+);
+
 /** As the agent declares it. */
 export const SandboxConfig = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),

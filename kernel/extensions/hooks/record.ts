@@ -1,4 +1,5 @@
 /** What is known about a hook. */
+import { isInside } from "../../files/own.ts";
 import type { Loader } from "../../modules/load.ts";
 import { type Problem, problemOf } from "../../modules/problem.ts";
 import { describe, type Described, standingOf } from "../record.ts";
@@ -32,6 +33,7 @@ export function describeHook(
     text,
     descriptor: `${realDir}/HOOK.md`,
     handler,
+    outsideInputs: outsideInputs(candidate),
     enabled: permission.isEnabled(name, candidate),
     health: counts ? slot.health : newHealth(),
     warnings,
@@ -49,5 +51,12 @@ export function describeHook(
         .catch((thrown) => problemOf(thrown, realDir, handler)),
   });
 }
+/** The files outside a hook's directory that its code consists of; a package counts as its directory. */
+function outsideInputs({ source, realDir }: HookCandidate): string[] {
+  const outside = (source?.inputs ?? []).filter((path) => !isInside(path, realDir));
+  const PACKAGE = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/;
+  return [...new Set(outside.map((path) => PACKAGE.exec(path)?.[0] ?? path))].sort();
+}
+
 /** What the host knows of a hook: how it is shown is somebody else's. */
 export type HookInfo = ReturnType<typeof describeHook>;

@@ -25,7 +25,10 @@ import type {
 /** The parts of the gateway that contexts hand on. */
 export interface PluginParts {
   /** What is the same in all of them. */
-  common: Pick<PluginContext, "version" | "paths" | "url" | "ports" | "secrets" | "busy" | "load">;
+  common: Pick<
+    PluginContext,
+    "version" | "paths" | "url" | "ports" | "secrets" | "busy" | "load" | "whyProtected"
+  >;
   log: Logger;
   bus: Bus;
   services: ServiceRegistry;

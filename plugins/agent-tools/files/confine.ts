@@ -5,7 +5,7 @@
 import { lstat, mkdir, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { PorticoError } from "portico";
-import type { Place } from "../places.ts";
+import type { GuardedPlace } from "./rules.ts";
 
 const refused = (message: string) =>
   new PorticoError("invalid_request_error", message, { param: "path" });
@@ -18,12 +18,13 @@ const PACKAGES = "node_modules";
 export interface Ground {
   root: string;
   barred: readonly string[];
+  isDenied(path: string): boolean;
 }
 
 /** What is not there yet is barred by its spelling. */
-export async function groundOf({ root, barred }: Place): Promise<Ground> {
+export async function groundOf({ root, barred, isDenied }: GuardedPlace): Promise<Ground> {
   const real = await Promise.all(barred.map((path) => realpath(path).catch(() => path)));
-  return { root: await realpath(root), barred: [...new Set([...barred, ...real])] };
+  return { root: await realpath(root), barred: [...new Set([...barred, ...real])], isDenied };
 }
 
 const isWithin = (root: string, path: string): boolean => {
@@ -31,8 +32,9 @@ const isWithin = (root: string, path: string): boolean => {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 };
 
-export function isBarred(path: string, { root, barred }: Ground): boolean {
+export function isBarred(path: string, { root, barred, isDenied }: Ground): boolean {
   const name = path.toLowerCase();
+  if (isDenied(relative(root, path))) return true;
   if (relative(root, path).toLowerCase().split(sep).includes(PACKAGES)) return true;
   return barred.some((one) => isWithin(one.toLowerCase(), name));
 }
@@ -42,13 +44,13 @@ function judge(path: string, ground: Ground): string {
     throw refused("The path leads out of the workspace: name one inside it.");
   if (isBarred(path, ground))
     throw refused(
-      "hooks/, plugins/, node_modules/ and the gateway's own files are not the agent's to read or write.",
+      "The agent may not read or write this path: it belongs to hooks/, plugins/, node_modules/ or the gateway, or agents.defaults.files.deny lists it.",
     );
   return path;
 }
 
 /** The path by its spelling, from the real root on. */
-function spelled(place: Place, ground: Ground, path: string): string {
+function spelled(place: GuardedPlace, ground: Ground, path: string): string {
   if (path.includes("\0")) throw refused("The path holds a NUL character.");
   const full = resolve(place.root, path);
   const base = isWithin(ground.root, full) ? ground.root : resolve(place.root);
@@ -56,7 +58,7 @@ function spelled(place: Place, ground: Ground, path: string): string {
 }
 
 /** The real path of what is there. Throws 404 `not_found`, and 400 for what is not the agent's. */
-export async function existing(place: Place, path: string): Promise<string> {
+export async function existing(place: GuardedPlace, path: string): Promise<string> {
   const ground = await groundOf(place);
   const real = await realpath(spelled(place, ground, path)).catch((error: unknown) => {
     const why = errno(error);
@@ -68,10 +70,12 @@ export async function existing(place: Place, path: string): Promise<string> {
 }
 
 /** Where a file may be written: its directories are made, and no link is followed on the way. */
-export async function writable(place: Place, path: string): Promise<string> {
+export async function writable(place: GuardedPlace, path: string): Promise<string> {
   const ground = await groundOf(place);
   const wanted = spelled(place, ground, path);
   if (wanted === ground.root) throw refused("Name a file, not the workspace itself.");
+  const why = place.whyProtected(wanted);
+  if (why !== undefined) throw refused(`The agent may not write this file: ${why}.`);
   let at = ground.root;
   for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
     at = join(at, part);

@@ -3,8 +3,8 @@ import { stat } from "node:fs/promises";
 import { relative } from "node:path";
 import { PorticoError } from "portico";
 import { clip, fitsPattern } from "portico/strings";
-import type { Place } from "../places.ts";
 import { existing, groundOf, writable } from "./confine.ts";
+import type { GuardedPlace } from "./rules.ts";
 import { MOST_BYTES, readText, writeText } from "./text-file.ts";
 import { walk } from "./walk.ts";
 
@@ -21,7 +21,7 @@ const refused = (message: string, param: string) =>
 
 /** Lines from `offset` (the first is 1), as they stand in the file. */
 export async function read(
-  place: Place,
+  place: GuardedPlace,
   path: string,
   range: { offset?: number; limit?: number },
 ): Promise<string> {
@@ -33,7 +33,7 @@ export async function read(
   return lines.slice(begin, begin + (range.limit ?? lines.length)).join("\n");
 }
 
-export async function write(place: Place, path: string, content: string): Promise<string> {
+export async function write(place: GuardedPlace, path: string, content: string): Promise<string> {
   if (Buffer.byteLength(content) > MOST_BYTES)
     throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
   await writeText(await writable(place, path), content);
@@ -42,7 +42,7 @@ export async function write(place: Place, path: string, content: string): Promis
 
 /** `old` must stand in the file once, or `all` is given. */
 export async function edit(
-  place: Place,
+  place: GuardedPlace,
   path: string,
   change: { old: string; new: string; all?: boolean },
 ): Promise<string> {
@@ -67,7 +67,7 @@ export async function edit(
 
 /** One line for each entry; a directory ends in `/`. */
 export async function list(
-  place: Place,
+  place: GuardedPlace,
   path: string,
   depth: number,
   signal: AbortSignal,
@@ -88,7 +88,7 @@ export async function list(
 
 /** Lines that hold a text, in small or capital letters, as `path:line: text`. */
 export async function search(
-  place: Place,
+  place: GuardedPlace,
   wanted: { text: string; path: string; glob?: string },
   signal: AbortSignal,
 ): Promise<string> {

@@ -1,6 +1,6 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import type { Places } from "../places.ts";
 import { edit, list, read, search, write } from "./operations.ts";
+import type { GuardedPlaces } from "./rules.ts";
 
 const actions = ["read", "write", "edit", "list", "search"] as const;
 const optional = Type.Optional;
@@ -38,7 +38,7 @@ const parameters = Type.Object({
 });
 
 /** The agent's way to its workspace. */
-export function addFiles(ctx: PluginContext, places: Places): void {
+export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
   ctx.tool({
     name: "files",
     description:

@@ -91,7 +91,10 @@ function action(word: string, summary: string, description?: string): Command {
   const run = async (io: CommandIO) => {
     const record = await io.gateway.request<HookRecord>("POST", pathOf(io, `/${word}`));
     const why = record.error ?? (word === "disable" ? undefined : record.reason);
-    io.show(record, (one) => `${one.name}: ${one.state}${why ? `: ${why}` : ""}`);
+    io.show(record, (one) => [
+      `${one.name}: ${one.state}${why ? `: ${why}` : ""}`,
+      ...(word === "approve" ? one.outsideInputs.map((path) => `  also runs ${path}`) : []),
+    ]);
     if (record.state === "failed" || record.state === "refused")
       throw new Error(`${record.name} does not run: ${record.error}`);
   };
@@ -133,6 +136,7 @@ function described(one: HookRecord): string[] {
     ["At", one.file && `${one.file}${one.line ? `:${one.line}` : ""}`],
     ["About", one.description],
     ["Directory", `${one.dir} (${one.root})`],
+    ...one.outsideInputs.map((path): [string, string] => ["Also runs", path]),
     ["Replaces", one.shadows?.dir],
     ["Replaced by", one.shadowedBy?.dir],
     ["Events", one.events.map(eventText).join(", ")],

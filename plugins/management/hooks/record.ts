@@ -28,6 +28,8 @@ export interface HookRecord extends ExtensionRecord {
   enabled: boolean;
   /** The handler's file. */
   handler?: string;
+  /** Files outside the hook's directory that its code consists of. */
+  outsideInputs: readonly string[];
   /** What it requires and lacks, one line each. */
   missing: readonly string[];
   warnings: readonly string[];
@@ -67,7 +69,7 @@ export function describeHook(info: HookInfo, declared: Declared): HookRecord {
     meta,
     health,
   } = info;
-  const { handler, enabled, priority, timeoutMs, warnings, missing } = info;
+  const { handler, outsideInputs, enabled, priority, timeoutMs, warnings, missing } = info;
   const { runs, failures, failuresInARow, lastRun, lastError } = health;
   return {
     name,
@@ -82,6 +84,7 @@ export function describeHook(info: HookInfo, declared: Declared): HookRecord {
     shadowedBy,
     loaded,
     handler,
+    outsideInputs,
     enabled,
     priority,
     timeoutMs,
