@@ -13,10 +13,10 @@ export interface SseOptions {
 
 export interface Sse {
   /**
-   * Sends one event; `data` that is no string goes as JSON. False: the client is slow, `await drained()` before
-   * sending more if you can.
+   * Sends one event; `data` that is no string goes as JSON. A client that reconnects sends the last `id` that it received
+   * as `Last-Event-ID`. False: the client is slow, `await drained()` before sending more if you can.
    */
-  send(event: string | undefined, data: unknown): boolean;
+  send(event: string | undefined, data: unknown, id?: string): boolean;
   comment(text: string): boolean;
   /** Resolves when the client has caught up, or is gone. */
   drained(): Promise<void>;
@@ -91,10 +91,9 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
   else stopping?.addEventListener("abort", close);
 
   return {
-    send(event, data) {
+    send(event, data, id) {
       const text = typeof data === "string" ? data : JSON.stringify(data);
-      const name = event === undefined ? "" : `event: ${event.replace(/[\r\n]/g, " ")}\n`;
-      return write(`${name}${lines("data", text)}\n`);
+      return write(`${field("id", id)}${field("event", event)}${lines("data", text)}\n`);
     },
     comment: (text) => write(`${lines("", text)}\n`),
     drained() {
@@ -137,6 +136,11 @@ export function feedsOf(ctx: Pick<PluginContext, "on">): (call: Call) => Sse {
     sse.onClose(() => open.delete(sse));
     return sse;
   };
+}
+
+/** One line; a line break in the value would begin another field. */
+function field(name: string, value: string | undefined): string {
+  return value === undefined ? "" : `${name}: ${value.replace(/[\r\n\0]/g, " ")}\n`;
 }
 
 function lines(field: string, text: string): string {

@@ -4,62 +4,103 @@ import { maskNamed } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
 import { clip } from "portico/strings";
 import type {} from "portico/cluster";
+import { createEventHistory, type NumberedEvent } from "./event-history.ts";
 
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
 
-/** An event as it is shown. */
-interface Shown {
+/** How much a client that was away can catch up with. */
+const HISTORY = { count: 1000, chars: 2_000_000 };
+/** Events are kept for so long after the last client has gone: to record every event of an unwatched gateway costs. */
+const RECORDING_MS = 10 * 60_000;
+
+/** An event as a client receives it. */
+interface PublicEvent {
   name: string;
 }
 
-type Send = (event: Shown) => void;
+type Send = (event: NumberedEvent) => void;
 
-/** Feeds events to clients, those of other processes too; with `?name=` only those that match (`agent:*`). */
+/**
+ * Sends events to clients, those of other processes too. `?name=agent:*` selects events and may be repeated. A client
+ * that sends `Last-Event-ID` first receives what it missed, behind an event `gap` where some of that is lost.
+ */
 export function eventFeed(
-  ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find">,
+  ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find" | "signal">,
 ): (call: Call) => void {
-  const open = feedsOf(ctx);
-  const clients = new Set<Send>();
-  let stop: (() => void) | undefined;
-  const toAll = (event: Shown): void => {
-    for (const send of clients) send(event);
-  };
-  ctx.add("feed", { name: "events", begin: (send) => follow(ctx, send) });
-
-  // An observer of every event makes every event cost: there is one only while somebody looks.
-  function add(send: Send): void {
-    clients.add(send);
-    if (stop) return;
-    const here = follow(ctx, toAll);
-    const elsewhere = ctx.find("cluster")?.watch("events", (event) => toAll(event as Shown));
-    stop = () => {
-      void here();
-      elsewhere?.();
-    };
-  }
-  function remove(send: Send): void {
-    clients.delete(send);
-    if (clients.size > 0) return;
-    stop?.();
-    stop = undefined;
-  }
+  const openStream = feedsOf(ctx);
+  const recorder = createRecorder(ctx);
+  ctx.add("feed", {
+    name: "events",
+    begin: (send) => follow(ctx, send),
+  });
 
   return (call) => {
-    const wanted = call.query.getAll("name");
-    const sse = open(call);
-    const send: Send = (event) => {
-      if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
-      sse.send(event.name, event);
+    const patterns = call.query.getAll("name");
+    const isSelected = (name: string): boolean =>
+      patterns.length === 0 || patterns.some((pattern) => isMatch(pattern, name));
+    const stream = openStream(call);
+    const send: Send = ({ id, name, data }) => {
+      if (isSelected(name)) stream.send(name, data, id);
     };
-    add(send);
-    sse.onClose(() => remove(send));
-    sse.comment("the events of this gateway, as they happen");
+    stream.comment("the events of this gateway, as they happen");
+    const lastEventId = call.req.headers["last-event-id"] ?? call.query.get("lastEventId");
+    if (lastEventId) {
+      const { events, lost } = recorder.since(String(lastEventId));
+      if (lost !== 0) stream.send("gap", { lost, since: String(lastEventId) });
+      for (const event of events) send(event);
+    }
+    recorder.add(send);
+    stream.onClose(() => recorder.remove(send));
   };
 }
 
-function follow({ onAny }: Pick<PluginContext, "onAny">, send: Send): Dispose {
+/** Numbers and keeps the events of the gateway while clients follow them, and for a while afterwards. */
+function createRecorder(ctx: Pick<PluginContext, "onAny" | "find" | "signal">) {
+  const history = createEventHistory(HISTORY);
+  const clients = new Set<Send>();
+  let stopRecording: (() => void) | undefined;
+  let stopTimer: NodeJS.Timeout | undefined;
+
+  function record(event: PublicEvent): void {
+    const numbered = history.add(event.name, event);
+    for (const send of clients) send(numbered);
+  }
+
+  function startRecording(): void {
+    const stopHere = follow(ctx, record);
+    const stopElsewhere = ctx
+      .find("cluster")
+      ?.watch("events", (event) => record(event as PublicEvent));
+    stopRecording = () => {
+      void stopHere();
+      stopElsewhere?.();
+      stopRecording = undefined;
+      history.clear();
+    };
+  }
+
+  ctx.signal.addEventListener("abort", () => clearTimeout(stopTimer), { once: true });
+  return {
+    since: history.since,
+    add(send: Send): void {
+      clearTimeout(stopTimer);
+      clients.add(send);
+      if (!stopRecording) startRecording();
+    },
+    remove(send: Send): void {
+      clients.delete(send);
+      if (clients.size > 0 || ctx.signal.aborted) return;
+      stopTimer = setTimeout(() => stopRecording?.(), RECORDING_MS).unref();
+    },
+  };
+}
+
+function follow(
+  { onAny }: Pick<PluginContext, "onAny">,
+  send: (event: PublicEvent) => void,
+): Dispose {
   return onAny(({ name, type, action, sessionKey, timestamp }: HookEvent, result: EmitResult) => {
     const { reply, block, context } = result;
     send({
@@ -68,10 +109,10 @@ function follow({ onAny }: Pick<PluginContext, "onAny">, send: Send): Dispose {
       action,
       sessionKey,
       timestamp,
-      context: shown(context),
+      context: toPublic(context),
       reply,
       block,
-    } as Shown);
+    } as PublicEvent);
   });
 }
 
@@ -79,8 +120,8 @@ function isMatch(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-/** A copy to show: secrets by the name of their key, and long texts, are cut out. */
-function shown(value: unknown): unknown {
+/** Copies a context for clients: without secrets, which the names of their keys tell, and with long texts cut. */
+function toPublic(value: unknown): unknown {
   return maskNamed(shortened(value, 0));
 }
 

@@ -1,0 +1,63 @@
+/** The recent events of this process, so that a client that was away can continue where it left off. */
+import { randomBytes } from "node:crypto";
+
+export interface NumberedEvent {
+  /** `<process>-<number>`: numbers count up by one within a process. */
+  id: string;
+  name: string;
+  /** The event as JSON. */
+  data: string;
+}
+
+/** What a client missed since the event that it names. */
+export interface MissedEvents {
+  events: readonly NumberedEvent[];
+  /** How many events are lost; `null` where nobody can tell, since another process numbered them. */
+  lost: number | null;
+}
+
+interface Limits {
+  count: number;
+  /** Of the JSON texts together, in characters. */
+  chars: number;
+}
+
+export function createEventHistory(limits: Limits) {
+  // A restart begins to count again: its ids must not look like those of the process before.
+  const processId = randomBytes(6).toString("hex");
+  const kept: NumberedEvent[] = [];
+  let chars = 0;
+  let lastNumber = 0;
+
+  function add(name: string, event: object): NumberedEvent {
+    lastNumber += 1;
+    const numbered = { id: `${processId}-${lastNumber}`, name, data: JSON.stringify(event) };
+    kept.push(numbered);
+    chars += numbered.data.length;
+    while (kept.length > limits.count || (chars > limits.chars && kept.length > 1))
+      chars -= kept.shift()?.data.length ?? 0;
+    return numbered;
+  }
+
+  function since(lastEventId: string): MissedEvents {
+    const [process, number] = lastEventId.split("-");
+    const last = Number(number);
+    const isOurs = process === processId && Number.isInteger(last) && last <= lastNumber;
+    if (!isOurs) return { events: [...kept], lost: null };
+    const oldest = lastNumber - kept.length + 1;
+    return {
+      events: kept.slice(Math.max(0, last + 1 - oldest)),
+      lost: Math.max(0, oldest - last - 1),
+    };
+  }
+
+  return {
+    add,
+    since,
+    /** Forgets everything. Numbers go on, so that clients learn how much they lost. */
+    clear(): void {
+      kept.length = 0;
+      chars = 0;
+    },
+  };
+}
