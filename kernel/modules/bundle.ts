@@ -10,6 +10,7 @@ import { sha } from "../files/sha.ts";
 import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
 import { mayLoop, tickName } from "./loop-guard.ts";
+import { importMetaDefines, withImportMeta } from "./import-meta.ts";
 
 interface Input {
   /** Relative to the entry's directory: bundle and entry may move together. */
@@ -47,7 +48,7 @@ export interface BundleOptions {
 let esbuild: typeof import("esbuild") | undefined; // loaded for the first that is not kept
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 13;
+const cacheVersion = 14;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(
@@ -117,11 +118,7 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
       logLevel: "silent",
       logOverride: { "empty-import-meta": "silent" },
       supported: { "dynamic-import": false },
-      define: {
-        "import.meta.url": "module.url",
-        "import.meta.dirname": "__dirname",
-        "import.meta.filename": "__filename",
-      },
+      define: importMetaDefines,
     })
     .catch((failure: unknown) => {
       throw asLoadError(failure, entry);
@@ -155,7 +152,8 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
         // A file written at this moment may get other contents under the same stamp: such a stamp is never taken.
         const stamp = mtimeMs >= Date.now() - 20 ? -1 : mtimeMs;
         inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
-        return { contents, loader: loaders[extname(path)] ?? "default" };
+        const text = withImportMeta(contents, relative(dir, path));
+        return { contents: text, loader: loaders[extname(path)] ?? "default" };
       });
     },
   };

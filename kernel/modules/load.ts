@@ -11,6 +11,7 @@ import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle } from "./bundle.ts";
 import { asLoadError, LoadError } from "./problem.ts";
+import { importMetaBeside } from "./import-meta.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
 /** The code of a module as it was at one moment: what `evaluate` runs, whatever has become of the files. */
@@ -95,7 +96,10 @@ export function createLoader(options: LoaderOptions) {
     const built = options.builtIn?.(entry);
     if (built) return { exports: await built(), inputs, hash };
     const require = createRequire(entry);
-    const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
+    const module = {
+      exports: {} as Record<string, unknown>,
+      importMeta: importMetaBeside(entry),
+    };
     const host = new Map(
       await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)),
     );

@@ -121,7 +121,7 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
 }
 
 /**
- * Opens streams that have no end of their own, for whoever holds the gateway's token: they end when `gateway.auth` changes,
+ * Opens streams that have no end of their own, for every client that holds the gateway's token: they end when `gateway.auth` changes,
  * since who has opened them may not come in any more.
  */
 export function feedsOf(ctx: Pick<PluginContext, "on">): (call: Call) => Sse {

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../kernel/modules/load.ts";
@@ -130,6 +131,30 @@ test("the usual ways of finding one's own directory", async () => {
       export default [__filename, __dirname, import.meta.filename, import.meta.dirname];`,
   });
   assert.equal((await loader().load(entry)).exports["default"], [entry, dir, entry, dir]);
+});
+
+test("import.meta.resolve, as Node has it", async () => {
+  const entry = write({
+    "handler.ts": `
+      import { place } from "./lib/place.ts";
+      const resolve = (specifier: string) => import.meta.resolve(specifier);
+      export default [place, ...["./data.txt", "../up.txt", "/abs/x.txt", "node:fs", "fs", "https://a.example/x", "lib-of-tests"].map(resolve)];`,
+    "lib/place.ts": `export const place = [import.meta.url, import.meta.dirname, import.meta.resolve("./data.txt")];`,
+  });
+  const at = (path: string) => pathToFileURL(join(dir, path)).href;
+  mkdirSync(join(dir, "node_modules/lib-of-tests"), { recursive: true });
+  writeFileSync(join(dir, "node_modules/lib-of-tests/index.js"), "");
+  const [place, ...specifiers] = (await loader().load(entry)).exports["default"] as unknown[];
+  assert.equal(place, [at("lib/place.ts"), join(dir, "lib"), at("lib/data.txt")]);
+  assert.equal(specifiers, [
+    at("data.txt"),
+    at("../up.txt"),
+    "file:///abs/x.txt",
+    "node:fs",
+    "node:fs",
+    "https://a.example/x",
+    at("node_modules/lib-of-tests/index.js"),
+  ]);
 });
 
 test("a change of anything imported is a new version, an untouched one is not", async () => {
