@@ -31,6 +31,8 @@ export { bearerOf, occursTwice } from "./http/access/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";
 export { checkJsonType, parseJson } from "./http/body/json.ts";
+export { type BodyLimits, DEFAULT_BODY_LIMITS, limitError } from "./http/body/limits.ts";
+export { type JsonLimits, scanJson } from "./text/json-scan.ts";
 export { createThrottle, type Throttle } from "./http/access/throttle.ts";
 export { type Secret, secretOf } from "./http/access/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";

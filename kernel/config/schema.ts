@@ -1,6 +1,7 @@
 import { type Static, type StringOptions, Type } from "@sinclair/typebox";
 import { isOwnMachine, refuseNetwork } from "../http/access/address.ts";
 import { timerMs } from "../schema/timer.ts";
+import { DEFAULT_JSON_LIMITS } from "../text/json-scan.ts";
 import { valueAt } from "../text/key-path.ts";
 
 const text = (description: string, options: StringOptions = {}) =>
@@ -38,7 +39,23 @@ const http = {
   maxBodyBytes: Type.Integer({
     minimum: 1,
     default: 32 * 1024 * 1024,
-    description: "Largest request body, in bytes.",
+    description: "Largest request body, in bytes, after decompression.",
+  }),
+  maxValues: Type.Integer({
+    minimum: 1,
+    default: DEFAULT_JSON_LIMITS.maxValues,
+    description: "Values that a request body may hold: strings, numbers, lists, form fields, …",
+  }),
+  maxMembers: Type.Integer({
+    minimum: 1,
+    default: DEFAULT_JSON_LIMITS.maxMembers,
+    description: "Members of one object, fields of one form, or attributes of one element.",
+  }),
+  maxDepth: Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    default: DEFAULT_JSON_LIMITS.maxDepth,
+    description: "How deeply the lists, objects and elements of a request body may be nested.",
   }),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),

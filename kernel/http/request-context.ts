@@ -6,6 +6,7 @@ import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./access/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
+import type { BodyLimits } from "./body/limits.ts";
 import { readBody } from "./body/read.ts";
 import type { HttpRequest } from "./body/request.ts";
 
@@ -128,6 +129,10 @@ export class RequestContext implements Call {
     this.plain.emit(CUT);
   }
 
+  get limits(): BodyLimits {
+    return this.server.settings().http;
+  }
+
   body(): Promise<Buffer> {
     const { http } = this.server.settings();
     const maxBytes = this.maxBodyBytes ?? http.maxBodyBytes;
@@ -143,7 +148,7 @@ export class RequestContext implements Call {
 
   async json<T = unknown>(check?: Check<T>): Promise<T> {
     checkJsonType(this.req);
-    const value = parseJson(await this.body());
+    const value = parseJson(await this.body(), { limits: this.limits });
     return check ? check.parse(value) : (value as T);
   }
 }

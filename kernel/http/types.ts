@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
 import type { Dispose, Logger } from "../contract/common.ts";
+import type { BodyLimits } from "./body/limits.ts";
 
 /**
  * Who may call a route: `gateway` the owner's token or password as bearer; `client` that or a client key, as bearer or
@@ -44,7 +45,9 @@ export interface Call {
   onCut(ending: () => void): void;
   /** Aborted when the server begins to close. */
   readonly closing: AbortSignal;
-  /** The whole body, within the limit (413 beyond it). May be called again. */
+  /** What its body may hold, for readers of other forms than JSON, and for those who parse it themselves. */
+  readonly limits: BodyLimits;
+  /** The whole body, decompressed, within the limit (413 beyond it). May be called again. */
   body(): Promise<Buffer>;
   /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */
   json<T = unknown>(check?: Check<T>): Promise<T>;

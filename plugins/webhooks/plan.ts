@@ -157,7 +157,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     read(target, call, raw) {
       if (target.kind !== "wake" && target.kind !== "agent") return readContent(call);
       checkJsonType(call.req);
-      return parseJson(raw);
+      return parseJson(raw, { limits: call.limits });
     },
     plan(target, request, { mapping: signed = target.mapping, allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")

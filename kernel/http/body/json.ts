@@ -2,9 +2,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
+import { type BodyLimits, checkJsonLimits, DEFAULT_BODY_LIMITS } from "./limits.ts";
 import { hasBody } from "./read.ts";
-
-const MAX_DEPTH = 1000;
 
 /** Throws `unsupported_media_type` unless the body is announced as JSON in UTF-8. */
 export function checkJsonType(req: IncomingMessage): void {
@@ -27,30 +26,37 @@ export function checkJsonType(req: IncomingMessage): void {
   }
 }
 
+export interface ParseOptions {
+  /** The bytes as a text with one character for each, where the caller has it already. */
+  latin1?: string;
+  /** Those of the request (`call.limits`), so that the owner's settings count; otherwise the defaults. */
+  limits?: BodyLimits;
+}
+
 /**
- * The value of a JSON text in UTF-8, with or without a byte order mark. Keys called `__proto__` are left out.
- * Throws `invalid_json`; the message tells the place, never the text around it, which may be a secret.
- * `latin1`: the bytes as a text, a character each, where that is there already.
+ * The value of a JSON text in UTF-8, with or without a byte order mark. Keys called `__proto__` are left out. Throws
+ * `invalid_json`, and `invalid_request_error` for a text that breaks one of the limits, which are counted before
+ * anything is parsed. The messages tell the place, never the text around it, which may be a secret.
  */
-export function parseJson(bytes: Buffer, { latin1 }: { latin1?: string } = {}): unknown {
+export function parseJson(
+  bytes: Buffer,
+  { latin1, limits = DEFAULT_BODY_LIMITS }: ParseOptions = {},
+): unknown {
   if (bytes.length === 0) throw invalid("The request body is empty. Send a JSON value.");
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
-  let value: unknown;
+  checkJsonLimits(text, limits);
   try {
-    value = JSON.parse(
-      text,
-      hasProtoKey(text) ? (key, one) => (key === "__proto__" ? undefined : one) : undefined,
-    );
+    return JSON.parse(text, hasProtoKey(text) ? withoutProto : undefined);
   } catch (error) {
-    if (error instanceof RangeError) throw tooDeep();
     const place = /at position (\d+)/.exec((error as Error).message)?.[1];
     throw invalid(
       `The request body is not valid JSON${place ? `: look at character ${place}` : ""}.`,
     );
   }
-  // Nesting costs two bytes a level, so a short text cannot be too deep.
-  if (bytes.length > MAX_DEPTH * 2) checkDepth(value);
-  return value;
+}
+
+function withoutProto(key: string, value: unknown): unknown {
+  return key === "__proto__" ? undefined : value;
 }
 
 function decoded(bytes: Buffer): string {
@@ -67,25 +73,6 @@ function hasProtoKey(text: string): boolean {
   if (text.includes("__proto__") && text.includes('"__proto__"')) return true;
   return text.includes("\\u00") && PROTO_KEY.test(text);
 }
-
-/** Whoever walks the value next may do so recursively; a stack overflow must not be the first to notice. */
-function checkDepth(root: unknown): void {
-  let level: unknown[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) throw tooDeep();
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value !== "object" || value === null) continue;
-      for (const child of Array.isArray(value) ? value : Object.values(value)) {
-        if (typeof child === "object" && child !== null) next.push(child);
-      }
-    }
-    level = next;
-  }
-}
-
-const tooDeep = (): PorticoError =>
-  invalid(`The request body is nested more than ${MAX_DEPTH} levels deep.`);
 
 const invalid = (message: string): PorticoError =>
   new PorticoError("invalid_json", message, { type: "invalid_request_error" });

@@ -1,9 +1,7 @@
 /** Reading request bodies, within bounds of size and time. */
 import type { IncomingMessage } from "node:http";
-import { PorticoError } from "../../errors.ts";
+import { contentEncoding, decompressorOf } from "./compressed.ts";
 import { type HttpRequest, tooLarge } from "./request.ts";
-
-const COMPRESSED = "Compressed request bodies are not taken. Send the body as it is.";
 
 /** True where the head announces a body. */
 export function hasBody(req: IncomingMessage): boolean {
@@ -11,20 +9,38 @@ export function hasBody(req: IncomingMessage): boolean {
   return length === undefined ? req.headers["transfer-encoding"] !== undefined : length !== "0";
 }
 
+export interface ReadBodyOptions {
+  /** Of the body as it is sent, and of what a compressed one holds. */
+  maxBytes: number;
+  timeoutMs: number;
+}
+
 /**
- * The whole body. Rejects with `body_too_large`, `request_timeout`, `unsupported_media_type` (compressed), or
- * `client_closed` when the client leaves. Right before the first byte is awaited, the source may say that it can come.
+ * The whole body, decompressed. Rejects with `body_too_large`, `request_timeout`, `unsupported_media_type` (an unknown
+ * compression), `invalid_request_error` (a broken one), or `client_closed` when the client leaves. Right before the
+ * first byte is awaited, the source may say that it can come.
  */
 export function readBody(
   source: { readonly req: HttpRequest; sendContinue(): void },
-  { maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number },
+  { maxBytes, timeoutMs }: ReadBodyOptions,
 ): Promise<Buffer> {
   const { req } = source;
   if (!hasBody(req)) return Promise.resolve(Buffer.alloc(0));
-  const { "content-encoding": encoding, "content-length": length } = req.headers;
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity")
-    return Promise.reject(new PorticoError("unsupported_media_type", COMPRESSED));
-  if (Number(length) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  if (Number(req.headers["content-length"]) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  const encoding = contentEncoding(req);
+  if (encoding === undefined) {
+    source.sendContinue();
+    return req.whole(maxBytes, timeoutMs);
+  }
+  return readCompressed(source, encoding, { maxBytes, timeoutMs });
+}
+
+async function readCompressed(
+  source: { readonly req: HttpRequest; sendContinue(): void },
+  encoding: string,
+  { maxBytes, timeoutMs }: ReadBodyOptions,
+): Promise<Buffer> {
+  const decompress = decompressorOf(encoding);
   source.sendContinue();
-  return req.whole(maxBytes, timeoutMs);
+  return decompress(await source.req.whole(maxBytes, timeoutMs), maxBytes);
 }

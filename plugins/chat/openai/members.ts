@@ -1,26 +1,19 @@
-/** The members of a JSON text, found before anything is parsed: what is wide costs more to read than to count. */
-import { checkJsonType, type Call, parseJson, PorticoError } from "portico";
+/** Request bodies in JSON, and where the members of a JSON text stand. */
+import { type BodyLimits, checkJsonType, type Call, parseJson } from "portico";
 
-/** In smaller bodies there are not so many members that it matters. */
-const LARGE_BYTES = 256 * 1024;
-/** Of the body itself, which no client comes near to. */
-export const MOST_OWN_MEMBERS = 10_000;
-/** Of all objects together: a second of work at the most, were they all of different names. */
-const MOST_MEMBERS = 200_000;
 const QUOTE = 34;
 const COLON = 58;
 const BACKSLASH = 92;
 
-/** The body of a request in JSON. Throws `unsupported_media_type`, `invalid_json`, or 400 for one that is too wide. */
+/** The body of a request in JSON. Throws `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits. */
 export async function jsonBody(call: Call): Promise<unknown> {
   checkJsonType(call.req);
-  return parseBody(await call.body());
+  return parseBody(await call.body(), call.limits);
 }
 
 /** The value of a body. Throws as `jsonBody` does. */
-export function parseBody(bytes: Buffer, raw: RawBody = bytes): unknown {
-  if (bytes.length >= LARGE_BYTES) checkWidth(latin1Of(raw));
-  return parseJson(bytes, typeof raw === "string" ? { latin1: raw } : {});
+export function parseBody(bytes: Buffer, limits: BodyLimits, raw: RawBody = bytes): unknown {
+  return parseJson(bytes, typeof raw === "string" ? { latin1: raw, limits } : { limits });
 }
 
 /** A caller's own bytes; short ones as a text with a character for each, which is quicker to search, cut and send. */
@@ -36,20 +29,6 @@ export function rawBody(bytes: Buffer): RawBody {
 /** A character for each byte. */
 export function latin1Of(raw: RawBody): string {
   return typeof raw === "string" ? raw : raw.toString("latin1");
-}
-
-function checkWidth(text: string): void {
-  let own = 0;
-  let all = 0;
-  eachMember(text, (_from, _to, depth) => {
-    all++;
-    if (depth === 1 && ++own > MOST_OWN_MEMBERS) throw tooMany(MOST_OWN_MEMBERS);
-    if (all > MOST_MEMBERS) throw tooMany(MOST_MEMBERS);
-  });
-}
-
-export function tooMany(most: number): PorticoError {
-  return new PorticoError("invalid_request_error", `The body has more than ${most} members.`);
 }
 
 /**

@@ -5,7 +5,7 @@
 import { PorticoError } from "portico";
 import type { ChatRequest } from "portico/chat";
 import { type Fields, isObject } from "./fields.ts";
-import { eachMember, latin1Of, MOST_OWN_MEMBERS, type RawBody, tooMany } from "./members.ts";
+import { eachMember, latin1Of, type RawBody } from "./members.ts";
 import { checkRequest } from "./request.ts";
 
 export interface ReadRequest {
@@ -80,7 +80,6 @@ const MERGED = ["extra_body", "extraBody"];
 /** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
 export function checkMembers(value: Fields, raw?: RawBody): void {
   const keys = Object.keys(value);
-  if (keys.length > MOST_OWN_MEMBERS) throw tooMany(MOST_OWN_MEMBERS);
   for (const key of keys) {
     if (harmless.has(key)) continue;
     if (namesAModel(key))

@@ -1,5 +1,5 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
-import { type Call, checkJsonType, type ErrorForm, reply } from "portico";
+import { type BodyLimits, type Call, checkJsonType, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse, Sink } from "../job.ts";
 import type { Endpoint } from "./access.ts";
@@ -33,9 +33,9 @@ export function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown
   return openChat(endpoint, call, read, write);
 }
 
-function read(bytes: Buffer): Incoming {
+function read(bytes: Buffer, limits: BodyLimits): Incoming {
   const raw = rawBody(bytes);
-  const { request, fallbacks, same } = readRequest(parseBody(bytes, raw), raw);
+  const { request, fallbacks, same } = readRequest(parseBody(bytes, limits, raw), raw);
   return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
 }
 

@@ -1,6 +1,6 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type Call, isPorticoError } from "portico";
+import { type BodyLimits, type Call, isPorticoError } from "portico";
 import {
   type ChatCompletion,
   type ChatRequest,
@@ -62,10 +62,10 @@ export function traceparentOf({ req }: Call): string | undefined {
 export async function openChat<T>(
   endpoint: Endpoint,
   call: Call,
-  read: (body: Buffer) => Incoming,
+  read: (body: Buffer, limits: BodyLimits) => Incoming,
   write: (opened: Opened) => T,
 ): Promise<T> {
-  const incoming = read(await call.body());
+  const incoming = read(await call.body(), call.limits);
   const { request } = incoming;
   const job = jobOf(call, incoming);
   call.onDisconnect(() => job.cancel());

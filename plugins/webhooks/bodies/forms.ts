@@ -1,25 +1,25 @@
 /** Forms: name → value, a list where a name comes several times. */
-import { parseJson, PorticoError } from "portico";
+import { type BodyLimits, isPorticoError, limitError, parseJson, PorticoError } from "portico";
 
-/** A `payload` that is JSON (GitHub, Slack) is taken apart. */
-export function readForm(text: string): Record<string, unknown> {
-  return collected(new URLSearchParams(text));
+/** A `payload` that is JSON (GitHub, Slack) is taken apart. Throws 400 for a form that breaks the limits. */
+export function readForm(text: string, limits: BodyLimits): Record<string, unknown> {
+  checkCount(text, "&", limits);
+  return collect(new URLSearchParams(text), limits);
 }
 
 /** The fields of `multipart/form-data`; a file as `{filename, type, bytes, base64}`. */
-export async function readMultipart(body: Buffer, type: string): Promise<Record<string, unknown>> {
+export async function readMultipart(
+  body: Buffer,
+  type: string,
+  limits: BodyLimits,
+): Promise<Record<string, unknown>> {
+  checkParts(body, type, limits);
   let form: FormData;
   try {
     // undici's reader, the one of fetch
     form = await new Response(body, { headers: { "content-type": type } }).formData();
   } catch (cause) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "The body is not the multipart form that it says it is.",
-      {
-        cause,
-      },
-    );
+    throw malformed(cause);
   }
   const fields = [...form].map(async ([name, value]): Promise<[string, unknown]> => {
     if (typeof value === "string") return [name, value];
@@ -34,10 +34,48 @@ export async function readMultipart(body: Buffer, type: string): Promise<Record<
       },
     ];
   });
-  return collected(await Promise.all(fields));
+  return collect(await Promise.all(fields), limits);
 }
 
-function collected(pairs: Iterable<[string, unknown]>): Record<string, unknown> {
+/** More than any sender needs for the headers of one part. */
+const MAX_PART_HEAD = 16 * 1024;
+
+/** Counts the parts, and measures their heads, before the form is parsed. */
+function checkParts(body: Buffer, type: string, limits: BodyLimits): void {
+  const match = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(type);
+  const boundary = match?.[1] ?? match?.[2];
+  if (boundary === undefined) throw malformed();
+  const delimiter = Buffer.from(`--${boundary}`, "latin1");
+  let parts = 0;
+  for (let at = body.indexOf(delimiter); at !== -1; ) {
+    // The last delimiter begins no part.
+    if (++parts > limits.maxMembers + 1) throw limitError("maxMembers", limits);
+    const head = body.subarray(at, at + delimiter.length + MAX_PART_HEAD);
+    const next = body.indexOf(delimiter, at + delimiter.length);
+    if (next !== -1 && !head.includes("\r\n\r\n"))
+      throw new PorticoError(
+        "invalid_request_error",
+        `The head of a part of the form is larger than ${MAX_PART_HEAD} bytes.`,
+      );
+    at = next;
+  }
+}
+
+function malformed(cause?: unknown): PorticoError {
+  return new PorticoError(
+    "invalid_request_error",
+    "The body is not the multipart form that it says it is.",
+    { cause },
+  );
+}
+
+function checkCount(text: string, separator: string, limits: BodyLimits): void {
+  let count = 1;
+  for (let at = text.indexOf(separator); at !== -1; at = text.indexOf(separator, at + 1))
+    if (++count > limits.maxMembers) throw limitError("maxMembers", limits);
+}
+
+function collect(pairs: Iterable<[string, unknown]>, limits: BodyLimits): Record<string, unknown> {
   const fields = new Map<string, unknown[]>();
   for (const [name, value] of pairs) {
     if (name === "__proto__") continue;
@@ -46,22 +84,19 @@ function collected(pairs: Iterable<[string, unknown]>): Record<string, unknown> 
     else fields.set(name, [value]);
   }
   const entries = [...fields].map(([name, values]) => {
-    const [value] = values;
     if (values.length > 1) return [name, values];
-    return [
-      name,
-      name === "payload" && typeof value === "string" && /^\s*[[{]/.test(value)
-        ? parsed(value)
-        : value,
-    ];
+    return [name, name === "payload" ? readPayload(values[0], limits) : values[0]];
   });
   return Object.fromEntries(entries);
 }
 
-function parsed(text: string): unknown {
+/** The value of a field that holds JSON; the field's text where it holds none. */
+function readPayload(value: unknown, limits: BodyLimits): unknown {
+  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
-    return parseJson(Buffer.from(text));
-  } catch {
-    return text;
+    return parseJson(Buffer.from(value), { limits });
+  } catch (error) {
+    if (isPorticoError(error) && error.code === "invalid_json") return value;
+    throw error;
   }
 }

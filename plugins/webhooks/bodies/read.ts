@@ -1,6 +1,13 @@
 /** The body of a mapping's request as a value, by its content type. */
 import { isUtf8 } from "node:buffer";
-import { type Call, isPorticoError, parseJson, PorticoError } from "portico";
+import {
+  type BodyLimits,
+  type Call,
+  DEFAULT_BODY_LIMITS,
+  isPorticoError,
+  parseJson,
+  PorticoError,
+} from "portico";
 import { decodeText, encodingOf } from "portico/strings";
 import { readForm, readMultipart } from "./forms.ts";
 
@@ -9,7 +16,7 @@ export async function readContent(call: Call): Promise<unknown> {
   const type = call.req.headers["content-type"];
   return readerOf(type) === undefined
     ? call.json().catch(refuse)
-    : readBytes(await call.body(), type);
+    : readBytes(await call.body(), type, call.limits);
 }
 
 function refuse(error: unknown): never {
@@ -20,10 +27,14 @@ function refuse(error: unknown): never {
   );
 }
 
-/** The same for a body that has been read already. */
-export async function readBytes(bytes: Buffer, type: string | undefined): Promise<unknown> {
+/** The same for a body that has been read already. Throws 400 for one that breaks the limits. */
+export async function readBytes(
+  bytes: Buffer,
+  type: string | undefined,
+  limits: BodyLimits = DEFAULT_BODY_LIMITS,
+): Promise<unknown> {
   const read = readerOf(type);
-  return read ? read(bytes, type ?? "") : parseJson(bytes);
+  return read ? read(bytes, type ?? "", limits) : parseJson(bytes, { limits });
 }
 
 /** True where the bytes are more than a text in UTF-8, so that the value is kept instead. */
@@ -31,7 +42,7 @@ export function isBinary(type: string | undefined, bytes: Buffer): boolean {
   return essenceOf(type) === "multipart/form-data" || !isUtf8(bytes);
 }
 
-type Reader = (bytes: Buffer, type: string) => unknown;
+type Reader = (bytes: Buffer, type: string, limits: BodyLimits) => unknown;
 
 /** `undefined`: JSON in UTF-8, or what is refused as being none. */
 function readerOf(type = ""): Reader | undefined {
@@ -39,21 +50,22 @@ function readerOf(type = ""): Reader | undefined {
   if (essence === "application/x-www-form-urlencoded") return readUrlEncoded;
   if (essence === "multipart/form-data") return readMultipart;
   if (essence === "application/xml" || essence === "text/xml" || essence.endsWith("+xml"))
-    return async (bytes, type) => (await import("./xml.ts")).readXml(textOf(bytes, type, true));
+    return async (bytes, type, limits) =>
+      (await import("./xml.ts")).readXml(textOf(bytes, type, true), limits);
   if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
   if (/^application\/(.+\+)?json$/.test(essence) && /charset\s*=\s*"?(?!utf-?8)/i.test(type))
-    return (bytes, type) => parseJson(Buffer.from(textOf(bytes, type)));
+    return (bytes, type, limits) => parseJson(Buffer.from(textOf(bytes, type)), { limits });
   return undefined;
 }
 
 /** Escapes are bytes of the form's own charset; those of `%`, `&`, `+` and `=`, which it is taken apart by, stay escaped. */
-function readUrlEncoded(bytes: Buffer, type: string): unknown {
+function readUrlEncoded(bytes: Buffer, type: string, limits: BodyLimits): unknown {
   if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type)))
-    return readForm(textOf(bytes, type));
+    return readForm(textOf(bytes, type), limits);
   const byte = (_: string, hex = "25") =>
     /25|26|2b|3d/i.test(hex) ? `%${hex}` : String.fromCharCode(Number.parseInt(hex, 16));
   const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, byte);
-  return readForm(decodeText(Buffer.from(raw, "latin1"), type));
+  return readForm(decodeText(Buffer.from(raw, "latin1"), type), limits);
 }
 
 function essenceOf(type = ""): string {

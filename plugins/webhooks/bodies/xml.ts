@@ -4,9 +4,7 @@
  * five entities of XML and characters by number are decoded: what a document type declares is not to be had.
  */
 import { Parser } from "htmlparser2";
-import { PorticoError } from "portico";
-
-const MAX_DEPTH = 200;
+import { type BodyLimits, limitError, PorticoError } from "portico";
 
 type Value = string | Fields | Value[];
 interface Fields {
@@ -18,15 +16,30 @@ interface Open {
   texts: string[];
 }
 
-/** Throws `invalid_request_error` where an element is not closed, or the text holds none. */
-export function readXml(text: string): unknown {
+/** Throws `invalid_request_error` where an element is not closed, the text holds none, or it breaks the limits. */
+export function readXml(text: string, limits: BodyLimits): unknown {
   const top: Open = { fields: new Map(), texts: [] };
   const open = [top];
   let isEmpty = false;
+  let values = 0;
+  let attributesOfElement = 0;
+  const countValue = (): void => {
+    values++;
+    if (values > limits.maxValues) throw limitError("maxValues", limits);
+  };
   const parser = new Parser(
     {
+      onopentagname() {
+        attributesOfElement = 0;
+        countValue();
+        if (open.length > limits.maxDepth) throw limitError("maxDepth", limits);
+      },
+      onattribute() {
+        attributesOfElement++;
+        countValue();
+        if (attributesOfElement > limits.maxMembers) throw limitError("maxMembers", limits);
+      },
       onopentag(_name, attributes) {
-        if (open.length > MAX_DEPTH) throw wrong(`is nested more than ${MAX_DEPTH} levels deep`);
         const fields = Object.entries(attributes).map(
           ([name, value]) => [`@${name}`, value] as const,
         );
@@ -46,7 +59,9 @@ export function readXml(text: string): unknown {
           isEmpty && text.slice(parser.endIndex - 1, parser.endIndex + 1) === "/>";
         isEmpty = false;
         if (isImplied && !closesItself) throw wrong(`does not close <${name.slice(0, 100)}>`);
-        add(open.at(-2)!.fields, name, contentOf(open.pop()!));
+        const { fields } = open.at(-2)!;
+        add(fields, name, contentOf(open.pop()!));
+        if (fields.size > limits.maxMembers) throw limitError("maxMembers", limits);
       },
     },
     { xmlMode: true },

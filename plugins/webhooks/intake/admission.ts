@@ -26,10 +26,9 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   if (target.kind === "mapping" && target.mapping.verifier) {
     const { mapping } = target;
     const { credential: known, problem } = presentedSignature(mapping, signed);
-    // a compressed body has not been read
     const hint =
       visit.raw === undefined
-        ? " The body is compressed, and so cannot be checked: send it as it is."
+        ? " The body could not be decompressed, so its signature cannot be checked: send it as it is."
         : "";
     const credential = admitted(
       visit,

@@ -3,8 +3,10 @@
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
 import {
+  type BodyLimits,
   type Call,
   isPorticoError,
+  parseJson,
   type PluginContext,
   PorticoError,
   reply,
@@ -26,6 +28,8 @@ import { eventState, startedBy, turnState } from "./status.ts";
 import { acceptedRow, duplicateRow, refusedRow, requestOf, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
+/** Of a compression that is not supported, or of bytes that are broken. */
+const UNREADABLE = new Set(["unsupported_media_type", "invalid_request_error"]);
 
 /** What is kept for a key: the answer, or the turn whose end makes it. */
 interface FirstAnswer {
@@ -211,7 +215,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return respond ? finished(respond, end?.result) : { status, body: end ?? body };
   }
 
-  /** Reads the body. A compressed one is refused with its content type, after the credentials. */
+  /** Reads the body. One that cannot be decompressed is refused with its content type, after the credentials. */
   function readRaw(visit: Visit): Promise<PorticoError | undefined> {
     return visit.call.body().then(
       (raw) => {
@@ -219,7 +223,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
         return undefined;
       },
       (error) => {
-        if (isPorticoError(error) && error.code === "unsupported_media_type") return error;
+        if (isPorticoError(error) && UNREADABLE.has(error.code)) return error;
         throw error;
       },
     );
@@ -243,7 +247,12 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
   }
 
   function keyOf(visit: Visit, raw: Buffer, mapping: Mapping | undefined): string | undefined {
-    const id = deliveryId(visit.headers, raw, () => jsonOf(raw), mapping?.verifier);
+    const id = deliveryId(
+      visit.headers,
+      raw,
+      () => jsonOf(raw, visit.call.limits),
+      mapping?.verifier,
+    );
     return id === undefined
       ? undefined
       : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
@@ -251,9 +260,9 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 }
 
 /** `undefined` for a body that cannot be read. */
-function jsonOf(raw: Buffer): unknown {
+function jsonOf(raw: Buffer, limits: BodyLimits): unknown {
   try {
-    return JSON.parse(raw.toString("utf8"));
+    return parseJson(raw, { limits });
   } catch {
     return undefined;
   }

@@ -28,6 +28,9 @@ function portico(): Promise<number> {
   const log = quietLog();
   const http = {
     maxBodyBytes: 32 * 1024 * 1024,
+    maxValues: 100_000,
+    maxMembers: 10_000,
+    maxDepth: 100,
     allowedOrigins: [],
     allowedHosts: [],
     headersTimeoutMs: 10_000,

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { gzipSync } from "node:zlib";
+import zlib from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { heard, until } from "../../support/until.ts";
@@ -145,10 +145,71 @@ test("deep nesting is refused and harms nobody", async () => {
   for (const body of bodies) {
     const answer = await ask(one, "POST", "/json", json, body);
     assert.is(answer.status, 400, body.slice(0, 20));
-    assert.is(codeOf(answer), "invalid_json");
+    assert.is(codeOf(answer), "invalid_request_error");
+    assert.match(JSON.parse(answer.body).error.message, "gateway.http.maxDepth");
   }
-  const fine = "[".repeat(900) + "]".repeat(900) + " ".repeat(1000);
+  const fine = "[".repeat(100) + "]".repeat(100) + " ".repeat(1000);
   assert.is((await ask(one, "POST", "/json", json, fine)).status, 200);
+});
+
+test("values, members and depth are limited, exactly, and settings move the limits", async () => {
+  const settings = { maxValues: 20, maxMembers: 5, maxDepth: 4 };
+  const one = await echo({ settings });
+  const list = (count: number, value = "1") => `[${Array(count).fill(value).join(",")}]`;
+  const object = (count: number) =>
+    `{${Array.from({ length: count }, (_, i) => `"k${i}" : ${i}`).join(" , ")}}`;
+  const deep = (depth: number) => '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
+  const rows: [fits: string, breaks: string, limit: string][] = [
+    // The list itself is a value, too.
+    [list(19), list(20), "maxValues"],
+    [list(19, "null"), list(20, "null"), "maxValues"],
+    [list(19, "-1.5e3"), list(20, "-1.5e3"), "maxValues"],
+    [list(19, '"a,\\"b:{["'), list(20, '"a,\\"b:{["'), "maxValues"],
+    [list(19, "{}"), list(20, "{}"), "maxValues"],
+    [list(19, "[]"), list(20, "[]"), "maxValues"],
+    [list(2, list(8)), list(2, list(9)), "maxValues"],
+    [object(5), object(6), "maxMembers"],
+    [`[${object(5)},${object(5)}]`, `[${object(1)},${object(6)}]`, "maxMembers"],
+    [`{"a":${object(5)},"b":1}`, `{"a":${object(6)},"b":1}`, "maxMembers"],
+    // The same name again and again is one member of the value, but not of the text.
+    [`{${'"a":1,'.repeat(4)}"a":1}`, `{${'"a":1,'.repeat(5)}"a":1}`, "maxMembers"],
+    ["[".repeat(4) + "]".repeat(4), "[".repeat(5) + "]".repeat(5), "maxDepth"],
+    [deep(4), deep(5), "maxDepth"],
+    ['["[[[[[[[[", "\\"[[[[[[", "{{{{{{{{"]', '[[[["[[[[[[[["],[[[["x"]]]]]]]', "maxDepth"],
+  ];
+  for (const [fits, breaks, limit] of rows) {
+    const good = await ask(one, "POST", "/json", json, fits);
+    assert.is(good.status, 200, fits);
+    const bad = await ask(one, "POST", "/json", json, breaks);
+    assert.is(bad.status, 400, breaks);
+    assert.is(codeOf(bad), "invalid_request_error");
+    assert.match(JSON.parse(bad.body).error.message, `gateway.http.${limit}`);
+  }
+  one.settings.maxValues = 21;
+  assert.is((await ask(one, "POST", "/json", json, list(20))).status, 200);
+});
+
+test("the limits are those that the contract names, where no setting says otherwise", async () => {
+  const one = await echo();
+  const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join();
+  const statusOf = async (body: string) => (await ask(one, "POST", "/json", json, body)).status;
+  assert.is(await statusOf(`[${"1,".repeat(99_998)}1]`), 200);
+  assert.is(await statusOf(`[${"1,".repeat(99_999)}1]`), 400);
+  assert.is(await statusOf(`{${members(10_000)}}`), 200);
+  assert.is(await statusOf(`{${members(10_001)}}`), 400);
+  assert.is(await statusOf(`[${'{"a":1},'.repeat(40_000)}1]`), 200);
+});
+
+test("what is too wide is refused before it is parsed: it need not even be JSON", async () => {
+  const one = await echo();
+  for (const body of [
+    `[${"[],".repeat(200_000)}`,
+    `{${'"a":1,'.repeat(20_000)}`,
+    `[${"[".repeat(50)}${"]".repeat(50)}${",1".repeat(100_000)}`,
+  ]) {
+    const answer = await ask(one, "POST", "/json", json, body);
+    assert.is(codeOf(answer), "invalid_request_error", body.slice(0, 20));
+  }
 });
 
 test("an announced body over the limit is refused before it is sent", async () => {
@@ -227,20 +288,81 @@ test("a small unread body keeps the connection; a large one is read away before 
   assert.is(large.headers["connection"], "close");
 });
 
-test("compressed bodies are refused", async () => {
+/** By the names of `Content-Encoding`; Node has zstd from 22.15 on. */
+function compressors(): Record<string, (bytes: Buffer) => Buffer> {
+  const { zstdCompressSync } = zlib as unknown as { zstdCompressSync?: typeof zlib.gzipSync };
+  return {
+    gzip: zlib.gzipSync,
+    "x-gzip": zlib.gzipSync,
+    GZip: zlib.gzipSync,
+    deflate: zlib.deflateSync,
+    br: zlib.brotliCompressSync,
+    ...(zstdCompressSync && { zstd: zstdCompressSync }),
+  };
+}
+
+async function sendCompressed(
+  { url }: { url: string },
+  { encoding, body, path = "/json" }: { encoding: string; body: Buffer; path?: string },
+): Promise<{
+  status: number;
+  code: string | undefined;
+  got: unknown;
+  acceptEncoding: string | null;
+}> {
+  const response = await fetch(url + path, {
+    method: "POST",
+    headers: { ...json, "content-encoding": encoding },
+    body,
+  });
+  const value = (await response.json()) as { got?: unknown; error?: { code: string } };
+  const acceptEncoding = response.headers.get("accept-encoding");
+  return { status: response.status, code: value.error?.code, got: value.got, acceptEncoding };
+}
+
+test("compressed bodies are decompressed, in every coding that Node has", async () => {
   const one = await echo();
-  const answer = await ask(
-    one,
-    "POST",
-    "/json",
-    { ...json, "content-encoding": "gzip" },
-    gzipSync("{}").toString("latin1"),
-  );
-  assert.is(answer.status, 415);
-  assert.is(
-    (await ask(one, "POST", "/json", { ...json, "content-encoding": "identity" }, "{}")).status,
-    200,
-  );
+  const body = Buffer.from('{"a":"ü"}');
+  for (const [encoding, compress] of Object.entries(compressors())) {
+    const response = await sendCompressed(one, { encoding, body: compress(body) });
+    assert.is(response.status, 200, encoding);
+    assert.equal(response.got, { a: "ü" });
+  }
+  const bare = await sendCompressed(one, { encoding: "deflate", body: zlib.deflateRawSync(body) });
+  assert.is(bare.status, 200);
+  assert.is((await sendCompressed(one, { encoding: "identity", body })).status, 200);
+});
+
+test("a coding that nobody knows is 415 with those that are known", async () => {
+  const one = await echo();
+  for (const encoding of ["compress", "gzip, gzip", "constructor", "x"]) {
+    const response = await sendCompressed(one, { encoding, body: Buffer.from("{}") });
+    assert.is(response.status, 415, encoding);
+    assert.is(response.code, "unsupported_media_type");
+    assert.match(response.acceptEncoding ?? "", /gzip, deflate, br/);
+  }
+});
+
+test("limits hold for what a compressed body holds", async () => {
+  const one = await echo({ settings: { maxBodyBytes: 100_000 } });
+  const bomb = Buffer.from(JSON.stringify("x".repeat(10_000_000)));
+  const wide = Buffer.from(`[${"1,".repeat(15)}1]`);
+  const broken = Buffer.from("this is nothing that anybody compressed");
+  one.settings.maxValues = 10;
+  for (const [encoding, compress] of Object.entries(compressors())) {
+    const large = await sendCompressed(one, { encoding, body: compress(bomb) });
+    assert.is(large.status, 413, encoding);
+    assert.is(large.code, "body_too_large");
+    const exact = compress(Buffer.from(JSON.stringify("x".repeat(98))));
+    assert.is((await sendCompressed(one, { encoding, body: exact, path: "/small" })).status, 200);
+    const over = compress(Buffer.from(JSON.stringify("x".repeat(99))));
+    assert.is((await sendCompressed(one, { encoding, body: over, path: "/small" })).status, 413);
+    assert.is((await sendCompressed(one, { encoding, body: compress(wide) })).status, 400);
+    const garbled = await sendCompressed(one, { encoding, body: broken });
+    assert.is(garbled.status, 400, encoding);
+    const cut = await sendCompressed(one, { encoding, body: compress(wide).subarray(0, -6) });
+    assert.is(cut.status, 400, encoding);
+  }
 });
 
 test("a body that stalls, or only trickles, is answered with 408", async () => {

@@ -43,6 +43,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const log = collectLog(lines);
   const settings: TestServer["settings"] = {
     maxBodyBytes: 1024 * 1024,
+    maxValues: 100_000,
+    maxMembers: 10_000,
+    maxDepth: 100,
     allowedOrigins: [],
     allowedHosts: [],
     trustedProxies: [],

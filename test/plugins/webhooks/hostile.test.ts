@@ -273,14 +273,18 @@ test("whatever is read from outside takes time in line with its size", () => {
     (size) => `${'{"a":'.repeat(500)}[${"1,".repeat(size)}1]${"}".repeat(500)}`,
     (text) => maskPayload(text, []),
   );
+  // What is linear without limits is so with them.
+  const unlimited = { maxValues: 1e9, maxMembers: 1e9, maxDepth: 1e9 };
+  const readAnyForm = (text: string) => readForm(text, unlimited);
+  const readAnyXml = (text: string) => readXml(text, unlimited);
   assertLinear(
     "a form of names",
     15_000,
     (size) => Array.from({ length: size / 5 }, (_, i) => `a${i}=1`).join("&"),
-    readForm,
+    readAnyForm,
   );
-  assertLinear("a form of one name", 15_000, (size) => "a=1&".repeat(size / 4), readForm);
-  assertLinear("a form's payload", 15_000, (size) => `payload=${"[".repeat(size)}`, readForm);
+  assertLinear("a form of one name", 15_000, (size) => "a=1&".repeat(size / 4), readAnyForm);
+  assertLinear("a form's payload", 15_000, (size) => `payload=${"[".repeat(size)}`, readAnyForm);
   for (const [what, piece] of [
     ["elements", "<b c='1'>x</b>"],
     ["open elements", "<a"],
@@ -291,7 +295,7 @@ test("whatever is read from outside takes time in line with its size", () => {
   ] as const) {
     const make = (size: number) =>
       `<a>${piece.startsWith("abc") ? "<" : ""}${piece.repeat(size / piece.length)}</a>`;
-    assertLinear(`XML of ${what}`, 15_000, make, readXml);
+    assertLinear(`XML of ${what}`, 15_000, make, readAnyXml);
     assertLinear(`the mask of XML of ${what}`, 15_000, make, (text) => maskPayload(text, []));
   }
   assertLinear(

@@ -1,0 +1,71 @@
+/** Compressed request bodies. */
+import type { IncomingMessage } from "node:http";
+import { promisify } from "node:util";
+import zlib from "node:zlib";
+import { PorticoError } from "../../errors.ts";
+import { tooLarge } from "./request.ts";
+
+type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+
+const gunzip = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip);
+const inflate = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate);
+const inflateRaw = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflateRaw);
+const brotli = promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress);
+
+/** Node has it from 22.15 on. */
+const { zstdDecompress } = zlib as unknown as { zstdDecompress?: typeof zlib.gunzip };
+
+const DECOMPRESSORS: Readonly<Record<string, Decompress>> = {
+  gzip: gunzip,
+  "x-gzip": gunzip,
+  // By the standard it is the zlib format; some clients send the bare stream.
+  deflate: (bytes, options) =>
+    hasZlibHeader(bytes) ? inflate(bytes, options) : inflateRaw(bytes, options),
+  br: brotli,
+  ...(zstdDecompress && {
+    zstd: promisify<Buffer, zlib.ZlibOptions, Buffer>(zstdDecompress),
+  }),
+};
+
+const SUPPORTED = Object.keys(DECOMPRESSORS)
+  .filter((name) => name !== "x-gzip")
+  .join(", ");
+
+/** RFC 1950: the method is 8, and the first two bytes are a multiple of 31. */
+function hasZlibHeader(bytes: Buffer): boolean {
+  return bytes.length >= 2 && (bytes[0]! & 15) === 8 && bytes.readUInt16BE(0) % 31 === 0;
+}
+
+/** The `Content-Encoding` of a request, in lower case; `undefined` where its body is sent as it is. */
+export function contentEncoding({ headers }: IncomingMessage): string | undefined {
+  const encoding = headers["content-encoding"]?.trim().toLowerCase();
+  return encoding === undefined || encoding === "" || encoding === "identity"
+    ? undefined
+    : encoding;
+}
+
+/** Throws `unsupported_media_type` for a coding that nothing here decompresses. */
+export function decompressorOf(
+  encoding: string,
+): (bytes: Buffer, maxBytes: number) => Promise<Buffer> {
+  const decompress = Object.hasOwn(DECOMPRESSORS, encoding) ? DECOMPRESSORS[encoding] : undefined;
+  if (decompress === undefined)
+    throw new PorticoError(
+      "unsupported_media_type",
+      `Content-Encoding ${JSON.stringify(encoding.slice(0, 60))} is not supported. Send the body as it is, or in one of: ${SUPPORTED}.`,
+      { headers: { "accept-encoding": SUPPORTED } },
+    );
+  return async (bytes, maxBytes) => {
+    try {
+      return await decompress(bytes, { maxOutputLength: maxBytes });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+        throw tooLarge(maxBytes);
+      throw new PorticoError(
+        "invalid_request_error",
+        `The request body cannot be decompressed: it is not valid ${encoding}.`,
+        { cause, type: "invalid_request_error" },
+      );
+    }
+  };
+}

@@ -1,0 +1,27 @@
+/** What a body may hold, in whatever form it is written. Its readers count before they build anything of it. */
+import { PorticoError } from "../../errors.ts";
+import { DEFAULT_JSON_LIMITS, type JsonLimits, scanJson } from "../../text/json-scan.ts";
+
+export type BodyLimits = JsonLimits;
+export const DEFAULT_BODY_LIMITS: BodyLimits = DEFAULT_JSON_LIMITS;
+
+/** The error for a body that breaks a limit. It names the limit and the setting that raises it. */
+export function limitError(limit: keyof BodyLimits, limits: BodyLimits): PorticoError {
+  const most = limits[limit].toLocaleString("en-US");
+  const excess = {
+    maxValues: `holds more than ${most} values`,
+    maxMembers: `has an object with more than ${most} members`,
+    maxDepth: `is nested more than ${most} levels deep`,
+  }[limit];
+  return new PorticoError(
+    "invalid_request_error",
+    `The request body ${excess}. Send less, or raise gateway.http.${limit}.`,
+    { type: "invalid_request_error" },
+  );
+}
+
+/** Throws `invalid_request_error` for a JSON text that breaks one of the limits. */
+export function checkJsonLimits(text: string, limits: BodyLimits): void {
+  const { broken } = scanJson(text, limits);
+  if (broken !== undefined) throw limitError(broken, limits);
+}
