@@ -12,6 +12,7 @@ import type {
   Events,
   EventSpec,
   HandlerResult,
+  HandlerSelection,
   Logger,
   OnOptions,
   Outcome,
@@ -76,13 +77,23 @@ export function createBus(log: Logger) {
     return all;
   }
 
+  function selectHandlers(
+    name: string,
+    { unlessOwnerHandles: other }: HandlerSelection,
+  ): readonly Entry[] {
+    const entries = handlersOf(name);
+    if (other === undefined) return entries;
+    const owners = new Set(handlersOf(other).map(({ owner }) => owner));
+    return entries.filter(({ owner }) => !owners.has(owner));
+  }
+
   function emit<K extends EventName>(
     name: K,
     context: Events[K],
     options: EmitOptions = {},
   ): Promise<EmitResult<K>> {
     const spec = specs.get(name);
-    const entries = handlersOf(name);
+    const entries = selectHandlers(name, options);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
     if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
     if (!has(name, entries)) return Promise.resolve(result);
@@ -98,7 +109,7 @@ export function createBus(log: Logger) {
     return Promise.resolve(result);
   }
 
-  /** An outcome as any other: whoever emits is never thrown at. */
+  /** An outcome as any other: emit() never throws. */
   function misuse<K extends EventName>(
     result: EmitResult<K>,
     code: string,
@@ -231,7 +242,7 @@ export function createBus(log: Logger) {
     on,
     onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
-    /** One call by hand, with an event that nobody else sees. Whoever calls tells a failure. */
+    /** One call by hand, with an event that nobody else sees. The caller reports a failure. */
     async call(
       { name, context, ...to }: GivenEvent,
       handler: BusHandler,
@@ -241,7 +252,8 @@ export function createBus(log: Logger) {
       return (await runOne(entry, createEvent(name, context, to))).outcome;
     },
     has: (name: string): boolean => has(name),
-    handles: (name: string): boolean => handlersOf(name).length > 0,
+    handles: (name: string, selection: HandlerSelection = {}): boolean =>
+      selectHandlers(name, selection).length > 0,
     spec: (name: string): EventSpec | undefined => specs.get(name),
     specs: (): ReadonlyMap<string, EventSpec> => specs,
     /** Resolves when every waiting `notify` event has been handled. */

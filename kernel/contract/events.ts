@@ -124,7 +124,15 @@ export interface Outcome {
   timedOut?: boolean;
 }
 
-export interface EmitOptions {
+export interface HandlerSelection {
+  /**
+   * Leaves out handlers whose owner also handles this event. A stream is offered to `message:streaming` piece by piece;
+   * a hook for that and for `message:sending` must not hold it until it is whole.
+   */
+  unlessOwnerHandles?: EventName | undefined;
+}
+
+export interface EmitOptions extends HandlerSelection {
   sessionKey?: string;
 }
 

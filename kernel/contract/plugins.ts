@@ -8,6 +8,7 @@ import type {
   EventName,
   Events,
   EventSpec,
+  HandlerSelection,
   OnOptions,
 } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
@@ -93,7 +94,7 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   /** True when somebody handles the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;
   /** The same without those who only look on (`onAny`): for events that are worth emitting only where they may change something. */
-  hasHandlers(name: EventName): boolean;
+  hasHandlers(name: EventName, selection?: HandlerSelection): boolean;
   /** True when somebody has declared the event: the name may come from outside. */
   declared(name: string): boolean;
 

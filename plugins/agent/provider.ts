@@ -19,6 +19,7 @@ import type { Caller, Listen, Progress } from "./queue/progress.ts";
 import type { TurnBody } from "./queue/turn-body.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { textOf } from "./turns/ask.ts";
+import { selectionFor } from "./turns/sending.ts";
 
 type Info = Target & CallInfo;
 type Response = { text: string; usage: Usage | undefined };
@@ -200,7 +201,10 @@ async function* streamTurn(
     model: modelName(info),
   };
   // nothing else comes before the answer was judged, and the client is to know that it is worked on
-  if (info.leaves === true && agent.ctx.hasHandlers("message:sending"))
+  if (
+    info.leaves === true &&
+    agent.ctx.hasHandlers("message:sending", selectionFor({ stream: true }))
+  )
     yield {
       ...head,
       choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],

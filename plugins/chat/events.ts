@@ -29,7 +29,7 @@ export const events: PluginDefinition["events"] = {
     mode: "answer",
     effects: ["block"],
     description:
-      "A response is about to leave; a stream is held until it is whole. Its text may be changed or refused.",
+      "A response is about to leave; a stream is held until it is whole, unless the hook also handles `message:streaming`. Its text may be changed or refused.",
     changes: ["content"],
     sample: { content: "Write to ada@example.org.", source: "chat", model: "echo" },
   },

@@ -1,4 +1,5 @@
 /** `message:sending` and `message:streaming`: what handlers make of what a turn says before it is kept or told to anybody. */
+import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/chat";
 import type { AgentContext } from "../context.ts";
@@ -13,12 +14,18 @@ interface Answer {
   messages: ChatMessage[];
 }
 
-/** Somebody judges the answer: nothing of it may be told before. What a chat completion from inside says does not leave. */
+/**
+ * True where a handler judges the whole answer, so that nothing of it may go out before. The answer of a chat completion
+ * that a hook or a plugin asked for does not leave the gateway.
+ */
 export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
-  return (
-    (body.chat === undefined || body.chat.leaves === true) && ctx.hasHandlers("message:sending")
-  );
+  const leaves = body.chat === undefined || body.chat.leaves === true;
+  return leaves && ctx.hasHandlers("message:sending", selectionFor(body));
 }
+
+/** A stream is held only for handlers that do not judge it piece by piece. */
+export const selectionFor = ({ stream }: Pick<TurnBody, "stream">): HandlerSelection =>
+  stream === true ? { unlessOwnerHandles: "message:streaming" } : {};
 
 /** Gives the text that is told in place of this one. `final`: no more comes of this stream. */
 export type Edit = (text: string, final: boolean) => Promise<string>;
@@ -56,7 +63,7 @@ export async function offered<T extends Answer>(
   const result = await agent.ctx.emit(
     "message:sending",
     { content, source: body.source, model, to: sessionId },
-    { sessionKey: sessionId },
+    { sessionKey: sessionId, ...selectionFor(body) },
   );
   if (result.refusal) throw result.refusal;
   // of handlers in JavaScript nobody has checked what they write

@@ -6,7 +6,7 @@ import { onTopOf } from "../response-streams.ts";
 import type { Emitter } from "../serving/ask.ts";
 import { throughEditor } from "./edited-stream.ts";
 import { EventEditor, rewritten } from "./forwarded-events.ts";
-import { editOf, offerText, watchesSending } from "./offer-response.ts";
+import { editOf, HOLDING, offerText, watchesSending } from "./offer-response.ts";
 import { dropStray, slotsOfResponse } from "./text-slots.ts";
 import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
 import { HeldResponse } from "../upstream/wire/held-response.ts";
@@ -26,16 +26,17 @@ export async function offerForwarded(
   job: Job,
   response: ChatResponse,
 ): Promise<ChatResponse> {
-  const sending = events.hasHandlers("message:sending");
   const { stream, headers = {} } = response;
-  const offer = (text: string) => offerText(events, job, text);
+  const type = headers["content-type"] ?? "";
+  const selection = type.startsWith("text/event-stream") ? HOLDING : {};
+  const sending = events.hasHandlers("message:sending", selection);
+  const offer = (text: string) => offerText(events, job, text, selection);
   if (stream === undefined) {
     const { completion } = response;
     if (sending && completion !== undefined)
       await offerSlots(completion as unknown as Members, offer);
     return response;
   }
-  const type = headers["content-type"] ?? "";
   if (type.startsWith("text/event-stream")) {
     const flowing = events.hasHandlers("message:streaming")
       ? throughEditor(stream, new EventEditor(editOf(events, job)))

@@ -1,4 +1,5 @@
 /** What handlers may do to a response before it leaves: the one place for all formats and models. */
+import type { HandlerSelection } from "portico";
 import type { ChatCompletion } from "portico/chat";
 import type { ChatResponse, Job, ResponseStream } from "../job.ts";
 import { completionBytes, newCompletionId, textCompletion } from "../openai/completion.ts";
@@ -14,6 +15,9 @@ export function watchesSending(events: Emitter): boolean {
   return events.hasHandlers("message:sending") || events.hasHandlers("message:streaming");
 }
 
+/** A stream is held for those handlers of `message:sending` whose owner does not judge it piece by piece. */
+export const HOLDING: HandlerSelection = { unlessOwnerHandles: "message:streaming" };
+
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
 export async function offerResponse(
   events: Emitter,
@@ -22,7 +26,7 @@ export async function offerResponse(
 ): Promise<ChatResponse> {
   const { stream } = response;
   if (job.trace.judged) return response;
-  const sending = events.hasHandlers("message:sending");
+  const sending = events.hasHandlers("message:sending", stream === undefined ? {} : HOLDING);
   if (stream === undefined) {
     if (!sending) return response;
     const own = completionOf(response);
@@ -55,9 +59,17 @@ export function editOf(events: Emitter, job: Job) {
 }
 
 /** `message:sending`: the text as handlers leave it. Rejects where one refuses it. */
-export async function offerText(events: Emitter, job: Job, content: string): Promise<string> {
+export async function offerText(
+  events: Emitter,
+  job: Job,
+  content: string,
+  selection: HandlerSelection = {},
+): Promise<string> {
   const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
-  const result = await events.emit("message:sending", context, { sessionKey: job.sessionKey });
+  const result = await events.emit("message:sending", context, {
+    sessionKey: job.sessionKey,
+    ...selection,
+  });
   if (result.refusal) throw result.refusal;
   return result.context.content;
 }
@@ -67,13 +79,15 @@ async function offerCompletion(
   events: Emitter,
   job: Job,
   completion: ChatCompletion,
+  selection: HandlerSelection = {},
 ): Promise<ChatCompletion | undefined> {
   let changed: ChatCompletion | undefined;
   for (const [i, choice] of completion.choices.entries()) {
     let { message } = choice;
     for (const name of TEXTS) {
       const text = textIn(message, name);
-      const offered = text === undefined ? undefined : await offerText(events, job, text);
+      const offered =
+        text === undefined ? undefined : await offerText(events, job, text, selection);
       if (offered !== undefined && offered !== text) message = withText(message, name, offered);
     }
     if (message === choice.message && !hasStrayTokens(choice, message)) continue;
@@ -94,7 +108,7 @@ function heldStream(events: Emitter, job: Job, source: ResponseStream): Response
       const gathered = gathering(completion);
       const finish = async (): Promise<void> => {
         gathered.end(source.usage);
-        const changed = await offerCompletion(events, job, completion);
+        const changed = await offerCompletion(events, job, completion, HOLDING);
         text = String((changed ?? completion).choices[0]?.message.content ?? "");
         if (changed === undefined) sink.write(Buffer.concat(held));
         else
