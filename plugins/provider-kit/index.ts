@@ -96,7 +96,8 @@ export { readModelList } from "./models/model-list.ts";
 // Writing a response in OpenAI's form.
 export { isJson, parseObject } from "./request/parse-object.ts";
 export { parseResponse } from "./response/parse-response.ts";
-export { toldArguments, toldCount, toldIndex, toldText } from "./response/told.ts";
+export { completeArguments as toldArguments } from "./parts/arguments.ts";
+export { toldCount, toldIndex, toldText } from "./response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
 export {
   clientCallId,
@@ -137,3 +138,20 @@ export {
 // Bytes and lines of any upstream.
 export { markLength, withoutMark } from "./stream/byte-order-mark.ts";
 export { jsonLines, parseJsonObject } from "./stream/json-lines.ts";
+
+// Streams as parts: decoders of upstreams make them, ways in encode them.
+export type * from "./types/parts.ts";
+export { type PartDefaults, PartWriter } from "./parts/part-writer.ts";
+export { OpenSource, type PartsWriting, writeParts } from "./parts/source.ts";
+export { type CallFragment, ToolCallTracker, type TrackerOptions } from "./parts/tool-calls.ts";
+export { SignedReasoning } from "./parts/signed-reasoning.ts";
+export { ChunkEncoder, type ChunkOptions, type ChunkSink } from "./openai/chunk-encoder.ts";
+export { ChunkReader } from "./openai/chunk-reader.ts";
+export { asFailure, errorIn } from "./openai/errors.ts";
+export { OpenAiDecoder } from "./openai/stream-decoder.ts";
+export { errorEvent, OpenAiEncoder } from "./openai/stream-encoder.ts";
+export { newCompletionId, NO_TOKENS, readCompletion, textCompletion } from "./openai/completion.ts";
+export { isCompletionId } from "./openai/repair.ts";
+
+// JSON whose whole numbers keep their digits.
+export { ExactNumber, parseExact, stringifyExact } from "./json/exact-json.ts";

@@ -1,7 +1,7 @@
 /** A whole response in content blocks (Anthropic's Messages, Bedrock's Converse) as one message in OpenAI's form. */
 import { clientCallId } from "./call-ids.ts";
 import { carryThinking, type ThinkingBlock } from "./carry.ts";
-import { toldArguments } from "./told.ts";
+import { completeArguments } from "../parts/arguments.ts";
 import { assistantMessage } from "./write-completion.ts";
 import type { ToolNames } from "../request/tool-names.ts";
 import type { ChatMessage, ToolCallPart } from "../types/format.ts";
@@ -37,7 +37,7 @@ export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks 
     },
     sealed: (data) => thinking.push({ sealed: data }),
     call(id, name = "", input) {
-      const fn = { name: names.original(name), arguments: toldArguments(input) };
+      const fn = { name: names.original(name), arguments: completeArguments(input) };
       calls.push({ id: clientCallId(id), type: "function", function: fn });
     },
     called: () => calls.length > 0,

@@ -13,9 +13,3 @@ export function toldCount(value: unknown): number {
   const count = typeof value === "string" ? Number(value) : value;
   return typeof count === "number" && count > 0 && Number.isFinite(count) ? Math.round(count) : 0;
 }
-
-/** The arguments of a whole call, as text: most formats have an object, some servers of theirs a text of their own. */
-export function toldArguments(input: unknown): string {
-  if (typeof input !== "string") return JSON.stringify(input ?? {});
-  return input.trim() === "" ? "{}" : input;
-}

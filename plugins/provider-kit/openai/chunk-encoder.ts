@@ -1,0 +1,219 @@
+/** Writes parts as chunks in OpenAI's form (`chat.completion.chunk`). */
+import { SignedReasoning } from "../parts/signed-reasoning.ts";
+import type { PartDefaults } from "../parts/part-writer.ts";
+import { writeParts } from "../parts/source.ts";
+import type { ChatChunk, ToolCallPart, Usage } from "../types/format.ts";
+import type {
+  RawPart,
+  SourceEvent,
+  StreamedCallPart,
+  StreamPart,
+  UsagePart,
+} from "../types/parts.ts";
+
+export interface ChunkOptions extends PartDefaults {
+  /** The client asked for the usage chunk. */
+  includeUsage: boolean;
+}
+
+/** What a chunk encoder hands on: a chunk of its own, an event of the upstream as it came, or a comment. */
+export interface ChunkSink {
+  chunk(chunk: ChatChunk): void;
+  event(event: SourceEvent): void;
+  comment(text: string): void;
+}
+
+interface ChoiceState {
+  signed: SignedReasoning;
+  called: boolean;
+}
+
+type Delta = Record<string, unknown>;
+
+/** Both for clients, as text, and for callers of the service `chat`, as objects. */
+export class ChunkEncoder {
+  readonly #sink: ChunkSink;
+  readonly #options: ChunkOptions;
+  #head: Pick<ChatChunk, "id" | "object" | "created" | "model">;
+  readonly #choices = new Map<number, ChoiceState>();
+  #usage: UsagePart | undefined;
+  /** Members of a chunk that is written anew, until its next delta. */
+  #members: Record<string, unknown> | undefined;
+  /** Members beside the delta. */
+  #beside: Record<string, unknown> | undefined;
+
+  constructor(options: ChunkOptions, sink: ChunkSink) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#head = headOf(options);
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage?.usage;
+  }
+
+  write(parts: readonly StreamPart[]): void {
+    writeParts(parts, "openai", {
+      event: (event) => this.#event(event),
+      part: (part, next) => this.#part(part, next),
+    });
+    this.#members = undefined;
+    this.#beside = undefined;
+  }
+
+  /** The usage chunk, where the client asked for it. */
+  end(): void {
+    if (!this.#options.includeUsage || this.#usage === undefined) return;
+    const { source, usage } = this.#usage;
+    const isAsItCame = source?.format === "openai" && source.parts[0] === this.#usage;
+    if (isAsItCame) this.#sink.event(source);
+    else this.#sink.chunk({ ...this.#head, choices: [], usage });
+  }
+
+  #event(event: SourceEvent): void {
+    const [first] = event.parts;
+    if (first?.type === "usage") {
+      this.#usage = first;
+      return;
+    }
+    const choices = event.value["choices"] as ChatChunk["choices"];
+    for (const { index, delta } of choices) {
+      if (delta.role === undefined) this.#open(index);
+      else this.#stateOf(index);
+      if ((delta.tool_calls?.length ?? 0) > 0) this.#stateOf(index).called = true;
+    }
+    this.#sink.event(event);
+  }
+
+  #part(part: StreamPart, next: StreamPart | undefined): boolean {
+    switch (part.type) {
+      case "start":
+        this.#head = headOf(part);
+        return false;
+      case "text":
+        this.#delta(part.choice, { content: part.text }, part.logprobs);
+        return false;
+      case "reasoning":
+        this.#delta(part.choice, { reasoning_content: part.text });
+        return false;
+      case "refusal":
+        this.#delta(part.choice, { refusal: part.text }, part.logprobs);
+        return false;
+      case "reasoning-signature":
+        this.#stateOf(part.choice).signed.add(part);
+        return false;
+      case "tool-call":
+        return this.#call(part, next);
+      case "tool-arguments":
+        this.#delta(part.choice, {
+          tool_calls: [this.#fragment(part.choice, part.index, part.text)],
+        });
+        return false;
+      case "audio":
+        this.#delta(part.choice, { audio: audioOf(part) });
+        return false;
+      case "annotation":
+        this.#delta(part.choice, { annotations: [part.annotation] });
+        return false;
+      case "finish":
+        this.#finish(part.choice, part.reason);
+        return false;
+      case "usage":
+        this.#usage = part;
+        return false;
+      case "raw":
+        this.#raw(part);
+        return false;
+      case "comment":
+        this.#sink.comment(part.text);
+        return false;
+    }
+  }
+
+  /** A call with all of its arguments goes out in one chunk. */
+  #call(part: StreamedCallPart, next: StreamPart | undefined): boolean {
+    const { choice, index, id, name, custom, extra } = part;
+    const together =
+      next?.type === "tool-arguments" && next.choice === choice && next.index === index;
+    const args = together ? next.text : "";
+    const state = this.#stateOf(choice);
+    state.called = true;
+    if (custom === true) this.#customCalls.add(`${choice}.${index}`);
+    const call: ToolCallPart & { custom?: object } = {
+      index,
+      id,
+      type: custom === true ? "custom" : "function",
+      ...(custom === true
+        ? { custom: { name, input: args } }
+        : { function: { name, arguments: args } }),
+      ...(extra != null && { extra_content: extra }),
+    };
+    this.#delta(choice, { tool_calls: [call] });
+    return together;
+  }
+
+  readonly #customCalls = new Set<string>();
+
+  #fragment(choice: number, index: number, text: string): object {
+    return this.#customCalls.has(`${choice}.${index}`)
+      ? { index, custom: { input: text } }
+      : { index, function: { arguments: text } };
+  }
+
+  #raw({ at, choice, index, members }: RawPart): void {
+    if (at === "chunk") this.#members = { ...this.#members, ...members };
+    else if (at === "choice") this.#beside = { ...this.#beside, ...members };
+    else if (at === "call") this.#delta(choice, { tool_calls: [{ index, ...members }] });
+    else this.#delta(choice, members);
+  }
+
+  #finish(choice: number, reason: string): void {
+    const { signed, called } = this.#stateOf(choice);
+    const extra = signed.extraContent(called);
+    if (extra !== undefined) this.#delta(choice, { extra_content: extra });
+    this.#write(choice, {}, reason);
+  }
+
+  #delta(choice: number, delta: Delta, logprobs?: unknown): void {
+    this.#write(choice, delta, null, logprobs);
+  }
+
+  #write(choice: number, delta: Delta, finish_reason: string | null, logprobs?: unknown): void {
+    this.#open(choice);
+    const beside = logprobs == null ? this.#beside : { logprobs, ...this.#beside };
+    this.#sink.chunk({
+      ...this.#head,
+      choices: [{ index: choice, delta, finish_reason, ...beside }],
+      ...this.#members,
+    });
+    this.#members = undefined;
+    this.#beside = undefined;
+  }
+
+  /** The role comes before anything else of a choice. */
+  #open(choice: number): void {
+    if (this.#choices.has(choice)) return;
+    this.#stateOf(choice);
+    this.#sink.chunk({
+      ...this.#head,
+      choices: [{ index: choice, delta: { role: "assistant", content: "" }, finish_reason: null }],
+    });
+  }
+
+  #stateOf(choice: number): ChoiceState {
+    let state = this.#choices.get(choice);
+    if (state === undefined) {
+      state = { signed: new SignedReasoning(), called: false };
+      this.#choices.set(choice, state);
+    }
+    return state;
+  }
+}
+
+function headOf({ id, created, model }: PartDefaults) {
+  return { id, object: "chat.completion.chunk" as const, created, model };
+}
+
+function audioOf({ transcript, members }: { transcript: string; members: object }): object {
+  return transcript === "" ? members : { ...members, transcript };
+}

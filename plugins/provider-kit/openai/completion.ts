@@ -1,0 +1,129 @@
+/** Whole responses in OpenAI's form: finds errors dressed as responses and repairs what servers of that format get wrong. */
+import { completeArguments } from "../parts/arguments.ts";
+import type { PartDefaults } from "../parts/part-writer.ts";
+import { isObject, type JsonMembers } from "../request/is-object.ts";
+import { mintCallId } from "../response/call-ids.ts";
+import { readOpenAiProblem, type UpstreamError, upstreamError } from "../stream/upstream-error.ts";
+import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
+import { errorIn } from "./errors.ts";
+import {
+  dropOthers,
+  finishReasonOf,
+  isCompletionId,
+  repairOwnText,
+  repairText,
+  repairUsage,
+} from "./repair.ts";
+
+/**
+ * Parses and repairs a response. `changed` says whether the bytes may be passed on as they came. Throws `UpstreamError` for
+ * anything that is not a completion.
+ */
+export function readCompletion(
+  body: Buffer,
+  defaults: PartDefaults,
+): { completion: ChatCompletion; changed: boolean } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw notACompletion(body);
+  }
+  const error = errorIn(parsed);
+  if (error !== undefined) throw error;
+  if (!isObject(parsed) || !Array.isArray(parsed["choices"]) || !parsed["choices"].some(isObject))
+    throw notACompletion(body);
+  const changed = repairCompletion(parsed, defaults);
+  return { completion: parsed as unknown as ChatCompletion, changed };
+}
+
+function notACompletion(body: Buffer): UpstreamError {
+  const problem = readOpenAiProblem(200, body);
+  const message = `The upstream's answer is not a chat completion. ${problem.message}`;
+  return upstreamError({ kind: "upstream", message }, 200);
+}
+
+/** Sets a member that is wrong or missing. */
+function put(holder: JsonMembers, key: string, value: unknown): boolean {
+  if (holder[key] === value && key in holder) return false;
+  holder[key] = value;
+  return true;
+}
+
+function repairCompletion(response: JsonMembers, defaults: PartDefaults): boolean {
+  const { id, created, model } = response;
+  const changes = [
+    put(response, "id", isCompletionId(id) ? id : defaults.id),
+    put(response, "object", "chat.completion"),
+    put(response, "created", typeof created === "number" ? Math.floor(created) : defaults.created),
+    put(response, "model", typeof model === "string" && model !== "" ? model : defaults.model),
+    dropOthers(response, "choices"),
+  ];
+  for (const [i, choice] of (response["choices"] as JsonMembers[]).entries())
+    changes.push(repairChoice(choice, i));
+  const { usage } = response;
+  if (usage != null && !isObject(usage)) changes.push(put(response, "usage", undefined));
+  changes.push(repairUsage(usage));
+  return changes.includes(true);
+}
+
+function repairChoice(choice: JsonMembers, position: number): boolean {
+  const { index, message: told, delta } = choice;
+  const changes = [put(choice, "index", typeof index === "number" ? index : position)];
+  if (!isObject(told))
+    changes.push(put(choice, "message", isObject(delta) ? delta : { content: "" }));
+  const message = choice["message"] as JsonMembers;
+  changes.push(
+    repairOwnText(choice, message),
+    put(message, "role", "assistant"),
+    message["content"] === undefined && put(message, "content", null),
+    dropOthers(message, "tool_calls"),
+  );
+  const list = message["tool_calls"];
+  const calls = Array.isArray(list) ? (list as JsonMembers[]) : [];
+  const reason = finishReasonOf(choice["finish_reason"]) ?? "stop";
+  const isCut = reason === "length" || reason === "content_filter";
+  for (const call of calls) changes.push(repairCall(call, isCut));
+  const finish = reason === "stop" && calls.length > 0 ? "tool_calls" : reason;
+  changes.push(repairText(message), put(choice, "finish_reason", finish));
+  return changes.includes(true);
+}
+
+function repairCall(call: JsonMembers, isCut: boolean): boolean {
+  const { id, type, function: fn } = call;
+  const changes = [
+    put(call, "id", typeof id === "string" && id !== "" ? id : mintCallId()),
+    put(call, "type", typeof type === "string" ? type : "function"),
+  ];
+  if (isObject(fn)) changes.push(put(fn, "arguments", completeArguments(fn["arguments"], isCut)));
+  return changes.includes(true);
+}
+
+/** A completion with one text, for providers that answer with a string and for hooks that reply. */
+export function textCompletion(
+  { id, created, model }: PartDefaults,
+  content: string,
+  usage?: Usage,
+): ChatCompletion {
+  const message: ChatMessage = { role: "assistant", content };
+  return {
+    id,
+    object: "chat.completion",
+    created,
+    model,
+    choices: [{ index: 0, message, finish_reason: "stop", logprobs: null }],
+    usage,
+  };
+}
+
+/** For responses that nobody has counted: many clients read the usage unasked. */
+export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+let counter = 0;
+const runId = Math.random().toString(36).slice(2, 10);
+
+/** `chatcmpl-` and an id that is unique over restarts too. */
+export function newCompletionId(): string {
+  counter = (counter + 1) % Number.MAX_SAFE_INTEGER;
+  return `chatcmpl-${runId}${Date.now().toString(36)}${counter.toString(36).padStart(5, "0")}`;
+}

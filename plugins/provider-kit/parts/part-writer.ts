@@ -1,0 +1,269 @@
+/** Collects the parts of one stream for a decoder, and keeps their order: a start first, each choice finished once. */
+import type { OpenSource } from "./source.ts";
+import { type TrackedCall, ToolCallTracker, type TrackerOptions } from "./tool-calls.ts";
+import type { RawPart, StreamPart, TextPart } from "../types/parts.ts";
+import type { Usage } from "../types/format.ts";
+
+/** For fields that the upstream leaves out. */
+export interface PartDefaults {
+  id: string;
+  created: number;
+  model: string;
+}
+
+interface ChoiceState {
+  calls: ToolCallTracker;
+  finish: string | undefined;
+}
+
+/** A place for a call whose name may still grow. All that was read since its event waits for it. */
+interface Reserved {
+  call: TrackedCall;
+  choice: number;
+  at: number;
+  /** Where the parts of its event begin. */
+  eventAt: number;
+  source: OpenSource | undefined;
+}
+
+export class PartWriter {
+  /** The last that the upstream told. */
+  usage: Usage | undefined;
+  readonly #defaults: PartDefaults;
+  readonly #options: TrackerOptions;
+  readonly #choices = new Map<number, ChoiceState>();
+  /** The event that each call was first mentioned in. */
+  readonly #sources = new Map<TrackedCall, OpenSource>();
+  #queue: StreamPart[] = [];
+  #reserved: Reserved | undefined;
+  #eventAt = 0;
+  #source: OpenSource | undefined;
+  #started = false;
+
+  constructor(defaults: PartDefaults, options: TrackerOptions = {}) {
+    this.#defaults = defaults;
+    this.#options = options;
+  }
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** Choices that have begun. */
+  get choices(): Iterable<number> {
+    return this.#choices.keys();
+  }
+
+  /** Every choice that has begun is finished, and one has. */
+  get finished(): boolean {
+    if (this.#choices.size === 0) return false;
+    for (const { finish } of this.#choices.values()) if (finish === undefined) return false;
+    return true;
+  }
+
+  finishOf(choice: number): string | undefined {
+    return this.#choices.get(choice)?.finish;
+  }
+
+  /** What the upstream tells of the response; the defaults where it leaves something out. */
+  start(told: Partial<PartDefaults> = {}): void {
+    if (this.#started) return;
+    this.#started = true;
+    const { id, created, model } = this.#defaults;
+    this.#queue.push({
+      type: "start",
+      id: told.id ?? id,
+      created: told.created ?? created,
+      model: told.model || model,
+    });
+    // It belongs to no event: what comes with it is written with or without it.
+    this.#eventAt = this.#queue.length;
+  }
+
+  /** Reads one event whose parts carry it, so that it can go out as it is. */
+  event(source: OpenSource, read: () => void): void {
+    this.#source = source;
+    this.#eventAt = this.#queue.length;
+    read();
+    const isEmpty = source.parts.length === 0 && this.#reserved?.source !== source;
+    if (isEmpty) this.raw("delta", {}, 0);
+    this.#source = undefined;
+    this.#eventAt = this.#queue.length;
+  }
+
+  /** What is added now belongs to no event. */
+  withoutSource(add: () => void): void {
+    const source = this.#source;
+    this.#source = undefined;
+    add();
+    this.#source = source;
+  }
+
+  text(text: string, choice = 0, logprobs?: unknown): void {
+    this.#say("text", text, choice, logprobs);
+  }
+  reasoning(text: string, choice = 0): void {
+    this.#say("reasoning", text, choice);
+  }
+  refusal(text: string, choice = 0, logprobs?: unknown): void {
+    this.#say("refusal", text, choice, logprobs);
+  }
+
+  /** Anything else of a choice. */
+  add(part: Exclude<StreamPart, { type: "finish" | "start" | "usage" }>): void {
+    if ("choice" in part) this.#settle(part.choice);
+    this.#push(part);
+  }
+
+  raw(at: RawPart["at"], members: Record<string, unknown>, choice = 0, index?: number): void {
+    this.#push({ type: "raw", at, choice, members, ...(index !== undefined && { index }) });
+  }
+
+  comment(text: string): void {
+    this.#push({ type: "comment", text });
+  }
+
+  /** The calls of a choice. */
+  calls(choice = 0): ToolCallTracker {
+    return this.#stateOf(choice).calls;
+  }
+
+  /** A choice has begun, whatever comes of it. */
+  begin(choice: number): void {
+    this.#stateOf(choice);
+  }
+
+  /** Ends a choice, with `tool_calls` where it stops with calls. A second end is ignored. */
+  finish(reason: string, choice = 0): void {
+    const state = this.#stateOf(choice);
+    if (state.finish !== undefined) return;
+    const isCut = reason === "length" || reason === "content_filter";
+    // What completes the calls stands in no event.
+    this.withoutSource(() => state.calls.finish(isCut));
+    state.finish = reason === "stop" && state.calls.any ? "tool_calls" : reason;
+    this.#push({ type: "finish", choice, reason: state.finish });
+  }
+
+  /** Usage so far. Zeros behind real numbers are no news. */
+  tell(usage: Usage): void {
+    if (this.usage !== undefined && isNothing(usage) && !isNothing(this.usage)) return;
+    this.usage = usage;
+    this.#push({ type: "usage", usage });
+  }
+
+  /** The parts since the last call, up to a call whose name may still grow. */
+  take(): StreamPart[] {
+    const end = this.#reserved?.eventAt ?? this.#queue.length;
+    if (end === 0) return NONE;
+    const taken = this.#queue.slice(0, end);
+    this.#queue = this.#queue.slice(end);
+    this.#eventAt -= end;
+    if (this.#reserved !== undefined) {
+      this.#reserved.at -= end;
+      this.#reserved.eventAt = 0;
+    }
+    return taken;
+  }
+
+  #say(type: TextPart["type"], text: string, choice: number, logprobs?: unknown): void {
+    this.#settle(choice);
+    this.#push(logprobs == null ? { type, choice, text } : { type, choice, text, logprobs });
+  }
+
+  /** Something else than arguments comes for the choice. */
+  #settle(choice: number): void {
+    this.#stateOf(choice).calls.settle();
+  }
+
+  #push(part: StreamPart): void {
+    if (!this.#started && part.type !== "comment" && part.type !== "usage") this.start();
+    const source = this.#source;
+    if (source !== undefined) {
+      part.source = source;
+      source.parts.push(part);
+    }
+    this.#queue.push(part);
+  }
+
+  #stateOf(choice: number): ChoiceState {
+    let state = this.#choices.get(choice);
+    if (state === undefined) {
+      state = { calls: this.#trackerFor(choice), finish: undefined };
+      this.#choices.set(choice, state);
+    }
+    return state;
+  }
+
+  #trackerFor(choice: number): ToolCallTracker {
+    return new ToolCallTracker(
+      {
+        reserve: (call) => this.#reserve(call, choice),
+        announce: (call) => this.#announce(call, choice),
+        skip: (call) => this.#skip(call),
+        renamed: (call) => {
+          const source = this.#sources.get(call);
+          if (source !== undefined) source.split = true;
+        },
+        args: (call, text) =>
+          this.#push({ type: "tool-arguments", choice, index: call.index, text }),
+      },
+      this.#options,
+    );
+  }
+
+  #reserve(call: TrackedCall, choice: number): void {
+    if (!this.#started) this.start();
+    const source = this.#source;
+    if (source !== undefined) this.#sources.set(call, source);
+    // Only one call at a time can wait for its name.
+    if (this.#reserved !== undefined) this.#choices.get(this.#reserved.choice)?.calls.settle();
+    this.#reserved = {
+      call,
+      choice,
+      at: this.#queue.length,
+      eventAt: this.#eventAt,
+      source,
+    };
+  }
+
+  #announce(call: TrackedCall, choice: number): void {
+    const part: StreamPart = {
+      type: "tool-call",
+      choice,
+      index: call.index,
+      id: call.id,
+      name: call.name,
+      ...(call.custom && { custom: true }),
+      ...(call.extra != null && { extra: call.extra }),
+    };
+    if (this.#reserved?.call !== call) {
+      const first = this.#sources.get(call);
+      // This event tells only the rest of what an earlier one began.
+      if (this.#source !== undefined && first !== undefined && first !== this.#source)
+        this.#source.split = true;
+      this.#push(part);
+      return;
+    }
+    const { at, source } = this.#reserved;
+    this.#reserved = undefined;
+    this.#queue.splice(at, 0, part);
+    if (source === undefined) return;
+    part.source = source;
+    source.parts = this.#queue.filter((one) => one.source === source);
+    // The event names the call by the place that it had at first.
+    if (call.index !== call.order) source.split = true;
+  }
+
+  #skip(call: TrackedCall): void {
+    if (this.#reserved?.call !== call) return;
+    const { source } = this.#reserved;
+    if (source !== undefined) source.split = true;
+    this.#reserved = undefined;
+  }
+}
+
+const NONE: StreamPart[] = [];
+
+function isNothing({ prompt_tokens, completion_tokens }: Usage): boolean {
+  return !prompt_tokens && !completion_tokens;
+}

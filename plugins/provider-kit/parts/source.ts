@@ -1,0 +1,56 @@
+import type { SourceEvent, StreamPart } from "../types/parts.ts";
+
+/** A `SourceEvent` whose parts are still being read. */
+export class OpenSource implements SourceEvent {
+  readonly format: string;
+  readonly value: Readonly<Record<string, unknown>>;
+  parts: StreamPart[] = [];
+  split = false;
+  #json: string | undefined;
+
+  /** `json`: the upstream's own text, where it is to go out as it came. */
+  constructor(format: string, value: Record<string, unknown>, json?: string) {
+    this.format = format;
+    this.value = value;
+    this.#json = json;
+  }
+
+  /** The event goes out as it came. */
+  keep(json: string): void {
+    this.#json = json;
+  }
+
+  get json(): string {
+    this.#json ??= JSON.stringify(this.value);
+    return this.#json;
+  }
+}
+
+/** How an encoder writes parts. */
+export interface PartsWriting {
+  /** All parts of the event have come unchanged. */
+  event(event: SourceEvent): void;
+  /** `next`: the part behind it. True: both were written. */
+  part(part: StreamPart, next: StreamPart | undefined): boolean | void;
+}
+
+/** Goes through parts for an encoder of one format: whole events of that format where nothing of them was changed. */
+export function writeParts(
+  parts: readonly StreamPart[],
+  format: string,
+  writing: PartsWriting,
+): void {
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i]!;
+    const { source } = part;
+    if (source?.format === format && isWhole(source, parts, i)) {
+      writing.event(source);
+      i += source.parts.length - 1;
+    } else if (writing.part(part, parts[i + 1]) === true) i++;
+  }
+}
+
+function isWhole(source: SourceEvent, parts: readonly StreamPart[], at: number): boolean {
+  if (source.split || parts.length - at < source.parts.length) return false;
+  return source.parts.every((part, i) => part === parts[at + i]);
+}
