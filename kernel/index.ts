@@ -17,7 +17,7 @@ export type { Problem } from "./modules/problem.ts";
 export type { PluginRecord } from "./extensions/plugins/record.ts";
 export type { HookInfo } from "./extensions/hooks/record.ts";
 export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
-export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
+export type { HookFailure, HookRun, IgnoredEffect } from "./extensions/hooks/version.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
 export type { HomeOnDisk } from "./home/home.ts";
 export { beganAt } from "./home/running.ts";

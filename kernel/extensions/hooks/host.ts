@@ -54,7 +54,7 @@ export function createHookHost(options: HookHostOptions) {
       // It waits for running calls, and each of these has a deadline of its own.
       scope.add("version", () => endVersion(version));
       scope.stage("handlers", () => {
-        Object.assign(slot.health, untroubled);
+        Object.assign(slot.health, untroubled, { ignored: [] });
         listen(slot, version);
         return () => (slot.listening?.version === version ? listen(slot) : undefined);
       });

@@ -29,7 +29,7 @@ export interface HookVersion extends Version {
 
 /** How a version begins. */
 export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
-export const newHealth = (): Health => ({ runs: 0, failures: 0, ...untroubled });
+export const newHealth = (): Health => ({ runs: 0, failures: 0, ignored: [], ...untroubled });
 
 export interface HookRun {
   /** Milliseconds since 1970: to put it in words for each call would take as long as most handlers do. */
@@ -46,12 +46,22 @@ export interface HookFailure extends Problem {
   timedOut?: boolean;
 }
 
+/** What a handler asked for and does not get, such as a change of a field that the event does not let hooks change. */
+export interface IgnoredEffect {
+  event: string;
+  /** A sentence that names the events which allow it. */
+  message: string;
+  count: number;
+}
+
 /** How a hook has been doing. */
 export interface Health {
   runs: number;
   failures: number;
   lastRun?: HookRun;
   lastError?: HookFailure;
+  /** Of the active version. */
+  ignored: IgnoredEffect[];
   /** This and what follows begins again with each version. */
   failuresInARow: number;
   /** It failed too often in a row: it is not called (state `resting`). */

@@ -160,6 +160,10 @@ function described(one: HookRecord): string[] {
     ],
     ["Last error", lastError && `${lastError.at} ${lastError.message}`],
     ["", lastError?.file && `at ${lastError.file}${lastError.line ? `:${lastError.line}` : ""}`],
+    ...one.ignored.map(({ event, message, count }): [string, string] => [
+      "Ignored",
+      `${count === 1 ? "once" : `${count} times`} on ${event}: ${message}`,
+    ]),
     ...one.warnings.map((warning): [string, string] => ["Note", warning]),
   ];
   return [

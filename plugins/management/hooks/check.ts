@@ -1,5 +1,5 @@
 /** Says everything that is wrong with one hook: front matter, events, requirements, safety, code and its shape. */
-import type { EventOutline, HookInfo, Problem } from "portico";
+import type { EventOutline, HookInfo, IgnoredEffect, Problem } from "portico";
 import { describeEvent } from "./record.ts";
 
 export interface HookCheckReport {
@@ -54,10 +54,13 @@ export async function checkHook(
     dir,
     ok: problems.length === 0,
     problems,
-    warnings: [...hook.warnings, ...hints],
+    warnings: [...hook.warnings, ...hints, ...hook.health.ignored.map(describeIgnored)],
     events,
   };
 }
+
+const describeIgnored = ({ event, message, count }: IgnoredEffect): string =>
+  `on ${event}, ${count} ${count === 1 ? "time" : "times"}: ${message}`;
 
 function lineOf(text: string, word: string): number {
   const at = text.indexOf(word);

@@ -6,6 +6,7 @@ import {
   type HookFailure,
   type HookInfo,
   type HookRun,
+  type IgnoredEffect,
 } from "portico";
 
 export interface HookEventRecord {
@@ -39,6 +40,8 @@ export interface HookRecord extends ExtensionRecord {
   /** `at`: ISO 8601. */
   lastRun?: Omit<HookRun, "at"> & { at: string };
   lastError?: HookFailure;
+  /** What the active version asked for and does not get, with the events that allow it. */
+  ignored: readonly IgnoredEffect[];
 }
 
 type Declared = ReadonlyMap<string, Pick<EventOutline, "mode">>;
@@ -70,7 +73,7 @@ export function describeHook(info: HookInfo, declared: Declared): HookRecord {
     health,
   } = info;
   const { handler, outsideInputs, enabled, priority, timeoutMs, warnings, missing } = info;
-  const { runs, failures, failuresInARow, lastRun, lastError } = health;
+  const { runs, failures, failuresInARow, lastRun, lastError, ignored } = health;
   return {
     name,
     state,
@@ -100,5 +103,6 @@ export function describeHook(info: HookInfo, declared: Declared): HookRecord {
     failuresInARow,
     lastRun: lastRun && { ...lastRun, at: new Date(lastRun.at).toISOString() },
     lastError,
+    ignored,
   };
 }

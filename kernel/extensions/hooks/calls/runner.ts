@@ -6,13 +6,15 @@ import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { isGuarded } from "../candidate.ts";
 import { rounded } from "../../record.ts";
 import type { HookHostOptions } from "../settings.ts";
-import { type HookSlot, type HookVersion, leave } from "../version.ts";
+import { type HookSlot, type HookVersion, type IgnoredEffect, leave } from "../version.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
 /** After so many failures in a row a hook is not called any more. */
 const failuresBeforeTrip = 5;
 const limitAfterBlockMs = 250;
+/** Different ignored effects that are kept of a hook. */
+const mostIgnored = 20;
 
 interface RunnerParts {
   slot: Pick<HookSlot, "health" | "log">;
@@ -27,7 +29,6 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   const { health, log } = slot;
   const { bus } = around;
   const { meta, handler, inFlight, candidate } = version;
-  const said = new Set<string>();
 
   const limitMs = (): number =>
     health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs;
@@ -49,16 +50,14 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     if (!inFlight.includes(event)) inFlight.push(event);
     version.loops.limitMs = limitMs();
     const apply = ({ ignored, changed, messages, result }: Effects): HandlerResult => {
-      for (const line of ignored) {
-        if (!said.has(line)) log.warn(line);
-        said.add(line);
-      }
+      for (const message of ignored)
+        if (countIgnored(health.ignored, event.name, message)) log.warn(message);
       Object.assign(event.context, changed);
       event.messages.push(...messages);
       return result;
     };
     const ctx = createHandlerContext(version, around, running, log);
-    const given = invoke(handler, event, ctx, bus.spec(event.name));
+    const given = invoke(handler, event, ctx, bus.specs());
     if (!(given instanceof Promise)) return apply(given);
     return given.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
   }
@@ -84,7 +83,19 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   };
 }
 
-/** Counts and tells a failure; trips the hook where it is one too many. */
+/** Counts what a handler asked for and does not get. Returns whether it is new. */
+function countIgnored(ignored: IgnoredEffect[], event: string, message: string): boolean {
+  const known = ignored.find((entry) => entry.event === event && entry.message === message);
+  if (known) {
+    known.count += 1;
+    return false;
+  }
+  if (ignored.length === mostIgnored) ignored.shift();
+  ignored.push({ event, message, count: 1 });
+  return true;
+}
+
+/** Counts and logs a failure; trips the hook where it is one too many. */
 export function recordFailure(
   { slot: { health, log }, version, around }: Pick<RunnerParts, "slot" | "version" | "around">,
   thrown: unknown,

@@ -23,7 +23,7 @@ export async function tryOut(
   let effects: Effects | undefined;
   const call: BusHandler = async (given, running) => {
     const ctx = createHandlerContext(version, around, running, own);
-    effects = await invoke(handler, given, ctx, around.bus.spec(given.name));
+    effects = await invoke(handler, given, ctx, around.bus.specs());
   };
   const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;

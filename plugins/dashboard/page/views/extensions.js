@@ -81,6 +81,9 @@ function hookTable(all) {
           problem(whyNot(hook)),
           whyOff(hook),
           hook.lastError ? problem(lastError(hook.lastError)) : null,
+          hook.ignored.map(({ event, message, count }) =>
+            problem(`${count} × on ${event}: ${message}`),
+          ),
           hook.warnings.map(problem),
         ],
       ],

@@ -55,6 +55,35 @@ test("declared fields change, all others are as they were", async ({ home }) => 
   assert.ok(lines.some((line) => /context\.fixed is ignored.*only text, list/.test(line)));
 });
 
+test("ignored changes are counted, with the events that allow them", async ({ home }) => {
+  await put(
+    home,
+    `export default (event) => {
+       event.context.fixed = "broken";
+       event.context.n = 2;
+       event.context.text = "changed";
+       return { reply: "no" };
+     };`,
+    "",
+    "a",
+    "test:asked, test:noticed",
+  );
+  for (const _ of [1, 2]) await home.bus.emit("test:noticed", { n: 1 });
+  await home.bus.drain();
+  const ignored = () => home.host.info("a").ignored;
+  const texts = ignored().map(({ event, count, message }) => `${event} ${count} ${message}`);
+  assert.ok(texts.every((text) => text.startsWith("test:noticed 2 ")));
+  assert.match(
+    texts.find((text) => text.includes("context.text")) ?? "",
+    /use test:asked for that/,
+  );
+  assert.match(texts.find((text) => text.includes("reply")) ?? "", /use test:asked for that/);
+  assert.not.match(texts.find((text) => text.includes("context.n ")) ?? "", /for that/);
+  assert.is(home.host.info("a").failures ?? 0, 0);
+  await put(home, answering("x"));
+  assert.equal(ignored(), [], "a new version begins without any");
+});
+
 test("a field keeps its kind", async ({ home }) => {
   await put(
     home,
