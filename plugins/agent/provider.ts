@@ -13,7 +13,7 @@ import {
   type Target,
   type Usage,
 } from "portico/chat";
-import { newWorker } from "portico/cron";
+import { newWorker } from "portico/schedules";
 import { type AgentContext, MAIN_AGENT } from "./context.ts";
 import type { Caller, Listen, Progress } from "./queue/progress.ts";
 import type { TurnBody } from "./queue/turn-body.ts";

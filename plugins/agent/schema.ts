@@ -1,6 +1,6 @@
 /** The agent's part of `portico.json`, and what a request may hold. */
 import { type Static, timerMs, Type } from "portico";
-import { deliverySchema, refuseDuration, zoneSchema } from "portico/cron";
+import { deliverySchema, refuseDuration, zoneSchema } from "portico/schedules";
 import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(

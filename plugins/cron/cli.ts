@@ -1,6 +1,6 @@
 import { defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
-import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/cron";
+import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/schedules";
 import { bodyOf, isWhole, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
 

@@ -1,7 +1,7 @@
 /** What a job is in the store, and how it is shown. */
-import { isoDate, maskedPayload, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import { isoDate, maskedPayload, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
 import type { Run, Schedule } from "portico/store";
-import { nextDate, previewDates } from "./dates.ts";
+import { nextDate, previewDates } from "portico/schedules";
 
 export const KIND = "cron";
 

@@ -1,7 +1,7 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError } from "portico";
-import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/cron";
-import { parseSchedule } from "./dates.ts";
+import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/schedules";
+import { parseSchedule } from "portico/schedules";
 import { checkPayload, declareHookEvent } from "./firing/payload.ts";
 import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";

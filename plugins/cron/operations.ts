@@ -1,5 +1,5 @@
 import { compile, type PluginContext } from "portico";
-import { mergePatch } from "portico/cron";
+import { mergePatch } from "portico/schedules";
 import { type Jobs, SETTINGS } from "./jobs.ts";
 import { viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./firing/runner.ts";

@@ -1,6 +1,11 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
 import { definePlugin } from "portico";
-import { failureNotices, mountScheduleRoutes, type ScheduleTools, startLate } from "portico/cron";
+import {
+  failureNotices,
+  mountScheduleRoutes,
+  type ScheduleTools,
+  startLate,
+} from "portico/schedules";
 import type { Operations } from "./operations.ts";
 import { CronConfig } from "./schema.ts";
 import type { Cron } from "./start.ts";

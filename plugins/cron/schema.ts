@@ -1,5 +1,5 @@
 import { type Static, Type } from "portico";
-import { closed, deliverySchema, entryFields, entryName, zoneSchema } from "portico/cron";
+import { closed, deliverySchema, entryFields, entryName, zoneSchema } from "portico/schedules";
 
 export const Schedule = Type.Union([
   Type.Object(

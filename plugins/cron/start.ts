@@ -1,9 +1,9 @@
 /** Puts the parts together at the first use: a start that needs no jobs yet is not held up by them. */
 import type { PluginContext } from "portico";
-import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/cron";
+import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
 import { createJobs } from "./jobs.ts";
 import { KIND } from "./job.ts";
-import { startLoop } from "./firing/loop.ts";
+import { startDueTimer } from "portico/schedules";
 import { declareHookEvent } from "./firing/payload.ts";
 import { createOperations, type Operations } from "./operations.ts";
 import { createRunner } from "./firing/runner.ts";
@@ -25,7 +25,7 @@ export async function startCron(
   const loop = createLoopSwitch({
     ctx,
     kind: KIND,
-    start: startLoop,
+    start: startDueTimer,
     work: () => ({ run: runner.runDue, foresee: runner.foresee, wentBack: jobs.rewindIntervals }),
   });
   const jobs = createJobs({ ctx, zone, changed: loop.poke });

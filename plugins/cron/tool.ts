@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody, completed, scheduleFromText } from "portico/cron";
+import { asBody, completed, scheduleFromText } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;

@@ -7,9 +7,9 @@ import {
   type TSchema,
   Type,
 } from "portico";
-import { formatDuration, parseDuration, type ScheduleTools } from "portico/cron";
-import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
-import { startLoop } from "./firing/loop.ts";
+import { formatDuration, parseDuration, type ScheduleTools } from "portico/schedules";
+import { describeSchedule, nextDate, parseSchedule, previewDates } from "portico/schedules";
+import { startDueTimer } from "portico/schedules";
 import { checkPayload, declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
 import { Payload, Schedule } from "./schema.ts";
 
@@ -48,6 +48,6 @@ export function createScheduleTools(ctx: PluginContext, zone: () => string): Sch
     checkPayload: (payload) => checkPayload(ctx, payload),
     emitHook: (event, context, timeoutMs) => emitHook(ctx, event, context, timeoutMs),
     declareHookEvent: (event) => declareHookEvent(ctx, event),
-    loop: startLoop,
+    loop: startDueTimer,
   };
 }

@@ -1,6 +1,6 @@
 /** Posts what is due, until it has arrived or is dead. */
 import { isPorticoError, maskAddress, type PluginContext } from "portico";
-import { createClaimLoop } from "portico/cron";
+import { createClaimLoop } from "portico/schedules";
 import { guardedFetch, retryAfterMs } from "portico/egress";
 import type { Claim, ClaimOutcome } from "portico/store";
 import { guardOf } from "./guard.ts";

@@ -1,6 +1,6 @@
 import { type CommandIO, defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
-import { scheduleCommands, schedulePath, timeText } from "portico/cron";
+import { scheduleCommands, schedulePath, timeText } from "portico/schedules";
 import { bodyOf, options } from "./cli/options.ts";
 import {
   type CheckView,

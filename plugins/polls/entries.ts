@@ -6,7 +6,7 @@ import {
   unmasked,
   unmaskedPayload,
   wantsEnabled,
-} from "portico/cron";
+} from "portico/schedules";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import {

@@ -1,5 +1,5 @@
 import { compile, type PluginContext, PorticoError } from "portico";
-import { mergePatch } from "portico/cron";
+import { mergePatch } from "portico/schedules";
 import { type PollEntries, SETTINGS } from "./entries.ts";
 import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
 import type { PollRunner } from "./checking/runner.ts";

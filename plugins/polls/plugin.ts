@@ -1,6 +1,6 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
 import { definePlugin } from "portico";
-import { failureNotices, startLate } from "portico/cron";
+import { failureNotices, startLate } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { PollsConfig } from "./schema.ts";

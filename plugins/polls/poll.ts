@@ -8,7 +8,7 @@ import {
   maskedRequest,
   type PayloadSpec,
   type ScheduleSpec,
-} from "portico/cron";
+} from "portico/schedules";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
 import type { Form, Validators } from "./sources/source.ts";

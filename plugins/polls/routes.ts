@@ -1,5 +1,5 @@
 import type { PluginContext } from "portico";
-import { mountScheduleRoutes } from "portico/cron";
+import { mountScheduleRoutes } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 
 /** `/polls`, and the same as cron's jobs below `/polls/jobs`. */

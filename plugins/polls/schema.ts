@@ -1,5 +1,5 @@
 import { type Static, Type } from "portico";
-import { closed, entryFields, entryName } from "portico/cron";
+import { closed, entryFields, entryName } from "portico/schedules";
 
 export const Source = Type.Object(
   {

@@ -1,6 +1,6 @@
 /** Puts the parts together at the first use. */
 import type { PluginContext } from "portico";
-import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/cron";
+import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
 import { createPollEntries } from "./entries.ts";
 import { createOperations, type Operations } from "./operations.ts";
 import { KIND } from "./poll.ts";

@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody, completed } from "portico/cron";
+import { asBody, completed } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 
 const actions = [

@@ -1,6 +1,6 @@
 /** Makes one turn (or event) of each burst once it is over. Durable: a burst survives a crash at any moment. */
 import type { PluginContext } from "portico";
-import { createClaimLoop } from "portico/cron";
+import { createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";
 import { BURST, turnOf, wakeOf } from "./jobs.ts";
 import type { Rendering } from "./mappings/rendering.ts";

@@ -1,6 +1,6 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
 import { refuseNetwork, type Static, timerMs, Type } from "portico";
-import { deliverySchema, LONGEST_MS } from "portico/cron";
+import { deliverySchema, LONGEST_MS } from "portico/schedules";
 import { weakSecretIn } from "./intake/weakness.ts";
 
 const text = (description: string) => Type.String({ minLength: 1, description });

@@ -1,6 +1,6 @@
 /** Parsers of text from outside, each with what it usually reads. They may refuse with an error, never crash or hang. */
 import { parseDataUrl, createSseParser } from "portico/chat";
-import { parseDuration } from "portico/cron";
+import { parseDuration } from "portico/schedules";
 import { didYouMean, parseNetworks } from "portico";
 import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
-import { createRounds, parseDuration } from "portico/cron";
+import { createRounds, parseDuration } from "portico/schedules";
 import type { NewItem } from "portico/store";
 import { firstActive, isActive } from "./active-hours.ts";
 import { hasSubstance, OK } from "./checklist.ts";

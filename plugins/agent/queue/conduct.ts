@@ -1,6 +1,6 @@
 /** One claimed turn from its beginning to its end. */
 import { PorticoError } from "portico";
-import { isDead, Stopped } from "portico/cron";
+import { isDead, Stopped } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
 import type { AgentContext, AgentSettings } from "../context.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";

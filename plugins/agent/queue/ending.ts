@@ -1,6 +1,6 @@
 /** What is written of a turn's end, and who is told. */
 import { PorticoError } from "portico";
-import { Stopped } from "portico/cron";
+import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";

@@ -1,5 +1,5 @@
 /** What becomes of a turn that did not end well. */
-import { Stopped } from "portico/cron";
+import { Stopped } from "portico/schedules";
 import type { ClaimOutcome, WorkItem } from "portico/store";
 import type { TurnBody } from "./turn-body.ts";
 

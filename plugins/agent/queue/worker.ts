@@ -1,5 +1,5 @@
 /** Takes turns out of the store and conducts them. */
-import { createClaimLoop } from "portico/cron";
+import { createClaimLoop } from "portico/schedules";
 import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { AgentContext } from "../context.ts";

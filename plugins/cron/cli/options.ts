@@ -1,6 +1,6 @@
 /** The options that make a job, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
-import { parseDuration, payloadFromOptions, scheduleFromText } from "portico/cron";
+import { parseDuration, payloadFromOptions, scheduleFromText } from "portico/schedules";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({
   type: "string",

@@ -1,5 +1,5 @@
 /** What the command line shows of jobs. */
-import { formatDuration, timeText } from "portico/cron";
+import { formatDuration, timeText } from "portico/schedules";
 
 export interface JobView {
   id: string;

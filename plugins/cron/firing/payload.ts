@@ -1,5 +1,5 @@
 import { isPorticoError, type PluginContext, PorticoError, withDeadline } from "portico";
-import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/cron";
+import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/schedules";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {

@@ -1,7 +1,7 @@
 /** One firing of a job: its run, what it delivers, and the job's state after it. */
 import { createHash } from "node:crypto";
 import { isPorticoError, type PluginContext, type PorticoError } from "portico";
-import type { PayloadDelivery } from "portico/cron";
+import type { PayloadDelivery } from "portico/schedules";
 import type { Run } from "portico/store";
 import { type Job, type JobState, KIND, type RunData, type RunStatus } from "../job.ts";
 import { deliver } from "./payload.ts";

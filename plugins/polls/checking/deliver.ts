@@ -1,7 +1,7 @@
 /** Turns what is new into deliveries of the payload. */
 import { clip, shorten } from "portico/strings";
 import type { TurnRequest } from "portico/agent";
-import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/cron";
+import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/schedules";
 import { digest } from "../poll.ts";
 import { HOOK, type HookBody } from "./hooks.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";

@@ -1,6 +1,6 @@
 /** What the bus hears of checks. */
 import type { PluginContext } from "portico";
-import { isoDate } from "portico/cron";
+import { isoDate } from "portico/schedules";
 import type { Run } from "portico/store";
 import { type Poll, placeOf } from "../poll.ts";
 import type { Checked } from "./check.ts";

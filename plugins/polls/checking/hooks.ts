@@ -1,6 +1,6 @@
 /** Emits the events of hook payloads. Each is an item of the store, written with its check: a crash loses none. */
 import type { PluginContext } from "portico";
-import { type ClaimLoop, createClaimLoop } from "portico/cron";
+import { type ClaimLoop, createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";
 
 /** The kind of these items; a poll is a lane. */

@@ -1,5 +1,5 @@
 /** What becomes of a poll after a check: its state, when it is looked at next, what the history keeps. */
-import type { ScheduleTools } from "portico/cron";
+import type { ScheduleTools } from "portico/schedules";
 import type { CheckData, CheckStatus, Poll, PollState } from "../poll.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { backoffMs, jittered } from "./backoff.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
-import type { ScheduleTools } from "portico/cron";
+import type { ScheduleTools } from "portico/schedules";
 import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
 import {

@@ -1,6 +1,6 @@
 /** The options that make a poll, and the request that they amount to. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
-import { payloadFromOptions, scheduleFromText } from "portico/cron";
+import { payloadFromOptions, scheduleFromText } from "portico/schedules";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({
   type: "string",

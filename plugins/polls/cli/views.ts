@@ -1,6 +1,6 @@
 /** What the command line shows of polls. */
 import { shorten } from "portico/strings";
-import { timeText } from "portico/cron";
+import { timeText } from "portico/schedules";
 
 export interface PollView {
   id: string;

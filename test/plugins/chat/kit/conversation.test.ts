@@ -1,6 +1,9 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { alternate, readConversation } from "../../../../plugins/provider-kit/request/conversation.ts";
+import {
+  alternate,
+  readConversation,
+} from "../../../../plugins/provider-kit/request/conversation.ts";
 import type { MessageLike } from "../../../../plugins/provider-kit/request/fields.ts";
 
 const call = (id: string, name = "f") => ({

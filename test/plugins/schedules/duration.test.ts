@@ -1,6 +1,6 @@
 import * as assert from "uvu/assert";
-import { formatDuration, parseDuration } from "../../../../plugins/cron/schedules/duration.ts";
-import { test } from "../../../support/suite.ts";
+import { formatDuration, parseDuration } from "../../../plugins/schedules/duration.ts";
+import { test } from "../../support/suite.ts";
 
 test("lengths of time are read as people write them", () => {
   assert.equal(

@@ -7,15 +7,10 @@
 import { Cron } from "croner";
 import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
-import {
-  formatDuration,
-  type GivenSchedule,
-  isZone,
-  LONGEST_MS,
-  parseDuration,
-  scheduleFromText,
-  type ScheduleSpec,
-} from "portico/cron";
+import { formatDuration, LONGEST_MS, parseDuration } from "./duration.ts";
+import { isZone } from "./schema.ts";
+import { scheduleFromText } from "./commands.ts";
+import type { GivenSchedule, ScheduleSpec } from "./types.ts";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 

@@ -1,6 +1,6 @@
 /** Every zone that there is, 2026 and 2027: a local time that does not exist, or comes twice, fires exactly once. */
 import * as assert from "uvu/assert";
-import { nextDate, parseSchedule } from "../../../plugins/cron/dates.ts";
+import { nextDate, parseSchedule } from "../../../plugins/schedules/dates.ts";
 import { test } from "../../support/suite.ts";
 
 const FROM = Date.UTC(2026, 0, 1);

@@ -1,6 +1,6 @@
 /** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
 import type { Command, CommandIO, OptionSpec } from "portico/command-line";
-import type { GivenSchedule } from "../types.ts";
+import type { GivenSchedule } from "./types.ts";
 
 export interface ScheduleCommandsOptions<V, R> {
   /** What one of them is called: `job`. */

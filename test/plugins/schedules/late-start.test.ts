@@ -1,12 +1,12 @@
 /** What could not start late is tried again by itself, and meanwhile the gateway says that it is not ready. */
 import * as assert from "uvu/assert";
-import { startGateway } from "../../../support/gateway.ts";
-import { suite } from "../../../support/suite.ts";
-import { until } from "../../../support/until.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
 
 const lazy = `
   import { definePlugin, Type } from "portico";
-  import { startLate } from "portico/cron";
+  import { startLate } from "portico/schedules";
   let broken = true;
   export default definePlugin({
     name: "lazy",

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createClaimLoop, type Stopped } from "../../../../plugins/cron/schedules/claim-loop.ts";
-import { isDead, newWorker } from "../../../../plugins/cron/schedules/worker-name.ts";
-import type { Claim, Store } from "../../../../plugins/store/types.ts";
-import type { Logger } from "../../../../kernel/types.ts";
-import { startUnreaped } from "../../../support/machine/unreaped.ts";
-import { test } from "../../../support/suite.ts";
-import { firstLine, until } from "../../../support/until.ts";
+import { createClaimLoop, type Stopped } from "../../../plugins/schedules/claim-loop.ts";
+import { isDead, newWorker } from "../../../plugins/schedules/worker-name.ts";
+import type { Claim, Store } from "../../../plugins/store/types.ts";
+import type { Logger } from "../../../kernel/types.ts";
+import { startUnreaped } from "../../support/machine/unreaped.ts";
+import { test } from "../../support/suite.ts";
+import { firstLine, until } from "../../support/until.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
 const claimOf = (id: string) =>
@@ -180,7 +180,7 @@ test.after(() => {
 
 /** A process of this machine that has begun a claim loop, and the name of its worker. */
 async function anotherProcess(): Promise<{ child: ChildProcess; worker: string }> {
-  const loop = join(import.meta.dirname, "../../../../plugins/cron/schedules/worker-name.ts");
+  const loop = join(import.meta.dirname, "../../../plugins/schedules/worker-name.ts");
   const script = `import { newWorker } from ${JSON.stringify(loop)}; console.log(newWorker()); setInterval(() => {}, 1e6);`;
   const args = ["--import", "tsx", "--input-type=module", "-e", script];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,6 +1,6 @@
 import * as assert from "uvu/assert";
-import { timeText } from "../../../../plugins/cron/schedules/time-text.ts";
-import { test } from "../../../support/suite.ts";
+import { timeText } from "../../../plugins/schedules/time-text.ts";
+import { test } from "../../support/suite.ts";
 
 const now = Date.parse("2027-01-31T06:30:00Z");
 

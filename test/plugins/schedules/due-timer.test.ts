@@ -1,10 +1,10 @@
 /** The one timer, and bursts that are taken ahead of their time. */
-import type { DueLoop } from "portico/cron";
+import type { DueLoop } from "portico/schedules";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startLoop } from "../../../plugins/cron/firing/loop.ts";
+import { startDueTimer } from "../../../plugins/schedules/due-timer.ts";
 import { until } from "../../support/until.ts";
-import { makeCron } from "./fake-gateway.ts";
+import { makeCron } from "../cron/fake-gateway.ts";
 
 /** A loop over a list of due times, on a clock that the test may step. */
 function fakeLoop(due: number[]) {
@@ -14,7 +14,7 @@ function fakeLoop(due: number[]) {
   let asked = 0;
   let rewound = 0;
   const now = (): number => Date.now() + step;
-  const loop: DueLoop = startLoop({
+  const loop: DueLoop = startDueTimer({
     now,
     async nextDueAt() {
       asked++;
@@ -77,7 +77,7 @@ test("notices a step forward within a second or so, and a step back", async () =
 
 test("a failing store is asked again, not hammered", async () => {
   const errors: unknown[] = [];
-  const loop = startLoop({
+  const loop = startDueTimer({
     now: Date.now,
     nextDueAt: () => Promise.reject(new Error("disk full")),
     run: async () => 0,

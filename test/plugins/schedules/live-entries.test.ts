@@ -1,12 +1,12 @@
 /** Entries whose opening failed half-way has left nothing behind when it is opened again. */
-import { test } from "../../../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PorticoError } from "../../../../kernel/errors.ts";
-import type { ScheduleEntry } from "../../../../plugins/cron/schedules/entries.ts";
-import { createLoopSwitch } from "../../../../plugins/cron/schedules/due-loop.ts";
-import { openLiveEntries } from "../../../../plugins/cron/schedules/live-entries.ts";
-import type { PluginContext } from "../../../../kernel/types.ts";
-import { quietLog } from "../../../support/quiet-log.ts";
+import { PorticoError } from "../../../kernel/errors.ts";
+import type { ScheduleEntry } from "../../../plugins/schedules/entries.ts";
+import { createLoopSwitch } from "../../../plugins/schedules/due-loop.ts";
+import { openLiveEntries } from "../../../plugins/schedules/live-entries.ts";
+import type { PluginContext } from "../../../kernel/types.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 interface Job {
   enabled?: boolean;

@@ -1,6 +1,6 @@
 /** What routes show of requests that hold secrets, and what it means when it comes back. */
 import { isSecretHeader, MASK, maskAddress, PorticoError } from "portico";
-import type { PayloadSpec } from "../types.ts";
+import type { PayloadSpec } from "./types.ts";
 
 interface RequestParts {
   url?: string;
