@@ -37,6 +37,8 @@ export interface Trace {
   model: string;
   attempts: number;
   dropped: string[];
+  /** What the provider's rules changed in the request: a rule's name and a place. */
+  changed: string[];
   /** Where an alias with a cache was asked. */
   cache?: "hit" | "miss";
 }
@@ -91,6 +93,7 @@ export class Job {
     model: "",
     attempts: 0,
     dropped: [],
+    changed: [],
   };
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */

@@ -25,22 +25,29 @@ export function readTurn(value: unknown, path: string): ChatMessage[] {
     case "assistant":
       return [readAssistant(turn.content, `${path}.content`)];
     case "system":
-      return [{ role: "system", content: textOfSystem(turn.content, `${path}.content`) ?? "" }];
+      return [{ role: "system", content: readSystem(turn.content, `${path}.content`) ?? "" }];
     default:
       throw refused(`${path}.role`, `\`${path}.role\` must be user or assistant`);
   }
 }
 
-/** A system prompt as one text: every channel takes that. */
-export function textOfSystem(value: unknown, path: string): string | undefined {
+/** A system prompt as one text, which every channel takes; as parts only where one of them bears a cache mark. */
+export function readSystem(value: unknown, path: string): string | ContentPart[] | undefined {
   if (value == null || typeof value === "string") return value || undefined;
-  const texts = listAt(value, path).map((block, i) => {
-    const { type, text } = objectAt(block, `${path}[${i}]`);
-    if (type !== "text")
+  const parts = listAt(value, path).map((block, i) => {
+    const fields = objectAt(block, `${path}[${i}]`);
+    if (fields.type !== "text")
       throw refused(`${path}[${i}].type`, "A system prompt holds blocks of type text only");
-    return stringAt(text, `${path}[${i}].text`);
+    const text = stringAt(fields.text, `${path}[${i}].text`);
+    return { type: "text", text, ...markOf(fields) };
   });
-  return texts.join("\n\n") || undefined;
+  if (parts.some((part) => "cache_control" in part)) return parts;
+  return parts.map((part) => part.text).join("\n\n") || undefined;
+}
+
+/** The cache mark of a block, a tool or a call. */
+export function markOf({ cache_control: mark }: JsonObject): { cache_control?: unknown } {
+  return mark == null ? {} : { cache_control: mark };
 }
 
 function blocksOf(value: unknown, path: string): [JsonObject, string][] {
@@ -64,9 +71,14 @@ function readUser(content: unknown, path: string): ChatMessage[] {
   const all = [...shown, ...parts];
   const only = all.length === 1 ? all[0] : undefined;
   if (all.length > 0)
-    results.push({ role: "user", content: only?.type === "text" ? (only.text as string) : all });
+    results.push({ role: "user", content: isPlainText(only) ? (only.text as string) : all });
   if (results.length === 0) throw refused(path, `\`${path}\` is empty: give at least one block`);
   return results;
+}
+
+/** A lone text without a mark is sent as a string. */
+function isPlainText(part: ContentPart | undefined): part is ContentPart {
+  return part?.type === "text" && part.cache_control === undefined;
 }
 
 /** Parts of a result that are no text go to `shown`, for the user's message. */
@@ -78,22 +90,31 @@ function readResult(block: JsonObject, path: string, shown: ContentPart[]): Chat
       ? content
       : resultText(
           id,
-          blocksOf(content, `${path}.content`).map(([part, at]) => readPart(part, at)),
+          blocksOf(content, `${path}.content`).map(([part, at]) => readPart(unmarked(part), at)),
           shown,
         );
+  // A mark within the result is one on the result.
+  const within = Array.isArray(content)
+    ? content.findLast((part: JsonObject | null) => part?.cache_control != null)
+    : undefined;
+  const mark = { ...markOf((within ?? {}) as JsonObject), ...markOf(block) };
   const failed =
     optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
-  return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text };
+  return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text, ...mark };
+}
+
+function unmarked({ cache_control: _, ...block }: JsonObject): JsonObject {
+  return block;
 }
 
 function readPart(block: JsonObject, path: string): ContentPart {
   switch (block.type) {
     case "text":
-      return { type: "text", text: stringAt(block.text, `${path}.text`) };
+      return { type: "text", text: stringAt(block.text, `${path}.text`), ...markOf(block) };
     case "image":
-      return readImage(block, path);
+      return { ...readImage(block, path), ...markOf(block) };
     case "document":
-      return readDocument(block, path);
+      return { ...readDocument(block, path), ...markOf(block) };
     default:
       // A channel of Anthropic's gets the whole request as it is; others say what they do not take.
       return { ...block, type: String(block.type) };
@@ -163,5 +184,6 @@ function readCall(block: JsonObject, path: string): ToolCallPart {
     id: stringAt(block.id, `${path}.id`),
     type: "function",
     function: { name, arguments: JSON.stringify(input) },
+    ...markOf(block),
   };
 }

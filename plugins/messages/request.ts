@@ -17,7 +17,9 @@ import {
   streamFields,
   stringAt,
 } from "portico/chat";
-import { readTurn, textOfSystem } from "./content.ts";
+import { withSource } from "portico/provider";
+import { markOf, readSystem, readTurn } from "./content.ts";
+import { unreadMembers } from "./unread.ts";
 
 export interface ReadRequest {
   request: ChatRequest;
@@ -48,7 +50,6 @@ const READ = new Set([
     "output_format",
     "service_tier",
   ],
-  "cache_control",
 ]);
 
 /** Throws 400 with `param`. What only Anthropic knows (tools of its own, kinds of blocks) stays as it is. */
@@ -62,9 +63,13 @@ export function readMessages(body: JsonObject): ReadRequest {
   if (list.length === 0)
     throw refused("messages", "`messages` is empty: give at least one message");
 
-  const messages = list.flatMap((message, i) => readTurn(message, `messages[${i}]`));
-  const system = textOfSystem(body.system, "system");
-  if (system !== undefined) messages.unshift({ role: "system", content: system });
+  const messages = list.flatMap((message, i) => {
+    const path = `messages[${i}]`;
+    return readTurn(message, path).map((read) => withSource(read, path));
+  });
+  const system = readSystem(body.system, "system");
+  if (system !== undefined)
+    messages.unshift(withSource({ role: "system", content: system }, "system"));
   const stops = body.stop_sequences == null ? [] : listAt(body.stop_sequences, "stop_sequences");
   const user = optionalString(
     optionalObject(body.metadata, "metadata")?.user_id,
@@ -92,7 +97,10 @@ export function readMessages(body: JsonObject): ReadRequest {
       user: user === undefined ? undefined : shortUser(user),
       service_tier: body.service_tier === "standard_only" ? "default" : undefined,
     },
-    dropped: Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
+    dropped: [
+      ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
+      ...unreadMembers(body),
+    ],
   };
 }
 
@@ -105,6 +113,7 @@ function readTool(value: unknown, i: number): ChatTool {
   return {
     type: "function",
     function: { ...named, parameters: objectAt(tool.input_schema, `${path}.input_schema`) },
+    ...markOf(tool),
   };
 }
 

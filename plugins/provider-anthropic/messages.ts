@@ -57,6 +57,7 @@ export async function encodeTurns(
       id: upstreamCallId(call.id),
       name: call.name,
       input: call.args,
+      cache_control: call.cache,
     }));
     const content = [...thinking, ...said, ...calls];
     if (content.length > 0) messages.push({ role: "assistant", content: plainText(content) });
@@ -72,6 +73,7 @@ async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
       type: "tool_result",
       tool_use_id: upstreamCallId(result.callId),
       content: content.length > 0 ? plainText(content) : undefined,
+      cache_control: result.cache,
     });
   }
   return plainText([...results, ...(await blocks(turn.parts, target))]);

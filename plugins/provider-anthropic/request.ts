@@ -39,7 +39,7 @@ export async function encodeMessages(asked: ChatRequest, target: Target): Promis
   const origin = originOf({ model: target.model });
   onlyOneChoice(fields);
 
-  const use = readTools(request);
+  const use = readTools(request, fields);
   const choice = encodeToolChoice(use, fields, model);
   const { system, messages, brokenLoop } = await encodeTurns(
     request.messages,

@@ -3,10 +3,12 @@ import { decodeMessage } from "./response.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";
 import { encodeMessages, headersFor } from "./request.ts";
+import { anthropicRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Anthropic Messages (version 2023-06-01) and back. */
 export const anthropic: WireProvider = {
+  rules: anthropicRules,
   encode: encodeMessages,
   decode: decodeMessage,
   decoder: decodeStream,

@@ -10,19 +10,20 @@ import {
   type WireRequest,
   withHeaders,
 } from "portico/chat";
-import { fits, fitted } from "./request.ts";
+import { azureRules } from "./rules.ts";
 
 /**
  * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
  * prompt's filters that has no choices; whoever reads streams of OpenAI's form mends that.
  */
 export const azure: WireProvider = {
+  rules: azureRules,
   streamUsage: true,
-  passThrough(target, request) {
-    if (!fits(request, target.model)) return undefined;
+  passThrough(target) {
     return { url: addressOf("chat/completions", target), headers: jsonHeaders(target) };
   },
-  encode: (request, target) => post("chat/completions", fitted(request, target.model), target),
+  encode: (request, target) =>
+    post("chat/completions", { ...request, model: target.model }, target),
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
     encode: (target) => ({

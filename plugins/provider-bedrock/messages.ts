@@ -1,3 +1,4 @@
+import { documentName } from "portico/provider";
 import {
   type AssistantTurn,
   carriedThinking,
@@ -13,7 +14,8 @@ import {
   type UserTurn,
 } from "portico/chat";
 
-type Block = Record<string, unknown>;
+/** One block of Converse's content; its only member names its kind. */
+export type Block = Record<string, unknown>;
 interface Message {
   role: "user" | "assistant";
   content: Block[];
@@ -31,9 +33,10 @@ export async function encodeTurns(
       messages.push({ role: "user", content: await userContent(turn, target) });
       continue;
     }
-    const calls = turn.calls.map((call) => ({
-      toolUse: { toolUseId: upstreamCallId(call.id), name: call.name, input: call.args },
-    }));
+    const calls = turn.calls.flatMap((call) => [
+      { toolUse: { toolUseId: upstreamCallId(call.id), name: call.name, input: call.args } },
+      ...cachePoint(call.cache),
+    ]);
     const content = [
       ...reasoningBlocks(turn, origin),
       ...(await blocks(turn.parts, target)),
@@ -44,6 +47,18 @@ export async function encodeTurns(
   return messages;
 }
 
+/** System texts, each with the cache point that its mark asks for. */
+export function encodeSystem(system: readonly { text: string; cache?: unknown }[]): Block[] {
+  return system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]);
+}
+
+/** A mark on a block is a point behind it; `ttl` says how long the cache is kept. */
+export function cachePoint(mark: unknown): Block[] {
+  if (mark == null) return [];
+  const { ttl } = mark as { ttl?: unknown };
+  return [{ cachePoint: { type: "default", ...(typeof ttl === "string" && { ttl }) } }];
+}
+
 async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
   const results: Block[] = [];
   for (const result of turn.results) {
@@ -51,9 +66,13 @@ async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
     results.push({
       toolResult: {
         toolUseId: upstreamCallId(result.callId),
-        content: await blocks(parts, target),
+        content: (await blocks(parts, target)).filter((block) => !("cachePoint" in block)),
       },
     });
+    // A result holds no points: the last mark within it is one on the result itself.
+    const marked = parts.findLast((part) => "cache" in part && part.cache !== undefined);
+    const within = marked !== undefined && "cache" in marked ? marked.cache : undefined;
+    results.push(...cachePoint(result.cache ?? within));
   }
   return [...results, ...(await blocks(turn.parts, target))];
 }
@@ -71,13 +90,29 @@ function reasoningBlocks(turn: AssistantTurn, origin: string): Block[] {
 async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> {
   const out: Block[] = [];
   for (const part of parts) {
-    if (part.kind === "text") out.push({ text: part.text });
-    else if (part.kind === "image") out.push(await image(part, target));
-    else if (part.kind === "file") out.push(document(part, out.length));
-    else throw refused(part.path, "Bedrock's Converse does not take audio");
-    if ("cache" in part && part.cache !== undefined) out.push({ cachePoint: { type: "default" } });
+    out.push(await encodePart(part, target));
+    if ("cache" in part) out.push(...cachePoint(part.cache));
   }
   return out;
+}
+
+async function encodePart(part: Part, target: Target): Promise<Block> {
+  switch (part.kind) {
+    case "text":
+      return { text: part.text };
+    case "image":
+      return image(part, target);
+    case "file":
+      return isImageFile(part)
+        ? image({ kind: "image", url: part.data!, path: part.path }, target)
+        : document(part);
+    default:
+      throw refused(part.path, "Bedrock's Converse does not take audio");
+  }
+}
+
+function isImageFile({ data }: FilePart): boolean {
+  return data !== undefined && /^data:image\//i.test(data);
 }
 
 const IMAGES: Record<string, string> = {
@@ -107,10 +142,7 @@ const DOCUMENTS: Record<string, string> = {
   "text/markdown": "md",
 };
 
-/** Less than the 200 that are allowed: its place follows. */
-const LONGEST_NAME = 190;
-
-function document(part: FilePart, place: number): Block {
+function document(part: FilePart): Block {
   if (part.data === undefined)
     throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = parseDataUrl(part.data);
@@ -121,16 +153,11 @@ function document(part: FilePart, place: number): Block {
       `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`,
     );
   }
-  // Names may hold few characters and no two spaces in a row, and no two documents of a message the same one.
-  const name = (part.filename ?? "")
-    .replace(/\.[a-z]+$/i, "")
-    .replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-")
-    .replace(/\s+/g, " ")
-    .slice(0, LONGEST_NAME);
   return {
     document: {
       format,
-      name: `${name || "document"}-${place + 1}`,
+      // The rules have made the name unique.
+      name: documentName(part.filename),
       source: { bytes: file.data.toString("base64") },
     },
   };

@@ -30,7 +30,7 @@ import {
 } from "portico/chat";
 import type { Surroundings } from "./address.ts";
 import { authorize, methodUrl } from "./address.ts";
-import { encodeTurns } from "./messages.ts";
+import { type Block, encodeSystem, encodeTurns } from "./messages.ts";
 import { encodeTools } from "./tools.ts";
 
 /** What `decode` and `decoder` remember of the request. */
@@ -55,12 +55,12 @@ export async function encodeConverse(
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const { system, turns } = alternate(conversation.turns);
-  const texts = system.map((part) => part.text);
+  const systemBlocks = encodeSystem(system);
   const messages = await encodeTurns(turns, target, origin);
 
   const extra: Extra = { ...fields.object("additionalModelRequestFields") };
-  const textFormat = encodeFormat(fields, claude, target.model, texts);
-  const tools = encodeTools(readTools(request), calledIn(turns), fields, claude, extra);
+  const textFormat = encodeFormat(fields, claude, target.model, systemBlocks);
+  const tools = encodeTools(readTools(request, fields), calledIn(turns), fields, claude, extra);
   const { inference, effort } =
     claude === undefined
       ? { inference: encodePlain(fields, target.model, extra), effort: undefined }
@@ -74,7 +74,7 @@ export async function encodeConverse(
 
   const body = {
     messages,
-    system: texts.length > 0 ? texts.map((text) => ({ text })) : undefined,
+    system: filled(systemBlocks),
     inferenceConfig: filledObject(inference),
     toolConfig: tools.config,
     outputConfig: filledObject({ effort, textFormat }),
@@ -143,13 +143,13 @@ function encodeFormat(
   fields: Fields,
   claude: ClaudeModel | undefined,
   model: string,
-  system: string[],
+  system: Block[],
 ): unknown {
   const format = readResponseFormat(fields);
   if (format === undefined) return undefined;
   const able = claude?.schemas ?? !/(amazon|meta|cohere|ai21)\./.test(model);
   if (format.kind === "json" || !able) {
-    system.push(jsonInstruction(format));
+    system.push({ text: jsonInstruction(format) });
     if (format.kind === "schema") fields.drop("response_format.json_schema");
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { type Block, cachePoint } from "./messages.ts";
 import { type ClaudeModel, type Fields, strictSchema, type ToolUse } from "portico/chat";
 
 const NOTHING = { type: "object", properties: {} };
@@ -14,11 +15,12 @@ export function encodeTools(
   extra: Record<string, unknown>,
 ): { config: Record<string, unknown> | undefined; forced: boolean } {
   const parallel = fields.boolean("parallel_tool_calls");
-  const tools = use.tools.map((tool) => {
+  const tools = use.tools.flatMap((tool) => {
     const strict = tool.strict && claude?.schemas === true;
     if (tool.strict && !strict) fields.drop(`${tool.path}.function.strict`);
     const schema = { type: "object", ...(tool.parameters ?? NOTHING) };
-    return toolSpec(tool.name, strict ? strictSchema(schema) : schema, tool.description, strict);
+    const given = strict ? strictSchema(schema) : schema;
+    return [toolSpec(tool.name, given, tool.description, strict), ...cachePoint(tool.cache)];
   });
   if (tools.length === 0 || use.choice?.kind === "none") {
     if (called.length === 0) return { config: undefined, forced: false };
@@ -52,7 +54,7 @@ function toolSpec(
   schema: Record<string, unknown>,
   description?: string,
   strict = false,
-): unknown {
+): Block {
   const shown = description === "" ? undefined : description;
   return {
     toolSpec: {

@@ -5,11 +5,13 @@ import { authorize, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeConverse } from "./request.ts";
+import { bedrockRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Bedrock's Converse and back. */
 export function createBedrock(surroundings: Surroundings): WireProvider {
   return {
+    rules: bedrockRules,
     encode: (request, target) => encodeConverse(request, target, surroundings),
     decode: decodeResponse,
     decoder: decodeStream,

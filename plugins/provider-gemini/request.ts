@@ -44,7 +44,7 @@ export async function encodeGenerate(asked: ChatRequest, target: Target): Promis
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const { system, contents } = await encodeTurns(conversation.turns, target, model, origin);
-  const use = readTools(request);
+  const use = readTools(request, fields);
   if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0)
     fields.drop("parallel_tool_calls");
   const format = readResponseFormat(fields);

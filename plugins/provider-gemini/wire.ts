@@ -10,12 +10,14 @@ import { decodeResponse } from "./response.ts";
 import { embeddings } from "./embeddings.ts";
 import { readProblem } from "./problem.ts";
 import { encodeGenerate } from "./request.ts";
+import { geminiRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
 export { AI_STUDIO } from "./address.ts";
 
 /** OpenAI's form to `generateContent` and back. */
 export const gemini: WireProvider = {
+  rules: geminiRules,
   encode: encodeGenerate,
   decode: decodeResponse,
   decoder: decodeStream,

@@ -84,6 +84,7 @@ export {
   geminiModel,
   type GeminiModel,
   isClaude,
+  MISTRAL_MODELS,
 } from "./models/capabilities.ts";
 export {
   claudeSampling,
@@ -155,3 +156,45 @@ export { isCompletionId } from "./openai/repair.ts";
 
 // JSON whose whole numbers keep their digits.
 export { ExactNumber, parseExact, stringifyExact } from "./json/exact-json.ts";
+
+// What a provider demands of a whole request: it lists rules, one step applies them and records each change.
+export {
+  type Applied,
+  applyChatRules,
+  applyMessagesRules,
+  atSource,
+} from "./rules/apply.ts";
+export type {
+  RequestRule,
+  RuleChat,
+  RuleMessage,
+  RuleMessages,
+  RuleNotes,
+  RuleTarget,
+} from "./rules/types.ts";
+export { rulesTable } from "./rules/table.ts";
+export { sourcePath, withSource } from "./rules/places.ts";
+
+// Rules that several providers share.
+export { noCacheMarks } from "./rules/cache-marks.ts";
+export { documentName, documentNames, textBesideDocuments } from "./rules/documents.ts";
+export { imageType, imageTypes } from "./rules/images.ts";
+export {
+  limitNamed,
+  noParameters,
+  onlyOwnMembers,
+  reasoningBesideCalls,
+  reasoningOnlyBesideCalls,
+} from "./rules/parameters.ts";
+export { functionCallsAsTools, uniqueToolIds } from "./rules/tool-ids.ts";
+export { asToolSchema } from "./rules/tool-schema.ts";
+export { toolSchemas } from "./rules/tools.ts";
+export {
+  assistantAfterTool,
+  developerAsSystem,
+  laterSystemToUser,
+  noPrefill,
+  prefixLastAssistant,
+  userTurnFirst,
+} from "./rules/turns.ts";
+export { wellFormedJson, wellFormedUnicode, wellFormedValue } from "./rules/unicode.ts";

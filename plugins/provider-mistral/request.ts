@@ -24,15 +24,13 @@ import {
   webImage,
   type WireRequest,
 } from "portico/chat";
+import { ID_LENGTH } from "./rules.ts";
 
 /** What `decoder` remembers of the request. */
 export interface Sent {
   includeUsage: boolean;
   names: ToolNames;
 }
-
-/** Mistral refuses ids of any other length. */
-const ID_LENGTH = 9;
 
 /** The chat completions request. Fields that Mistral does not know are refused by it, so they are dropped here. */
 export async function encodeChat(asked: ChatRequest, target: Target): Promise<WireRequest> {
@@ -49,7 +47,7 @@ export async function encodeChat(asked: ChatRequest, target: Target): Promise<Wi
     stream: request.stream === true || undefined,
     ...encodeSettings(fields),
     response_format: encodeFormat(fields),
-    ...encodeTools(readTools(request), fields),
+    ...encodeTools(readTools(request, fields), fields),
   };
   const state: Sent = { includeUsage: wantsUsage(request), names };
   return postJson(`${target.baseUrl}/v1/chat/completions`, bearerHeaders(target), body, {
@@ -116,7 +114,8 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
       type: "function",
       function: { name: call.name, arguments: JSON.stringify(call.args) },
     }));
-    return [{ role: "assistant", content: text, tool_calls: filled(calls) }];
+    const message = { role: "assistant", content: text, tool_calls: filled(calls) };
+    return [{ ...message, prefix: turn.prefix }];
   }
   if (turn.results.length === 0)
     return [{ role: "user", content: await encodeParts(turn.parts, target) }];

@@ -13,10 +13,12 @@ import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";
 import { routes } from "./routes.ts";
+import { mistralRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Mistral's, which is near it but strict, and back. */
 export const mistral: WireProvider = {
+  rules: mistralRules,
   encode: encodeChat,
   decode: decodeResponse,
   decoder: decodeStream,

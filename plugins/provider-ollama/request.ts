@@ -45,7 +45,7 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
     messages,
     // The upstream's default is true.
     stream: request.stream === true,
-    tools: filled(encodeTools(readTools(request), fields)),
+    tools: filled(encodeTools(readTools(request, fields), fields)),
     format: format?.kind === "json" ? "json" : format?.schema,
     think: encodeThink(readEffort(fields), fields, target.model),
     keep_alive: fields.take("keep_alive") ?? target.options.keepAlive,

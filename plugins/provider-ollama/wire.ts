@@ -13,10 +13,12 @@ import {
 } from "portico/chat";
 import { decodeResponse } from "./response.ts";
 import { encodeChat } from "./request.ts";
+import { ollamaRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to `/api/chat` and back. */
 export const ollama: WireProvider = {
+  rules: ollamaRules,
   encode: encodeChat,
   decode: decodeResponse,
   decoder: decodeStream,

@@ -1,132 +1,193 @@
-/** Servers of OpenAI's format: where they are, and what they do not take. Facts of 2026-11, from their documentation. */
+/** Servers of OpenAI's format: where they are, and what they demand. Facts of 2026-11, from their documentation. */
+import {
+  assistantAfterTool,
+  claudeModel,
+  developerAsSystem,
+  imageTypes,
+  laterSystemToUser,
+  limitNamed,
+  MISTRAL_MODELS,
+  noCacheMarks,
+  noParameters,
+  noPrefill,
+  onlyOwnMembers,
+  prefixLastAssistant,
+  reasoningBesideCalls,
+  reasoningOnlyBesideCalls,
+  type RequestRule,
+  type RuleTarget,
+  toolSchemas,
+  uniqueToolIds,
+  wellFormedUnicode,
+} from "portico/provider";
 
 export interface Preset {
   name: string;
   description: string;
   /** With its `/v1`, as in the configuration. */
   baseUrl: string;
-  quirks?: Quirks;
+  rules: readonly RequestRule[];
   /** False: there is no `GET /models`. */
   lists?: false;
 }
 
-/** Changes to a request; `models` narrows one to the models whose name fits. */
-export interface Quirks {
-  /** Fields that are refused: left out, and named in `x-portico-dropped`. */
-  drop?: readonly string[];
-  /** Fields that some models refuse. */
-  dropFor?: readonly { models: RegExp; fields: readonly string[] }[];
-  /** The role `developer` is not known: it goes as `system`. */
-  noDeveloper?: true;
-  /** Only `max_tokens` is known: `max_completion_tokens` goes under that name. */
-  noMaxCompletionTokens?: true;
-  /** These models take `max_completion_tokens` only. */
-  noMaxTokensFor?: RegExp;
-  /** `reasoning_content` of earlier messages is refused, other than beside tool calls. */
-  noReasoningBack?: true;
-  /** Messages with fields that OpenAI's format does not have (other providers' reasoning and signatures) are refused. */
-  strictMessages?: true;
+/** Of every server: what each demands, or what a translated request would bring along. */
+const COMMON: readonly RequestRule[] = [wellFormedUnicode, noCacheMarks({ translatedOnly: true })];
+/** Servers that know the older names only. */
+const OLDER_NAMES: readonly RequestRule[] = [developerAsSystem, limitNamed("max_tokens")];
+
+const OPENAI_URL = "https://api.openai.com/v1";
+
+/** A server of one's own under `openai` is asked nothing that only OpenAI's models need. */
+function atOpenAi(where: string, models = /./): NonNullable<RequestRule["only"]> {
+  return {
+    where: `OpenAI's own address${where}`,
+    test: ({ baseUrl, model }) => baseUrl === OPENAI_URL && models.test(model),
+  };
 }
 
-const OPENAI_REASONING = /^(?:o\d|gpt-5)/;
-const OPENAI_PLAIN = /^(?:chatgpt|gpt-(?:3|4))/;
-const LOCAL: Quirks = { noDeveloper: true };
+const OPENAI: readonly RequestRule[] = [
+  limitNamed("max_completion_tokens", atOpenAi(", o-series and gpt-5", /^(?:o\d|gpt-5)/)),
+  { ...onlyOwnMembers, only: atOpenAi("") },
+  noParameters(["top_k"], atOpenAi("")),
+  noParameters(["reasoning_effort"], atOpenAi(", gpt-4 and older", /^(?:chatgpt|gpt-(?:3|4))/)),
+];
+
+/** OpenRouter names a model's maker in front, and passes on what that maker's API says. */
+function madeBy(maker: string, name: string): NonNullable<RequestRule["only"]> {
+  const test = ({ model }: RuleTarget) => model.startsWith(maker);
+  return { where: name, test };
+}
+
+const OF_ANTHROPIC = madeBy("anthropic/", "Anthropic's models");
+const OF_MISTRAL = madeBy("mistralai/", "Mistral's models");
+
+const OPENROUTER: readonly RequestRule[] = [
+  wellFormedUnicode,
+  {
+    ...uniqueToolIds((id) => id),
+    only: {
+      where: "Anthropic's and Mistral's models",
+      test: (target) => OF_ANTHROPIC.test(target) || OF_MISTRAL.test(target),
+    },
+  },
+  toolSchemas({ only: OF_ANTHROPIC }),
+  { ...imageTypes, only: OF_ANTHROPIC },
+  { ...laterSystemToUser(["assistant", "tool"]), only: OF_MISTRAL },
+  { ...assistantAfterTool, only: OF_MISTRAL },
+  { ...prefixLastAssistant, only: OF_MISTRAL },
+  noPrefill((model) => claudeModel(model).prefill),
+];
+
+/** Mistral's own chat template checks the order of roles as its API does. */
+const LOCAL_MISTRAL: readonly RequestRule[] = [{ ...assistantAfterTool, only: MISTRAL_MODELS }];
+
+/** Not `deepseek-chat`, unless the request says so. */
+const thinksByDefault = (model: string) => !/deepseek-chat/.test(model);
 
 export const presets: readonly Preset[] = [
   {
     name: "openai",
     description: "OpenAI, or any server of its format by baseUrl",
-    baseUrl: "https://api.openai.com/v1",
-    quirks: {
-      noMaxTokensFor: OPENAI_REASONING,
-      strictMessages: true,
-      drop: ["top_k"],
-      dropFor: [{ models: OPENAI_PLAIN, fields: ["reasoning_effort"] }],
-    },
+    baseUrl: OPENAI_URL,
+    rules: [...COMMON, ...OPENAI],
   },
-  { name: "openrouter", description: "OpenRouter", baseUrl: "https://openrouter.ai/api/v1" },
+  {
+    name: "openrouter",
+    description: "OpenRouter",
+    baseUrl: "https://openrouter.ai/api/v1",
+    rules: OPENROUTER,
+  },
   {
     name: "groq",
     description: "Groq",
     baseUrl: "https://api.groq.com/openai/v1",
-    quirks: { strictMessages: true, drop: ["logprobs", "top_logprobs", "logit_bias"] },
+    rules: [...COMMON, onlyOwnMembers, noParameters(["logprobs", "top_logprobs", "logit_bias"])],
   },
   {
     name: "deepseek",
     description: "DeepSeek",
     baseUrl: "https://api.deepseek.com/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true, noReasoningBack: true },
+    rules: [
+      ...COMMON,
+      ...OLDER_NAMES,
+      reasoningOnlyBesideCalls,
+      reasoningBesideCalls(thinksByDefault),
+    ],
   },
   {
     name: "xai",
     description: "xAI",
     baseUrl: "https://api.x.ai/v1",
-    quirks: {
-      dropFor: [
-        {
-          models: /^grok-(?:3-mini|4|code)/,
-          fields: ["presence_penalty", "frequency_penalty", "stop"],
-        },
-      ],
-    },
+    rules: [
+      ...COMMON,
+      noParameters(["presence_penalty", "frequency_penalty", "stop"], {
+        where: "reasoning models",
+        test: ({ model }) => /^grok-(?:3-mini|4|code)/.test(model),
+      }),
+    ],
   },
   {
     name: "together",
     description: "Together AI",
     baseUrl: "https://api.together.xyz/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, ...OLDER_NAMES],
   },
   {
     name: "fireworks",
     description: "Fireworks AI",
     baseUrl: "https://api.fireworks.ai/inference/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, ...OLDER_NAMES],
   },
   {
     name: "cerebras",
     description: "Cerebras",
     baseUrl: "https://api.cerebras.ai/v1",
-    quirks: { noDeveloper: true, drop: ["frequency_penalty", "presence_penalty", "logit_bias"] },
+    rules: [
+      ...COMMON,
+      developerAsSystem,
+      noParameters(["frequency_penalty", "presence_penalty", "logit_bias"]),
+    ],
   },
   {
     name: "perplexity",
     description: "Perplexity",
     baseUrl: "https://api.perplexity.ai",
-    quirks: {
-      noDeveloper: true,
-      noMaxCompletionTokens: true,
-      drop: ["logit_bias", "logprobs", "top_logprobs", "seed"],
-    },
+    rules: [
+      ...COMMON,
+      ...OLDER_NAMES,
+      noParameters(["logit_bias", "logprobs", "top_logprobs", "seed"]),
+    ],
     lists: false,
   },
   {
     name: "nvidia",
     description: "NVIDIA NIM",
     baseUrl: "https://integrate.api.nvidia.com/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, ...OLDER_NAMES],
   },
   {
     name: "huggingface",
     description: "Hugging Face inference providers",
     baseUrl: "https://router.huggingface.co/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, ...OLDER_NAMES],
   },
   {
     name: "vllm",
     description: "vLLM on this machine",
     baseUrl: "http://127.0.0.1:8000/v1",
-    quirks: LOCAL,
+    rules: [...COMMON, laterSystemToUser(), developerAsSystem, ...LOCAL_MISTRAL],
   },
   {
     name: "lmstudio",
     description: "LM Studio on this machine",
     baseUrl: "http://127.0.0.1:1234/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, laterSystemToUser(), ...OLDER_NAMES, ...LOCAL_MISTRAL],
   },
   {
     name: "llamacpp",
     description: "llama.cpp's server on this machine",
     baseUrl: "http://127.0.0.1:8080/v1",
-    quirks: { noDeveloper: true, noMaxCompletionTokens: true },
+    rules: [...COMMON, laterSystemToUser(), ...OLDER_NAMES, ...LOCAL_MISTRAL],
   },
 ];

@@ -10,32 +10,20 @@ import {
   type WireRequest,
 } from "portico/chat";
 import type { Preset } from "./presets.ts";
-import { adapt, fits } from "./quirks.ts";
 
-export function openaiProvider({
-  name,
-  description,
-  baseUrl,
-  quirks: own,
-  lists,
-}: Preset): ChatProvider {
-  // A server of one's own under `openai` is asked nothing that only OpenAI's models need.
-  const quirksOf = (target: Target) =>
-    target.baseUrl === baseUrl || name !== "openai" ? own : undefined;
+export function openaiProvider({ name, description, baseUrl, rules, lists }: Preset): ChatProvider {
   return {
     name,
     description,
     defaultBaseUrl: baseUrl,
     wire: {
       streamUsage: true,
-      passThrough(target, request) {
-        if (!fits(quirksOf(target), request, target.model)) return undefined;
-        return { url: chatUrl(target.baseUrl), headers: headersOf(target) };
-      },
-      encode(request, target) {
-        const { request: fitted, dropped } = adapt(quirksOf(target), request);
-        return post(target, "/chat/completions", fitted, dropped);
-      },
+      rules,
+      passThrough: (target) => ({
+        url: chatUrl(target.baseUrl),
+        headers: headersOf(target),
+      }),
+      encode: (request, target) => post(target, "/chat/completions", request),
       error: (status, _headers, body) => readOpenAiProblem(status, body),
       listModels:
         lists === false
@@ -55,20 +43,20 @@ export function openaiProvider({
       })),
       embeddings: {
         encode: (request, target) =>
-          post(target, "/embeddings", { ...request, model: target.model }, []),
+          post(target, "/embeddings", { ...request, model: target.model }),
         decode: (body) => parseObject(body) ?? {},
       },
     },
   };
 }
 
-function post(target: Target, path: string, body: object, dropped: string[]): WireRequest {
+function post(target: Target, path: string, body: object): WireRequest {
   return {
     method: "POST",
     url: target.baseUrl + path,
     headers: headersOf(target),
     body: JSON.stringify(body),
-    dropped,
+    dropped: [],
   };
 }
 

@@ -71,6 +71,7 @@ export class Tries {
     trace.model = model;
     trace.attempts++;
     trace.dropped = [];
+    trace.changed = [];
     channel.begin(model);
     this.#engine.runs.asked(provider.name);
     return new Try(this.#engine, this.#job, channel, provider, target, key.index, place);

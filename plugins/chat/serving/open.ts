@@ -185,7 +185,7 @@ export function traceOf(
   { trace }: Job,
   headers: Record<string, string> = {},
 ): Record<string, string> {
-  const { channel, model, attempts, dropped, cache } = trace;
+  const { channel, model, attempts, dropped, changed, cache } = trace;
   headers["x-portico-attempts"] = String(attempts);
   // a hook has answered
   if (attempts === 0 && channel === "") return headers;
@@ -193,6 +193,7 @@ export function traceOf(
   headers["x-portico-model"] = headerSafe(model).slice(0, MAX_LISTED);
   if (cache !== undefined) headers["x-portico-cache"] = cache;
   if (dropped.length > 0) headers["x-portico-dropped"] = listed(new Set(dropped));
+  if (changed.length > 0) headers["x-portico-changed"] = listed(new Set(changed));
   return headers;
 }
 

@@ -18,6 +18,7 @@ const PROVIDER: Kinds<ChatProvider> = {
 };
 
 const WIRE: Kinds<WireProvider> = {
+  rules: "object",
   encode: "function",
   passThrough: "function",
   decode: "function",

@@ -9,6 +9,7 @@ import {
   type WireProvider,
 } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
+import { imageType } from "portico/provider";
 import { newCompletionId } from "../openai/completion.ts";
 import { hiddenBody } from "../secrets/error-body.ts";
 import type { Masks } from "../secrets/masks.ts";
@@ -170,7 +171,7 @@ export class AttemptTarget implements Target {
           `An image could not be fetched: its server answered ${response.status}.`,
         );
       const named = response.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-      const mediaType = named?.startsWith("image/") ? named : (sniffImage(response.body) ?? named);
+      const mediaType = named?.startsWith("image/") ? named : (imageType(response.body) ?? named);
       if (response.body.length === 0 || NO_IMAGE.test(mediaType ?? ""))
         throw new PorticoError(
           "invalid_request_error",
@@ -193,13 +194,4 @@ function trimSlash(url: string): string {
   let end = url.length;
   while (end > 0 && url.charCodeAt(end - 1) === 47) end--;
   return url.slice(0, end);
-}
-
-function sniffImage(data: Buffer): string | undefined {
-  const head = data.toString("latin1", 0, 12);
-  if (head.startsWith("\x89PNG")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF8")) return "image/gif";
-  if (head.startsWith("RIFF") && head.slice(8) === "WEBP") return "image/webp";
-  return undefined;
 }

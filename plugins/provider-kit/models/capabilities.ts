@@ -21,6 +21,8 @@ export interface ClaudeModel {
   forcedTools: boolean;
   /** `output_config.format` and strict tools. */
   schemas: boolean;
+  /** It goes on with the beginning of an answer, which the last message holds. */
+  prefill: boolean;
 }
 
 const ALL = ["low", "medium", "high", "xhigh", "max"] as const;
@@ -34,6 +36,7 @@ const OLD: ClaudeModel = {
   displayOmitted: false,
   forcedTools: true,
   schemas: false,
+  prefill: true,
 };
 const BUDGET: ClaudeModel = { ...OLD, maxOutput: 64_000, thinking: "budget" };
 const FOUR_FIVE: ClaudeModel = { ...BUDGET, sampling: "one", schemas: true };
@@ -42,6 +45,7 @@ const FOUR_SIX: ClaudeModel = {
   maxOutput: 128_000,
   thinking: "adaptive",
   efforts: ["low", "medium", "high", "max"],
+  prefill: false,
 };
 const NEW: ClaudeModel = { ...FOUR_SIX, sampling: "fixed", efforts: ALL, displayOmitted: true };
 const ALWAYS_THINKS: ClaudeModel = { ...NEW, off: undefined };
@@ -114,3 +118,10 @@ export function geminiModel(model: string): GeminiModel {
     toolsWithJson: version >= 3,
   };
 }
+
+/** Models of Mistral, whose servers want a certain order of roles wherever they are hosted. */
+export const MISTRAL_MODELS = {
+  where: "Mistral's models",
+  test: ({ model }: { model: string }) =>
+    /(?:mistral|mixtral|codestral|devstral|ministral|pixtral|magistral|voxtral)/i.test(model),
+};

@@ -23,53 +23,112 @@ type Waiting = Map<string, CallPart>;
  * tool result that answers no call, and a call that no result answers.
  */
 export function readConversation(messages: readonly MessageLike[]): Conversation {
-  const turns: Turn[] = [];
-  const dropped: string[] = [];
-  /** Calls of the last assistant message that still wait for their result. */
-  let waiting: Waiting = new Map();
-  let results: ResultPart[] | undefined;
+  const reader = new ConversationReader();
+  for (const [i, message] of messages.entries()) reader.read(message, `messages[${i}]`);
+  return reader.end();
+}
 
-  for (const [i, message] of messages.entries()) {
-    const path = `messages[${i}]`;
+const OF_MESSAGES = new Set([
+  ...["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"],
+  ...["reasoning_content", "extra_content", "prefix", "cache_control", "prompt_cache_breakpoint"],
+]);
+/** Clients send a response's message back as it came; the loss of these members changes nothing. */
+const OF_RESPONSES = new Set(["annotations", "reasoning", "reasoning_details", "id", "status"]);
+
+class ConversationReader {
+  readonly #turns: Turn[] = [];
+  readonly #dropped: string[] = [];
+  /** Calls of the last assistant message that still wait for their result. */
+  #waiting: Waiting = new Map();
+  /** Of the user turn that collects results. */
+  #results: ResultPart[] | undefined;
+
+  read(message: MessageLike, path: string): void {
+    dropUnknown(message, OF_MESSAGES, path, this.#dropped);
     if (message.role === "tool" || message.role === "function") {
-      const result = readResult(message, path, waiting, dropped);
-      waiting.delete(result.callId);
-      if (results === undefined) {
-        results = [];
-        turns.push({ role: "user", results, parts: [] });
-      }
-      results.push(result);
-      continue;
+      this.#readResult(message, path);
+      return;
     }
-    requireResults(waiting);
-    results = undefined;
-    if (typeof message.name === "string") dropped.push(`${path}.name`);
-    const parts = readParts(message.content, `${path}.content`, dropped);
+    requireResults(this.#waiting);
+    this.#results = undefined;
+    if (typeof message.name === "string") this.#dropped.push(`${path}.name`);
+    const parts = readParts(message.content, `${path}.content`, this.#dropped);
     switch (message.role) {
       case "system":
       case "developer":
-        turns.push({ role: "system", parts: parts.map(textOnly) });
-        break;
+        this.#turns.push({ role: "system", parts: markLast(parts, message).map(textOnly) });
+        return;
       case "user":
-        turns.push({ role: "user", results: [], parts });
-        break;
-      case "assistant": {
-        const calls = readCalls(message, path);
-        if (parts.length === 0 && typeof message.refusal === "string" && message.refusal !== "") {
-          parts.push({ kind: "text", text: message.refusal, path: `${path}.refusal` });
-        }
-        const reasoning =
-          typeof message.reasoning_content === "string" ? message.reasoning_content : undefined;
-        turns.push({ role: "assistant", parts, calls, reasoning, extra: message.extra_content });
-        waiting = new Map(calls.map((call) => [call.id, call]));
-        break;
-      }
+        this.#turns.push({ role: "user", results: [], parts: markLast(parts, message) });
+        return;
+      case "assistant":
+        this.#readAssistant(message, parts, path);
+        return;
       default:
         throw refused(`${path}.role`, `Unknown role ${JSON.stringify(message.role)}`);
     }
   }
-  requireResults(waiting);
-  return { turns, dropped };
+
+  end(): Conversation {
+    requireResults(this.#waiting);
+    return { turns: this.#turns, dropped: this.#dropped };
+  }
+
+  #readResult(message: MessageLike, path: string): void {
+    const result = readResult(message, path, this.#waiting, this.#dropped);
+    this.#waiting.delete(result.callId);
+    if (this.#results === undefined) {
+      this.#results = [];
+      this.#turns.push({ role: "user", results: this.#results, parts: [] });
+    }
+    this.#results.push(result);
+  }
+
+  #readAssistant(message: MessageLike, said: Part[], path: string): void {
+    const calls = readCalls(message, path, this.#dropped);
+    const { refusal, reasoning_content: reasoning, extra_content: extra } = message;
+    if (said.length === 0 && typeof refusal === "string" && refusal !== "")
+      said.push({ kind: "text", text: refusal, path: `${path}.refusal` });
+    const mark = markOf(message);
+    const lastCall = calls.at(-1);
+    if (mark !== undefined && lastCall !== undefined) lastCall.cache ??= mark;
+    this.#turns.push({
+      role: "assistant",
+      parts: lastCall === undefined ? markLast(said, message) : said,
+      calls,
+      reasoning: textOrNone(reasoning),
+      extra,
+      ...(message.prefix === true && { prefix: true }),
+    });
+    this.#waiting = new Map(calls.map((call) => [call.id, call]));
+  }
+}
+
+/** Names the members that no translation reads. */
+function dropUnknown(
+  object: Record<string, unknown>,
+  known: ReadonlySet<string>,
+  path: string,
+  dropped: string[],
+): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (value == null || known.has(name) || OF_RESPONSES.has(name)) continue;
+    dropped.push(`${path}.${name}`);
+  }
+}
+
+/** The cache mark of a message, a part or a call. OpenAI's breakpoint is written as Anthropic's mark. */
+function markOf(object: Record<string, unknown>): unknown {
+  const breakpoint = object.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined;
+  return object.cache_control ?? breakpoint ?? undefined;
+}
+
+/** A mark of the message stands behind its last part. */
+function markLast(parts: Part[], message: MessageLike): Part[] {
+  const mark = markOf(message);
+  const last = parts.at(-1);
+  if (mark !== undefined && last !== undefined && last.kind !== "audio") last.cache ??= mark;
+  return parts;
 }
 
 /**
@@ -148,12 +207,16 @@ function readParts(content: unknown, path: string, dropped: string[]): Part[] {
   return content.map((part, i) => readPart(part, `${path}[${i}]`, dropped));
 }
 
+const OF_PARTS = new Set([
+  ...["type", "text", "refusal", "image_url", "file", "input_audio"],
+  ...["cache_control", "prompt_cache_breakpoint"],
+]);
+
 function readPart(value: unknown, path: string, dropped: string[]): Part {
   if (typeof value === "string") return { kind: "text", text: value, path };
   const part = objectAt(value, path);
-  const mark =
-    part.cache_control ?? (part.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined);
-  const cache: unknown = mark ?? undefined;
+  const cache = markOf(part);
+  dropUnknown(part, OF_PARTS, path, dropped);
   switch (part.type) {
     case "text":
       return { kind: "text", text: stringAt(part.text, `${path}.text`), path, cache };
@@ -208,7 +271,9 @@ function textOnly(part: Part): TextPart {
   throw refused(part.path, "A system message holds text only");
 }
 
-function readCalls(message: MessageLike, path: string): CallPart[] {
+const OF_CALLS = new Set(["id", "type", "index", "function", "extra_content", "cache_control"]);
+
+function readCalls(message: MessageLike, path: string, dropped: string[]): CallPart[] {
   const list = message.tool_calls;
   if (list === undefined || list === null) {
     const legacy = message.function_call;
@@ -223,6 +288,7 @@ function readCalls(message: MessageLike, path: string): CallPart[] {
   return list.map((value, i) => {
     const at = `${path}.tool_calls[${i}]`;
     const call = objectAt(value, at);
+    dropUnknown(call, OF_CALLS, at, dropped);
     if (call.type !== undefined && call.type !== "function") {
       throw refused(`${at}.type`, "This channel takes calls of type function only");
     }
@@ -238,6 +304,7 @@ function readCalls(message: MessageLike, path: string): CallPart[] {
       args,
       extra: call.extra_content,
       path: at,
+      cache: markOf(call),
     };
   });
 }
@@ -275,7 +342,7 @@ function readResult(
     );
   }
   const parts = readParts(message.content, `${path}.content`, dropped);
-  return { callId: call.id, name: call.name, parts, path };
+  return { callId: call.id, name: call.name, parts, path, cache: markOf(message) };
 }
 
 function requireResults(waiting: Waiting): void {

@@ -3,6 +3,7 @@ import { isPorticoError, PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import type { ImagePart } from "../types/conversation.ts";
 import type { Target } from "../types/provider.ts";
+import { imageType } from "../rules/images.ts";
 import { refused } from "./fields.ts";
 
 /** What a target can fetch with, under the guard. */
@@ -28,15 +29,16 @@ export async function readImage(
   source: ImageSource,
 ): Promise<{ mediaType: string; base64: string }> {
   // The usual form goes through as it is, without a turn through bytes.
-  const [, mediaType, base64] = PLAIN.exec(part.url) ?? [];
-  if (mediaType !== undefined && base64 !== undefined)
-    return { mediaType: registered(mediaType), base64 };
+  const [, named, base64] = PLAIN.exec(part.url) ?? [];
+  if (named !== undefined && base64 !== undefined) return { mediaType: registered(named), base64 };
   const param = `${part.path}.url`;
   if (!/^(data|https?):/i.test(part.url))
     throw refused(param, "An image URL must begin with data:, http: or https:");
   try {
     const image = await source.fetchImage(part.url);
-    return { mediaType: registered(image.mediaType), base64: image.data.toString("base64") };
+    // A server's word for the type is as good as a client's.
+    const mediaType = imageType(image.data) ?? registered(image.mediaType);
+    return { mediaType, base64: image.data.toString("base64") };
   } catch (error) {
     if (!isPorticoError(error) || error.status !== 400) throw error;
     throw new PorticoError(error.code, error.message, { status: 400, param, cause: error });

@@ -6,6 +6,7 @@ import { type Extras, withExtras } from "../response/sealed-extras.ts";
 interface PartLike {
   type: string;
   text?: string;
+  cache_control?: unknown;
 }
 
 /** What an assistant said in a row. */
@@ -47,9 +48,9 @@ export function functionAt(tool: JsonObject, path: string): ReadFunction {
   };
 }
 
-/** The one text that these parts are; undefined where one of them is something else. */
+/** The one text that these parts are; undefined where one of them is something else, or bears a cache mark. */
 export function onlyText(parts: readonly PartLike[]): string | undefined {
-  return parts.every((part) => part.type === "text")
+  return parts.every((part) => part.type === "text" && part.cache_control === undefined)
     ? parts.map((part) => part.text).join("\n")
     : undefined;
 }

@@ -29,10 +29,10 @@ export interface ToolUse {
 }
 
 /** Throws `invalid_request_error` (400) with `param` for tools and choices that only OpenAI has. */
-export function readTools(request: RequestLike): ToolUse {
+export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): ToolUse {
   const list = request.tools ?? [];
   if (!Array.isArray(list)) throw refused("tools", "tools must be a list");
-  const tools = list.map(readTool);
+  const tools = list.map((tool, i) => readTool(tool, i, fields));
   const value = request.tool_choice ?? undefined;
   if (value === undefined) return { tools, choice: undefined };
   if (value === "none" || value === "auto") return { tools, choice: { kind: value } };
@@ -60,7 +60,10 @@ export function readTools(request: RequestLike): ToolUse {
   );
 }
 
-function readTool(value: unknown, i: number): ToolSpec {
+const OF_TOOLS = ["type", "function", "cache_control"];
+const OF_FUNCTIONS = ["name", "description", "parameters", "strict", "cache_control"];
+
+function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | undefined): ToolSpec {
   const path = `tools[${i}]`;
   const tool = value as {
     type?: unknown;
@@ -80,14 +83,26 @@ function readTool(value: unknown, i: number): ToolSpec {
       "The parameters of a tool are a JSON Schema object",
     );
   }
+  dropUnknown(tool, OF_TOOLS, path, fields);
+  dropUnknown(fn, OF_FUNCTIONS, `${path}.function`, fields);
   return {
     name: fn.name,
     description: typeof fn.description === "string" ? fn.description : undefined,
     parameters: parameters as Record<string, unknown> | undefined,
     strict: fn.strict === true,
-    cache: tool.cache_control ?? undefined,
+    cache: tool.cache_control ?? fn.cache_control ?? undefined,
     path,
   };
+}
+
+function dropUnknown(
+  object: object,
+  known: readonly string[],
+  path: string,
+  fields: Pick<Fields, "drop"> | undefined,
+): void {
+  for (const [name, value] of Object.entries(object))
+    if (value != null && !known.includes(name)) fields?.drop(`${path}.${name}`);
 }
 
 function allowed(value: unknown, tools: ToolSpec[]): ToolUse {

@@ -46,6 +46,8 @@ export interface CallPart {
   /** `extra_content` of the call. */
   extra: unknown;
   path: string;
+  /** As of a text. */
+  cache?: unknown;
 }
 
 /** What one call came to. */
@@ -55,6 +57,8 @@ export interface ResultPart {
   name: string;
   parts: Part[];
   path: string;
+  /** As of a text. */
+  cache?: unknown;
 }
 
 /** What the user said, and what tools gave. */
@@ -72,6 +76,8 @@ export interface AssistantTurn {
   reasoning: string | undefined;
   /** `extra_content` of the message. */
   extra: unknown;
+  /** It is the beginning of an answer, which the model goes on with. */
+  prefix?: boolean;
 }
 /** Instructions, wherever they stood. */
 interface SystemTurn {

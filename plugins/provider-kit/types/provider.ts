@@ -5,6 +5,7 @@
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Client, Logger, PorticoError } from "portico";
+import type { RequestRule } from "../rules/types.ts";
 import type { UpstreamProblem } from "../stream/upstream-error.ts";
 
 /** One channel and model that a request is tried on. */
@@ -93,6 +94,11 @@ export interface CallInfo {
 
 /** Translates between OpenAI's form and the upstream's own. */
 export interface WireProvider {
+  /**
+   * What the upstream demands of a whole request. The gateway applies the rules in this order before `encode`,
+   * `passThrough` and the encoding of a native form, and names each change in `x-portico-changed`.
+   */
+  rules?: readonly RequestRule[];
   /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
   encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
   /**

@@ -1,5 +1,10 @@
 import { isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
+import {
+  applyChatRules,
+  type RuleChat,
+  type RuleTarget,
+} from "../../../plugins/provider-kit/index.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../../plugins/provider-azure/wire.ts";
 import { asJson, makeTarget } from "../../support/target.ts";
@@ -69,15 +74,15 @@ test("a prompt that a filter blocks stays Azure's own 400", () => {
   assert.is(azure.error(401, {}, Buffer.from('{"statusCode":401,"message":"no"}')).kind, "auth");
 });
 
-test("what must change does not pass through: max_tokens of reasoning models, signatures of others", async () => {
+test("what must change is named: max_tokens of reasoning models, signatures of others", () => {
+  const apply = (body: RuleChat, target: RuleTarget) =>
+    applyChatRules(azure.rules ?? [], body, { target });
   const reasoning = { ...v1, model: "gpt-5-mini" };
   const limited = { ...request, max_tokens: 5 };
-  assert.is(azure.passThrough?.(reasoning, limited), undefined);
-  assert.ok(azure.passThrough?.(v1, limited));
-  const { max_tokens, max_completion_tokens } = JSON.parse(
-    String((await azure.encode(limited, reasoning)).body),
-  );
-  assert.equal([max_tokens, max_completion_tokens], [undefined, 5]);
+  assert.is(apply(limited, v1).request, limited);
+  const { request: renamed, changed } = apply(limited, reasoning);
+  assert.equal([renamed["max_tokens"], renamed["max_completion_tokens"]], [undefined, 5]);
+  assert.equal(changed, ["limit-name max_tokens"]);
 
   const extra_content = { google: { thought_signature: "s" } };
   const call = { id: "call_1", type: "function", function: { name: "now", arguments: "{}" } };
@@ -90,9 +95,13 @@ test("what must change does not pass through: max_tokens of reasoning models, si
     tool_calls: [{ ...call, extra_content }, custom],
   };
   const signed = { ...request, messages: [...request.messages, message] };
-  assert.is(azure.passThrough?.(v1, signed), undefined);
-  const sent = JSON.parse(String((await azure.encode(signed, v1)).body));
-  assert.equal(sent.messages[1], { role: "assistant", content: null, tool_calls: [call, custom] });
+  const bare = apply(signed, v1);
+  assert.equal(bare.request.messages[1], {
+    role: "assistant",
+    content: null,
+    tool_calls: [call, custom],
+  });
+  assert.is(bare.changed.length, 3);
 });
 
 test("embeddings: an error dressed as an answer is one", () => {

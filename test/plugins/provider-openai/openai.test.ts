@@ -1,7 +1,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { presets } from "../../../plugins/provider-openai/presets.ts";
-import { adapt, fits } from "../../../plugins/provider-openai/quirks.ts";
+import { applyChatRules, type RuleChat } from "../../../plugins/provider-kit/index.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import {
   completion,
@@ -95,35 +95,41 @@ test("fields that a server refuses are dropped and named; others renamed", async
   });
 });
 
-test("quirks by model", () => {
-  const xai = presets.find(({ name }) => name === "xai")!.quirks;
-  const openai = presets.find(({ name }) => name === "openai")!.quirks;
+/** What the rules of a preset make of a request that goes to its own address. */
+function apply(name: string, request: RuleChat) {
+  const { baseUrl, rules } = presets.find((preset) => preset.name === name)!;
+  const target = { model: request.model, baseUrl, options: {} };
+  return applyChatRules(rules, request, { target });
+}
+
+test("rules by model", () => {
   const request = { model: "grok-4", messages, stop: "x", presence_penalty: 1 };
-  assert.equal(adapt(xai, request).dropped, ["presence_penalty", "stop"]);
-  assert.ok(fits(xai, { ...request, model: "grok-2" }, "grok-2"));
-  assert.equal(adapt(openai, { model: "gpt-5-mini", messages, max_tokens: 9 }).request, {
-    model: "gpt-5-mini",
-    messages,
-    max_completion_tokens: 9,
-  });
-  assert.ok(fits(openai, { model: "gpt-4o", messages, max_tokens: 9 }, "gpt-4o"));
-  assert.ok(fits(openai, { model: "o3", messages, max_tokens: null }, "o3"));
+  assert.equal(apply("xai", request).dropped, ["presence_penalty", "stop"]);
+  const older = { ...request, model: "grok-2" };
+  assert.is(apply("xai", older).request, older);
+  const limited = apply("openai", { model: "gpt-5-mini", messages, max_tokens: 9 });
+  assert.equal(limited.request, { model: "gpt-5-mini", messages, max_completion_tokens: 9 });
+  assert.equal(limited.changed, ["limit-name max_tokens"]);
+  for (const same of [
+    { model: "gpt-4o", messages, max_tokens: 9 },
+    { model: "o3", messages, max_tokens: null },
+  ])
+    assert.is(apply("openai", same).request, same);
 });
 
 test("reasoning of earlier answers stays away from servers that refuse it, except beside tool calls", () => {
-  const deepseek = presets.find(({ name }) => name === "deepseek")!.quirks;
   const call = { role: "assistant", reasoning_content: "r", tool_calls: [{ id: "c" }] };
-  const { request } = adapt(deepseek, {
+  const { request, changed } = apply("deepseek", {
     model: "m",
     messages: [{ role: "assistant", content: "a", reasoning_content: "r" }, call],
   });
   assert.equal(request.messages, [{ role: "assistant", content: "a" }, call]);
+  assert.equal(changed, ["reasoning-only-beside-calls messages[0].reasoning_content"]);
 });
 
 test("OpenAI's own models are spared what they refuse", () => {
-  const { quirks } = presets[0]!;
   const asked = (model: string) =>
-    adapt(quirks, { model, messages: [messages[1]!], top_k: 5, reasoning_effort: "low" });
+    apply("openai", { model, messages: [messages[1]!], top_k: 5, reasoning_effort: "low" });
   assert.equal(asked("gpt-4o").dropped, ["top_k", "reasoning_effort"]);
   assert.equal(asked("gpt-5").dropped, ["top_k"]);
   assert.is(asked("o4-mini").request["reasoning_effort"], "low");
@@ -134,7 +140,7 @@ test("OpenAI's own models are spared what they refuse", () => {
     extra_content: { portico: {} },
     tool_calls: [{ ...call, extra_content: 1 }],
   };
-  const { request, dropped } = adapt(quirks, {
+  const { request, dropped } = apply("openai", {
     model: "gpt-4o",
     messages: [messages[1]!, { role: "assistant", content: null, ...foreign }],
   });

@@ -1,4 +1,11 @@
 import type { Dialect, Script, View } from "./dialect.ts";
+import {
+  needImageType,
+  needNoPrefill,
+  needToolSchema,
+  needUniqueId,
+  needWellFormed,
+} from "./demands.ts";
 import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
 
 const KEYS = [
@@ -21,8 +28,9 @@ const KEYS = [
 const BLOCKS: Record<string, string[]> = {
   text: ["type", "text", "cache_control"],
   image: ["type", "source", "cache_control"],
-  tool_use: ["type", "id", "name", "input"],
-  tool_result: ["type", "tool_use_id", "content", "is_error"],
+  tool_use: ["type", "id", "name", "input", "cache_control"],
+  tool_result: ["type", "tool_use_id", "content", "is_error", "cache_control"],
+  document: ["type", "source", "title", "cache_control"],
   thinking: ["type", "thinking", "signature"],
 };
 const CHOICES: Record<string, string> = { auto: "auto", none: "none", any: "required" };
@@ -100,6 +108,8 @@ export const anthropic: Dialect = {
       "wrong version",
     );
     onlyKeys("body", body, KEYS);
+    needWellFormed(body);
+    needNoPrefill(body.model, body.messages.at(-1).role);
     need(Number.isInteger(body.max_tokens), "max_tokens is required");
     need(body.temperature === undefined || body.temperature <= 1, "temperature is over 1");
     for (const stop of body.stop_sequences ?? []) need(stop.trim() !== "", "a blank stop sequence");
@@ -110,7 +120,7 @@ export const anthropic: Dialect = {
       turns: [],
       tools: (body.tools ?? []).map((tool: { name: string; input_schema: { type?: string } }) => {
         onlyKeys("tool", tool, ["name", "description", "input_schema", "strict", "cache_control"]);
-        need(tool.input_schema?.type === "object", "input_schema must be an object schema");
+        needToolSchema(tool.input_schema);
         return tool.name;
       }),
       choice:
@@ -123,6 +133,7 @@ export const anthropic: Dialect = {
       stop: body.stop_sequences ?? [],
     };
     let open: string[] = [];
+    const ids = new Set<string>();
     for (const message of body.messages) {
       need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
       need(message.content.length > 0, "empty content");
@@ -140,7 +151,11 @@ export const anthropic: Dialect = {
           need(block.text !== "", "an empty text block");
           one.text += block.text;
         }
+        for (const part of [block, ...(Array.isArray(block.content) ? block.content : [])])
+          if (part.type === "image" && part.source.data !== undefined)
+            needImageType(part.source.media_type, part.source.data);
         if (block.type === "image") one.images.push(block.source.url ?? block.source.data);
+        if (block.type === "tool_use") needUniqueId(block.id, ids);
         if (block.type === "tool_use")
           one.calls.push({ id: block.id, name: block.name, args: block.input });
         if (block.type === "tool_result") {

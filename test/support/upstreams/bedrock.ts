@@ -1,4 +1,5 @@
 import type { Dialect, Script, View } from "./dialect.ts";
+import { needNoPrefill, needToolSchema, needUniqueId, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, TOKENS, turn } from "./dialect.ts";
 import { event, exception } from "./frames.ts";
 
@@ -33,6 +34,21 @@ const usage = {
   totalTokens: TOKENS.prompt + TOKENS.completion,
 };
 const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `tooluse_${i}`;
+
+/** `names`: those of the documents before. */
+function needTextBesideDocuments(content: any[], names: Set<string>): void {
+  const documents = content.filter((block) => block.document !== undefined);
+  if (documents.length > 0)
+    need(
+      content.some((block) => block.text !== undefined),
+      "A text block must be included when using documents.",
+    );
+  for (const { document } of documents) {
+    need(/^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/.test(document.name), "a bad document name");
+    need(!names.has(document.name), `duplicate document names: ${document.name}`);
+    names.add(document.name);
+  }
+}
 
 function streamEvents(script: Script): Buffer[] {
   const events = [event("messageStart", { role: "assistant" })];
@@ -77,6 +93,11 @@ export const bedrock: Dialect = {
     need(match, `wrong path ${path}`);
     need(headers.authorization === "Bearer secret", "wrong key");
     onlyKeys("body", body, KEYS);
+    needWellFormed(body);
+    need(body.messages[0].role === "user", "A conversation must start with a user message.");
+    needNoPrefill(decodeURIComponent(match[1] ?? ""), body.messages.at(-1).role);
+    const documents = new Set<string>();
+    const ids = new Set<string>();
     const settings = body.inferenceConfig ?? {};
     onlyKeys("inferenceConfig", settings, ["maxTokens", "temperature", "topP", "stopSequences"]);
     const choice = body.toolConfig?.toolChoice;
@@ -84,11 +105,13 @@ export const bedrock: Dialect = {
     const view: View = {
       model: decodeURIComponent(match[1] ?? ""),
       stream: match[2] === "converse-stream",
-      system: (body.system ?? []).map((one: { text: string }) => one.text).join(""),
+      system: (body.system ?? []).map((one: { text?: string }) => one.text ?? "").join("\n"),
       turns: [],
-      tools: (body.toolConfig?.tools ?? []).map((tool: { toolSpec: { name: string } }) => {
+      tools: (body.toolConfig?.tools ?? []).flatMap((tool: any) => {
+        if (tool.cachePoint !== undefined) return [];
         onlyKeys("toolSpec", tool.toolSpec, ["name", "description", "inputSchema", "strict"]);
-        return tool.toolSpec.name;
+        needToolSchema(tool.toolSpec.inputSchema.json);
+        return [tool.toolSpec.name];
       }),
       choice: choice?.tool
         ? `[${choice.tool.name}]`
@@ -108,6 +131,7 @@ export const bedrock: Dialect = {
       need(message.role !== before, "roles must alternate");
       before = message.role;
       const one = turn(message.role);
+      needTextBesideDocuments(message.content, documents);
       for (const block of message.content) {
         onlyKeys("block", block, BLOCKS);
         need(Object.keys(block).length === 1, "one kind per block");
@@ -120,6 +144,7 @@ export const bedrock: Dialect = {
           one.images.push(block.image.source.bytes);
         }
         if (block.toolUse) {
+          needUniqueId(block.toolUse.toolUseId, ids);
           need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
           one.calls.push({
             id: block.toolUse.toolUseId,

@@ -1,4 +1,5 @@
 import type { Dialect, Script, View } from "./dialect.ts";
+import { needImageType, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
 
 const KEYS = [
@@ -74,6 +75,12 @@ export const gemini: Dialect = {
       "wrong key",
     );
     onlyKeys("body", body, KEYS);
+    needWellFormed(body);
+    need(
+      body.contents[0].role === "user" ||
+        !body.contents[0].parts.some((part: any) => part.functionCall !== undefined),
+      "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+    );
     const settings = body.generationConfig ?? {};
     onlyKeys("generationConfig", settings, GENERATION);
     const calling = body.toolConfig?.functionCallingConfig;
@@ -104,6 +111,7 @@ export const gemini: Dialect = {
       for (const part of content.parts) {
         onlyKeys("part", part, PART);
         if (part.text !== undefined) one.text += part.text;
+        if (part.inlineData) needImageType(part.inlineData.mimeType, part.inlineData.data);
         if (part.inlineData) one.images.push(part.inlineData.data);
         if (part.functionCall) {
           need(!first || part.thoughtSignature, "Function call is missing a thought_signature");

@@ -1,4 +1,5 @@
 import type { Dialect, Script } from "./dialect.ts";
+import { needMistralOrder, needUniqueId, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, sse } from "./dialect.ts";
 import { openAiRefusal, readOpenAi, usage } from "./openai.ts";
 
@@ -66,6 +67,9 @@ export const mistral: Dialect = {
       [undefined, "auto", "none", "any"].includes(body.tool_choice) || body.tool_choice.function,
       "wrong tool_choice",
     );
+    needWellFormed(body);
+    needMistralOrder(body.messages);
+    const taken = new Set<string>();
     for (const message of body.messages) {
       const keys = MESSAGE[message.role];
       need(keys, `unknown role ${message.role}`);
@@ -76,8 +80,10 @@ export const mistral: Dialect = {
       ];
       for (const id of ids)
         need(id === undefined || /^[a-zA-Z0-9]{9}$/.test(id), `bad tool call id ${id}`);
-      for (const call of message.tool_calls ?? [])
+      for (const call of message.tool_calls ?? []) {
+        needUniqueId(call.id, taken);
         onlyKeys("call", call, ["id", "type", "function"]);
+      }
     }
     for (const tool of body.tools ?? [])
       need(tool.function.parameters?.type === "object", "parameters are required");

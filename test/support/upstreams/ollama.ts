@@ -52,7 +52,8 @@ export const ollama: Dialect = {
       temperature: options.temperature,
       stop: options.stop ?? [],
     };
-    for (const message of body.messages) {
+    for (const [i, message] of body.messages.entries()) {
+      need(message.role !== "system" || i === 0, "System message must be at the beginning.");
       onlyKeys("message", message, MESSAGE);
       need(typeof message.content === "string", "content must be a string");
       if (message.role === "system") {

@@ -1,10 +1,19 @@
 /** One attempt at an upstream over HTTP. */
-import type { WireRequest } from "portico/chat";
-import { type ChatResponse, clientDisconnected } from "../../job.ts";
+import type { NativeForm, WireRequest } from "portico/chat";
+import {
+  applyChatRules,
+  applyMessagesRules,
+  atSource,
+  type RequestRule,
+  sourcePath,
+} from "portico/provider";
+import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
 import { checkTranslated } from "../untranslated.ts";
 import { WireExchange } from "./wire-exchange.ts";
 import { wireRequest } from "./wire-request.ts";
+
+const NO_RULES: readonly RequestRule[] = [];
 
 /** Resolves with the response's beginning, rejects with what went wrong before it. */
 export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
@@ -13,20 +22,53 @@ export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
 }
 
 function begin(attempt: WireAttempt): Promise<ChatResponse> {
-  const { wire, target, job } = attempt;
+  const { wire, job } = attempt;
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
-  const own = native?.encode(job.native!, target);
-  if (own !== undefined) return exchange({ ...attempt, native }, own);
-  if (job.translated) checkTranslated(job.request);
-  const sent = wireRequest(wire, target, job, attempt.askUsage);
-  return sent instanceof Promise
-    ? sent.then((call) => exchange(attempt, call))
-    : exchange(attempt, sent);
+  const own = native === undefined ? undefined : beginNative(attempt, native);
+  return own ?? beginChat(attempt);
 }
 
-function exchange(attempt: WireAttempt, call: WireRequest): Promise<ChatResponse> {
+/** In the caller's own form; undefined where the request must be translated. */
+function beginNative(attempt: WireAttempt, native: NativeForm): Promise<ChatResponse> | undefined {
+  const { wire, target, job } = attempt;
+  const applied = applyMessagesRules(wire.rules ?? NO_RULES, job.native!.body, { target });
+  const { request, changed } = applied;
+  const call = native.encode({ ...job.native!, body: request }, target);
+  if (call === undefined) return undefined;
+  const dropped = [...applied.dropped, ...call.dropped];
+  return exchange({ ...attempt, native }, call, { changed, dropped });
+}
+
+function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
+  const { wire, target, job, askUsage } = attempt;
+  if (job.translated) checkTranslated(job.request);
+  const applied = applyChatRules(wire.rules ?? NO_RULES, job.request, {
+    target,
+    isTranslated: job.translated,
+    isWellFormed: isWellFormed(job),
+  });
+  const request = applied.request as Job["request"];
+  const call = atSource(request, () => wireRequest(wire, target, job, { request, askUsage }));
+  const send = (sent: WireRequest) => {
+    const dropped = [...applied.dropped, ...sent.dropped.map((path) => sourcePath(request, path))];
+    return exchange(attempt, sent, { changed: applied.changed, dropped });
+  };
+  return call instanceof Promise ? call.then(send) : send(call);
+}
+
+/** Bytes are UTF-8: only an escape can spell half of a surrogate pair. */
+function isWellFormed({ raw }: Job): boolean {
+  return raw !== undefined && !raw.includes("\\ud") && !raw.includes("\\uD");
+}
+
+function exchange(
+  attempt: WireAttempt,
+  call: WireRequest,
+  { changed, dropped }: { changed: string[]; dropped: string[] },
+): Promise<ChatResponse> {
   const { job } = attempt;
-  job.trace.dropped = call.dropped;
+  job.trace.changed = changed;
+  job.trace.dropped = dropped;
   return new Promise<ChatResponse>((resolve, reject) => {
     if (job.cancelled) reject(clientDisconnected());
     else new WireExchange(attempt, call, { resolve, reject }).send();

@@ -1,40 +1,47 @@
 /** What goes out to an upstream: the caller's own bytes wherever that is right, else what the provider makes of them. */
-import type { WireProvider, WireRequest } from "portico/chat";
+import type { ChatRequest, WireProvider, WireRequest } from "portico/chat";
 import type { Job } from "../../job.ts";
 import { askingForUsage } from "../../openai/usage.ts";
 import { sendableBytes } from "../../openai/splice.ts";
 import type { AttemptTarget } from "../target.ts";
 
-/** `askUsage`: the usage of the stream is asked for, though the client did not. */
+interface Outgoing {
+  /** The job's request, or the one that the provider's rules made of it. */
+  request: ChatRequest;
+  /** The usage of the stream is asked for, though the client did not. */
+  askUsage: boolean;
+}
+
 export function wireRequest(
   wire: WireProvider,
   target: AttemptTarget,
   job: Job,
-  askUsage: boolean,
+  { request, askUsage }: Outgoing,
 ): WireRequest | Promise<WireRequest> {
-  const options = job.request["stream_options"];
-  const direct = job.raw === undefined ? undefined : wire.passThrough?.(target, job.request);
-  if (direct !== undefined) {
-    const bytes = sendableBytes(job.raw!, job.request, target.model);
-    const body = askUsage ? askingForUsage(bytes, options) : bytes;
-    if (body !== undefined)
-      return {
-        method: "POST",
-        url: direct.url,
-        headers: direct.headers,
-        body,
-        coding: "latin1",
-        dropped: [],
-      };
-  }
-  let request =
-    job.stream === (job.request.stream === true)
-      ? job.request
-      : { ...job.request, stream: job.stream };
-  if (askUsage)
-    request = {
-      ...request,
-      stream_options: { ...(options as object | null), include_usage: true },
-    };
-  return wire.encode({ ...request, model: target.model }, target);
+  const asIs = request === job.request ? callersBytes(wire, target, job, askUsage) : undefined;
+  if (asIs !== undefined) return asIs;
+  let sent: ChatRequest = { ...request, model: target.model };
+  if (job.stream !== (request.stream === true)) sent = { ...sent, stream: job.stream };
+  if (askUsage) sent = { ...sent, stream_options: withUsage(request["stream_options"]) };
+  return wire.encode(sent, target);
+}
+
+function withUsage(options: unknown): object {
+  return { ...(options as object | null | undefined), include_usage: true };
+}
+
+/** Undefined where the bytes must be written anew. */
+function callersBytes(
+  wire: WireProvider,
+  target: AttemptTarget,
+  { raw, request }: Job,
+  askUsage: boolean,
+): WireRequest | undefined {
+  const direct = raw === undefined ? undefined : wire.passThrough?.(target, request);
+  if (raw === undefined || direct === undefined) return undefined;
+  const bytes = sendableBytes(raw, request, target.model);
+  const body = askUsage ? askingForUsage(bytes, request["stream_options"]) : bytes;
+  if (body === undefined) return undefined;
+  const { url, headers } = direct;
+  return { method: "POST", url, headers, body, coding: "latin1", dropped: [] };
 }

@@ -1,0 +1,31 @@
+/** What deployments on Azure demand of a whole request. */
+import {
+  assistantAfterTool,
+  claudeModel,
+  laterSystemToUser,
+  limitNamed,
+  MISTRAL_MODELS,
+  noCacheMarks,
+  noPrefill,
+  onlyOwnMembers,
+  prefixLastAssistant,
+  type RequestRule,
+  wellFormedUnicode,
+} from "portico/provider";
+
+/** Deployments that bear the name of a reasoning model: those refuse `max_tokens`. */
+const REASONING = /^(?:o\d|gpt-5)/;
+
+export const azureRules: readonly RequestRule[] = [
+  wellFormedUnicode,
+  limitNamed("max_completion_tokens", {
+    where: "deployments named as o-series and gpt-5 models",
+    test: ({ model }) => REASONING.test(model),
+  }),
+  onlyOwnMembers,
+  noCacheMarks({ translatedOnly: true }),
+  { ...laterSystemToUser(["assistant", "tool"]), only: MISTRAL_MODELS },
+  { ...assistantAfterTool, only: MISTRAL_MODELS },
+  { ...prefixLastAssistant, only: MISTRAL_MODELS },
+  noPrefill((model) => claudeModel(model).prefill),
+];

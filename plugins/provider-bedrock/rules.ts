@@ -1,0 +1,54 @@
+/** What Converse demands of a whole request. */
+import {
+  assistantAfterTool,
+  claudeModel,
+  documentNames,
+  functionCallsAsTools,
+  imageTypes,
+  isClaude,
+  type JsonObject,
+  MISTRAL_MODELS,
+  noCacheMarks,
+  noPrefill,
+  type RequestRule,
+  textBesideDocuments,
+  toolSchemas,
+  uniqueToolIds,
+  upstreamCallId,
+  userTurnFirst,
+  wellFormedUnicode,
+} from "portico/provider";
+
+const isNova = (model: string) => /amazon\.nova/.test(model);
+
+/** Nova's documentation: the root of a schema holds these members only. */
+const NOVA_ROOT = ["type", "properties", "required"];
+
+export const bedrockRules: readonly RequestRule[] = [
+  wellFormedUnicode,
+  functionCallsAsTools,
+  uniqueToolIds(upstreamCallId),
+  toolSchemas({ rootMembers: { names: NOVA_ROOT, test: ({ model }) => isNova(model) } }),
+  imageTypes,
+  documentNames(isDocument),
+  textBesideDocuments(isDocument),
+  noCacheMarks({
+    only: {
+      where: "all models but Claude and Nova",
+      test: ({ model }) => !isClaude(model) && !isNova(model),
+    },
+  }),
+  noCacheMarks({
+    toolsOnly: true,
+    only: { where: "Nova", test: ({ model }) => isNova(model) },
+  }),
+  userTurnFirst("any"),
+  { ...assistantAfterTool, only: MISTRAL_MODELS },
+  noPrefill((model) => claudeModel(model).prefill),
+];
+
+/** Images that come as files go out as images. */
+export function isDocument(file: JsonObject): boolean {
+  const data = file["file_data"];
+  return !(typeof data === "string" && /^data:image\//i.test(data));
+}

@@ -1,0 +1,19 @@
+/** What Gemini demands of a whole request. */
+import {
+  functionCallsAsTools,
+  imageTypes,
+  noCacheMarks,
+  type RequestRule,
+  toolSchemas,
+  userTurnFirst,
+  wellFormedUnicode,
+} from "portico/provider";
+
+export const geminiRules: readonly RequestRule[] = [
+  wellFormedUnicode,
+  functionCallsAsTools,
+  toolSchemas(),
+  imageTypes,
+  noCacheMarks(),
+  userTurnFirst("calls"),
+];

@@ -1,0 +1,98 @@
+/** The one step that makes a finished request fit for a provider: its list of rules, applied in order. */
+import { isPorticoError, PorticoError } from "portico";
+import { sourcePath } from "./places.ts";
+import type { RequestRule, RuleChat, RuleMessages, RuleNotes, RuleTarget } from "./types.ts";
+
+/** A request that satisfies its provider's rules. */
+export interface Applied<Request> {
+  /** The same object where no rule changed anything. */
+  request: Request;
+  /** For `x-portico-changed`: a rule's name and a place, such as `unique-tool-ids messages[3].tool_calls[0].id`. */
+  changed: string[];
+  /** For `x-portico-dropped`: paths of what was left out. */
+  dropped: string[];
+}
+
+/** What is known of a request beside what it says. */
+export interface RequestFacts {
+  target: RuleTarget;
+  isTranslated?: boolean;
+  isWellFormed?: boolean;
+}
+
+/** Applies the rules to a request in OpenAI's chat form. */
+export function applyChatRules(
+  rules: readonly RequestRule[],
+  request: RuleChat,
+  facts: RequestFacts,
+): Applied<RuleChat> {
+  return apply(rules, request, facts, (rule) => rule.chat);
+}
+
+/** Applies the rules to a request in the form of the Messages API. */
+export function applyMessagesRules(
+  rules: readonly RequestRule[],
+  request: RuleMessages,
+  facts: RequestFacts,
+): Applied<RuleMessages> {
+  return apply(rules, request, facts, (rule) => rule.messages);
+}
+
+type Step<Request> = ((request: Request, notes: RuleNotes) => Request) | undefined;
+
+function apply<Request extends RuleMessages>(
+  rules: readonly RequestRule[],
+  given: Request,
+  facts: RequestFacts,
+  stepOf: (rule: RequestRule) => Step<Request>,
+): Applied<Request> {
+  const { target, isTranslated = false, isWellFormed = false } = facts;
+  const changed: string[] = [];
+  const dropped: string[] = [];
+  let request = given;
+  for (const rule of rules) {
+    const step = stepOf(rule);
+    if (step === undefined || rule.only?.test(target) === false) continue;
+    const before = request;
+    const notes: RuleNotes = {
+      target,
+      isTranslated,
+      isWellFormed,
+      change: (place) => void changed.push(`${rule.name} ${sourcePath(before, place)}`),
+      drop: (path) => void dropped.push(sourcePath(before, path)),
+    };
+    request = atSource(before, () => step(before, notes));
+  }
+  return { request, changed, dropped };
+}
+
+/**
+ * Runs `work` on a request that rules have changed. An error's `param` then names the place in the request as the client
+ * sent it, before rules inserted or moved messages.
+ */
+export function atSource<Result>(request: RuleMessages, work: () => Result): Result {
+  try {
+    const result = work();
+    if (!(result instanceof Promise)) return result;
+    return result.catch((error: unknown) => {
+      throw withSourceParam(request, error);
+    }) as Result;
+  } catch (error) {
+    throw withSourceParam(request, error);
+  }
+}
+
+function withSourceParam(request: RuleMessages, error: unknown): unknown {
+  if (!isPorticoError(error) || error.param === undefined) return error;
+  const param = sourcePath(request, error.param);
+  if (param === error.param) return error;
+  const { code, message, status, type, headers, details } = error;
+  return new PorticoError(code, message, {
+    status,
+    param,
+    type,
+    headers,
+    details,
+    cause: error,
+  });
+}

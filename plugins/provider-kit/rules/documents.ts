@@ -1,0 +1,88 @@
+/** Documents as Bedrock's Converse takes them. */
+import { eachPart } from "./images.ts";
+import { FILLER } from "./texts.ts";
+import { eachMessage } from "./tool-ids.ts";
+import { isObject } from "../request/is-object.ts";
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleMessage } from "./types.ts";
+
+const LONGEST_NAME = 200;
+const NUMBER_LENGTH = 10;
+const FIT_NAME = /^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/;
+
+/** Few characters are allowed, no two spaces in a row, and 200 of them. */
+export function documentName(filename: unknown): string {
+  const name = typeof filename === "string" ? filename : "";
+  if (name.length <= LONGEST_NAME && FIT_NAME.test(name)) return name;
+  const fitted = name
+    .replace(/\.[a-z0-9]{1,5}$/i, "")
+    .replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, LONGEST_NAME - NUMBER_LENGTH);
+  return fitted === "" ? "document" : fitted;
+}
+
+/** `isDocument`: the file goes out as a document, and not as an image. */
+export function documentNames(isDocument: (file: JsonObject) => boolean): RequestRule {
+  return {
+    name: "unique-document-names",
+    demand:
+      "The names of documents are unique across the conversation, and hold letters, digits, spaces, hyphens, parentheses and brackets.",
+    remedy: "Replaces other characters, and numbers a name that an earlier document has.",
+    chat(request, notes) {
+      const taken = new Set<string>();
+      return eachMessage(request, (message, place) =>
+        eachPart(message, place, (part, at) => {
+          const file = part["file"];
+          if (part["type"] !== "file" || !isObject(file) || !isDocument(file)) return part;
+          const fitted = documentName(file["filename"]);
+          const name = unusedName(fitted, taken);
+          taken.add(name);
+          if (name === file["filename"]) return part;
+          if (name !== fitted) notes.change(`${at}.file.filename`);
+          return { ...part, file: { ...file, filename: name } };
+        }),
+      );
+    },
+  };
+}
+
+function unusedName(name: string, taken: ReadonlySet<string>): string {
+  let unused = name;
+  for (let n = 2; taken.has(unused); n++)
+    unused = `${name.slice(0, LONGEST_NAME - NUMBER_LENGTH)}-${n}`;
+  return unused;
+}
+
+/** "A text block must be included when using documents." */
+export function textBesideDocuments(isDocument: (file: JsonObject) => boolean): RequestRule {
+  return {
+    name: "text-beside-document",
+    demand: "A message with a document holds a text as well.",
+    remedy: `Adds the text \`${FILLER}\`.`,
+    chat(request, notes) {
+      return eachMessage(request, (message, place) => {
+        if (!Array.isArray(message.content) || !holdsDocument(message, isDocument)) return message;
+        if (message.content.some(isText)) return message;
+        notes.change(`${place}.content`);
+        return { ...message, content: [...message.content, { type: "text", text: FILLER }] };
+      });
+    },
+  };
+}
+
+function holdsDocument(
+  { content }: RuleMessage,
+  isDocument: (file: JsonObject) => boolean,
+): boolean {
+  return (content as unknown[]).some((part) => {
+    const file = isObject(part) && part["type"] === "file" ? part["file"] : undefined;
+    return isObject(file) && isDocument(file);
+  });
+}
+
+function isText(part: unknown): boolean {
+  const text = isObject(part) ? part["text"] : part;
+  return typeof text === "string" && text.trim() !== "";
+}

@@ -1,0 +1,106 @@
+/** The media type of an image is what its bytes are: clients take it from a file's name, or make it up. */
+import { eachMessage } from "./tool-ids.ts";
+import { isObject } from "../request/is-object.ts";
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleChat, RuleNotes } from "./types.ts";
+
+/** The type that the first bytes show; undefined where they show none of PNG, JPEG, GIF and WebP. */
+export function imageType(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(12, bytes.length));
+  const text = head.toString("latin1");
+  if (text.startsWith("\x89PNG")) return "image/png";
+  if (text.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (text.startsWith("GIF8")) return "image/gif";
+  if (text.startsWith("RIFF") && text.slice(8) === "WEBP") return "image/webp";
+  return undefined;
+}
+
+/** "The image was specified using the image/png media type, but the image appears to be a image/jpeg image". */
+export const imageTypes: RequestRule = {
+  name: "image-type",
+  demand: "The media type of an image is what its bytes are.",
+  remedy: "Reads the first bytes (PNG, JPEG, GIF, WebP), and corrects the type.",
+  chat(request, notes) {
+    return eachMessage(request, (message, place) =>
+      eachPart(message, place, (part, at) => relabelPart(part, at, notes)),
+    );
+  },
+  messages(request, notes) {
+    const changed = eachMessage(request as unknown as RuleChat, (message, place) =>
+      eachPart(message, place, (block, at) => relabelBlock(block, at, notes)),
+    );
+    return changed as unknown as JsonObject;
+  },
+};
+
+/** The message with each part as `change` returns it; the same message where all stay the same. */
+export function eachPart<Holder extends { content?: unknown }>(
+  holder: Holder,
+  place: string,
+  change: (part: JsonObject, place: string) => JsonObject,
+): Holder {
+  const { content } = holder;
+  if (!Array.isArray(content)) return holder;
+  const parts = content.map((part, i) =>
+    isObject(part) ? change(part, `${place}.content[${i}]`) : part,
+  );
+  return parts.every((part, i) => part === content[i]) ? holder : { ...holder, content: parts };
+}
+
+function relabelPart(part: JsonObject, place: string, notes: RuleNotes): JsonObject {
+  if (part["type"] === "image_url") {
+    const image = part["image_url"];
+    const url = isObject(image) ? image["url"] : image;
+    const relabelled = relabelUrl(url);
+    if (relabelled === undefined) return part;
+    notes.change(`${place}.image_url.url`);
+    return { ...part, image_url: { ...(isObject(image) ? image : undefined), url: relabelled } };
+  }
+  const file = part["file"];
+  if (part["type"] !== "file" || !isObject(file)) return part;
+  const relabelled = relabelUrl(file["file_data"]) ?? urlOfBareImage(file["file_data"]);
+  if (relabelled === undefined) return part;
+  notes.change(`${place}.file.file_data`);
+  return { ...part, file: { ...file, file_data: relabelled } };
+}
+
+/** Images stand in messages and in the results of tools. */
+function relabelBlock(block: JsonObject, place: string, notes: RuleNotes): JsonObject {
+  if (block["type"] === "tool_result")
+    return eachPart(block, place, (part, at) => relabelBlock(part, at, notes));
+  const source = block["source"];
+  if (block["type"] !== "image" || !isObject(source) || source["type"] !== "base64") return block;
+  const type = typeOfBase64(source["data"]);
+  if (type === undefined || type === source["media_type"]) return block;
+  notes.change(`${place}.source.media_type`);
+  return { ...block, source: { ...source, media_type: type } };
+}
+
+const HEAD = /^data:([^,]{0,200}?);\s*base64\s*,/i;
+/** So much of a text holds the first twelve bytes, line breaks included. */
+const LOOKED_AT = 64;
+
+function relabelUrl(url: unknown): string | undefined {
+  const [head, label = ""] = (typeof url === "string" && HEAD.exec(url)) || [];
+  if (head === undefined) return undefined;
+  const text = (url as string).slice(head.length);
+  const type = typeOfBase64(text);
+  const named = label.split(";")[0]!.trim().toLowerCase();
+  if (type === undefined || isSame(named, type)) return undefined;
+  return `data:${type};base64,${text}`;
+}
+
+function isSame(named: string, type: string): boolean {
+  return named === type || (type === "image/jpeg" && /^image\/p?jpe?g$/.test(named));
+}
+
+function urlOfBareImage(data: unknown): string | undefined {
+  if (typeof data !== "string" || /^[a-z][a-z0-9+.-]*:/i.test(data)) return undefined;
+  const type = typeOfBase64(data);
+  return type === undefined ? undefined : `data:${type};base64,${data}`;
+}
+
+function typeOfBase64(text: unknown): string | undefined {
+  if (typeof text !== "string") return undefined;
+  return imageType(Buffer.from(text.slice(0, LOOKED_AT), "base64"));
+}

@@ -1,0 +1,129 @@
+/** Parameters and members of messages that single servers name otherwise or refuse. */
+import { hasCalls } from "./texts.ts";
+import { eachMessage } from "./tool-ids.ts";
+import { isObject } from "../request/is-object.ts";
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "./types.ts";
+
+/** Leaves out parameters that the server refuses, and names them. */
+export function noParameters(names: readonly string[], only?: RequestRule["only"]): RequestRule {
+  const list = names.map((name) => `\`${name}\``).join(", ");
+  return {
+    name: "no-parameters",
+    demand: `The server refuses ${list}.`,
+    remedy: "Leaves them out, and names them in `x-portico-dropped`.",
+    ...(only && { only }),
+    chat(request, notes) {
+      const dropped = names.filter((name) => request[name] != null);
+      if (dropped.length === 0) return request;
+      const rest: RuleChat = { ...request };
+      for (const name of dropped) {
+        notes.drop(name);
+        delete rest[name];
+      }
+      return rest;
+    },
+  };
+}
+
+/** The limit of tokens under the name that the server takes. */
+export function limitNamed(
+  name: "max_tokens" | "max_completion_tokens",
+  only?: RequestRule["only"],
+): RequestRule {
+  const other = name === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  return {
+    name: "limit-name",
+    demand: `The limit of tokens is called \`${name}\`.`,
+    remedy: `Sends \`${other}\` under that name.`,
+    ...(only && { only }),
+    chat(request, notes) {
+      if (request[other] == null) return request;
+      const { [other]: limit, ...rest } = request;
+      notes.change(other);
+      // The newer name wins where a request has both.
+      const both = name === "max_tokens" ? limit : (rest[name] ?? limit);
+      return { ...rest, [name]: both } as RuleChat;
+    },
+  };
+}
+
+/** Reasoning and signatures that another provider's response brought into the history. */
+export const onlyOwnMembers: RequestRule = {
+  name: "only-own-members",
+  demand: "Messages have the members of OpenAI's format only.",
+  remedy:
+    "Leaves out `reasoning_content` and `extra_content`, which other providers' responses have.",
+  chat(request, notes) {
+    return eachMessage(request, (message, place) => withoutForeign(message, place, notes));
+  },
+};
+
+const FOREIGN = ["reasoning_content", "extra_content"];
+
+function withoutForeign(message: RuleMessage, place: string, notes: RuleNotes): RuleMessage {
+  if (message.role !== "assistant") return message;
+  const names = FOREIGN.filter((name) => message[name] != null);
+  const calls = message["tool_calls"];
+  const marked = Array.isArray(calls) && calls.some((call) => call?.["extra_content"] != null);
+  if (names.length === 0 && !marked) return message;
+  const bare = { ...message };
+  for (const name of names) {
+    notes.change(`${place}.${name}`);
+    delete bare[name];
+  }
+  if (!marked) return bare;
+  const bareCalls = calls.map((call: JsonObject, i) => {
+    if (call["extra_content"] == null) return call;
+    notes.change(`${place}.tool_calls[${i}].extra_content`);
+    const { extra_content: _, ...rest } = call;
+    return rest;
+  });
+  return { ...bare, tool_calls: bareCalls };
+}
+
+/** DeepSeek refuses `reasoning_content` in messages without calls. */
+export const reasoningOnlyBesideCalls: RequestRule = {
+  name: "reasoning-only-beside-calls",
+  demand: "Only messages with tool calls bring their reasoning back.",
+  remedy: "Leaves `reasoning_content` out of the others.",
+  chat(request, notes) {
+    return eachMessage(request, (message, place) => {
+      if (message.role !== "assistant" || message["reasoning_content"] == null || hasCalls(message))
+        return message;
+      notes.change(`${place}.reasoning_content`);
+      const { reasoning_content: _, ...rest } = message;
+      return rest as RuleMessage;
+    });
+  },
+};
+
+/**
+ * DeepSeek, thinking: "The reasoning_content in the thinking mode must be passed back to the API." An empty one is taken.
+ * `thinks`: the model does so unless the request turns it off.
+ */
+export function reasoningBesideCalls(thinks: (model: string) => boolean): RequestRule {
+  return {
+    name: "reasoning-beside-calls",
+    demand: "A thinking model gets the reasoning beside each earlier tool call back.",
+    remedy: "Adds `reasoning_content`: the message's `reasoning`, or an empty text.",
+    chat(request, notes) {
+      if (!isThinking(request, thinks(notes.target.model))) return request;
+      return eachMessage(request, (message, place) => {
+        if (message.role !== "assistant" || !hasCalls(message)) return message;
+        if (typeof message["reasoning_content"] === "string") return message;
+        notes.change(`${place}.reasoning_content`);
+        const { reasoning, ...rest } = message;
+        const text = typeof reasoning === "string" ? reasoning : "";
+        return { ...rest, reasoning_content: text } as RuleMessage;
+      });
+    },
+  };
+}
+
+function isThinking(request: RuleChat, byDefault: boolean): boolean {
+  const thinking = request["thinking"];
+  if (isObject(thinking)) return thinking["type"] !== "disabled";
+  const effort = request["reasoning_effort"];
+  return effort == null ? byDefault : effort !== "none";
+}

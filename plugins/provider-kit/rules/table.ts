@@ -1,0 +1,11 @@
+/** The rules of a provider as a table for its README. */
+import type { RequestRule } from "./types.ts";
+
+/** Rows in the order in which the rules are applied. */
+export function rulesTable(rules: readonly RequestRule[]): string {
+  const rows = rules.map(({ name, demand, remedy, only }) => {
+    const where = only === undefined ? "" : ` (${only.where})`;
+    return `| \`${name}\`${where} | ${demand} | ${remedy} |`;
+  });
+  return ["| rule | the provider demands | the gateway |", "|---|---|---|", ...rows].join("\n");
+}

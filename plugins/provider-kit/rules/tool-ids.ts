@@ -1,0 +1,170 @@
+/** Ids of tool calls: unique across the conversation, and there at all. */
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "./types.ts";
+
+/**
+ * Histories repeat ids where a model counts its calls anew in each response (`call_0`). `idAtUpstream` is the form in
+ * which an id goes out, since two different ids may become the same one there.
+ */
+export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule {
+  return {
+    name: "unique-tool-ids",
+    demand: "The ids of tool calls are unique across the conversation.",
+    remedy:
+      "Numbers an id that an earlier call has (`call_0` becomes `call_0_2`), the call's and its result's alike, the same way on every turn.",
+    chat(request, notes) {
+      const ids = new IdRegister(idAtUpstream);
+      return eachMessage(request, (message, place) =>
+        message.role === "assistant"
+          ? renameCalls(message, place, ids, notes)
+          : renameResult(message, place, ids, notes),
+      );
+    },
+    messages(request, notes) {
+      // Ids of this form go out as they are.
+      const ids = new IdRegister((id) => id);
+      return eachMessage(request as unknown as RuleChat, (message, place) =>
+        renameBlocks(message, place, ids, notes),
+      ) as unknown as JsonObject;
+    },
+  };
+}
+
+/** The ids of a conversation up to now. */
+class IdRegister {
+  readonly #idAtUpstream: (id: string) => string;
+  readonly #taken = new Set<string>();
+  /** The new ids of the calls that wait for a result, by their old id, in the order of the calls. */
+  readonly #waiting = new Map<string, string[]>();
+
+  constructor(idAtUpstream: (id: string) => string) {
+    this.#idAtUpstream = idAtUpstream;
+  }
+
+  /** Results that follow belong to calls that follow. */
+  beginTurn(): void {
+    this.#waiting.clear();
+  }
+
+  call(id: string): string {
+    let unique = id;
+    for (let n = 2; unique === "" || this.#taken.has(this.#idAtUpstream(unique)); n++)
+      unique = `${id === "" ? "call" : id}_${n}`;
+    this.#taken.add(this.#idAtUpstream(unique));
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) this.#waiting.set(id, [unique]);
+    else waiting.push(unique);
+    return unique;
+  }
+
+  result(id: string): string {
+    return this.#waiting.get(id)?.shift() ?? id;
+  }
+}
+
+function renameCalls(
+  message: RuleMessage,
+  place: string,
+  ids: IdRegister,
+  notes: RuleNotes,
+): RuleMessage {
+  ids.beginTurn();
+  const calls = message["tool_calls"];
+  if (!Array.isArray(calls)) return message;
+  const renamed = calls.map((call: JsonObject, i) => {
+    const old = typeof call["id"] === "string" ? call["id"] : "";
+    const id = ids.call(old);
+    if (id === old) return call;
+    notes.change(`${place}.tool_calls[${i}].id`);
+    return { ...call, id };
+  });
+  return replaceMember(message, "tool_calls", calls, renamed);
+}
+
+function renameResult(
+  message: RuleMessage,
+  place: string,
+  ids: IdRegister,
+  notes: RuleNotes,
+): RuleMessage {
+  if (message.role !== "tool") return message;
+  const old = typeof message["tool_call_id"] === "string" ? message["tool_call_id"] : "";
+  const id = ids.result(old);
+  if (id === old) return message;
+  notes.change(`${place}.tool_call_id`);
+  return { ...message, tool_call_id: id };
+}
+
+function renameBlocks(
+  message: RuleMessage,
+  place: string,
+  ids: IdRegister,
+  notes: RuleNotes,
+): RuleMessage {
+  if (message.role === "assistant") ids.beginTurn();
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const renamed = content.map((block: JsonObject, i) => {
+    const member = ID_MEMBERS[String(block?.["type"])];
+    const old = member === undefined ? undefined : block[member];
+    if (member === undefined || typeof old !== "string") return block;
+    const id = member === "id" ? ids.call(old) : ids.result(old);
+    if (id === old) return block;
+    notes.change(`${place}.content[${i}].${member}`);
+    return { ...block, [member]: id };
+  });
+  return replaceMember(message, "content", content, renamed);
+}
+
+const ID_MEMBERS: Record<string, "id" | "tool_use_id"> = {
+  tool_use: "id",
+  tool_result: "tool_use_id",
+};
+
+function replaceMember(
+  message: RuleMessage,
+  member: string,
+  old: readonly unknown[],
+  now: readonly unknown[],
+): RuleMessage {
+  return now.every((item, i) => item === old[i]) ? message : { ...message, [member]: now };
+}
+
+/** The request with each message as `change` returns it; the same request where all stay the same. */
+export function eachMessage(
+  request: RuleChat,
+  change: (message: RuleMessage, place: string) => RuleMessage,
+): RuleChat {
+  if (!Array.isArray(request.messages)) return request;
+  const messages = request.messages.map((message, i) => change(message, `messages[${i}]`));
+  const isSame = messages.every((message, i) => message === request.messages[i]);
+  return isSame ? request : { ...request, messages };
+}
+
+/** Old clients write `function_call` and messages of the role `function`; their calls have no ids. */
+export const functionCallsAsTools: RequestRule = {
+  name: "function-calls-as-tools",
+  demand: "Calls of the history are tool calls with ids.",
+  remedy:
+    "Writes `function_call` as a tool call and a message of the role `function` as its result.",
+  chat(request, notes) {
+    return eachMessage(request, (message, place) => {
+      if (message.role === "function") {
+        notes.change(place);
+        const { role: _, name, ...rest } = message;
+        return { ...rest, role: "tool", tool_call_id: idOfFunction(name) };
+      }
+      const call = message["function_call"] as JsonObject | null | undefined;
+      if (message.role !== "assistant" || call == null || message["tool_calls"] != null)
+        return message;
+      notes.change(`${place}.function_call`);
+      const { function_call: _, ...rest } = message;
+      const id = idOfFunction(call["name"]);
+      return { ...rest, tool_calls: [{ id, type: "function", function: call }] } as RuleMessage;
+    });
+  },
+};
+
+function idOfFunction(name: unknown): string {
+  return `call_${typeof name === "string" ? name : ""}`;
+}

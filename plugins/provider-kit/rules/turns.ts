@@ -1,0 +1,206 @@
+/** How a conversation may begin, go on and end. */
+import type { PorticoError } from "portico";
+import { refused } from "../request/fields.ts";
+import { insertMessage, rememberPlaces } from "./places.ts";
+import { FILLER, hasCalls, isBlank, isSystem, messageText } from "./texts.ts";
+import { eachMessage } from "./tool-ids.ts";
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleMessage, RuleNotes } from "./types.ts";
+
+/** `before`: `any` turn of the assistant needs a user's turn before it, or only `calls`. */
+export function userTurnFirst(before: "any" | "calls"): RequestRule {
+  return {
+    name: "user-turn-first",
+    demand:
+      before === "any"
+        ? "The first turn is the user's."
+        : "A turn that calls tools is not the first one.",
+    remedy: `Inserts a user turn \`${FILLER}\` in front.`,
+    chat(request, notes) {
+      const { messages } = request;
+      const first = messages.findIndex((message) => !isSystem(message) && !isBlank(message));
+      if (first === -1 || messages[first]!.role !== "assistant") return request;
+      if (before === "calls" && !leadingTurnCalls(messages.slice(first))) return request;
+      notes.change(`messages[${first}]`);
+      return insertMessage(request, first, { role: "user", content: FILLER });
+    },
+  };
+}
+
+/** Messages of the assistant in a row become one turn. */
+function leadingTurnCalls(messages: readonly RuleMessage[]): boolean {
+  for (const message of messages) {
+    if (isSystem(message) || isBlank(message)) continue;
+    if (message.role !== "assistant") return false;
+    if (hasCalls(message)) return true;
+  }
+  return false;
+}
+
+/** Mistral, code 3230: "Unexpected role 'user' after role 'tool'". */
+export const assistantAfterTool: RequestRule = {
+  name: "assistant-after-tool",
+  demand: "The assistant speaks between the result of a tool and the user.",
+  remedy: `Inserts an assistant turn \`${FILLER}\` between them.`,
+  chat(request, notes) {
+    let changed = request;
+    // From the end, so that the places in front stay what they are.
+    for (let i = request.messages.length - 1; i > 0; i--) {
+      const { role } = request.messages[i]!;
+      const before = request.messages[i - 1]!.role;
+      const isAfterTool = before === "tool" || before === "function";
+      if (!isAfterTool || role === "tool" || role === "function" || role === "assistant") continue;
+      notes.change(`messages[${i}]`);
+      changed = insertMessage(changed, i, { role: "assistant", content: FILLER });
+    }
+    return changed;
+  },
+};
+
+/** Mistral: "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant". */
+export const prefixLastAssistant: RequestRule = {
+  name: "prefix-last-assistant",
+  demand: "The last message is the assistant's only with `prefix: true`.",
+  remedy: "Sets `prefix`.",
+  chat(request, notes) {
+    const at = request.messages.length - 1;
+    const last = request.messages[at];
+    if (last?.role !== "assistant" || hasCalls(last) || last["prefix"] === true) return request;
+    notes.change(`messages[${at}].prefix`);
+    const messages = [...request.messages.slice(0, at), { ...last, prefix: true }];
+    return { ...request, messages };
+  },
+};
+
+/** `takesPrefill`: the model goes on with the beginning of an answer. */
+export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule {
+  return {
+    name: "no-prefill",
+    demand: "Claude 4.6 and later take no beginning of their answer (assistant prefill).",
+    remedy: "Refuses such a request with 400.",
+    only: { where: "Claude 4.6 and later", test: ({ model }) => !takesPrefill(model) },
+    chat(request, notes) {
+      const at = request.messages.findLastIndex((one) => !isSystem(one) && !isBlank(one));
+      const last = request.messages[at];
+      if (last?.role === "assistant" && !hasCalls(last)) throw prefillRefused(at, notes);
+      return request;
+    },
+    messages(request, notes) {
+      const messages = request["messages"];
+      if (!Array.isArray(messages)) return request;
+      const at = messages.findLastIndex((one: RuleMessage) => !isSystem(one));
+      const last = messages[at] as RuleMessage | undefined;
+      if (last?.role === "assistant" && !endsWithServerTool(last)) throw prefillRefused(at, notes);
+      return request;
+    },
+  };
+}
+
+/** A paused turn is sent back as it is, and goes on: it ends with a call that Anthropic itself answers. */
+function endsWithServerTool({ content }: RuleMessage): boolean {
+  const last = Array.isArray(content) ? (content.at(-1) as JsonObject | undefined) : undefined;
+  const type = last?.["type"];
+  return typeof type === "string" && /^(?:server_tool_use|mcp_tool_use|.+_tool_result)$/.test(type);
+}
+
+function prefillRefused(at: number, { target }: RuleNotes): PorticoError {
+  const message = `The model \`${target.model}\` does not go on with the beginning of an answer (assistant prefill). End \`messages\` with a message of the user.`;
+  return refused(`messages[${at}]`, message);
+}
+
+/**
+ * Chat templates of open models take a system message in front only. `after`: the roles behind which one is refused;
+ * absent: anywhere but in front, and there a single one.
+ */
+export function laterSystemToUser(after?: readonly string[]): RequestRule {
+  const isStrict = after === undefined;
+  return {
+    name: "later-system-to-user",
+    demand: isStrict
+      ? "There is one system message, in front."
+      : `No system message follows the roles ${after.join(" and ")}.`,
+    remedy: isStrict
+      ? "Joins system messages in front; puts the text of a later one into the next user turn."
+      : "Puts its text into the next user turn.",
+    chat(request, notes) {
+      const isLater = (i: number) =>
+        isStrict ? i > 0 : after.includes(request.messages[i - 1]?.role ?? "");
+      if (!request.messages.some((message, i) => isSystem(message) && isLater(i))) return request;
+      const moved = new SystemTexts(notes);
+      for (const [i, message] of rememberPlaces(request.messages).entries())
+        moved.push(message, `messages[${i}]`, isLater(i));
+      return { ...request, messages: moved.end() };
+    },
+  };
+}
+
+/** The messages up to now, and the texts of system messages that wait for the next user turn. */
+class SystemTexts {
+  readonly #notes: RuleNotes;
+  readonly #messages: RuleMessage[] = [];
+  #waiting: RuleMessage[] = [];
+
+  constructor(notes: RuleNotes) {
+    this.#notes = notes;
+  }
+
+  push(message: RuleMessage, place: string, isLater: boolean): void {
+    const last = this.#messages.at(-1);
+    if (!isSystem(message)) {
+      this.#messages.push(message.role === "user" ? this.#withTexts(message) : message);
+      return;
+    }
+    if (!isLater) {
+      this.#messages.push(message);
+      return;
+    }
+    this.#notes.change(place);
+    const isInFront = this.#messages.length === 1 && last !== undefined && isSystem(last);
+    if (isInFront) this.#messages[0] = joinContents(last, message.content);
+    else this.#waiting.push(message);
+  }
+
+  end(): RuleMessage[] {
+    if (this.#waiting.length === 0) return this.#messages;
+    const last = this.#messages.at(-1);
+    const texts = this.#waiting.map(messageText).join("\n\n");
+    if (last?.role === "user") this.#messages.splice(-1, 1, joinContents(last, texts));
+    else this.#messages.push({ ...this.#waiting[0]!, role: "user", content: texts });
+    return this.#messages;
+  }
+
+  #withTexts(message: RuleMessage): RuleMessage {
+    if (this.#waiting.length === 0) return message;
+    const texts = this.#waiting.map(messageText).join("\n\n");
+    this.#waiting = [];
+    return { ...message, content: joined(texts, message.content) };
+  }
+}
+
+function joinContents(message: RuleMessage, more: unknown): RuleMessage {
+  return { ...message, content: joined(message.content, more) };
+}
+
+function joined(first: unknown, second: unknown): unknown {
+  if (typeof first === "string" && typeof second === "string") return `${first}\n\n${second}`;
+  return [...partsOf(first), ...partsOf(second)];
+}
+
+function partsOf(content: unknown): unknown[] {
+  if (Array.isArray(content)) return content;
+  return typeof content === "string" ? [{ type: "text", text: content }] : [];
+}
+
+/** Servers that know no `developer`. */
+export const developerAsSystem: RequestRule = {
+  name: "developer-as-system",
+  demand: "There is no role `developer`.",
+  remedy: "Sends such messages as `system`.",
+  chat(request, notes) {
+    return eachMessage(request, (message, place) => {
+      if (message.role !== "developer") return message;
+      notes.change(`${place}.role`);
+      return { ...message, role: "system" };
+    });
+  },
+};

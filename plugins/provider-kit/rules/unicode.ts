@@ -1,0 +1,81 @@
+/** Replaces halves of surrogate pairs, which clients leave behind when they cut a text by its UTF-16 length. */
+import type { JsonObject } from "../request/read-value.ts";
+import type { RequestRule, RuleNotes } from "./types.ts";
+
+/** Strict JSON parsers refuse such a request, and with it the session that holds the text. */
+export const wellFormedUnicode: RequestRule = {
+  name: "well-formed-unicode",
+  demand: "Every string is well-formed Unicode.",
+  remedy: "Puts U+FFFD in the place of half a surrogate pair.",
+  chat: mendAll,
+  messages: mendAll,
+};
+
+function mendAll<Request extends JsonObject>(request: Request, notes: RuleNotes): Request {
+  if (notes.isWellFormed) return request;
+  return wellFormedValue(request, "", notes.change) as Request;
+}
+
+/** The same value where it holds no half pair; otherwise a copy without any. `change` hears of each place. */
+export function wellFormedValue(
+  value: unknown,
+  path: string,
+  change: (place: string) => void,
+): unknown {
+  if (typeof value === "string") return wellFormedText(value, path, change);
+  if (Array.isArray(value)) return wellFormedList(value, path, change);
+  if (typeof value !== "object" || value === null) return value;
+  let copy: JsonObject | undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const place = path === "" ? key : `${path}.${key}`;
+    const name = key.isWellFormed() ? key : key.toWellFormed();
+    const mended = wellFormedValue(member, place.toWellFormed(), change);
+    if (name === key && mended === member) continue;
+    copy ??= { ...(value as JsonObject) };
+    if (name !== key) {
+      change(place.toWellFormed());
+      delete copy[key];
+    }
+    copy[name] = mended;
+  }
+  return copy ?? value;
+}
+
+function wellFormedList(
+  list: readonly unknown[],
+  path: string,
+  change: (place: string) => void,
+): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (const [i, item] of list.entries()) {
+    const mended = wellFormedValue(item, `${path}[${i}]`, change);
+    if (mended === item) continue;
+    copy ??= [...list];
+    copy[i] = mended;
+  }
+  return copy ?? list;
+}
+
+/** The arguments of a call are JSON in a string: an escape in them becomes half a pair once they are parsed. */
+const HOLDS_JSON = /\.arguments$/;
+
+function wellFormedText(text: string, path: string, change: (place: string) => void): string {
+  const mended = text.toWellFormed();
+  const whole = HOLDS_JSON.test(path) ? wellFormedJson(mended) : mended;
+  if (whole !== text) change(path);
+  return whole;
+}
+
+/** A whole pair, half of one, or any other escape, so that an escaped backslash is not taken for the start of one. */
+const ESCAPE =
+  /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\./gs;
+const HALF_LENGTH = "\\ud83d".length;
+const REPLACEMENT = "\\ufffd";
+
+/** JSON text whose escapes spell no half of a surrogate pair. */
+export function wellFormedJson(json: string): string {
+  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
+  return json.replace(ESCAPE, (sequence) =>
+    sequence.length === HALF_LENGTH ? REPLACEMENT : sequence,
+  );
+}

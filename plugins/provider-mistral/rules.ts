@@ -1,0 +1,25 @@
+/** What Mistral demands of a whole request. */
+import {
+  assistantAfterTool,
+  functionCallsAsTools,
+  laterSystemToUser,
+  noCacheMarks,
+  prefixLastAssistant,
+  type RequestRule,
+  shortCallId,
+  uniqueToolIds,
+  wellFormedUnicode,
+} from "portico/provider";
+
+/** Mistral refuses ids of any other length. */
+export const ID_LENGTH = 9;
+
+export const mistralRules: readonly RequestRule[] = [
+  wellFormedUnicode,
+  functionCallsAsTools,
+  uniqueToolIds((id) => shortCallId(id, ID_LENGTH)),
+  noCacheMarks(),
+  laterSystemToUser(["assistant", "tool"]),
+  assistantAfterTool,
+  prefixLastAssistant,
+];

@@ -1,0 +1,15 @@
+/** What Ollama demands of a whole request. */
+import {
+  functionCallsAsTools,
+  laterSystemToUser,
+  noCacheMarks,
+  type RequestRule,
+  wellFormedUnicode,
+} from "portico/provider";
+
+export const ollamaRules: readonly RequestRule[] = [
+  wellFormedUnicode,
+  functionCallsAsTools,
+  noCacheMarks(),
+  laterSystemToUser(),
+];
