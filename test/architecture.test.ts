@@ -66,6 +66,14 @@ const importers: Record<string, string[]> = {
   ws: ["plugins/browser/net/web-socket.ts"],
 };
 
+/** Who may make HTTP requests; all others ask `portico/egress`, which bounds and judges them. */
+const requesters = [
+  "plugins/egress/fetch.ts",
+  // The command line speaks to its own gateway.
+  "plugins/command-line/client.ts",
+  "plugins/command-line/https.ts",
+];
+
 /** By their names: the folder `x` or `x-kit` publishes `portico/x`. */
 const faces = new Map(
   sources.flatMap((file) => {
@@ -151,6 +159,15 @@ test("the arrows between plugins have no circle", () => {
     [],
     [...arrows].map(([own, others]) => `${own} → ${others.join(", ")}`).join("\n"),
   );
+});
+
+test("only the bounded fetch makes HTTP requests", () => {
+  const REQUEST =
+    /\bhttps?\.(request|get)\(|import \{[^}]*\b(request|get)\b[^}]*\} from "node:https?"|from "(undici|node:http2|axios|got|node-fetch)"|\bglobalThis\.fetch\b/;
+  const wrong = sources.filter(
+    (file) => !requesters.includes(file) && REQUEST.test(readFileSync(join(root, file), "utf8")),
+  );
+  assert.equal(wrong, []);
 });
 
 test("a face's own files do not go through it", () => {

@@ -43,7 +43,9 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
   };
 }
 
-interface Hop {
+export const OUR_HEADERS = { "user-agent": "portico", "accept-encoding": "gzip, br" };
+
+export interface Hop {
   url: string;
   method: string;
   headers: Record<string, string>;
@@ -75,7 +77,7 @@ function send(
   });
 }
 
-function flatHeaders(message: IncomingMessage): Record<string, string> {
+export function flatHeaders(message: IncomingMessage): Record<string, string> {
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(message.headers)) {
     if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
@@ -107,15 +109,25 @@ function nextHop(
     : { ...hop, url: to.href, headers };
 }
 
-async function follow(
+/** A response whose head is there. Whoever has it reads its body, or destroys the message. */
+export interface OpenResponse {
+  message: IncomingMessage;
+  url: URL;
+  redirected: number;
+  method: string;
+}
+
+/** Follows redirects, each judged anew, to the head of a response. */
+export async function openResponse(
   guard: Guard,
   first: Hop,
-  { maxBytes = 10 * 1024 * 1024, redirects = 5, headOnly = false }: GuardedFetchOptions,
+  redirects: number,
   signal: AbortSignal,
-): Promise<GuardedResponse> {
+): Promise<OpenResponse> {
   let hop = first;
   for (let redirected = 0; ; redirected++) {
     const checked = await guard.checkUrl(hop.url);
+    signal.throwIfAborted();
     if (checked.url.protocol === "about:")
       throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", {
         param: "url",
@@ -123,20 +135,40 @@ async function follow(
     const message = await send(checked, hop, signal);
     try {
       const next = redirects > 0 ? nextHop(hop, checked.url, message) : undefined;
-      if (next !== undefined && redirected >= redirects)
+      if (next === undefined) return { message, url: checked.url, redirected, method: hop.method };
+      if (redirected >= redirects)
         throw egressError("too_many_redirects", `More than ${redirects} redirects.`);
-      if (next !== undefined) {
-        hop = next;
-        continue;
-      }
-      const status = message.statusCode ?? 0;
-      const hasBody = hop.method !== "HEAD" && status !== 304 && !headOnly;
-      const body = hasBody ? await readBody(message, maxBytes) : Buffer.alloc(0);
-      return { status, headers: flatHeaders(message), body, url: checked.url.href, redirected };
-    } finally {
+      hop = next;
       message.destroy();
+    } catch (error) {
+      message.destroy();
+      throw error;
     }
   }
+}
+
+async function fetchWhole(
+  guard: Guard,
+  hop: Hop,
+  { maxBytes = 10 * 1024 * 1024, redirects = 5, headOnly = false }: GuardedFetchOptions,
+  signal: AbortSignal,
+): Promise<GuardedResponse> {
+  const { message, url, redirected, method } = await openResponse(guard, hop, redirects, signal);
+  try {
+    const status = message.statusCode ?? 0;
+    const hasBody = method !== "HEAD" && status !== 304 && !headOnly;
+    const body = hasBody ? await readBody(message, maxBytes) : Buffer.alloc(0);
+    return { status, headers: flatHeaders(message), body, url: url.href, redirected };
+  } finally {
+    message.destroy();
+  }
+}
+
+/** What a failed request is for whoever made it. */
+export function requestError(error: unknown): unknown {
+  if (isPorticoError(error)) return error;
+  const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+  return egressError("upstream_error", `The request failed: ${reason}`, { cause: error });
 }
 
 /** Settles as `work` does, or rejects as soon as the signal aborts: a resolver cannot be cancelled. */
@@ -166,18 +198,19 @@ export async function guardedFetch(
   const first: Hop = {
     url: String(url),
     method,
-    headers: { "user-agent": "portico", "accept-encoding": "gzip, br", ...headers },
+    headers: { ...OUR_HEADERS, ...headers },
     body,
   };
   try {
-    const response = withDeadline(follow(guard, first, options, controller.signal), timeoutMs, () =>
-      egressError("upstream_timeout", `No whole response within ${timeoutMs} ms.`),
+    const response = withDeadline(
+      fetchWhole(guard, first, options, controller.signal),
+      timeoutMs,
+      () => egressError("upstream_timeout", `No whole response within ${timeoutMs} ms.`),
     );
     return await orAborted(response, signal);
   } catch (error) {
-    if (signal?.aborted || isPorticoError(error)) throw error;
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    throw egressError("upstream_error", `The request failed: ${reason}`, { cause: error });
+    if (signal?.aborted) throw error;
+    throw requestError(error);
   } finally {
     controller.abort();
   }

@@ -1,6 +1,8 @@
 /** `portico/egress`: whom the gateway may reach: the policy, a guarded fetch, and a filtering proxy for browsers. */
 export { createDecompressor } from "./decompressor.ts";
 export { guardedFetch } from "./fetch.ts";
+export { createOwnerGuard } from "./owner-guard.ts";
+export { createFetch } from "./platform-fetch.ts";
 export { createGuard } from "./policy.ts";
 export { parseProxy, proxyFor, type ProxyEnvironment } from "./proxies/environment-proxy.ts";
 export { retryAfterMs } from "./retry-after.ts";

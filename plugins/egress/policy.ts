@@ -1,27 +1,14 @@
-import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "./addresses.ts";
 import { isLoopbackName, matchesHost, nameKind, plainHost } from "./names.ts";
-import type {
-  BlockReason,
-  CheckedUrl,
-  Guard,
-  GuardOptions,
-  LookupAll,
-  ResolvedAddress,
-} from "./types.ts";
+import { addressesOf, systemLookup } from "./resolve.ts";
+import type { BlockReason, CheckedUrl, Guard, GuardOptions, ResolvedAddress } from "./types.ts";
 
 /** Debugging ports of managed browser profiles, first and last. */
 const DEBUG_PORTS = [18800, 18899] as const;
-
-const systemLookup: LookupAll = async (hostname) =>
-  (await lookup(hostname, { all: true, verbatim: true })).map(({ address, family }) => ({
-    address,
-    family: family === 6 ? 6 : 4,
-  }));
 
 /** This machine's own addresses: a port of ours that is bound to all interfaces is reachable at each of them. */
 function ownAddresses(): Set<string> {
@@ -148,38 +135,12 @@ export function createGuard(options: GuardOptions): Guard {
     return url;
   }
 
-  async function addressesOf(host: string): Promise<readonly ResolvedAddress[]> {
-    const literal = isIP(host.replace(/%.*$/s, ""));
-    if (literal !== 0) return [{ address: host, family: literal === 6 ? 6 : 4 }];
-    // No resolver is asked for these (RFC 6761), as in browsers.
-    if (isLoopbackName(host))
-      return [
-        { address: "127.0.0.1", family: 4 },
-        { address: "::1", family: 6 },
-      ];
-    let found: readonly ResolvedAddress[] = [];
-    let cause: unknown;
-    try {
-      found = await resolve(host);
-    } catch (error) {
-      cause = error;
-    }
-    if (found.length === 0) {
-      throw new PorticoError("name_not_resolved", `The name ${host} has no address.`, {
-        status: 502,
-        details: { host },
-        cause,
-      });
-    }
-    return found;
-  }
-
   async function resolved(
     host: string,
     port: number,
     origin: string | undefined,
   ): Promise<ResolvedAddress[]> {
-    const addresses = await addressesOf(host);
+    const addresses = await addressesOf(host, resolve);
     for (const { address } of addresses) judgeAddress(address, host, port, origin);
     return [...addresses];
   }

@@ -5,7 +5,7 @@ import { finished } from "node:stream/promises";
 import { createDecompressor } from "./decompressor.ts";
 import { egressError } from "./errors.ts";
 
-const tooLarge = (maxBytes: number) =>
+export const tooLarge = (maxBytes: number) =>
   egressError("response_too_large", `The response is larger than ${maxBytes} bytes.`, {
     details: { maxBytes },
   });
@@ -24,17 +24,23 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
       chunks.push(chunk);
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // Z_BUF_ERROR: the compressed data ends in the middle.
-    if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") throw error;
-    throw egressError("upstream_error", "The response was cut off before its end.", {
-      cause: error,
-    });
+    throw readingError(error);
   }
   return Buffer.concat(chunks, size);
 }
 
-async function decoded(message: IncomingMessage): Promise<Readable> {
+/** What a failure while a body is read means. */
+export function readingError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  // Z_BUF_ERROR: the compressed data ends in the middle.
+  if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") return error;
+  return egressError("upstream_error", "The response was cut off before its end.", {
+    cause: error,
+  });
+}
+
+/** The response's body without its content coding. */
+export async function decoded(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
   const first = await firstByte(message);

@@ -76,6 +76,21 @@ export interface GuardedFetchOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** The platform's `fetch`, as libraries ask for it. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** What bounds the responses of `createFetch`. */
+export interface FetchLimits {
+  /** Of a decoded body; of one event where it is an event stream. Beyond it: 502 `response_too_large`. */
+  maxBytes: number;
+  /** The whole exchange; of an event stream, until its head is there. Beyond it: 504 `upstream_timeout`. */
+  timeoutMs: number;
+  /** How long an event stream may send nothing. */
+  idleMs: number;
+  /** Called where an event is too large: many libraries open a broken stream anew, and wait for ever. */
+  onOversizedEvent?: ((error: Error) => void) | undefined;
+}
+
 export interface GuardedResponse {
   status: number;
   /** Names in lower case; repeated ones joined with `, `. */

@@ -9,6 +9,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Dispose, Logger, Tool } from "portico";
 import { ToolRefusal } from "portico/agent";
+import { createFetch, createOwnerGuard } from "portico/egress";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectOptions {
@@ -45,12 +46,17 @@ export async function connect(options: ConnectOptions): Promise<void> {
   const attempt = new AbortController();
   const stop = () => attempt.abort(signal.reason);
   signal.addEventListener("abort", stop);
-  const ended = new Promise<void>((resolve) => {
+  const ended = new Promise<void>((resolve, reject) => {
     client.onclose = resolve;
-    attempt.signal.addEventListener("abort", () => resolve());
+    attempt.signal.addEventListener("abort", () => {
+      if (signal.aborted) resolve();
+      else reject(attempt.signal.reason);
+    });
   });
+  ended.catch(() => {}); // whoever waits for it gets the error
+  const onOversizedEvent = (error: Error) => attempt.abort(error);
   try {
-    await client.connect(openTransport(server), {
+    await client.connect(openTransport(server, onOversizedEvent), {
       timeout: server.timeoutMs,
       signal: attempt.signal,
     });
@@ -59,7 +65,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
         options.log.warn({ err: error }, "the changed list of tools could not be read"),
       ),
     );
-    await takeTools();
+    await Promise.race([takeTools(), ended]);
     await ended;
   } finally {
     signal.removeEventListener("abort", stop);
@@ -68,10 +74,20 @@ export async function connect(options: ConnectOptions): Promise<void> {
   }
 }
 
-function openTransport(server: ServerConfig): Transport {
+/** A server that has nothing to say for this long is asked anew. */
+const IDLE_STREAM_MS = 300_000;
+
+function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) => void): Transport {
   if (server.url !== undefined) {
+    const limits = {
+      maxBytes: server.maxResponseBytes,
+      timeoutMs: server.timeoutMs,
+      idleMs: Math.max(server.timeoutMs, IDLE_STREAM_MS),
+      onOversizedEvent,
+    };
     return new StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: server.headers },
+      fetch: createFetch(createOwnerGuard(server.url), limits),
     }) as Transport;
   }
   return new StdioClientTransport({

@@ -29,6 +29,11 @@ const Server = Type.Object(
       Type.Array(Type.String(), { description: "Only these tools of it; default all." }),
     ),
     timeoutMs: timerMs({ default: 60_000, description: "Deadline of one call, in milliseconds." }),
+    maxResponseBytes: Type.Integer({
+      default: 16 * 1024 * 1024,
+      minimum: 1024,
+      description: "Of one response or event over HTTP, decompressed; a larger one is an error.",
+    }),
     enabled: Type.Boolean({ default: true }),
   },
   { description: "Either `command` or `url`." },

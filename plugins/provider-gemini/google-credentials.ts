@@ -13,12 +13,14 @@ import {
   type Target,
   type WireProvider,
 } from "portico/chat";
+import { createOwnerGuard, guardedFetch } from "portico/egress";
 import { AI_STUDIO, isVertex } from "./address.ts";
 
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
 const METADATA_TIMEOUT_MS = 3_000;
+const METADATA_MAX_BYTES = 64 * 1024;
 /** The library renews by itself, and does not say when. */
 const LIBRARY_FRESH_MS = 60_000;
 
@@ -115,20 +117,19 @@ export function createGoogleCredential({
   /** Never through a proxy: it is the machine's own. */
   async function fromMetadata(target: Target): Promise<Expiring<string>> {
     const host = env.GCE_METADATA_HOST ?? "metadata.google.internal";
-    let response: Response;
-    let body: Buffer;
-    try {
-      response = await fetch(`http://${host}${METADATA_PATH}`, {
-        headers: { "metadata-flavor": "Google" },
-        signal: AbortSignal.timeout(METADATA_TIMEOUT_MS),
-      });
-      body = Buffer.from(await response.arrayBuffer());
-    } catch (error) {
+    const url = `http://${host}${METADATA_PATH}`;
+    const { status, body } = await guardedFetch(createOwnerGuard(url), url, {
+      headers: { "metadata-flavor": "Google" },
+      timeoutMs: METADATA_TIMEOUT_MS,
+      maxBytes: METADATA_MAX_BYTES,
+      redirects: 0,
+    }).catch((error: unknown) => {
       const others =
         "an apiKey, keyFile (a service account's file) or GOOGLE_APPLICATION_CREDENTIALS";
-      throw misconfigured(target, `there is no metadata server at ${host}: set ${others}`, error);
-    }
-    return readAccessToken(target, { status: response.status, headers: {}, body }, now);
+      const why = `there is no metadata server at ${host}: set ${others}`;
+      throw misconfigured(target, why, error);
+    });
+    return readAccessToken(target, { status, headers: {}, body }, now);
   }
 
   async function fromLibrary(target: Target, file: File): Promise<Expiring<string>> {

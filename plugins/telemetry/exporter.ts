@@ -1,5 +1,6 @@
 /** Spans on their way to a collector: OTLP over HTTP, as JSON. What it does not take is kept for a while. */
 import type { Logger } from "portico";
+import { createOwnerGuard, guardedFetch } from "portico/egress";
 import type { TelemetryConfig } from "./schema.ts";
 import { attributesOf, type Span } from "./span.ts";
 
@@ -83,22 +84,19 @@ export class Exporter {
     };
     const scopeSpans = [{ scope: { name: "portico", version }, spans }];
     try {
-      const response = await fetch(this.#url, {
+      const { status } = await guardedFetch(createOwnerGuard(this.#url), this.#url, {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
-        signal: AbortSignal.timeout(SEND_MS),
-        redirect: "error",
+        timeoutMs: SEND_MS,
+        redirects: 0,
+        headOnly: true,
       });
-      await response.body?.cancel();
-      if (response.ok) return undefined;
-      return {
-        why: `it answered ${response.status}`,
-        again: response.status === 429 || response.status >= 500,
-      };
+      if (status >= 200 && status <= 299) return undefined;
+      return { why: `it answered ${status}`, again: status === 429 || status >= 500 };
     } catch (error) {
-      const { name, cause } = error as { name: string; cause?: { code?: string } };
-      return { why: cause?.code ?? name, again: true };
+      const { code, cause } = error as { code: string; cause?: { code?: string } };
+      return { why: cause?.code ?? code, again: true };
     }
   }
 

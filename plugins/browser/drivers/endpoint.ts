@@ -1,6 +1,10 @@
 /** From a `cdpUrl` to the socket that it stands for. Credentials go along and are never shown. */
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
+import { createOwnerGuard, guardedFetch } from "portico/egress";
 import { shownUrl } from "../session/profiles.ts";
+
+/** A browser's own answer has some hundred bytes. */
+const MOST_BYTES = 1024 * 1024;
 
 export interface Endpoint {
   wsUrl: string;
@@ -33,35 +37,14 @@ export async function findEndpoint(
   const shown = shownUrl(cdpUrl);
   const ask = new URL(url);
   ask.pathname = `${url.pathname.replace(/\/+$/, "")}/json/version`;
-  let response: Response;
-  let body: { webSocketDebuggerUrl?: string };
-  try {
-    response = await fetch(ask, {
-      headers,
-      signal: AbortSignal.timeout(timeoutMs),
-      redirect: "error",
-    });
-    body = response.ok ? ((await response.json()) as typeof body) : {};
-  } catch (cause) {
-    if ((cause as Error).name === "TimeoutError") {
-      throw new PorticoError(
-        "timeout",
-        `The browser at ${shown} did not answer within ${timeoutMs} ms.`,
-        { cause },
-      );
-    }
+  const { status, body } = await askVersion(ask, headers, timeoutMs).catch((cause: unknown) => {
+    throw noAnswer(cause, shown, timeoutMs);
+  });
+  if (status < 200 || status > 299) {
+    const hint = status === 401 || status === 403 ? " Check the credentials in cdpUrl." : "";
     throw new PorticoError(
       "browser_not_running",
-      `No browser answers at ${shown}: start it there, or correct the profile's cdpUrl.`,
-      { cause },
-    );
-  }
-  if (!response.ok) {
-    const hint =
-      response.status === 401 || response.status === 403 ? " Check the credentials in cdpUrl." : "";
-    throw new PorticoError(
-      "browser_not_running",
-      `The browser at ${shown} answered ${response.status}.${hint}`,
+      `The browser at ${shown} answered ${status}.${hint}`,
     );
   }
   if (typeof body.webSocketDebuggerUrl !== "string") {
@@ -78,4 +61,38 @@ export async function findEndpoint(
   for (const [name, value] of url.searchParams)
     if (!socket.searchParams.has(name)) socket.searchParams.append(name, value);
   return { wsUrl: socket.href, headers };
+}
+
+interface Version {
+  webSocketDebuggerUrl?: unknown;
+}
+
+async function askVersion(
+  url: URL,
+  headers: Record<string, string>,
+  timeoutMs: number,
+): Promise<{ status: number; body: Version }> {
+  const { status, body } = await guardedFetch(createOwnerGuard(url), url, {
+    headers,
+    timeoutMs,
+    redirects: 0,
+    maxBytes: MOST_BYTES,
+  });
+  const isGood = status >= 200 && status <= 299;
+  return { status, body: isGood ? ((JSON.parse(body.toString("utf8")) ?? {}) as Version) : {} };
+}
+
+function noAnswer(cause: unknown, shown: string, timeoutMs: number): PorticoError {
+  const code = isPorticoError(cause) ? cause.code : undefined;
+  if (code === "upstream_timeout")
+    return new PorticoError(
+      "timeout",
+      `The browser at ${shown} did not answer within ${timeoutMs} ms.`,
+      { cause },
+    );
+  const why =
+    code === "response_too_large"
+      ? `What answers at ${shown} is no browser: its response is larger than ${MOST_BYTES} bytes. Correct the profile's cdpUrl.`
+      : `No browser answers at ${shown}: start it there, or correct the profile's cdpUrl.`;
+  return new PorticoError("browser_not_running", why, { cause });
 }

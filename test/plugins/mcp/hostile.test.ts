@@ -1,11 +1,13 @@
-/** An MCP server whose list of tools never ends. */
+/** MCP servers that send too much. */
+import { createGzip } from "node:zlib";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { connect } from "../../../plugins/mcp/connect.ts";
 import { quietLog } from "../../support/quiet-log.ts";
-import { PATIENCE_MS } from "../../support/until.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 
 test("a list of tools without an end is an error, and not waited for", async () => {
   let pages = 0;
@@ -53,5 +55,37 @@ test("a list of tools without an end is an error, and not waited for", async () 
   }
   assert.ok(pages <= 101, String(pages));
 });
+
+for (const type of ["application/json", "text/event-stream"])
+  test(`a compressed bomb as ${type} is an error of its server`, async () => {
+    const piece = Buffer.alloc(1_000_000, "a");
+    const server = createServer((req, res) => {
+      if (req.method === "GET") return void res.writeHead(405).end();
+      res.writeHead(200, { "content-type": type, "content-encoding": "gzip" });
+      const zip = createGzip();
+      zip.pipe(res);
+      res.once("close", () => zip.destroy());
+      const more = (left: number): void => {
+        if (left > 0 && !res.destroyed) zip.write(piece, () => more(left - 1));
+        else zip.end();
+      };
+      zip.write(type === "application/json" ? '{"x":"' : "data: ");
+      more(500);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const config = { mcp: { servers: { bomb: { url: `http://127.0.0.1:${port}/` } } } };
+    const g = await startGateway({ config });
+    try {
+      await until("the server's error", async () => {
+        const { servers } = await g.json("GET", "/mcp/servers");
+        return /larger than \d+ bytes/.test(servers[0].error ?? "");
+      });
+    } finally {
+      await g.stop();
+      server.closeAllConnections();
+      server.close();
+    }
+  });
 
 test.run();

@@ -206,6 +206,7 @@ test("a connection that fails leaves nothing on the signal that ends it", async 
     env: {},
     headers: {},
     timeoutMs: 1_000,
+    maxResponseBytes: 1_000_000,
     enabled: true,
   };
   const options = {

@@ -1,0 +1,146 @@
+/** The guarded, bounded fetch in the form of the platform's `fetch`, for libraries that take one. */
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import { egressError } from "./errors.ts";
+import {
+  flatHeaders,
+  OUR_HEADERS,
+  type OpenResponse,
+  openResponse,
+  requestError,
+} from "./fetch.ts";
+import { decoded, readingError, tooLarge } from "./response-body.ts";
+import type { Fetch, FetchLimits, Guard } from "./types.ts";
+
+const REDIRECTS = 5;
+/** A `Response` with one of these may have no body. */
+const EMPTY = new Set([101, 204, 205, 304]);
+
+/**
+ * Every response is bounded in size after decoding. An event stream is bounded by the size of one event and by the time
+ * between two reads, any other response by the time for the whole exchange.
+ */
+export function createFetch(guard: Guard, limits: FetchLimits): Fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(request.signal.reason);
+    if (request.signal.aborted) abort();
+    request.signal.addEventListener("abort", abort, { once: true });
+    const deadline = setTimeout(() => {
+      const message = `No whole response within ${limits.timeoutMs} ms.`;
+      controller.abort(egressError("upstream_timeout", message));
+    }, limits.timeoutMs);
+    const release = (): void => {
+      clearTimeout(deadline);
+      request.signal.removeEventListener("abort", abort);
+    };
+    try {
+      const open = await send(guard, request, controller.signal);
+      if (isEventStream(open.message)) clearTimeout(deadline);
+      return responseOf(open, { limits, signal: controller.signal, release });
+    } catch (error) {
+      release();
+      if (controller.signal.aborted) throw controller.signal.reason;
+      throw requestError(error);
+    }
+  };
+}
+
+async function send(guard: Guard, request: Request, signal: AbortSignal): Promise<OpenResponse> {
+  const hop = {
+    url: request.url,
+    method: request.method,
+    headers: { ...OUR_HEADERS, ...Object.fromEntries(request.headers) },
+    body: request.body === null ? undefined : Buffer.from(await request.arrayBuffer()),
+  };
+  const open = await openResponse(
+    guard,
+    hop,
+    request.redirect === "follow" ? REDIRECTS : 0,
+    signal,
+  );
+  const { message } = open;
+  if (request.redirect !== "error" || Math.floor((message.statusCode ?? 0) / 100) !== 3)
+    return open;
+  message.destroy();
+  throw egressError("too_many_redirects", "The response is a redirect.");
+}
+
+const isEventStream = (message: IncomingMessage): boolean =>
+  /^text\/event-stream\b/i.test(message.headers["content-type"] ?? "");
+
+interface Reading {
+  limits: FetchLimits;
+  signal: AbortSignal;
+  /** Lets go of the request's timer and signal. */
+  release(): void;
+}
+
+function responseOf({ message, url, method }: OpenResponse, reading: Reading): Response {
+  const status = message.statusCode ?? 0;
+  const end = (): void => {
+    reading.release();
+    message.destroy();
+  };
+  const hasBody = method !== "HEAD" && !EMPTY.has(status);
+  const body = hasBody ? Readable.from(boundedChunks(message, reading)).once("close", end) : null;
+  if (body === null) end();
+  const headers = flatHeaders(message);
+  // The body is decoded by now.
+  delete headers["content-encoding"];
+  delete headers["content-length"];
+  const stream = body === null ? null : (Readable.toWeb(body) as ReadableStream);
+  const response = new Response(stream, { status, headers });
+  return Object.defineProperty(response, "url", { value: url.href });
+}
+
+async function* boundedChunks(
+  message: IncomingMessage,
+  { limits, signal }: Reading,
+): AsyncGenerator<Buffer> {
+  const isStream = isEventStream(message);
+  let size = 0;
+  try {
+    const source = await decoded(message);
+    for await (const chunk of isStream ? withIdleTime(source, limits.idleMs) : source) {
+      const bytes = chunk as Buffer;
+      size = isStream ? sizeOfOpenEvent(size, bytes) : size + bytes.length;
+      if (size > limits.maxBytes) {
+        const error = tooLarge(limits.maxBytes);
+        if (isStream) limits.onOversizedEvent?.(error);
+        throw error;
+      }
+      yield bytes;
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : readingError(error);
+  }
+}
+
+/** How many bytes have come since the last event ended: a blank line ends one. */
+function sizeOfOpenEvent(before: number, chunk: Buffer): number {
+  const ends = ["\n\n", "\r\n\r\n", "\r\r"].map((blank) => {
+    const at = chunk.lastIndexOf(blank);
+    return at === -1 ? 0 : at + blank.length;
+  });
+  const end = Math.max(...ends);
+  return end === 0 ? before + chunk.length : chunk.length - end;
+}
+
+/** Ends a stream that sends nothing for too long. The time that its reader takes does not count. */
+async function* withIdleTime(source: Readable, idleMs: number): AsyncGenerator<Buffer> {
+  const stop = (): void => {
+    source.destroy(egressError("upstream_timeout", `The stream sent nothing for ${idleMs} ms.`));
+  };
+  let timer = setTimeout(stop, idleMs);
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      clearTimeout(timer);
+      yield chunk;
+      timer = setTimeout(stop, idleMs);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
