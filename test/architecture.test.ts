@@ -46,6 +46,7 @@ const importers: Record<string, string[]> = {
   libsql: ["plugins/store/sqlite/connection.ts"],
   pg: ["plugins/store/postgres/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
+  cronstrue: ["plugins/schedules/describe-cron.ts"],
   croner: ["plugins/schedules/dates.ts"],
   "ipaddr.js": ["plugins/egress/", "kernel/http/access/address.ts"],
   htmlparser2: [

@@ -7,6 +7,7 @@
 import { Cron } from "croner";
 import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
+import { normalizeCron, splitZone } from "./cron-syntax.ts";
 import { formatDuration, LONGEST_MS, parseDuration } from "./duration.ts";
 import { isZone } from "./schema.ts";
 import { scheduleFromText } from "./commands.ts";
@@ -35,7 +36,7 @@ function pattern(expr: string, tz: string): Cron {
       patterns,
       KEPT_PATTERNS,
       key,
-      new Cron(expr, { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }),
+      new Cron(normalizeCron(expr), { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }),
     )
   );
 }
@@ -96,7 +97,7 @@ function instantOf(tz: string, local: number): number {
 
 /** Fixed times are dates of the calendar, put into the zone here; those with a wildcard follow real time, which croner knows. */
 function isFixed(expr: string): boolean {
-  const [minute, hour] = expr.trim().split(/\s+/).slice(-5) as [string, string];
+  const [minute, hour] = normalizeCron(expr).split(/\s+/).slice(-5) as [string, string];
   return expr.startsWith("@") ? expr !== "@hourly" : !/[*?]/.test(minute + hour);
 }
 
@@ -168,7 +169,7 @@ function checkZone(tz: string, param: string): string {
   );
 }
 
-function fromText(text: string, param: string): Exclude<GivenSchedule, string> {
+function fromText(text: string, param: string): StructuredSchedule {
   const schedule = scheduleFromText(text);
   if (typeof schedule !== "string") return schedule;
   return { kind: "every", everyMs: parseDuration(schedule.replace(/^every\s+/i, ""), param) };
@@ -237,6 +238,20 @@ function reasonOf({ message }: Error): string {
     );
 }
 
+type StructuredSchedule = Exclude<GivenSchedule, string>;
+
+/** Moves a zone in front of a cron expression into `tz`, and `@every 1h` into an interval. */
+function readZone(schedule: StructuredSchedule, param: string): StructuredSchedule {
+  if (schedule.kind !== "cron") return schedule;
+  const { expr, tz } = splitZone(schedule.expr);
+  if (tz !== undefined && schedule.tz !== undefined && schedule.tz !== tz)
+    fail(`The expression names the zone ${tz}, but tz is ${schedule.tz}: keep one.`, `${param}.tz`);
+  const [, interval] = /^@every\s+(\S+)$/i.exec(expr.trim()) ?? [];
+  if (interval !== undefined)
+    return { kind: "every", everyMs: parseDuration(interval, `${param}.expr`) };
+  return { ...schedule, expr, tz: tz ?? schedule.tz };
+}
+
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
 export function parseSchedule(
   given: GivenSchedule,
@@ -244,8 +259,7 @@ export function parseSchedule(
   zone: string,
   param = "schedule",
 ): ScheduleSpec {
-  const schedule: Exclude<GivenSchedule, string> =
-    typeof given === "string" ? fromText(given, param) : given;
+  const schedule = readZone(typeof given === "string" ? fromText(given, param) : given, param);
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
     if (!Number.isSafeInteger(everyMs) || everyMs < 100 || everyMs > LONGEST_MS) {

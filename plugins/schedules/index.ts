@@ -10,7 +10,9 @@
 export type * from "./types.ts";
 export * from "./claim-loop.ts";
 export * from "./commands.ts";
+export * from "./cron-syntax.ts";
 export * from "./dates.ts";
+export * from "./describe-cron.ts";
 export * from "./due-loop.ts";
 export * from "./due-timer.ts";
 export * from "./duration.ts";

@@ -23,7 +23,7 @@ export interface LiveEntriesOptions<
 
 /**
  * Syncs the entries and starts their loop. Wrong definitions are logged and make the gateway not ready until they are
- * mended. They keep no other change from being applied; one that brings further wrong ones is refused.
+ * fixed. They keep no other change from being applied; one that brings further wrong ones is refused.
  */
 export async function openLiveEntries<
   C extends { enabled: boolean },

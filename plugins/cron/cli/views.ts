@@ -1,5 +1,5 @@
 /** What the command line shows of jobs. */
-import { formatDuration, timeText } from "portico/schedules";
+import { describeCron, formatDuration, timeText } from "portico/schedules";
 
 export interface JobView {
   id: string;
@@ -41,6 +41,12 @@ export const when = ({ schedule }: JobView): string =>
       ? `every ${formatDuration(schedule.everyMs ?? 0)}`
       : `at ${timeText(schedule.at, schedule.tz)}`;
 
+/** A cron expression in words, so that a slip in it shows at once. */
+function meaningOf({ schedule }: JobView): string[] {
+  const text = schedule.expr === undefined ? undefined : describeCron(schedule.expr);
+  return text === undefined ? [] : [text];
+}
+
 const what = ({ payload }: JobView): string =>
   payload.text ?? payload.message ?? `hook ${payload.event}`;
 
@@ -53,6 +59,7 @@ export function details(view: JobView): string[] {
     `status     ${view.status}${view.source === "config" ? ", from the configuration" : ""}`,
     ...(state.disabledReason ? [`reason     ${state.disabledReason}`] : []),
     `schedule   ${when(view)}`,
+    ...meaningOf(view).map((text) => `means      ${text}`),
     `does       ${view.payload.kind}: ${what(view)}`,
     `missed     ${view.missed}`,
     `overlap    ${view.overlap}`,

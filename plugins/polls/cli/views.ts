@@ -1,6 +1,6 @@
 /** What the command line shows of polls. */
 import { shorten } from "portico/strings";
-import { timeText } from "portico/schedules";
+import { describeCron, timeText } from "portico/schedules";
 
 export interface PollView {
   id: string;
@@ -55,6 +55,12 @@ export const when = ({ every, schedule }: PollView): string =>
   every === undefined ? (schedule?.expr ?? schedule?.at ?? "") : `every ${every}`;
 export const place = ({ source }: PollView): string => source.url ?? source.path ?? "";
 
+/** A cron expression in words, so that a slip in it shows at once. */
+function meaningOf({ schedule }: PollView): string[] {
+  const text = schedule?.expr === undefined ? undefined : describeCron(schedule.expr);
+  return text === undefined ? [] : [text];
+}
+
 export function details(view: PollView): string[] {
   const { state, source, payload } = view;
   const time = (iso: string | null): string =>
@@ -64,6 +70,7 @@ export function details(view: PollView): string[] {
     `status      ${view.status}${view.origin === "config" ? ", from the configuration" : ""}`,
     `source      ${source.kind} ${place(view)}`,
     `checks      ${when(view)}, ${state.checks} so far`,
+    ...meaningOf(view).map((text) => `means       ${text}`),
     `does        ${payload.kind}: ${payload.text ?? payload.message ?? payload.event}`,
     `last check  ${time(state.lastCheckAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
     `last change ${time(state.lastChangeAt)}`,

@@ -67,7 +67,6 @@ test("what is wrong with an expression is told in its own numbers and names", as
     ["0 0 * * 8", "dayOfWeek: 8"],
     ["0 24 * * *", "hour: 24"],
     ["@dayly", "@daily"],
-    ["@every 5m", '"every 5m"'],
     ["@reboot", "@reboot is not known"],
   ] as const) {
     const { message, param } = await refused(
