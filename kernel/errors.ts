@@ -26,6 +26,7 @@ const STATUS = {
   not_implemented: 501,
   hook_unavailable: 503,
   service_unavailable: 503,
+  too_many_connections: 503,
   timeout: 504,
 } as const;
 

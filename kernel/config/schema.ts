@@ -35,6 +35,12 @@ const auth = {
   ),
 };
 
+const connections = (description: string) =>
+  Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")], {
+    default: "auto",
+    description,
+  });
+
 const http = {
   maxBodyBytes: Type.Integer({
     minimum: 1,
@@ -57,6 +63,12 @@ const http = {
     default: DEFAULT_JSON_LIMITS.maxDepth,
     description: "How deeply the lists, objects and elements of a request body may be nested.",
   }),
+  maxConnections: connections(
+    "Client connections at a time, of each worker: a number, or `auto`, by the process's limit of open files. Idle ones give way to new ones.",
+  ),
+  maxConnectionsPerAddress: connections(
+    "Of these, those of one client address: a number, or `auto`, half of them. Does not hold for gateway.trustedProxies.",
+  ),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),
   headersTimeoutMs: milliseconds(

@@ -1,6 +1,7 @@
 /** The gateway's own server, and the loopback ones that plugins open beside it. */
 import type { ConfigStore } from "../config/config.ts";
 import { createAuth } from "../http/access/auth.ts";
+import { createConnectionLimit } from "../http/connection-limit.ts";
 import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
 import { createThrottle } from "../http/access/throttle.ts";
@@ -37,9 +38,14 @@ export function createServers({
   });
   const { tls } = settings(); // a change of it takes effect at the next start
   let wantedPort = 0;
-  const own = createServer({ name: "gateway", log, access, settings, auth, opens, tls });
+  const connectionLimit = createConnectionLimit(() => {
+    const { trustedProxies, http } = settings();
+    return { ...http, trustedProxies };
+  });
+  const common = { log, access, settings, auth, connectionLimit };
+  const own = createServer({ name: "gateway", ...common, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
-    const server = createServer({ name, log, access, settings, auth, loopbackOnly: true, origins });
+    const server = createServer({ name, ...common, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
     return {
       server,
@@ -51,6 +57,7 @@ export function createServers({
     own,
     pool,
     throttle,
+    connections: connectionLimit.counts,
     /** Where the gateway is reached from this machine. */
     url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
     ports: () => [own.port, ...pool.ports()],

@@ -34,7 +34,7 @@ export function stateOf({
   notReady,
   plugins,
   hooks,
-  servers: { own, pool, throttle, url },
+  servers: { own, pool, throttle, url, connections },
 }: Parts) {
   return {
     /** Milliseconds since 1970. */
@@ -50,6 +50,8 @@ export function stateOf({
     attempts: throttle,
     /** Requests that are under way. */
     active: () => own.active,
+    /** Client connections of all servers, with their limits. */
+    connections,
     /** Every route of every server that is there now. */
     routes: (): ServerRoutes[] => [
       { server: "gateway", url: url(), routes: own.routes() },

@@ -118,6 +118,8 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       return true;
     },
     running,
+    /** Whether a connection could be closed without harm: it waits for a request, or for the rest of its head. */
+    isIdle: (socket: Duplex): boolean => connections.get(socket)?.count === 0,
 
     /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. `overdue` sends a last word. */
     async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {

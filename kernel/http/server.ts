@@ -11,7 +11,10 @@ import type { Logger, Mount } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
 import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";
+import type { Admission, ConnectionLimit } from "./connection-limit.ts";
 import { createGuards } from "./access/guards.ts";
+import { mintId } from "./request-context.ts";
+import { endRaw } from "./response/raw.ts";
 import { endBroken } from "./protocol-errors.ts";
 import { createRequests } from "./requests.ts";
 import { listenError } from "./listen-error.ts";
@@ -29,6 +32,8 @@ export interface HttpServerOptions {
   /** Called at every request: cheap, and the same arrays as long as nothing changed. */
   settings: () => HttpSettings;
   auth: Auth;
+  /** All servers of the process share it. */
+  connectionLimit: ConnectionLimit;
   /** Refuse peers from other machines, wherever the server is bound. */
   loopbackOnly?: boolean;
   /** Origins that may call, beside `allowedOrigins`. */
@@ -51,6 +56,8 @@ const nodeOptions = {
 
 /** A peer that is there answers a farewell within this. */
 const FAREWELL_MS = 1_500;
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 export type HttpServer = ReturnType<typeof createServer>;
 
@@ -83,9 +90,21 @@ export function createServer(options: HttpServerOptions) {
   const connected = secure ? "secureConnection" : "connection";
   let stopTls = (): void => {};
 
+  /** By the peer's address and port: over TLS, requests come over another socket than the one that was admitted. */
+  const admissions = new Map<string, Admission>();
+  server.on("connection", (socket: Socket) => {
+    const admission = options.connectionLimit.admit(socket);
+    if (admission === undefined) return refuseConnection(socket);
+    const peer = peerOf(socket);
+    admissions.set(peer, admission);
+    socket.once("close", () => {
+      if (admissions.get(peer) === admission) admissions.delete(peer);
+    });
+  });
   server.on(connected, (socket: Socket) => {
     server.headersTimeout = settings().http.headersTimeoutMs;
     connections.add(socket);
+    admissions.get(peerOf(socket))?.setIdle(() => connections.isIdle(socket));
   });
   server.on("checkContinue", (req, res) =>
     onceOpen(req, () => requests.take(req, res, "continue")),
@@ -104,6 +123,19 @@ export function createServer(options: HttpServerOptions) {
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) =>
     endBroken(failure, socket, connections.running(socket), forms),
   );
+
+  function refuseConnection(socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    // Before its handshake, a connection over TLS carries nothing.
+    if (secure) return void socket.destroy();
+    const id = mintId();
+    const error = new PorticoError(
+      "too_many_connections",
+      "The gateway has no room for another connection: close idle ones, or raise gateway.http.maxConnections and the limit of open files.",
+      { headers: { "retry-after": "1" } },
+    );
+    endRaw(socket, error, id, forms.render("", error, id));
+  }
 
   function begin(atPort: number, host: string): void {
     port = atPort;

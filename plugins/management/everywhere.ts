@@ -23,6 +23,7 @@ export interface WorkerStatus {
   /** Responses since its start. */
   requests: number;
   active: number;
+  connections: ReturnType<GatewayState["connections"]>;
   servers: Record<string, string>;
   notReady: readonly { name: string; error: string }[];
   problem: ReturnType<Management["config"]["problem"]>;
@@ -146,6 +147,7 @@ function statusOf(own: Management, state: GatewayState, worker: number): WorkerS
     heapBytes,
     requests: state.requests().reduce((sum, { count }) => sum + count, 0),
     active: state.active(),
+    connections: state.connections(),
     servers: own.servers(),
     notReady: own.notReady(),
     problem: own.config.problem(),

@@ -8,6 +8,7 @@ interface Status {
   home: string;
   servers: Record<string, string>;
   memory: { rssBytes: number };
+  connections: { open: number; limit: number; refused: number; displaced: number };
   config: { file: string; problem?: { message: string; line?: number } };
   notReady: { name: string; error: string }[];
   plugins: { name: string; state: string; error?: string }[];
@@ -44,6 +45,7 @@ function describe(status: Status): string[] {
   ];
   for (const [name, url] of Object.entries(status.servers))
     lines.push(`${name.padEnd(13)}  ${url}`);
+  lines.push(`Connections    ${describeConnections(status.connections)}`);
   if (status.workers) lines.push(...describeWorkers(status.workers));
   lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
   if (problem) {
@@ -58,6 +60,14 @@ function describe(status: Status): string[] {
   if (status.notices.length)
     lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
   return lines;
+}
+
+function describeConnections({ open, limit, refused, displaced }: Status["connections"]): string {
+  const losses = [
+    refused > 0 ? `, ${refused} refused` : "",
+    displaced > 0 ? `, ${displaced} idle ones closed for others` : "",
+  ];
+  return `${open} of ${limit}${losses.join("")}`;
 }
 
 function describeWorkers({ count, running }: NonNullable<Status["workers"]>): string[] {

@@ -42,6 +42,13 @@ export function mountGatewayRoutes(
         heapBytes: sum(({ heapBytes }) => heapBytes),
       },
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
+      connections: {
+        open: sum(({ connections }) => connections.open),
+        limit: sum(({ connections }) => connections.limit),
+        perAddress: sum(({ connections }) => connections.perAddress),
+        refused: sum(({ connections }) => connections.refused),
+        displaced: sum(({ connections }) => connections.displaced),
+      },
       config: {
         file: gateway.paths.config,
         problem: workers.find(({ problem }) => problem)?.problem,

@@ -1,4 +1,5 @@
 /** A process under test for `http.bench.ts`: argument `bare` is node:http alone, `portico` the kernel's server. */
+import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import { createServer as createBare } from "node:http";
 import { createAuth } from "../../../kernel/http/access/auth.ts";
 import { createServer } from "../../../kernel/http/server.ts";
@@ -31,6 +32,8 @@ function portico(): Promise<number> {
     maxValues: 100_000,
     maxMembers: 10_000,
     maxDepth: 100,
+    maxConnections: "auto" as const,
+    maxConnectionsPerAddress: "auto" as const,
     allowedOrigins: [],
     allowedHosts: [],
     headersTimeoutMs: 10_000,
@@ -48,6 +51,7 @@ function portico(): Promise<number> {
     access: () => {},
     settings: () => settings,
     auth,
+    connectionLimit: createConnectionLimit(() => ({ ...http, trustedProxies: [] })),
   });
   for (let i = 0; i < 60; i++)
     server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "client" }, () => answer);

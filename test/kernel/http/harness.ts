@@ -6,6 +6,7 @@ import {
   createAuth,
 } from "../../../kernel/http/access/auth.ts";
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
+import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/types.ts";
 import { inject } from "../../support/inject.ts";
@@ -34,6 +35,8 @@ export interface TestServerOptions {
   origins?: readonly string[];
   loopbackOnly?: boolean;
   host?: string;
+  /** File handles that the process is said to have. */
+  handles?: number;
 }
 
 const open: HttpServer[] = [];
@@ -46,6 +49,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     maxValues: 100_000,
     maxMembers: 10_000,
     maxDepth: 100,
+    maxConnections: "auto",
+    maxConnectionsPerAddress: "auto",
     allowedOrigins: [],
     allowedHosts: [],
     trustedProxies: [],
@@ -69,6 +74,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     access: (entry) => log.info(entry, "request"),
     settings: () => ({ http: settings, trustedProxies: settings.trustedProxies }),
     auth,
+    connectionLimit: createConnectionLimit(() => settings, options.handles),
     ...(options.origins && { origins: options.origins }),
     ...(options.loopbackOnly !== undefined && { loopbackOnly: options.loopbackOnly }),
   });

@@ -5,6 +5,7 @@ import * as assert from "uvu/assert";
 import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";
 import { createAuth } from "../../../kernel/http/access/auth.ts";
+import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import { createServer } from "../../../kernel/http/server.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -34,7 +35,9 @@ test("a port in use is told with the port and the way out", async () => {
   const log = collectLog([]);
   const auth = createAuth({ settings: () => ({}), authenticators: () => [], log });
   const settings = () => ({ http: first.settings, trustedProxies: [] });
-  const fresh = () => createServer({ name: "x", log, access: () => {}, settings, auth });
+  const connectionLimit = createConnectionLimit(() => first.settings);
+  const fresh = () =>
+    createServer({ name: "x", log, access: () => {}, settings, auth, connectionLimit });
   try {
     await fresh().listen(first.port, "127.0.0.1");
     assert.unreachable();

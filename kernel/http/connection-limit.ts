@@ -1,0 +1,148 @@
+/**
+ * How many client connections the process holds at a time. Each takes a file handle, and a gateway without handles can
+ * open neither its store nor an upstream. Where there is no room, the connection that has waited longest without a
+ * request gives way; where all of them work, the new one is refused.
+ */
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { callerOf, parseNetworks } from "./access/address.ts";
+import { derived } from "../derived.ts";
+
+export interface ConnectionSettings {
+  maxConnections: number | "auto";
+  maxConnectionsPerAddress: number | "auto";
+  trustedProxies: readonly string[];
+}
+
+export interface ConnectionCounts {
+  open: number;
+  limit: number;
+  perAddress: number;
+  /** File handles that the process may have. */
+  handles: number;
+  /** Since the start: connections that were refused, and idle ones that gave way to others. */
+  refused: number;
+  displaced: number;
+}
+
+/** One connection that the limit counts. */
+export interface Admission {
+  /** Replaces the answer to whether the connection could be closed without harm; at first it could. */
+  setIdle(isIdle: () => boolean): void;
+}
+
+interface Entry {
+  socket: Socket;
+  caller: string;
+  isIdle: () => boolean;
+}
+
+/** More connections than this take much memory, whatever number of handles there is. */
+const MOST_AUTOMATIC = 16_384;
+/** Where the system says nothing about its limit. */
+const USUAL_HANDLES = 1_024;
+
+/** The handles for files, the store and the like: a quarter, at least 128 where there are as many. */
+const reserveOf = (handles: number): number =>
+  Math.max(Math.floor(handles / 4), Math.min(128, Math.floor(handles / 2)));
+
+/** The process's soft limit of open files. */
+export function readHandleLimit(): number {
+  try {
+    const line = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
+    if (line) return Number(line[1]);
+  } catch {
+    // Other systems than Linux have no such file.
+  }
+  const report = process.report?.getReport() as
+    | { userLimits?: { open_files?: { soft?: number | string } } }
+    | undefined;
+  const soft = Number(report?.userLimits?.open_files?.soft);
+  return Number.isFinite(soft) ? soft : USUAL_HANDLES;
+}
+
+const networksOf = derived(parseNetworks);
+
+export type ConnectionLimit = ReturnType<typeof createConnectionLimit>;
+
+export function createConnectionLimit(
+  settings: () => ConnectionSettings,
+  handles: number = readHandleLimit(),
+) {
+  /** In the order in which they came. */
+  const entries = new Map<Socket, Entry>();
+  const perCaller = new Map<string, number>();
+  let refused = 0;
+  let displaced = 0;
+
+  function limits(): { limit: number; perAddress: number } {
+    const { maxConnections, maxConnectionsPerAddress } = settings();
+    const room = handles - reserveOf(handles);
+    // A connection that works has an upstream's beside it.
+    const automatic = Math.min(MOST_AUTOMATIC, Math.max(1, Math.floor(room / 2)));
+    const limit = maxConnections === "auto" ? automatic : Math.min(maxConnections, room);
+    const half = Math.max(1, Math.floor(limit / 2));
+    const perAddress = maxConnectionsPerAddress === "auto" ? half : maxConnectionsPerAddress;
+    return { limit, perAddress: Math.min(perAddress, limit) };
+  }
+
+  const isProxy = (address: string): boolean => {
+    const { trustedProxies } = settings();
+    return trustedProxies.length > 0 && networksOf(trustedProxies).contains(address);
+  };
+
+  function release(entry: Entry): void {
+    if (!entries.delete(entry.socket)) return;
+    const left = (perCaller.get(entry.caller) ?? 1) - 1;
+    if (left > 0) perCaller.set(entry.caller, left);
+    else perCaller.delete(entry.caller);
+  }
+
+  /** Closes one that nobody misses: one that has never got a response, else the first that waits for a request. */
+  function makeRoom(caller: string | undefined): boolean {
+    let victim: Entry | undefined;
+    for (const entry of entries.values()) {
+      if ((caller !== undefined && entry.caller !== caller) || !entry.isIdle()) continue;
+      victim ??= entry;
+      if (entry.socket.bytesWritten > 0) continue;
+      victim = entry;
+      break;
+    }
+    if (victim === undefined) return false;
+    displaced++;
+    release(victim);
+    victim.socket.destroy();
+    return true;
+  }
+
+  return {
+    /** Counts a connection until it closes. Undefined where there is no room for it. */
+    admit(socket: Socket): Admission | undefined {
+      const address = socket.remoteAddress?.replace(/^::ffff:/, "") ?? "";
+      const caller = isProxy(address) ? "" : callerOf(address);
+      const { limit, perAddress } = limits();
+      const isShareUsed = caller !== "" && (perCaller.get(caller) ?? 0) >= perAddress;
+      const hasRoom = isShareUsed ? makeRoom(caller) : entries.size < limit || makeRoom(undefined);
+      if (!hasRoom) {
+        refused++;
+        return undefined;
+      }
+      const entry: Entry = { socket, caller, isIdle: () => true };
+      entries.set(socket, entry);
+      perCaller.set(caller, (perCaller.get(caller) ?? 0) + 1);
+      socket.once("close", () => release(entry));
+      return {
+        setIdle(isIdle) {
+          entry.isIdle = isIdle;
+        },
+      };
+    },
+    counts: (): ConnectionCounts => ({
+      open: entries.size,
+      ...limits(),
+      handles,
+      refused,
+      displaced,
+    }),
+  };
+}
