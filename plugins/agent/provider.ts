@@ -138,11 +138,13 @@ function sessionOf({ sessionKey, requestId }: Info): { session: string; temporar
 function asOwn(thrown: unknown): unknown {
   if (!isPorticoError(thrown)) return thrown;
   const { code, message, status, param, type, headers } = thrown;
+  // Whoever waits for a limit or an overload to end must not be told that it is in vain.
+  const isPassing = [429, 503, 504, 529].includes(status);
   return new PorticoError(code, message, {
     status,
     param,
     type,
-    headers: { ...headers, "x-should-retry": "false" },
+    headers: isPassing ? headers : { ...headers, "x-should-retry": "false" },
     cause: thrown,
   });
 }

@@ -41,7 +41,7 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
       {
         status: 429,
         type: "rate_limit_error",
-        headers: { "retry-after": seconds(period.end - now), "x-should-retry": "false" },
+        headers: { "retry-after": seconds(period.end - now) },
       },
     );
   }

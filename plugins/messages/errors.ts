@@ -1,11 +1,12 @@
 /** Errors as Anthropic's clients expect them. */
 import type { ErrorForm } from "portico";
 
-export const anthropicForm: ErrorForm = ({ message, status, param, requestId }) => ({
+export const anthropicForm: ErrorForm = ({ message, status, param, details, requestId }) => ({
   type: "error",
   error: {
     type: errorType(status),
     message: param === undefined || message.includes(param) ? message : `${param}: ${message}`,
+    ...details,
   },
   request_id: requestId ?? null,
 });

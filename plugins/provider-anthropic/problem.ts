@@ -19,5 +19,6 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const type = plain.type;
   const kind = namedKind(type === undefined ? undefined : KINDS[type], status);
-  return { message: plain.message, kind, code: type };
+  const members = plain.members && { ...plain.members, form: "anthropic" as const };
+  return { message: plain.message, kind, code: type, members };
 }

@@ -1,4 +1,4 @@
-import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, otherMembers, readOpenAiProblem, type UpstreamProblem } from "portico/provider";
 
 interface GoogleError {
   code?: number;
@@ -37,6 +37,7 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
     kind: kindOf(error, status, message),
     code: typeof error.status === "string" ? error.status : undefined,
     retryAfter,
+    members: otherMembers({ details: error.details }, "openai"),
   };
 }
 

@@ -126,10 +126,13 @@ export {
   errorTold,
   notJson,
 } from "./response/errors-in-response.ts";
+export { CONTEXT_LENGTH, promptTooLong } from "./stream/context-length.ts";
 export {
+  type ErrorMembers,
   isUpstreamError,
   kindOfStatus,
   namedKind,
+  otherMembers,
   readOpenAiProblem,
   UpstreamError,
   upstreamError,

@@ -1,6 +1,6 @@
 /** What a failed attempt says of its channel and key, and what to do next. */
 import { isPorticoError } from "portico";
-import { isUpstreamError, type UpstreamError } from "portico/chat";
+import { CONTEXT_LENGTH, isUpstreamError, type UpstreamError } from "portico/provider";
 import type { Channel } from "./channel.ts";
 import { ProviderFailed } from "../upstream/local/provider-failed.ts";
 import { ResponseTooLarge } from "../upstream/response-extent.ts";
@@ -62,21 +62,7 @@ function isInVain(error: UpstreamError): boolean {
 
 const HOOKS = new Set(["blocked_by_hook", "hook_unavailable"]);
 
-/** What providers and servers say of a prompt that is too long; only OpenAI's form has a code for it. */
-const TOO_LONG = new RegExp(
-  [
-    "context.?(?:length|window|limit|size)",
-    "(?:prompt|input) is too long",
-    "token count",
-    "maximum (?:prompt|model|input) length",
-    "reduce the length of",
-    "too many (?:input )?tokens",
-    "model token limit",
-    "`inputs`.{0,40}tokens",
-  ].join("|"),
-  "i",
-);
-/** The same of a prompt that their rules forbid. */
+/** What providers and servers say of a prompt that their rules forbid. */
 const FORBIDDEN =
   /content.?(?:filter|policy|management)|content exists risk|usage (?:policy|policies|guidelines)/i;
 
@@ -84,7 +70,7 @@ const FORBIDDEN =
 function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
   if (fallbackOn === undefined) return false;
   const said = `${code} ${message}`;
-  if (fallbackOn.has("context_length") && TOO_LONG.test(said)) return true;
+  if (fallbackOn.has("context_length") && code === CONTEXT_LENGTH) return true;
   return fallbackOn.has("content_filter") && FORBIDDEN.test(said);
 }
 

@@ -33,14 +33,18 @@ export class Outgoing {
   }
 }
 
+/** By the size of its messages. */
+export function estimatedPromptTokens({ messages }: ChatRequest): number {
+  return Math.ceil(JSON.stringify(messages).length / CHARS_PER_TOKEN);
+}
+
 /** What the upstream told so far, or more where more has gone out. */
 export function estimatedUsage(
   told: Usage | undefined,
   request: ChatRequest,
   outgoing: Outgoing,
 ): Usage {
-  const prompt =
-    told?.prompt_tokens || Math.ceil(JSON.stringify(request.messages).length / CHARS_PER_TOKEN);
+  const prompt = told?.prompt_tokens || estimatedPromptTokens(request);
   const completion = Math.max(told?.completion_tokens ?? 0, outgoing.tokens);
   return {
     ...told,

@@ -1,6 +1,6 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type BodyLimits, type Call, isPorticoError } from "portico";
+import { type BodyLimits, type Call, isPorticoError, type PorticoError } from "portico";
 import {
   type ChatCompletion,
   type ChatRequest,
@@ -25,6 +25,7 @@ import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../sending/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
+import { type ClientForm, errorInForm } from "./error-form.ts";
 import { withNearest } from "./model-routes.ts";
 
 /** A request that was read and checked. */
@@ -41,6 +42,8 @@ export interface Incoming {
   translated?: boolean;
   /** What the translation left out. */
   dropped?: readonly string[];
+  /** The format of the client's errors; OpenAI's where it is absent. */
+  form?: ClientForm;
 }
 
 export interface Opened {
@@ -94,7 +97,8 @@ export async function openChat<T>(
     await end?.failed(error);
     if (asking) markFailure(call.res, job, error);
     job.cancel();
-    throw await withNearest(endpoint, call.client, error);
+    const { form = "openai" } = incoming;
+    throw errorInForm(await withNearest(endpoint, call.client, error), form, request);
   }
 }
 
@@ -175,9 +179,17 @@ function sessionNamed(header: unknown, user: unknown): string {
 /** Headers of an error: where it came from, and whether asking again is of use. */
 export function markFailure(res: ServerResponse, job: Job, error: unknown): void {
   if (job.trace.attempts > 0 || job.trace.channel !== "") setTrace(res, job);
-  if (job.trace.attempts > 1) res.setHeader("x-should-retry", "false");
+  if (isPorticoError(error) && isFinal(error)) res.setHeader("x-should-retry", "false");
   if (isPorticoError(error) && error.status === 429 && error.headers?.["retry-after"] === undefined)
     res.setHeader("retry-after", "1");
+}
+
+/**
+ * True where the same request would only fail again. Clients wait patiently for what ends by itself (a limit, an overload,
+ * a broken connection), and must not be told otherwise.
+ */
+function isFinal({ status, code }: PorticoError): boolean {
+  return code === "upstream_auth" || (status >= 400 && status < 500 && status !== 429);
 }
 
 /** Where a response came from, beside the headers that it has. */

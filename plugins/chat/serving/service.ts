@@ -15,6 +15,7 @@ import { forward } from "./forward.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
+import type { ClientForm } from "./error-form.ts";
 import { openChat, setTrace } from "./open.ts";
 import { readChunks } from "../openai/read-chunks.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
@@ -154,7 +155,8 @@ export function createChatService(
           same,
         } = readRequest({ ...request, stream, models: body["models"] });
         const native = same ? options.native : undefined;
-        return { request: checked, fallbacks, stream, native, dropped, translated: true };
+        const form: ClientForm = options.native?.form === "anthropic" ? "anthropic" : "openai";
+        return { request: checked, fallbacks, stream, native, dropped, translated: true, form };
       };
       return openChat<OpenedChat>(endpoint, call, read, ({ job, response }) => {
         setTrace(call.res, job);

@@ -1,5 +1,11 @@
 /** What went wrong at an upstream, and how that is told to our own caller. */
 import { PorticoError } from "portico";
+import {
+  CONTEXT_LENGTH,
+  type ContextFigures,
+  contextFigures,
+  isContextLength,
+} from "./context-length.ts";
 import { jsonLines, parseJsonObject } from "./json-lines.ts";
 
 /**
@@ -17,6 +23,13 @@ export type UpstreamKind =
 /** So much of an error body is looked at for what is no JSON as a whole. */
 const LOOKED_AT_BYTES = 64 * 1024;
 
+/** Members of an error object beside its message, type, code and param. */
+export interface ErrorMembers {
+  /** The format whose clients understand them. */
+  form: "openai" | "anthropic";
+  values: Record<string, unknown>;
+}
+
 /** What an upstream's error body says. */
 export interface UpstreamProblem {
   message: string;
@@ -25,6 +38,8 @@ export interface UpstreamProblem {
   type?: string;
   param?: string;
   kind: UpstreamKind;
+  /** Further members of the error object (`metadata`, `details`, `innererror`), for clients of the same format. */
+  members?: ErrorMembers;
   /** Seconds, where the body says so (the header is read by the caller). */
   retryAfter?: number;
 }
@@ -36,6 +51,10 @@ export class UpstreamError extends PorticoError {
   readonly upstreamStatus: number;
   /** Milliseconds, where the upstream named a time. */
   readonly retryAfterMs: number | undefined;
+  /** The format whose clients understand `details`. */
+  readonly detailsForm: ErrorMembers["form"] | undefined;
+  /** Of an error about the length of the prompt. */
+  readonly contextFigures: ContextFigures | undefined;
 
   constructor(
     code: string,
@@ -44,12 +63,16 @@ export class UpstreamError extends PorticoError {
       kind: UpstreamKind;
       upstreamStatus: number;
       retryAfterMs?: number | undefined;
+      detailsForm?: ErrorMembers["form"] | undefined;
+      contextFigures?: ContextFigures | undefined;
     },
   ) {
     super(code, message, options);
     this.kind = options.kind;
     this.upstreamStatus = options.upstreamStatus;
     this.retryAfterMs = options.retryAfterMs;
+    this.detailsForm = options.detailsForm;
+    this.contextFigures = options.contextFigures;
   }
 }
 
@@ -110,9 +133,12 @@ function isCapacity(kind: UpstreamKind | undefined): boolean {
  * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
  */
 export function upstreamError(problem: UpstreamProblem, status: number): UpstreamError {
+  if (isAboutContext(problem, status)) return contextLengthError(problem, status);
   const base = {
     kind: problem.kind,
     upstreamStatus: status,
+    details: problem.members?.values,
+    detailsForm: problem.members?.form,
     retryAfterMs: problem.retryAfter === undefined ? undefined : problem.retryAfter * 1000,
     param: problem.param,
   };
@@ -131,6 +157,8 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
         `The upstream refused the gateway's key: ${problem.message}`,
         {
           ...base,
+          // They are about the gateway's account.
+          details: undefined,
           status: 502,
           type: "api_error",
         },
@@ -169,6 +197,27 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
   }
 }
 
+/** Some servers answer 500, or an error in a 200 response; a prompt that is too long stays too long all the same. */
+function isAboutContext(problem: UpstreamProblem, status: number): boolean {
+  const { kind } = problem;
+  const isCandidate = kind === "request" || (kind === "upstream" && [0, 200, 500].includes(status));
+  return isCandidate && isContextLength(problem);
+}
+
+function contextLengthError(problem: UpstreamProblem, status: number): UpstreamError {
+  const { message, param, members } = problem;
+  return new UpstreamError(CONTEXT_LENGTH, message, {
+    kind: "request",
+    upstreamStatus: status,
+    status: status >= 400 && status < 500 ? status : 400,
+    type: "invalid_request_error",
+    param,
+    details: members?.values,
+    detailsForm: members?.form,
+    contextFigures: contextFigures(message, members?.values),
+  });
+}
+
 /**
  * Reads an error body in OpenAI's form and its usual deviations (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
  * of errors, a numeric code, plain text, an HTML page, the first event or line that says an error). Never throws.
@@ -178,7 +227,8 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   const parsed = parseJsonObject(body.toString("utf8")) ?? firstIn(body);
   if (parsed === undefined) return { kind, message: plainMessage(status, body) };
   const top = Array.isArray(parsed) ? parsed[0] : parsed;
-  const error = field(top, "error") ?? top;
+  const nested = field(top, "error");
+  const error = nested ?? top;
   if (typeof error === "string") return { kind, message: error };
   const message =
     text(field(error, "message")) ??
@@ -194,7 +244,23 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
     code,
     type,
     param,
+    members: otherMembers(nested, "openai"),
   };
+}
+
+const OWN_MEMBERS = new Set(["message", "detail", "type", "code", "param", "object", "status"]);
+/** More is no explanation of an error. */
+const MOST_CHARACTERS = 16 * 1024;
+
+/** The members of an error object that no other field tells; undefined where there are none, or too much of them. */
+export function otherMembers(error: unknown, form: ErrorMembers["form"]): ErrorMembers | undefined {
+  if (typeof error !== "object" || error === null || Array.isArray(error)) return undefined;
+  const entries = Object.entries(error).filter(
+    ([name, value]) => !OWN_MEMBERS.has(name) && value != null,
+  );
+  const values = Object.fromEntries(entries) as Record<string, unknown>;
+  if (entries.length === 0 || JSON.stringify(values).length > MOST_CHARACTERS) return undefined;
+  return { form, values };
 }
 
 /** The error among events or lines of JSON. */

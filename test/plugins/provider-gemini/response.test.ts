@@ -193,12 +193,14 @@ test("errors by status and by what they say", () => {
   const limited = body("RESOURCE_EXHAUSTED", "slow", [
     { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" },
   ]);
-  assert.equal(gemini.error(429, {}, limited), {
+  const { members, ...problem } = gemini.error(429, {}, limited);
+  assert.equal(problem, {
     message: "slow",
     kind: "rate_limit",
     code: "RESOURCE_EXHAUSTED",
     retryAfter: 34.5,
   });
+  assert.ok(Array.isArray(members?.values["details"]));
   assert.is(gemini.error(400, {}, Buffer.from(`[${body("NOT_FOUND")}]`)).code, "NOT_FOUND");
 });
 
