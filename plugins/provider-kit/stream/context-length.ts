@@ -20,7 +20,7 @@ const TOO_LONG = new RegExp(
     "exceed[^.]{0,40}context[ _](?:window|length|size|limit)",
     "(?:prompt|input|request) (?:is |was )?too long",
     // Gemini, Copilot, OpenAI
-    "token count[^.]{0,40}exceeds",
+    "token count[^.]{0,60}(?:exceeds|only supports|up to)",
     "input tokens? exceed",
     "number of (?:input )?tokens (?:allowed|exceeds)",
     // Bedrock, Cohere
