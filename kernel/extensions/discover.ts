@@ -51,7 +51,14 @@ function discoverRoot(
       const entryName = entryNames.find((candidate) => files.has(candidate));
       if (!entryName) continue;
       const entry = join(realDir, entryName);
-      found.push({ name, dir, realDir, entry, root, refused: whyUnsafe(realDir, entry, root) });
+      found.push({
+        name,
+        dir,
+        realDir,
+        entry,
+        root,
+        refused: root.untrusted ?? whyUnsafe(realDir, entry, root),
+      });
     } catch {
       // It is no directory, or vanished while we looked: the next scan sees what is there.
     }

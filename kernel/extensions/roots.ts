@@ -9,6 +9,8 @@ export interface Root {
   dir: string;
   /** Higher replaces lower. */
   rank: number;
+  /** Why nothing below it may run, where the trust of the configuration does not reach it. */
+  untrusted?: string;
 }
 
 /** The highest root that is loaded. `builtin`, `home` and `all` are older words for `bundled`, `managed`, `workspace`. */
@@ -27,11 +29,20 @@ export type Trust = keyof typeof highest;
 export const isTrust = (value: unknown): value is Trust =>
   typeof value === "string" && Object.hasOwn(highest, value);
 
-/** Lowest rank first: bundled, further directories in their order, managed, workspace. Any other word trusts nobody. */
-export function rootsOf(
+interface TrustSettings {
+  trust: Trust;
+  extraDirs?: readonly string[];
+}
+
+/** The roots whose extensions may run, lowest rank first. A trust that nobody knows reaches the package alone. */
+export const rootsOf = (kind: "hooks" | "plugins", paths: Paths, settings: TrustSettings): Root[] =>
+  listRoots(kind, paths, settings).filter(({ untrusted }) => untrusted === undefined);
+
+/** All roots, also those that are not trusted: bundled, further directories in their order, managed, workspace. */
+export function listRoots(
   kind: "hooks" | "plugins",
   paths: Paths,
-  { trust, extraDirs = [] }: { trust: Trust; extraDirs?: readonly string[] },
+  { trust, extraDirs = [] }: TrustSettings,
 ): Root[] {
   const roots = [
     { name: "bundled", dir: join(paths.package, kind) },
@@ -45,7 +56,12 @@ export function rootsOf(
   const last = roots.findIndex(
     ({ name }) => name === (isTrust(trust) ? highest[trust] : "bundled"),
   );
-  return roots.slice(0, last + 1).map((root, rank) => ({ ...root, rank }));
+  const setting = `${kind}.trust is ${JSON.stringify(trust)}`;
+  return roots.map((root, rank) =>
+    rank <= last
+      ? { ...root, rank }
+      : { ...root, rank, untrusted: `${setting}, which does not trust ${root.name} ${kind}` },
+  );
 }
 
 /** Every directory that extensions may be loaded from, whether or not its trust is enough today. */

@@ -12,7 +12,7 @@ import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
 import { createPluginHost } from "../extensions/plugins/host.ts";
 import { createProtection } from "../extensions/protection.ts";
-import { extensionDirs, rootsOf } from "../extensions/roots.ts";
+import { extensionDirs, listRoots } from "../extensions/roots.ts";
 import { lookUp, parseKeyPath } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
@@ -93,7 +93,7 @@ export class Gateway {
     });
     this.servers = servers;
     this.plugins = createPluginHost({
-      roots: () => rootsOf("plugins", paths, config.kernel.plugins),
+      roots: () => listRoots("plugins", paths, config.kernel.plugins),
       loader,
       parts: {
         common: {

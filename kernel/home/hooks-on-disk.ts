@@ -10,7 +10,7 @@ import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { newHealth } from "../extensions/hooks/version.ts";
 import type { Loader } from "../modules/load.ts";
-import { isTrust, type Root, rootsOf } from "../extensions/roots.ts";
+import { isTrust, listRoots, type Root } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";
 import type { Paths } from "../types.ts";
@@ -54,7 +54,7 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
   return {
     /** All of them, or those of one name: of each name the one that is meant, and its duplicates. */
     async byName(wanted?: string): Promise<HookInfo[]> {
-      const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
+      const groups = groupByName(await read(listRoots("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [
         ...candidates.slice(0, 1),

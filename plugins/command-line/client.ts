@@ -27,6 +27,9 @@ export interface GatewayClient {
   ): Promise<AsyncIterable<Buffer>>;
 }
 
+/** How long a gateway may take to begin a response that only reads. */
+const GET_TIMEOUT_MS = 60_000;
+
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
 class GatewayError extends Error {
   override name = "GatewayError";
@@ -102,9 +105,13 @@ export function createClient(options: ClientOptions): GatewayClient {
     return new Promise((resolve, reject) => {
       // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
       const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
-      const { timeoutMs } = extra;
+      const timeoutMs = extra.timeoutMs ?? (method === "GET" ? GET_TIMEOUT_MS : undefined);
       if (timeoutMs)
-        req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+        req.setTimeout(timeoutMs, () =>
+          req.destroy(new Error(`no response within ${timeoutMs} ms`)),
+        );
+      // A stream may be silent for as long as it likes once its response has begun.
+      if (extra.timeoutMs === undefined) req.on("response", () => req.setTimeout(0));
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
       req.end(payload);
     });
@@ -118,19 +125,43 @@ export function createClient(options: ClientOptions): GatewayClient {
   ): Promise<T> {
     const res = await send(method, path, body, extra);
     const bytes = await readAll(res);
+    if (!isFromPortico(res)) throw notPortico(base, describeResponse(res));
     if ((res.statusCode ?? 0) >= 400) throw responseError(res, bytes);
     if (bytes.length === 0) return undefined as T;
-    const isJson = String(res.headers["content-type"] ?? "").includes("json");
-    return (isJson ? JSON.parse(bytes.toString("utf8")) : bytes) as T;
+    return (isJson(res) ? JSON.parse(bytes.toString("utf8")) : bytes) as T;
   }
 
   async function stream(method: string, path: string, body?: unknown, extra: RequestOptions = {}) {
     const res = await send(method, path, body, extra);
+    if (!isFromPortico(res)) {
+      res.destroy();
+      throw notPortico(base, describeResponse(res));
+    }
     if ((res.statusCode ?? 0) >= 400) throw responseError(res, await readAll(res));
     return res as AsyncIterable<Buffer>;
   }
 
   return { request, stream };
+}
+
+/** Every response of a gateway has a request id, and its errors are JSON. A proxy in front may answer by itself. */
+function isFromPortico(res: IncomingMessage): boolean {
+  const isError = (res.statusCode ?? 0) >= 400;
+  return res.headers["x-request-id"] !== undefined && (!isError || isJson(res));
+}
+
+const isJson = (res: IncomingMessage): boolean =>
+  String(res.headers["content-type"] ?? "").includes("json");
+
+function describeResponse({ statusCode, headers }: IncomingMessage): string {
+  const type = headers["content-type"]?.split(";")[0] ?? "no content type";
+  return `it responded with ${statusCode} and ${type}`;
+}
+
+function notPortico(base: string, reason: string): GatewayError {
+  return new GatewayError(
+    `The server at ${base} is not Portico: ${reason}. Check the address, or start a gateway with: portico start`,
+  );
 }
 
 async function readAll(res: IncomingMessage): Promise<Buffer> {
@@ -169,6 +200,7 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
     return new GatewayError(
       `What answers at ${base} cut the connection: if it speaks TLS, write https:// instead.`,
     );
+  if (error.code?.startsWith("HPE_")) return notPortico(base, "it does not speak HTTP");
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(
     error.code ?? "",
   );

@@ -117,14 +117,28 @@ function optionsIn(argv: readonly string[]): HomeOptions {
   return found;
 }
 
+/**
+ * Finds the gateway that a command asks, and the token for it. `PORTICO_TOKEN` belongs to the gateway that `--url` or
+ * `PORTICO_URL` names; the gateway of this home gets this home's token, which no other address receives.
+ */
 async function addressOf(home: HomeOnDisk, options: Record<string, unknown>, env: Program["env"]) {
   const running = home.running();
-  const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? running?.url;
+  const namedUrl = (options["url"] as string | undefined) ?? env["PORTICO_URL"];
+  const namedToken = options["token"] as string | undefined;
+  const token = namedToken ?? (namedUrl ? env["PORTICO_TOKEN"]?.trim() : undefined);
+  const url = namedUrl ?? running?.url;
   const cert = url === running?.url ? running?.cert : undefined;
-  const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"]?.trim();
   if (url && token) return { url, token, cert };
   const { port, secret } = await home.access();
-  return { url: url ?? `http://127.0.0.1:${port}`, token: token || secret, cert };
+  const address = url ?? `http://127.0.0.1:${port}`;
+  const isOwn = namedUrl === undefined || address === running?.url || isLoopback(address);
+  return { url: address, token: token || (isOwn ? secret : undefined), cert };
+}
+
+/** The tokens of this machine's gateways do not leave it. */
+function isLoopback(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname : "";
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host);
 }
 
 /** Most commands that fail do so before they need the gateway: its address is looked up at the first request. */

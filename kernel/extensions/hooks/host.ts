@@ -5,7 +5,7 @@ import { withoutSecrets } from "../../log/redaction.ts";
 import type { BusHandler, OnOptions } from "../../types.ts";
 import { problemOf, sayProblem } from "../../modules/problem.ts";
 import { createExtensionHost } from "../host.ts";
-import { rootsOf } from "../roots.ts";
+import { listRoots } from "../roots.ts";
 import { type HookLogLine, keepLines } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
@@ -37,7 +37,7 @@ export function createHookHost(options: HookHostOptions) {
   const { bus, loader, log, paths, settings } = options;
   const permission = createPermission(options);
   const { limitsOf } = permission;
-  const roots = () => rootsOf("hooks", paths, settings());
+  const roots = () => listRoots("hooks", paths, settings());
 
   const host = createExtensionHost<HookVersion, HookSlot, HookInfo>({
     section: "hooks",

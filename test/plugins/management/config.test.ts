@@ -105,7 +105,7 @@ test("set and unset say so where the running gateway does not confirm the change
   let statuses: number[] = [];
   const gateway = createServer((_, res) => {
     const status = statuses.shift() ?? 500;
-    res.writeHead(status, { "content-type": "application/json" });
+    res.writeHead(status, { "content-type": "application/json", "x-request-id": "1" });
     res.end(status === 200 ? '{"problem":null}' : '{"error":{"message":"No time."}}');
   });
   gateway.listen(0, "127.0.0.1").unref();

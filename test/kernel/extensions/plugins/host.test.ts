@@ -161,6 +161,9 @@ test("a plugin of a higher root replaces the one of its name, visibly, and gives
 test("workspace plugins are loaded while they are trusted", async () => {
   gateway = await startGateway({ files: { [`workspace/${file}`]: greeter("workspace") } });
   assert.is((await gateway.request("GET", "/greet")).status, 404);
+  const { state, error, reason } = await info();
+  assert.is(state, "refused");
+  assert.match(String(error ?? reason), /plugins\.trust is "managed", which does not trust workspace/);
   await gateway.gateway.config.set("plugins.trust", "workspace");
   assert.equal(await greet(), { text: "workspace world" });
   gateway.write(`workspace/${file}`, greeter("changed"));
