@@ -163,7 +163,10 @@ test("workspace plugins are loaded while they are trusted", async () => {
   assert.is((await gateway.request("GET", "/greet")).status, 404);
   const { state, error, reason } = await info();
   assert.is(state, "refused");
-  assert.match(String(error ?? reason), /plugins\.trust is "managed", which does not trust workspace/);
+  assert.match(
+    String(error ?? reason),
+    /plugins\.trust is "managed", which does not trust workspace/,
+  );
   await gateway.gateway.config.set("plugins.trust", "workspace");
   assert.equal(await greet(), { text: "workspace world" });
   gateway.write(`workspace/${file}`, greeter("changed"));
