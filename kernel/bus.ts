@@ -1,6 +1,7 @@
 import { withDeadline } from "./timing/deadline.ts";
 import { asError, PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
+import { currentPrincipal } from "./principals.ts";
 import { createLists } from "./registry.ts";
 import type {
   BusEvent,
@@ -200,7 +201,12 @@ export function createBus(log: Logger) {
     let given: ReturnType<BusHandler>;
     const begin = () => {
       if (!entry.traced) given = entry.handler(event, controller);
-      else given = runAs(entry.owner, () => entry.handler(event, controller), event.name, chain);
+      else
+        given = runAs(entry.owner, () => entry.handler(event, controller), {
+          event: event.name,
+          chain,
+          principal: event.principal,
+        });
     };
     try {
       if (entry.begin) await entry.begin(begin, event);
@@ -296,6 +302,7 @@ function createEvent(name: string, context: unknown, options: EmitOptions): BusE
     action: name.slice(colon + 1),
     name: name as EventName,
     sessionKey: options.sessionKey ?? "main",
+    principal: options.principal ?? currentPrincipal(),
     timestamp: new Date(),
     context: context as BusEvent["context"],
     messages: [],

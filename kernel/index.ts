@@ -35,6 +35,13 @@ export { type BodyLimits, DEFAULT_BODY_LIMITS, limitError } from "./http/body/li
 export { type JsonLimits, scanJson } from "./text/json-scan.ts";
 export { createThrottle, type Throttle } from "./http/access/throttle.ts";
 export { type Secret, secretOf } from "./http/access/secret.ts";
+export {
+  currentPrincipal,
+  partsOf,
+  principalNamed,
+  principalOf,
+  readPrincipal,
+} from "./principals.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { compile } from "./schema/check.ts";

@@ -5,6 +5,7 @@
  * or a contribution point adds it by declaration merging (`declare module "portico" { interface Events {…} }`).
  */
 export type * from "./contract/common.ts";
+export type * from "./contract/principal.ts";
 export type * from "./contract/events.ts";
 export type * from "./contract/services.ts";
 export type * from "./http/types.ts";

@@ -1,5 +1,6 @@
 /** Events: how they are declared, handled and emitted. */
 import type { PorticoError } from "../errors.ts";
+import type { Principal } from "./principal.ts";
 
 /** Event name → the `context` its handlers get. */
 export interface Events {
@@ -75,6 +76,8 @@ export interface BusEvent<K extends EventName = EventName> {
   readonly action: string;
   readonly name: K;
   readonly sessionKey: string;
+  /** On whose behalf it happens: what a handler asks and emits is done on the same behalf. */
+  readonly principal: Principal;
   readonly timestamp: Date;
   readonly context: EventContext<K>;
   readonly messages: string[];
@@ -134,6 +137,11 @@ export interface HandlerSelection {
 
 export interface EmitOptions extends HandlerSelection {
   sessionKey?: string;
+  /**
+   * On whose behalf the event happens. Default: that of the call which the emitting plugin serves, and `outside` where
+   * there is none.
+   */
+  principal?: Principal;
 }
 
 /**

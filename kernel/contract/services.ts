@@ -3,6 +3,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
 import type { Authenticator } from "../http/types.ts";
 import type { HookContext } from "./hooks.ts";
+import type { Principal, PrincipalKind } from "./principal.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 // biome-ignore lint/suspicious/noEmptyInterface: whoever provides a service adds it by declaration merging
@@ -38,14 +39,19 @@ export interface Tool<P extends TSchema = TSchema> {
   handler(args: Static<P>, call: ToolCall): unknown | Promise<unknown>;
   /** Deadline in ms; default 60000. */
   timeoutMs?: number;
-  /** It acts in the owner's name: turns of client keys do not have it. */
-  ownerOnly?: boolean;
+  /**
+   * The kinds of principals that have it beside the owner. A tool that says nothing is the owner's alone, unless the
+   * `tools` of a key, webhook, mapping or poll names it.
+   */
+  principals?: readonly PrincipalKind[];
 }
 
 export interface ToolCall {
   signal: AbortSignal;
   log: Logger;
   sessionKey: string;
+  /** On whose behalf: what the tool creates inherits it. */
+  principal: Principal;
   turnId?: string;
 }
 
@@ -63,6 +69,8 @@ export interface HookCall {
   readonly options: Readonly<Record<string, unknown>>;
   /** Aborted at the call's deadline. */
   readonly signal: AbortSignal;
+  /** On whose behalf the handled event happens. */
+  readonly principal: Principal;
   /** The events being handled, outermost first: a hook that causes its own event is told by them. */
   readonly events: readonly string[];
   /** A value of the configuration by its key path; undefined where nothing stands there. */

@@ -28,6 +28,8 @@ import { managementOf, stateOf } from "./services.ts";
 import type { GatewayOptions } from "./options.ts";
 import { createWorkload } from "./workload.ts";
 
+/** Of events that the gateway emits of itself. */
+const OWN_DOING = { principal: "owner" } as const;
 const disposeTimeoutMs = 5_000;
 /** Each plugin's clean-up has limits of its own; this is for what may stand before them in the queue. */
 const pluginsTimeoutMs = 30_000;
@@ -186,7 +188,7 @@ export class Gateway {
         await this.config.watch((change) => this.#applyConfig(change), this.log.log),
       );
       const bound = this.servers.own.port;
-      void this.bus.emit("gateway:startup", { version: this.version, port: bound });
+      void this.bus.emit("gateway:startup", { version: this.version, port: bound }, OWN_DOING);
       this.log.log.info({ port: bound, ms: Date.now() - this.startedAt }, "portico is running");
     } catch (error) {
       await this.#dismantle();
@@ -233,7 +235,7 @@ export class Gateway {
         log.log.warn({ key }, `${key} takes effect at the next start`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
-    if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys });
+    if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys }, OWN_DOING);
     // Not awaited: it waits for this change. Without a token nobody could get in.
     if (!this.#options.link?.workers.index)
       ensureToken(config).catch((err: Error) => log.log.error({ err }, err.message));
@@ -263,7 +265,7 @@ export class Gateway {
     this.#stopping ??= (async () => {
       const graceMs = this.#settings.shutdownTimeoutMs;
       this.log.log.info({ reason }, "portico stops");
-      void this.bus.emit("gateway:shutdown", { reason });
+      void this.bus.emit("gateway:shutdown", { reason }, OWN_DOING);
       await endOrLate(
         Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]),
         graceMs,

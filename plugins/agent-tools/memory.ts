@@ -38,6 +38,7 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
     description:
       "Your long-term memory. append keeps a text: in MEMORY.md, which you are told in every turn (keep it short), or in a note. search finds what was kept, by its words.",
     parameters,
+    principals: ["key", "webhook", "poll"],
     async handler(args, call) {
       const place = await places.of(call);
       if (args.action === "search")

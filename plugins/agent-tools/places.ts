@@ -1,8 +1,9 @@
-/** Where the files of a call lie: the agent's workspace, or the own directory of a sandboxed or a client's session. */
+/** Where the files of a call lie: the agent's workspace, a sandboxed session's directory, or that of the principal. */
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { absolutePath, type PluginContext, type ToolCall } from "portico";
+import { ownDirectory } from "portico/agent";
 
 export interface Place {
   root: string;
@@ -26,16 +27,24 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
   // a session's name may hold anything: its digest is a name for a directory
   const sandboxOf = (session: string) =>
     join(sandboxes, createHash("sha256").update(session).digest("hex"));
-  ctx.on("session:deleted", ({ context }) =>
-    rm(sandboxOf(context.sessionId), { recursive: true, force: true }),
-  );
+  const remove = (directory: string) => rm(directory, { recursive: true, force: true });
+  ctx.on("session:deleted", ({ context }) => remove(sandboxOf(context.sessionId)));
+  ctx.on("principal:forgotten", ({ context }) => remove(ownDirectory(state, context.principal)));
+
+  /** The directory of a session that may not see the workspace. */
+  function separateDirectory({ sessionKey, access }: ToolCall): string | undefined {
+    if (!isSandboxed()) return access.ownDirectory;
+    // the owner and a sender may both have turns in a session
+    if (access.ownDirectory === undefined) return sandboxOf(sessionKey);
+    return join(access.ownDirectory, createHash("sha256").update(sessionKey).digest("hex"));
+  }
 
   return {
     async of(call) {
-      if (isSandboxed() || isClients(call.sessionKey)) {
-        const root = sandboxOf(call.sessionKey);
-        await mkdir(root, { recursive: true, mode: 0o700 });
-        return { root, barred: [] };
+      const separate = separateDirectory(call);
+      if (separate !== undefined) {
+        await mkdir(separate, { recursive: true, mode: 0o700 });
+        return { root: separate, barred: [] };
       }
       const root = call.workspace ?? workspace;
       await mkdir(root, { recursive: true, mode: 0o700 });
@@ -49,9 +58,4 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
       return { root, barred: [...code, ...own, config, ...more] };
     },
   };
-}
-
-/** A client key's own: what it writes is never told to the owner's turns, and what the owner keeps not to it. */
-function isClients(session: string): boolean {
-  return session.startsWith("key:");
 }

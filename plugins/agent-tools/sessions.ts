@@ -1,12 +1,14 @@
 /** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
 import { type PluginContext, PorticoError, type ToolCall, Type } from "portico";
-import { clip } from "portico/strings";
+import { clip, fitsPattern } from "portico/strings";
 import type { ChatMessage } from "portico/chat";
 import type { Session } from "portico/store";
 import { needed } from "./files/tool.ts";
 
 const SOURCE = "sessions";
 const MESSAGE_CHARS = 4_000;
+/** Sessions that are looked at for a pattern that is more than a prefix. */
+const MOST_SEARCHED = 1_000;
 
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("list"), Type.Literal("history"), Type.Literal("send")]),
@@ -28,31 +30,46 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
     description:
       "Conversations of this agent. list: which there are, last used first. history: what was said in one. send: starts a turn in another one, whose answer shows in its history.",
     parameters,
+    principals: ["key", "webhook", "poll"],
     async handler(args, call) {
       const reach = reachOf(call, isSandboxed());
       const { limit = 20 } = args;
       if (args.action === "list") {
-        return (await within(reach, limit)).map(({ id, messages, updatedAt }) => ({
+        return (await newestWithin(reach, limit)).map(({ id, messages, updatedAt }) => ({
           session: id,
           messages,
           usedAt: new Date(updatedAt).toISOString(),
         }));
       }
       const session = needed(args.session, "session", args.action);
-      if (!reaches(reach, session)) throw noSession(session);
+      if (!reach.includes(session)) throw noSession(session);
       if (args.action === "history") return history(session, limit);
       return send(session, needed(args.message, "message", "send"), call);
     },
   });
 
   /** Last used first. */
-  async function within({ own, below }: Reach, limit: number): Promise<Session[]> {
+  async function newestWithin(reach: Reach, limit: number): Promise<Session[]> {
     const { sessions } = store();
-    if (own === undefined) return sessions.list({ limit });
-    const one = await sessions.get(own);
-    const more = below === undefined ? [] : await sessions.list({ limit, prefix: below });
-    const all = one ? [one, ...more] : more;
-    return all.sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
+    const lists = await Promise.all(
+      reach.patterns.map(async (pattern) => {
+        const star = pattern.indexOf("*");
+        if (star < 0) return [await sessions.get(pattern)];
+        return newestLike(pattern, pattern.slice(0, star), limit);
+      }),
+    );
+    const byId = new Map(
+      lists.flat().flatMap((session) => (session ? [[session.id, session]] : [])),
+    );
+    return [...byId.values()].sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
+  }
+
+  /** The store knows prefixes: what a pattern says beyond its first star is judged here. */
+  async function newestLike(pattern: string, prefix: string, limit: number): Promise<Session[]> {
+    const isPrefix = pattern === `${prefix}*`;
+    const most = isPrefix ? limit : MOST_SEARCHED;
+    const listed = await store().sessions.list({ limit: most, prefix: prefix || undefined });
+    return listed.filter(({ id }) => fitsPattern(pattern, id));
   }
 
   async function history(session: string, last: number) {
@@ -73,11 +90,12 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
     });
   }
 
-  async function send(session: string, message: string, { sessionKey, turnId }: ToolCall) {
+  async function send(session: string, message: string, call: ToolCall) {
+    const { sessionKey, turnId, principal, access } = call;
     if (session === sessionKey)
       throw refused("That is this session itself: just answer.", "session");
-    if (isOthers(sessionKey))
-      throw refused("A session of a client or a sender starts no turns elsewhere.", "action");
+    if (!access.isOwner)
+      throw refused("A turn of a client, a sender or a poll starts no turns elsewhere.", "action");
     const agent = ctx.use("agent");
     // two that send to each other would never end
     if (turnId !== undefined && (await agent.turn(turnId))?.source === SOURCE)
@@ -89,6 +107,7 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
       message: `[from your session ${sessionKey}] ${message}`,
       session,
       source: SOURCE,
+      principal,
     });
     return { turnId: started.turnId, session: started.sessionId, state: started.state };
   }
@@ -99,21 +118,17 @@ const refused = (message: string, param: string) =>
 const noSession = (session: string) =>
   new PorticoError("not_found", `There is no session ${JSON.stringify(session)}.`);
 
-/** A client key's (`key:<name>:…`), or one that something from outside runs in. */
-const isOthers = (session: string): boolean => /^(key|webhook|poll):/.test(session);
-
-/** What a call may see: the session of this name and those whose names begin so; without a name, all. */
+/** Which sessions a call may see. */
 interface Reach {
-  own?: string;
-  below?: string;
+  patterns: readonly string[];
+  includes(session: string): boolean;
 }
 
-/** A client's or sender's call sees its own kind: `key:ann` and `key:ann:…`, not `key:anna:…`; a sandboxed one only itself. */
-function reachOf({ sessionKey }: ToolCall, sandboxed: boolean): Reach {
-  if (sandboxed) return { own: sessionKey };
-  const kind = sessionKey.split(":").slice(0, 2).join(":");
-  return isOthers(sessionKey) ? { own: kind, below: `${kind}:` } : {};
+/** A sandboxed session sees itself alone. Every turn sees the session that it runs in, whoever named that. */
+function reachOf({ sessionKey, access }: ToolCall, sandboxed: boolean): Reach {
+  if (sandboxed) return { patterns: [sessionKey], includes: (session) => session === sessionKey };
+  return {
+    patterns: [sessionKey, ...access.sessions],
+    includes: (session) => session === sessionKey || access.maySeeSession(session),
+  };
 }
-
-const reaches = ({ own, below }: Reach, session: string): boolean =>
-  own === undefined || session === own || (below !== undefined && session.startsWith(below));

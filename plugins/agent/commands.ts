@@ -1,4 +1,5 @@
 /** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
+import type { Principal } from "portico";
 import type { AgentService } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
@@ -23,12 +24,17 @@ interface Scope {
   worker: Worker;
 }
 
+interface Caller {
+  session: string;
+  source: string;
+  principal: Principal;
+}
+
 /** Does it, tells the handlers of `command:*`, and answers what to say. */
 export async function runCommand(
   scope: Scope,
   command: Command,
-  sessionId: string,
-  source: string,
+  { session: sessionId, source, principal }: Caller,
 ): Promise<string> {
   const { agent } = scope;
   const { name, args } = command;
@@ -44,7 +50,7 @@ export async function runCommand(
       source,
       previousSession: previous && { messages: previous },
     },
-    { sessionKey: sessionId },
+    { sessionKey: sessionId, principal },
   );
   if (previous !== undefined) {
     await agent.store().sessions.clear(sessionId);

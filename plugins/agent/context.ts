@@ -1,6 +1,14 @@
 /** What the agent's files share: the store, the settings of each agent, how errors are shown. */
-import { absolutePath, type PluginContext, PorticoError } from "portico";
+import {
+  absolutePath,
+  type Client,
+  type PluginContext,
+  PorticoError,
+  type Principal,
+} from "portico";
 import type { Store } from "portico/store";
+import { type Access, decideAccess } from "./access/access.ts";
+import { findGrant } from "./access/grants.ts";
 import type { AgentList, Defaults } from "./schema.ts";
 
 /** One agent's settings: the defaults with what `agents.list.<id>` says instead. */
@@ -21,6 +29,13 @@ export interface AgentContext {
   agentIds(): string[];
   /** Throws `model_not_found` for an id that is not in `agents.list`. */
   settings(agentId: string | undefined): AgentSettings;
+  /** What a principal may use, as the configuration has it now. */
+  access(principal: Principal): Promise<Access>;
+  /**
+   * On whose account a turn asks models where no caller waits for it; undefined: the owner's. Throws `forbidden` for a
+   * client key that is gone: what it has planned ends with it.
+   */
+  client(principal: Principal): Promise<Client | undefined>;
 }
 
 export const MAIN_AGENT = "main";
@@ -31,7 +46,17 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
     ctx,
     store: () => ctx.use("store"),
     defaults: () => config()["agents.defaults"],
+    async access(principal) {
+      const grant = (await findGrant(ctx, principal)) ?? {};
+      return decideAccess({ principal, grant, stateDir: ctx.paths.state });
+    },
     agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],
+    async client(principal) {
+      const client = (await findGrant(ctx, principal))?.client;
+      if (client !== undefined || !principal.startsWith("key:")) return client;
+      const message = `There is no working client key for ${principal}: nothing runs on its account.`;
+      throw new PorticoError("forbidden", message);
+    },
     settings(agentId = MAIN_AGENT) {
       const { "agents.defaults": defaults, "agents.list": list } = config();
       const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;

@@ -67,6 +67,13 @@ export const events: PluginDefinition["events"] = {
     description: "A session was deleted with its transcript: what was kept for it can go.",
     sample: { sessionId: "main" },
   },
+  "principal:forgotten": {
+    // the next holder waits until its handlers have removed what the last one left
+    mode: "change",
+    description:
+      "A principal's name has another holder, or none: what was kept for the last one can go.",
+    sample: { principal: "key:app" },
+  },
   "command:new": commandEvent("new"),
   "command:reset": commandEvent("reset"),
   "command:stop": commandEvent("stop"),

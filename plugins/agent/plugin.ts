@@ -13,6 +13,7 @@ export default definePlugin({
     "agents.list": listSchema,
   },
   events,
+  contributions: { grant: { fields: { name: "string", kind: "string", find: "function" } } },
   needs: ["store"],
   commands: {
     agent: () => import("./cli/agent.ts"),

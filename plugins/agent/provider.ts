@@ -117,6 +117,7 @@ function turnRequest(request: ChatRequest, info: Info, caller: string, streamed:
   const body: TurnBody = {
     message: textOf(prompt),
     source: "chat",
+    principal: info.principal,
     agent: agentOf(info),
     received: true,
     stream: streamed && info.leaves,

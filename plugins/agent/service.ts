@@ -1,5 +1,5 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
-import { PorticoError } from "portico";
+import { currentPrincipal, PorticoError } from "portico";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import { checkTarget } from "portico/deliveries";
@@ -36,7 +36,11 @@ export function createService(
     const settings = agent.settings(request.agent);
     const sessionId =
       session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
-    const body = { ...rest, temporary: request.temporary ?? session === undefined };
+    const body = {
+      ...rest,
+      principal: request.principal ?? currentPrincipal(),
+      temporary: request.temporary ?? session === undefined,
+    };
     const item = {
       id: turnId,
       lane: sessionId,
@@ -49,7 +53,7 @@ export function createService(
 
   function wakeItem(request: WakeRequest): { eventId: string; item: NewItem } {
     const { eventId = newId("evt"), mode, text, source, metadata } = request;
-    const body = { text, source, metadata };
+    const body = { text, source, metadata, principal: request.principal ?? currentPrincipal() };
     const kind = mode === "now" ? WAKE_NOW : WAKE;
     return {
       eventId,
@@ -146,12 +150,16 @@ export function createService(
       worker.abort(turnId); // it may have begun to run here meanwhile, and would go on until its lease is renewed
       return true;
     },
-    async announce(text, from) {
-      await agent
-        .store()
-        .enqueue({ messages: [announcement(text, from.sessionId ?? from.source, from.turnId)] });
-      void ctx.emit("agent:announced", { content: text, ...from }, { sessionKey: MAIN_SESSION });
+    async announce(text, { principal = currentPrincipal(), ...from }) {
+      const posted = announcement(text, { ...from, principal });
+      await agent.store().enqueue({ messages: [posted] });
+      void ctx.emit(
+        "agent:announced",
+        { content: text, ...from },
+        { sessionKey: MAIN_SESSION, principal },
+      );
     },
+    access: agent.access,
     heartbeat: (reason) => heartbeat.now(reason),
   };
 }

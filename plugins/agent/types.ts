@@ -1,14 +1,22 @@
 /** What the agent shares with webhooks, cron, polls, hooks and the dashboard. Types only: nobody imports this at run time. */
 import type { DeliveryTarget } from "portico/deliveries";
 import type { NewItem } from "portico/store";
+import type { Principal } from "portico";
+import type { Access } from "./access/access.ts";
+import type { GrantSource } from "./access/grants.ts";
 
 declare module "portico" {
+  interface Contributions {
+    grant: GrantSource;
+  }
   interface Services {
     agent: AgentService;
   }
   interface ToolCall {
     /** Where the files of the turn's agent lie; default: the gateway's workspace. */
     workspace?: string;
+    /** What the call's principal may use beside the tool itself. */
+    access: Access;
   }
   interface EventEffects {
     "agent:bootstrap": { changes: "bootstrapFiles" | "systemPrompt" };
@@ -65,6 +73,8 @@ declare module "portico" {
     "agent:announced": { content: string; source: string; turnId?: string; sessionId?: string };
     /** With its transcript: what was kept for it can go. */
     "session:deleted": { sessionId: string };
+    /** A name got another holder, or none: the files of the last one can go. */
+    "principal:forgotten": { principal: Principal };
     "command:new": CommandContext;
     "command:reset": CommandContext;
     "command:stop": CommandContext;
@@ -79,6 +89,8 @@ export interface BootstrapFile {
   content: string;
   /** The file is not there: `content` is empty, and it is left out of the prompt unless a hook fills it. */
   missing: boolean;
+  /** Strangers have a part in its content: the prompt marks it as data. */
+  fromOutside?: boolean;
 }
 
 /** What handlers of `command:new`, `command:reset` and `command:stop` get. */
@@ -127,15 +139,20 @@ export interface AgentService {
   endOf(status: TurnStatus): TurnEnd;
   /** Stops a turn, running or not; false where it had ended. */
   cancel(turnId: string): Promise<boolean>;
-  /** Posts a text to the main session and the event feed. */
+  /**
+   * Posts a text to the main session and the event feed: as the agent's own words where the owner is the principal, else
+   * as an event from outside.
+   */
   announce(
     text: string,
-    from: { source: string; turnId?: string; sessionId?: string },
+    from: { source: string; turnId?: string; sessionId?: string; principal?: Principal },
   ): Promise<void>;
   /** Runs the heartbeat now, whatever the hour. Returns its turn, or nothing where there was nothing to do. */
   heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
   /** The session's id of the agent's own conversation: `main`. */
   readonly mainSession: string;
+  /** What a principal may use, as the configuration has it now. */
+  access(principal: Principal): Promise<Access>;
   /** Wraps text from outside for a prompt: says that it is data, inside a fence with a random id. */
   fence(label: string, text: string): string;
 }
@@ -157,6 +174,11 @@ export interface TurnRequest {
   temporary?: boolean;
   /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */
   source: string;
+  /**
+   * On whose behalf it runs: decides its tools, files and sessions. Default: that of the call which the plugin serves,
+   * and `outside`, which has no tools, where there is none.
+   */
+  principal?: Principal;
   model?: string;
   /** Only this channel. */
   channel?: string;
@@ -181,6 +203,8 @@ export interface WakeRequest {
   /** Default `next-heartbeat`. */
   mode?: "next-heartbeat" | "now";
   source?: string;
+  /** Who caused the event; as in `TurnRequest`. */
+  principal?: Principal;
   /** A known id makes it idempotent: `evt_…`. */
   eventId?: string;
 }
@@ -191,6 +215,7 @@ export interface TurnStatus {
   sessionId: string;
   state: "queued" | "running" | "done" | "dead" | "cancelled";
   source: string;
+  principal: Principal;
   attempts: number;
   createdAt: string;
   startedAt?: string;

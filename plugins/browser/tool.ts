@@ -237,15 +237,13 @@ export function addTool(ctx: PluginContext, targets: Targets): void {
     description: DESCRIPTION,
     parameters: Parameters,
     timeoutMs: 150_000,
+    principals: ["key", "webhook", "poll"],
     async handler(args, call) {
       const request = requestOf(args, call.sessionKey);
       // A model sees a picture only when it gets one, not its path.
       if (args.action === "screenshot") request.accept = "image/*";
       const { target, node } = args;
-      return shown(
-        args.action,
-        await targets.routeFor(request, { target, node, sessionKey: call.sessionKey }),
-      );
+      return shown(args.action, await targets.routeFor(request, { target, node, ...call }));
     },
   });
 }

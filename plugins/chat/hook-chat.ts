@@ -21,11 +21,17 @@ export function createHookChat(chat: ChatService, call: HookCall): AskModel {
     // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
     const completion = await chat.complete(request, {
       signal: call.signal,
-      sessionKey: `hook:${call.hook}`,
+      sessionKey: sessionFor(call),
+      principal: call.principal,
       events: false,
     });
     return contentText(completion.choices[0]?.message.content);
   };
+}
+
+/** Sessions of one principal are never another's, so each has one of its own for a hook. */
+function sessionFor({ hook, principal }: HookCall): string {
+  return principal === "owner" ? `hook:${hook}` : `${principal}:hook:${hook}`;
 }
 
 /** The hook's own `model` option, else the agent's, else what is asked where nobody has named one. */

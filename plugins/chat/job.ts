@@ -1,6 +1,6 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
 import type { IncomingHttpHeaders } from "node:http";
-import { type Client, PorticoError } from "portico";
+import { type Client, PorticoError, type Principal, principalOf } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
 import type { TextSpan } from "./kit/stream/text-spans.ts";
 import type { RawBody } from "./openai/members.ts";
@@ -19,6 +19,8 @@ export interface JobOptions {
   stream: boolean;
   requestId: string;
   client: Client;
+  /** Default: the client's. */
+  principal?: Principal | undefined;
   sessionKey: string;
   /** Only this channel. */
   channel?: string | undefined;
@@ -70,6 +72,7 @@ export class Job {
   readonly stream: boolean;
   readonly requestId: string;
   readonly client: Client;
+  readonly principal: Principal;
   readonly sessionKey: string;
   readonly channel: string | undefined;
   readonly traceparent: string | undefined;
@@ -117,6 +120,7 @@ export class Job {
     this.stream = options.stream;
     this.requestId = options.requestId;
     this.client = options.client;
+    this.principal = options.principal ?? principalOf(options.client);
     this.sessionKey = options.sessionKey;
     this.channel = options.channel;
     this.traceparent = options.traceparent;

@@ -1,5 +1,6 @@
 /** What a job is in the store, and how it is shown. */
 import { isoDate, maskedPayload, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
+import type { Principal } from "portico";
 import type { Run, Schedule } from "portico/store";
 import { nextDate, previewDates } from "portico/schedules";
 
@@ -17,6 +18,8 @@ export interface JobBody {
   maxErrors?: number;
   deleteAfterRun?: boolean;
   source: "api" | "config" | "agent";
+  /** Who made it, and so whom it acts for. Jobs of the configuration and of older versions have none. */
+  principal?: Principal;
   /** What `every` counts from; epoch ms. */
   anchorMs: number;
 }
@@ -58,6 +61,20 @@ export interface Job {
 export function toJob(row: Schedule): Job {
   const state = (row.state ?? {}) as Partial<JobState>;
   return { row, body: row.body as JobBody, state: { consecutiveErrors: 0, fired: 0, ...state } };
+}
+
+/**
+ * Whom a job acts for: who made it. Of a job that an older version's agent made nobody knows who had it made, so it runs
+ * without tools until it is made anew.
+ */
+export function principalOfJob({ principal, source }: JobBody): Principal {
+  return principal ?? (source === "agent" ? "outside" : "owner");
+}
+
+/** Where its runs take place where it names no session: among the sessions of the one whom it acts for. */
+export function sessionOfJob({ row, body }: Pick<Job, "row" | "body">): string {
+  const principal = principalOfJob(body);
+  return principal === "owner" ? `cron:${row.id}` : `${principal}:cron:${row.id}`;
 }
 
 /** A number in [0, 1) that any gateway computes alike for one slot of one job. */
@@ -105,6 +122,7 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
     name: row.name ?? row.id,
     status: row.enabled ? "enabled" : "disabled",
     ...definition,
+    principal: principalOfJob(body),
     payload: maskedPayload(body.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),

@@ -1,5 +1,5 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
-import { type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError, type Principal } from "portico";
 import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/schedules";
 import { parseSchedule } from "portico/schedules";
 import { checkPayload, declareHookEvent } from "./firing/payload.ts";
@@ -34,7 +34,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
 
   function bodyOf(
     given: ConfiguredJob,
-    source: JobBody["source"],
+    made: Pick<JobBody, "source" | "principal">,
     now: number,
     before?: JobBody,
   ): JobBody {
@@ -43,7 +43,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       payload: unmaskedPayload(given.payload, before?.payload),
       missed: given.missed ?? "skip",
       overlap: given.overlap ?? "skip",
-      source,
+      ...made,
       anchorMs: now,
     };
     for (const key of SETTINGS)
@@ -61,7 +61,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
     section: "cron.jobs",
     read: toJob,
     isConfigured: (body) => body.source === "config",
-    bodyOf: (given, anchorMs) => bodyOf(given, "config", anchorMs),
+    bodyOf: (given, anchorMs) => bodyOf(given, { source: "config" }, anchorMs),
     place({ entry: job, id, body, enabled, now }) {
       const sameDates =
         job &&
@@ -100,9 +100,9 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
     );
   }
 
-  const add = (given: NewJob, source: "api" | "agent"): Promise<Job> =>
+  const add = (given: NewJob, source: "api" | "agent", principal: Principal): Promise<Job> =>
     entries.add("job", given.name, (id, now) => {
-      const body = bodyOf(given, source, now);
+      const body = bodyOf(given, { source, principal }, now);
       const { slotAt, nextAt } = slotFor(id, body, now, "schedule.at");
       const enabled = wantsEnabled(given, true);
       const state: JobState = { slotAt, consecutiveErrors: 0, fired: 0 };
@@ -112,9 +112,11 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
   const change = (idOrName: string, given: JobChange, allowConfigured = false): Promise<Job> =>
     entries.change(idOrName, (job, now) => {
       if (!allowConfigured) entries.refuseConfigured(job);
-      const { anchorMs, source, ...before } = job.body;
+      const { anchorMs, source, principal, ...before } = job.body;
       const moved = given.schedule !== undefined;
-      const body = bodyOf({ ...before, ...given } as ConfiguredJob, source, now, job.body);
+      // whoever changes it, it goes on to act for the one who made it
+      const made = principal === undefined ? { source } : { source, principal };
+      const body = bodyOf({ ...before, ...given } as ConfiguredJob, made, now, job.body);
       if (!moved) Object.assign(body, { schedule: job.body.schedule, anchorMs });
       const enabled = wantsEnabled(given, job.row.enabled);
       const revived = enabled && !job.row.enabled;

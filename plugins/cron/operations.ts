@@ -1,4 +1,4 @@
-import { compile, type PluginContext } from "portico";
+import { compile, type PluginContext, type Principal } from "portico";
 import { mergePatch } from "portico/schedules";
 import { type Jobs, SETTINGS } from "./jobs.ts";
 import { viewJob, viewRun } from "./job.ts";
@@ -22,8 +22,8 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     list: async () => ({ jobs: (await jobs.list()).map((job) => viewJob(job, now())) }),
     failing: jobs.failing,
     show: async (id: string) => viewJob(await jobs.find(id), now(), DATES_SHOWN),
-    add: async (given: unknown, source: "api" | "agent") =>
-      viewJob(await jobs.add(newJob.parse(given), source), now(), DATES_SHOWN),
+    add: async (given: unknown, source: "api" | "agent", principal: Principal) =>
+      viewJob(await jobs.add(newJob.parse(given), source, principal), now(), DATES_SHOWN),
     change: async (id: string, given: unknown) =>
       viewJob(
         await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)),

@@ -1,5 +1,11 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody, completed, scheduleFromText } from "portico/schedules";
+import {
+  asBody,
+  completed,
+  entriesOf,
+  refuseOthersEntry,
+  scheduleFromText,
+} from "portico/schedules";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
@@ -28,16 +34,16 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     description:
       "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
-    ownerOnly: true,
-    async handler(args) {
+    async handler(args, { principal }) {
       const jobs = await operations();
-      if (args.action === "list") return jobs.list();
-      if (args.action === "add") return jobs.add(changeOf(args), "agent");
+      if (args.action === "list") return { jobs: entriesOf(principal, (await jobs.list()).jobs) };
+      if (args.action === "add") return jobs.add(changeOf(args), "agent", principal);
       const { id } = args;
       if (id === undefined)
         throw new PorticoError("invalid_request_error", `${args.action} needs id.`, {
           param: "id",
         });
+      refuseOthersEntry(principal, "cron job", await jobs.show(id));
       if (args.action === "show") return jobs.show(id);
       if (args.action === "edit")
         return jobs.change(id, completed(changeOf(args), await jobs.show(id)));

@@ -46,7 +46,7 @@ export function createScheduleTools(ctx: PluginContext, zone: () => string): Sch
     formatDuration,
     deliver: (order) => deliver(ctx, order),
     checkPayload: (payload) => checkPayload(ctx, payload),
-    emitHook: (event, context, timeoutMs) => emitHook(ctx, event, context, timeoutMs),
+    emitHook: (event, context, about) => emitHook(ctx, event, context, about),
     declareHookEvent: (event) => declareHookEvent(ctx, event),
     loop: startDueTimer,
   };

@@ -1,4 +1,5 @@
 /** What goes out, and the work item that carries it. */
+import type { Principal } from "portico";
 import type { NewItem } from "portico/store";
 
 /** Where a result goes. */
@@ -22,6 +23,8 @@ export interface DeliveryMessage {
 export interface DeliveryBody {
   target: DeliveryTarget;
   message: DeliveryMessage;
+  /** Whose work it tells of. Deliveries of older versions have none. */
+  principal?: Principal;
 }
 
 export const DELIVERY = "delivery";
@@ -32,8 +35,9 @@ export function deliveryItem(
   of: string,
   target: DeliveryTarget,
   message: DeliveryMessage,
+  principal: Principal,
 ): NewItem {
   const id = `dlv_${of}`;
-  const body: DeliveryBody = { target, message };
+  const body: DeliveryBody = { target, message, principal };
   return { id, lane: id, kind: DELIVERY, body, maxAttempts: MOST_ATTEMPTS };
 }

@@ -60,12 +60,9 @@ export function mountRoutes(ctx: PluginContext): void {
           "conflict",
           `The delivery ${item.id} has not ended yet: it is tried again by itself.`,
         );
-      const { target, message } = item.body;
-      const again = deliveryItem(
-        `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`,
-        target,
-        message,
-      );
+      const { target, message, principal = "outside" } = item.body;
+      const name = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
+      const again = deliveryItem(name, target, message, principal);
       await enqueue({ items: [again] });
       return { ok: true, deliveryId: again.id, replayOf: item.id };
     },
@@ -110,6 +107,7 @@ function shown({
     seq,
     url: maskAddress(body.target.url),
     type: body.message.type,
+    principal: body.principal,
     turnId: body.message.data["turnId"],
     state,
     attempts,

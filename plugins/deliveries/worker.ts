@@ -40,7 +40,7 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
     }
     const outcome = outcomeOf(claim, attempt);
     if (!(await store().finish(claim, outcome)) || outcome.state !== "dead") return;
-    const { target, message } = item.body;
+    const { target, message, principal } = item.body;
     const context = {
       deliveryId: item.id,
       url: maskAddress(target.url),
@@ -48,7 +48,7 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
       attempts: item.attempts,
     };
     ctx.log.warn({ ...context, error: outcome.error }, "a delivery is given up");
-    void ctx.emit("delivery:failed", { ...context, error: outcome.error });
+    void ctx.emit("delivery:failed", { ...context, error: outcome.error }, { principal });
   }
 
   function outcomeOf(

@@ -54,7 +54,10 @@ export function newKey(): string {
 export const isKey = (token: string): boolean => token.startsWith(MARK);
 
 /** Knows keys by their hashes: looking one up tells nothing about another, however long it takes. */
-export function createAuthenticator(keys: KeysConfig, now: () => number): Authenticator {
+export function createAuthenticator(
+  keys: KeysConfig,
+  now: () => number,
+): Authenticator & { clientOf(name: string): Client | undefined } {
   const clients = new Map<string, Client>();
   for (const [name, { hash, ...rest }] of Object.entries(keys)) {
     const grant: Grant = Object.freeze({ name, ...rest });
@@ -63,6 +66,12 @@ export function createAuthenticator(keys: KeysConfig, now: () => number): Authen
   }
   return {
     name: "client keys",
+    /** Of a key that works, for what runs on its account while no caller waits. */
+    clientOf(name) {
+      const client = [...clients.values()].find(({ key }) => key === name);
+      const isActive = client && stateOf(client.grant as Grant, now()) === "active";
+      return isActive ? client : undefined;
+    },
     authenticate(token) {
       if (clients.size === 0) return undefined;
       const client = clients.get(hashOf(token));

@@ -1,5 +1,6 @@
 /** Who holds a key's name: what the last holder's sessions say is forgotten before the next one comes to them. */
-import type { PluginContext } from "portico";
+import { type PluginContext, principalNamed } from "portico";
+import type {} from "portico/agent";
 import { keySession } from "portico/chat";
 
 const NAMESPACE = "keys.holders";
@@ -37,8 +38,16 @@ export function createHolders(ctx: PluginContext): Holders {
         await sessions.delete(id);
         gone++;
         if (ctx.declared("session:deleted"))
-          void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
+          void ctx.emit(
+            "session:deleted",
+            { sessionId: id },
+            { sessionKey: id, principal: "owner" },
+          );
       }
+    }
+    if (ctx.declared("principal:forgotten")) {
+      const principal = principalNamed("key", name);
+      await ctx.emit("principal:forgotten", { principal }, { principal: "owner" });
     }
     if (gone > 0)
       ctx.log.info(

@@ -45,6 +45,14 @@ export default definePlugin({
       holders,
       log: ctx.log,
     });
+    ctx.add("grant", {
+      name: "client keys",
+      kind: "key",
+      find(name) {
+        const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
+        return key === undefined ? [] : [{ tools: key.tools, client: known.clientOf(name) }];
+      },
+    });
     ctx.add("gate", gate);
     ctx.add("meter", gate);
     mountKeys(ctx, () => keys, stored, holders);

@@ -11,6 +11,12 @@ const limits = {
         "What it may use: names as clients write them, `*` stands for anything. Left out: everything but the agent.",
     }),
   ),
+  tools: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description:
+        "Tools that its agent turns have beside files, memory, web, browser and sessions: names, `*` stands for anything.",
+    }),
+  ),
   requestsPerMinute: Type.Optional(count("Requests in any minute.")),
   tokensPerMinute: Type.Optional(count("Tokens of prompts and answers in any minute.")),
   budget: Type.Optional(

@@ -1,5 +1,5 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
-import { definePlugin } from "portico";
+import { definePlugin, principalOf } from "portico";
 import { wrongAtStart } from "portico/strings";
 import { McpConfig } from "./schema.ts";
 
@@ -18,7 +18,8 @@ export default definePlugin({
         { access: "gateway", summary: "The gateway's tools over MCP" },
         async (call) => {
           const { serveMcp } = await import("./serve.ts");
-          return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool") });
+          const access = await ctx.use("agent").access(principalOf(call.client));
+          return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool"), access });
         },
       );
     }

@@ -10,11 +10,13 @@ import {
   ListToolsRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Call, Tool } from "portico";
-import { runTool, toolParts } from "portico/agent";
+import { type Access, runTool, toolParts } from "portico/agent";
 
 export interface McpServices {
   version: string;
   tools: () => readonly Tool[];
+  /** What the call's principal may use. */
+  access: Access;
 }
 
 export async function serveMcp(call: Call, services: McpServices): Promise<void> {
@@ -29,17 +31,18 @@ export async function serveMcp(call: Call, services: McpServices): Promise<void>
   await transport.handleRequest(call.req, call.res, message);
 }
 
-function createServer(call: Call, { version, tools }: McpServices): Server {
+function createServer(call: Call, { version, tools, access }: McpServices): Server {
+  const offered = () => unique(tools()).filter((tool) => access.mayUseTool(tool));
   const server = new Server({ name: "portico", version }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: unique(tools()).map(({ name, description, parameters }) => ({
+    tools: offered().map(({ name, description, parameters }) => ({
       name,
       description,
       inputSchema: { ...parameters, type: "object" as const },
     })),
   }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
-    const tool = unique(tools()).find(({ name }) => name === params.name);
+    const tool = offered().find(({ name }) => name === params.name);
     if (!tool) return failure(`There is no tool ${JSON.stringify(params.name)}.`);
     try {
       const either = AbortSignal.any([signal, call.signal]);
@@ -47,6 +50,8 @@ function createServer(call: Call, { version, tools }: McpServices): Server {
         signal: either,
         log: call.log,
         sessionKey: "mcp",
+        principal: access.principal,
+        access,
       });
       return { content: contentOf(value) };
     } catch (error) {

@@ -1,5 +1,5 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
-import { type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError, type Principal } from "portico";
 import {
   createScheduleEntries,
   type ScheduleTools,
@@ -40,6 +40,7 @@ export const SETTINGS = [
   "timeoutMs",
   "maxBytes",
   "allowPrivateNetwork",
+  "tools",
 ] as const;
 const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
 const SHORTEST_MS = 100;
@@ -105,7 +106,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
 
   function bodyOf(
     given: ConfiguredPoll,
-    origin: PollBody["origin"],
+    { origin, createdBy }: Pick<PollBody, "origin" | "createdBy">,
     now: number,
     before?: PollBody,
   ): PollBody {
@@ -120,6 +121,11 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       given.payload === undefined
         ? defaultPayload(source.kind)
         : unmaskedPayload(tools.readPayload(given.payload, "payload"), before?.payload);
+    if (payload.kind === "agentTurn" && payload.delivery === "announce")
+      throw invalid(
+        "A poll's turns may not post to the main session, since strangers write what it finds. Use a payload of kind systemEvent: the heartbeat of the main session gets it.",
+        "payload.delivery",
+      );
     // A session may be a template, which is filled in later.
     tools.checkPayload(payload.kind === "agentTurn" ? { ...payload, session: undefined } : payload);
     const body: PollBody = {
@@ -130,6 +136,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       origin,
       anchorMs: now,
     };
+    if (createdBy !== undefined) body.createdBy = createdBy;
     for (const key of SETTINGS)
       if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
     // What has become forbidden since can still be renamed, and switched off.
@@ -161,7 +168,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     section: "polls.entries",
     read: toPoll,
     isConfigured: (body) => body.origin === "config",
-    bodyOf: (given, anchorMs) => bodyOf(given, "config", anchorMs),
+    bodyOf: (given, anchorMs) => bodyOf(given, { origin: "config" }, anchorMs),
     place({ entry: poll, body, enabled, now }) {
       const rebaselined =
         poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
@@ -176,9 +183,9 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     changed,
   });
 
-  const add = (given: NewPoll, origin: "api" | "agent"): Promise<Poll> =>
+  const add = (given: NewPoll, origin: "api" | "agent", createdBy: Principal): Promise<Poll> =>
     kept.add("poll", given.name, (_id, now) => {
-      const body = bodyOf(given, origin, now);
+      const body = bodyOf(given, { origin, createdBy }, now);
       const enabled = wantsEnabled(given, true);
       return { enabled, nextAt: enabled ? firstAt(body, now) : null, body, state: NEW_STATE };
     });
@@ -192,13 +199,14 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     let rebaselined = false;
     const poll = await kept.change(idOrName, (poll, now) => {
       kept.refuseConfigured(poll);
-      const { anchorMs, origin: made, every, schedule, ...before } = poll.body;
+      const { anchorMs, origin: made, createdBy, every, schedule, ...before } = poll.body;
       const origin = by === "agent" && given.source !== undefined ? "agent" : made;
       const moved = given.every !== undefined || given.schedule !== undefined;
       const timing = moved ? {} : every === undefined ? { schedule } : { every };
       const body = bodyOf(
         { ...before, ...timing, ...given } as ConfiguredPoll,
-        origin,
+        // whoever changes it, it goes on to act for the one who made it
+        createdBy === undefined ? { origin } : { origin, createdBy },
         now,
         poll.body,
       );

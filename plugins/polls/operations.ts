@@ -1,7 +1,16 @@
-import { compile, type PluginContext, PorticoError } from "portico";
+import { compile, type PluginContext, PorticoError, type Principal, principalNamed } from "portico";
+import type { Grant } from "portico/agent";
 import { mergePatch } from "portico/schedules";
 import { type PollEntries, SETTINGS } from "./entries.ts";
-import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
+import {
+  type Cursor,
+  KIND,
+  type PollBody,
+  placeOf,
+  principalOfPoll,
+  viewCheck,
+  viewPoll,
+} from "./poll.ts";
 import type { PollRunner } from "./checking/runner.ts";
 import { NewPoll, PollChange } from "./schema.ts";
 import { CheckFailed } from "./sources/source.ts";
@@ -13,6 +22,12 @@ interface OperationsOptions {
   ctx: PluginContext;
   entries: PollEntries;
   runner: PollRunner;
+}
+
+/** A session that the payload names as it stands: one that items fill in is named by strangers. */
+function sessionsOf({ payload }: PollBody): string[] {
+  const session = payload.kind === "agentTurn" ? payload.session : undefined;
+  return session === undefined || session.includes("{") ? [] : [session];
 }
 
 /** What the routes, the agent's tool and the command line all do. */
@@ -64,9 +79,16 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
   return {
     list: async () => ({ polls: (await entries.list()).map(viewPoll) }),
     failing: entries.failing,
+    /** What the polls of a name grant to their turns. Only the owner says which tools a poll has. */
+    async grants(name: string): Promise<Grant[]> {
+      const all = await entries.list();
+      return all
+        .filter((poll) => principalOfPoll(poll) === principalNamed("poll", name))
+        .map(({ body }) => ({ tools: body.tools, sessions: sessionsOf(body) }));
+    },
     show: async (id: string) => viewPoll(await entries.find(id)),
-    add: async (given: unknown, origin: "api" | "agent") =>
-      viewPoll(await entries.add(newPoll.parse(given), origin)),
+    add: async (given: unknown, origin: "api" | "agent", createdBy: Principal) =>
+      viewPoll(await entries.add(newPoll.parse(given), origin, createdBy)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {
       const { poll, rebaselined } = await entries.change(
         id,
@@ -100,7 +122,7 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
       const poll = newPoll.parse(given);
       return dryRun(
         poll.name ?? "test",
-        entries.bodyOf(poll, "api", ctx.use("store").now()),
+        entries.bodyOf(poll, { origin: "api" }, ctx.use("store").now()),
         undefined,
       );
     },

@@ -50,6 +50,11 @@ export default definePlugin({
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
+    ctx.add("grant", {
+      name: "polls",
+      kind: "poll",
+      find: async (name) => (await operations()).grants(name),
+    });
     ctx.add("notice", {
       name: "polls",
       list: async () => failureNotices(await (await operations()).failing()),

@@ -1,6 +1,6 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { maskAddress } from "portico";
+import { maskAddress, type Principal, principalNamed } from "portico";
 import { maskNamed } from "portico/strings";
 import {
   isoDate,
@@ -28,6 +28,10 @@ export interface PollBody {
   maxBytes?: number;
   allowPrivateNetwork?: boolean;
   origin: "api" | "config" | "agent";
+  /** Tools that its turns have beside those of every poll. */
+  tools?: readonly string[];
+  /** Who made it. Polls of the configuration and of older versions have none. */
+  createdBy?: Principal;
   anchorMs: number;
 }
 
@@ -78,6 +82,15 @@ export function toPoll(row: Schedule): Poll {
     body: row.body as PollBody,
     state: { consecutiveErrors: 0, checks: 0, changes: 0, ...state },
   };
+}
+
+/**
+ * Whom what it finds is done for: never the owner, since strangers write it. A poll that another principal made acts for
+ * that one.
+ */
+export function principalOfPoll({ row, body }: Pick<Poll, "row" | "body">): Principal {
+  const { createdBy = "owner" } = body;
+  return createdBy === "owner" ? principalNamed("poll", row.name ?? row.id) : createdBy;
 }
 
 export const digest = (text: string): string =>
@@ -141,6 +154,7 @@ export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
     schedule: every === undefined ? schedule : undefined,
     source: masked(source),
     ...definition,
+    principal: principalOfPoll({ row, body }),
     payload: maskedPayload(definition.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),

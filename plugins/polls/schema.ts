@@ -93,6 +93,12 @@ const definition = {
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
   maxBytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 104_857_600 })),
+  tools: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description:
+        "Tools that its turns have beside files, memory, web, browser and sessions: names, * stands for anything",
+    }),
+  ),
   allowPrivateNetwork: Type.Optional(
     Type.Boolean({ description: "This poll may reach private addresses, by redirects too" }),
   ),

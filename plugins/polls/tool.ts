@@ -1,5 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
-import { asBody, completed } from "portico/schedules";
+import { asBody, completed, entriesOf, refuseOthersEntry } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 
 const actions = [
@@ -47,19 +47,19 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     description:
       "Watches feeds, JSON lists and web pages for something new: lists, adds, tests, runs and removes polls.",
     parameters,
-    ownerOnly: true,
-    async handler(args) {
+    async handler(args, { principal }) {
       const polls = await operations();
       const { action, id, name, every, message, text, kind, url, items, key, selector } = args;
-      if (action === "list") return polls.list();
+      if (action === "list") return { polls: entriesOf(principal, (await polls.list()).polls) };
       const event = text === undefined ? undefined : { kind: "systemEvent", text };
       const payload = message === undefined ? event : { kind: "agentTurn", message };
       const source = { kind, url, items, key, selector };
       const isSource = Object.values(source).some((value) => value !== undefined);
       const given = asBody({ name, every, payload, source: isSource ? source : undefined });
-      if (action === "add") return polls.add(given, "agent");
+      if (action === "add") return polls.add(given, "agent", principal);
       if (id === undefined)
         throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
+      refuseOthersEntry(principal, "poll", await polls.show(id));
       if (action === "show") return polls.show(id);
       if (action === "edit") {
         const before = await polls.show(id);

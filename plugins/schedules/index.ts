@@ -10,6 +10,7 @@
 export type * from "./types.ts";
 export * from "./claim-loop.ts";
 export * from "./commands.ts";
+export * from "./creators.ts";
 export * from "./cron-syntax.ts";
 export * from "./dates.ts";
 export * from "./describe-cron.ts";

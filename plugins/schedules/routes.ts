@@ -1,11 +1,11 @@
-import type { Mount } from "portico";
+import { type Mount, type Principal, principalOf } from "portico";
 import { limitIn } from "portico/strings";
 
 /** What can be done with the schedules of one kind; answers are sent as JSON. */
 export interface ScheduleOperations {
   list(): Promise<unknown>;
   show(id: string): Promise<unknown>;
-  add(given: unknown, origin: "api"): Promise<unknown>;
+  add(given: unknown, origin: "api", principal: Principal): Promise<unknown>;
   change(id: string, given: unknown): Promise<unknown>;
   switch(id: string, status: "enabled" | "disabled"): Promise<unknown>;
   remove(id: string): Promise<unknown>;
@@ -23,7 +23,7 @@ export function mountScheduleRoutes(
   const at = `${root}/:id`;
   mount.route("GET", root, access, async () => (await operations()).list());
   mount.route("POST", root, access, async (call) =>
-    (await operations()).add(await call.json(), "api"),
+    (await operations()).add(await call.json(), "api", principalOf(call.client)),
   );
   mount.route("GET", at, access, async ({ params }) => (await operations()).show(params["id"]!));
   mount.route("PATCH", at, access, async (call) =>

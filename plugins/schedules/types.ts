@@ -1,5 +1,5 @@
 /** Schedules, payloads, and the service that knows their dates. Types only. */
-import type { Static } from "portico";
+import type { Principal, Static } from "portico";
 import type { NewItem } from "portico/store";
 import type { DueLoop, DueLoopOptions } from "./due-loop.ts";
 import type { deliverySchema } from "./schema.ts";
@@ -41,6 +41,8 @@ export interface PayloadOrder {
   payload: PayloadSpec;
   /** `cron`, `poll`. */
   source: string;
+  /** On whose behalf it is delivered. */
+  principal: Principal;
   /** `[A-Za-z0-9_-]+`, unique to this delivery: the same key twice makes one item. */
   key: string;
   metadata?: Record<string, unknown>;
@@ -80,7 +82,11 @@ export interface ScheduleTools {
   /** Throws 400 where a payload could never be delivered. */
   checkPayload(payload: PayloadSpec): void;
   /** Emits a hook payload's event and waits for its handlers; rejects where one failed. */
-  emitHook(event: string, context: Record<string, unknown>, timeoutMs: number): Promise<void>;
+  emitHook(
+    event: string,
+    context: Record<string, unknown>,
+    about: { timeoutMs: number; principal: Principal },
+  ): Promise<void>;
   /** Makes an event of a hook payload known before it is first emitted. */
   declareHookEvent(event: string): void;
   /** One timer to the next due time, safe against steps of the clock. */

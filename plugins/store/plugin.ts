@@ -43,7 +43,11 @@ export default definePlugin({
     const forgotten = (sessionId: string): void => {
       // Whoever declares it keeps sessions; without the agent nobody does.
       if (ctx.declared("session:deleted"))
-        void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
+        void ctx.emit(
+          "session:deleted",
+          { sessionId },
+          { sessionKey: sessionId, principal: "owner" },
+        );
     };
     ctx.task("retention", { everyMs: HOUR_MS }, () => applyRetention(store, retention, forgotten));
   },

@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";
-import { BURST, turnOf, wakeOf } from "./jobs.ts";
+import { BURST, principalOfMapping, turnOf, wakeOf } from "./jobs.ts";
 import type { Rendering } from "./mappings/rendering.ts";
 
 const LEASE_MS = 10_000;
@@ -18,9 +18,10 @@ export function startBursts(ctx: PluginContext): void {
     const others = await store().drain(item.lane, BURST, MOST_DELIVERIES, item.id);
     const deliveries = [item, ...others].map(({ body }) => body as Rendering);
     const agent = ctx.use("agent");
+    const principal = principalOfMapping({ name: item.body.mapping });
     const made =
       item.body.action === "wake"
-        ? agent.wakeItem({ ...wakeOf(deliveries), source: "webhook" })
+        ? agent.wakeItem({ ...wakeOf(deliveries), source: "webhook", principal })
         : agent.turnItem(turnOf(deliveries));
     const id = "turnId" in made ? made.turnId : made.eventId;
     await store().finish(claim, { state: "done", result: { became: id } }, { items: [made.item] });

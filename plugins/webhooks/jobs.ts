@@ -1,5 +1,5 @@
 /** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
-import type { Static } from "portico";
+import { type Principal, principalNamed, type Static } from "portico";
 import { newId, type AgentService, type TurnRequest } from "portico/agent";
 import type { NewItem } from "portico/store";
 import type { agentRequest, wakeRequest } from "./schema.ts";
@@ -7,7 +7,7 @@ import { hashOf } from "./intake/content.ts";
 import type { Request } from "./mappings/paths.ts";
 import type { Rendering } from "./mappings/rendering.ts";
 import type { PreparedResponse } from "./mappings/respond.ts";
-import type { Mapping } from "./settings.ts";
+import type { Credential, Mapping } from "./settings.ts";
 
 export const BURST = "webhook.burst";
 const SOURCE = "webhook";
@@ -15,6 +15,8 @@ const SOURCE = "webhook";
 export interface Job {
   action: "wake" | "agent" | "none";
   items: readonly NewItem[];
+  /** On whose behalf; none where nothing is started. */
+  principal?: Principal;
   status: number;
   body?: unknown;
   itemId?: string;
@@ -35,14 +37,16 @@ export function emptyJob(status: number, body?: unknown): Job {
 export function wakeJob(
   agent: AgentService,
   { text, metadata, mode }: Static<typeof wakeRequest>,
+  principal: Principal,
 ): Job {
-  const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode });
+  const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode, principal });
   const message =
     mode === "now"
       ? "The event is queued and the agent is woken."
       : "The event is queued for the next heartbeat.";
   return {
     action: "wake",
+    principal,
     items: [item],
     itemId: eventId,
     eventId,
@@ -54,11 +58,11 @@ export function wakeJob(
 export function agentJob(
   agent: AgentService,
   { wait, delivery, ...request }: Static<typeof agentRequest>,
-  ownSessions: string | undefined,
+  { ownSessions, principal }: Pick<Credential, "ownSessions" | "principal">,
 ): Job {
   // the caller is no owner: no private address is delivered to on its word
   const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
-  const turn = { ...request, delivery: guarded, source: SOURCE };
+  const turn = { ...request, delivery: guarded, source: SOURCE, principal };
   if (ownSessions === undefined || turn.session !== undefined)
     return { ...turnJob(agent, turn), wait };
   const turnId = newId("turn");
@@ -87,14 +91,22 @@ function started(
 ): Job {
   if (mapping.burst && burstKey !== undefined)
     return burstJob(mapping, mapping.burst, rendering, burstKey);
-  if (rendering.action === "wake") return wakeJob(agent, wakeOf([rendering]));
+  if (rendering.action === "wake")
+    return wakeJob(agent, wakeOf([rendering]), principalOfMapping(mapping));
   return { ...turnJob(agent, turnOf([rendering])), wait: mapping.config.wait };
 }
 
-function turnJob(agent: AgentService, request: TurnRequest): Job {
+function turnJob(agent: AgentService, request: TurnRequest & { principal: Principal }): Job {
   const { turnId, sessionId, item } = agent.turnItem(request);
   const body = { status: 200, message: "The turn has started.", sessionId, turnId };
-  return { action: "agent", items: [item], itemId: turnId, turnId, sessionId, status: 200, body };
+  const { principal } = request;
+  const job = { action: "agent" as const, items: [item], itemId: turnId, turnId, sessionId };
+  return { ...job, principal, status: 200, body };
+}
+
+/** Whatever a mapping starts is its own, whoever called it: strangers write what it carries. */
+export function principalOfMapping({ name }: Pick<Mapping, "name">): Principal {
+  return principalNamed("webhook", name);
 }
 
 /** One of a burst: it lies in a lane of its own until that has been quiet, then the whole lane becomes one turn. */
@@ -116,7 +128,8 @@ function burstJob(
     settle: { windowMs, maxWaitMs },
   };
   const message = "The delivery is collected with others of its kind.";
-  const job = { action, items: [item], itemId: id, status: 200 };
+  const principal = principalOfMapping(mapping);
+  const job = { action, principal, items: [item], itemId: id, status: 200 };
   if (action === "wake")
     return { ...job, eventId: id, body: { status: 200, message, eventId: id } };
   return {
@@ -130,7 +143,7 @@ function burstJob(
 const MOST_FENCES = 50;
 
 /** One turn for several deliveries of a mapping; how it runs is what the last of them says. */
-export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
+export function turnOf(deliveries: readonly Rendering[]): TurnRequest & { principal: Principal } {
   const last = deliveries.at(-1) as Rendering;
   const count = deliveries.length;
   const shown = deliveries.slice(-MOST_FENCES);
@@ -148,6 +161,7 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
     untrusted: shown.map(({ text }, i) => ({ label: label(i), text })),
     content: last.filled ? shown.map(({ text }) => text).join("\n\n") : undefined,
     source: SOURCE,
+    principal: principalOfMapping({ name: last.mapping }),
     session,
     temporary,
     model,

@@ -15,7 +15,7 @@ import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
 import { finished } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
-import { type Planner, readTarget, type Target } from "./plan.ts";
+import { permissionToReplay, type Planner, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
 import { type MappingConfig, testRequest } from "./schema.ts";
 import { type Mapping, readMapping, sampleOf, type Settings } from "./settings.ts";
@@ -95,9 +95,10 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
           delivery.meta["parsed"] ? undefined : headers["content-type"],
         ),
       };
-      const { job, source } = await planner.plan(target, request);
+      const permission = permissionToReplay(settings(), delivery.meta["credential"]);
+      const { job, source } = await planner.plan(target, request, permission);
       const id = newId("del");
-      const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
+      const { error: _error, missing: _missing, ...meta } = delivery.meta;
       const row = {
         id,
         source,

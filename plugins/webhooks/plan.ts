@@ -50,10 +50,25 @@ interface Permission {
   /** Whose signature fits. */
   mapping?: Mapping | undefined;
   allowed(mapping: Mapping): boolean;
-  credential: Pick<Credential, "checkNames" | "ownSessions">;
+  credential: Pick<Credential, "checkNames" | "ownSessions" | "principal">;
 }
 
-const EVERYTHING: Permission = { allowed: () => true, credential: { checkNames: () => {} } };
+/** The owner's, who tries something out. */
+const EVERYTHING: Permission = {
+  allowed: () => true,
+  credential: { principal: "owner", checkNames: () => {} },
+};
+
+/**
+ * The owner's who starts a delivery again. It acts for the one who sent it, as it did then; where that credential is gone,
+ * for nobody.
+ */
+export function permissionToReplay({ tokens }: Settings, credential: unknown): Permission {
+  const known = tokens.find((token) => token.credential.name === credential)?.credential;
+  return { allowed: () => true, credential: known ?? NOBODY };
+}
+
+const NOBODY: Permission["credential"] = { principal: "outside", checkNames: () => {} };
 
 /** `decodeURIComponent` costs as much as the rest of this, and few paths have anything for it. */
 const decoded = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
@@ -161,11 +176,15 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     },
     plan(target, request, { mapping: signed = target.mapping, allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
-        return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };
+        return {
+          source: "wake",
+          request,
+          job: wakeJob(agent(), wakeCheck.parse(request.body), credential.principal),
+        };
       if (target.kind === "agent") {
         const body = agentCheck.parse(request.body);
         credential.checkNames(body);
-        return { source: "agent", request, job: agentJob(agent(), body, credential.ownSessions) };
+        return { source: "agent", request, job: agentJob(agent(), body, credential) };
       }
       const { source } = target;
       if (signed && isChallenge(signed, request.body)) {

@@ -22,6 +22,14 @@ const rateLimit = Type.Object({
   windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
 
+/** Of a key's and a mapping's turns. */
+const tools = Type.Optional(
+  Type.Array(Type.String({ minLength: 1 }), {
+    description:
+      "Tools that its turns have beside files, memory, web, browser and sessions: names, * stands for anything.",
+  }),
+);
+
 const key = Type.Object({
   token: secret("Bearer token of this caller."),
   rateLimit: Type.Optional(rateLimit),
@@ -39,6 +47,7 @@ const key = Type.Object({
   models: Type.Optional(
     Type.Array(Type.String(), { description: "Models that it may name (`gpt-*`); default all." }),
   ),
+  tools,
 });
 
 const condition = Type.Union([
@@ -156,6 +165,7 @@ const mapping = Type.Object({
   session: Type.Optional(text("Session of the turn, a template too; default one of its own.")),
   model: Type.Optional(text("Model of the turn.")),
   channel: Type.Optional(text("Only this channel.")),
+  tools,
   delivery: Type.Optional(deliverySchema),
   action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
   mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),

@@ -1,9 +1,18 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
-import { type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
+import {
+  type Networks,
+  parseNetworks,
+  PorticoError,
+  type Principal,
+  principalNamed,
+  type Secret,
+  secretOf,
+} from "portico";
 import { fitsPattern } from "portico/strings";
 import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
+import type { Grant } from "portico/agent";
 import { checkTarget } from "portico/deliveries";
 import type { Request } from "./mappings/paths.ts";
 import { readRespond, type Respond } from "./mappings/respond.ts";
@@ -14,14 +23,23 @@ interface RateLimit {
   windowMs: number;
 }
 
+/** What a caller of `agent` names. */
+interface Named {
+  session?: string | undefined;
+  model?: string | undefined;
+  delivery?: unknown;
+}
+
 /** A token, or a mapping's signature: whose limit it counts against, and what it may call. */
 export interface Credential {
   /** `token`, `key:<name>`, `mapping:<name>` */
   name: string;
+  /** On whose behalf it wakes and starts turns. What a mapping makes is the mapping's, whoever called it. */
+  principal: Principal;
   limit: RateLimit;
   allows(path: string): boolean;
-  /** Throws `forbidden` for a session or model that it may not name. */
-  checkNames(named: { session?: string | undefined; model?: string | undefined }): void;
+  /** Throws `forbidden` for a session, model or delivery that it may not name. */
+  checkNames(named: Named): void;
   /** What begins the names of its own sessions: a turn for which it names none lies there too, and can be gone on with. */
   ownSessions?: string | undefined;
 }
@@ -87,6 +105,7 @@ export async function readSettings(
   if (config.token)
     addToken(config.token, {
       name: "token",
+      principal: "owner",
       limit: config.rateLimit,
       allows: everything,
       checkNames,
@@ -94,9 +113,11 @@ export async function readSettings(
   for (const [name, key] of Object.entries(config.keys)) {
     const limit = key.rateLimit ?? config.rateLimit;
     const allows = key.paths ? allowing(key.paths, prefix) : everything;
-    const ownSessions = key.sessions === undefined ? `webhook:${name}:` : undefined;
+    const principal = principalNamed("webhook", name);
+    const ownSessions = key.sessions === undefined ? `${principal}:` : undefined;
     addToken(key.token, {
       name: `key:${name}`,
+      principal,
       limit,
       allows,
       checkNames: namesOf(name, key),
@@ -181,7 +202,13 @@ export async function readMapping(
   return {
     name,
     config,
-    credential: { name: `mapping:${name}`, limit, allows: () => true, checkNames: () => {} },
+    credential: {
+      name: `mapping:${name}`,
+      principal: principalNamed("webhook", name),
+      limit,
+      allows: () => true,
+      checkNames: () => {},
+    },
     match: config.match && (await readMatch(config.match, `${key}.match`)),
     message: template(config.message, "message", before?.message),
     session: template(config.session, "session", before?.session),
@@ -199,7 +226,7 @@ export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Requ
 /** What a key may name: by default sessions of its own, and any model. */
 function namesOf(
   name: string,
-  { sessions = [`webhook:${name}:*`], models }: KeyConfig,
+  { sessions = [`${principalNamed("webhook", name)}:*`], models }: KeyConfig,
 ): Credential["checkNames"] {
   const refuse = (what: string, allowed: readonly string[]) =>
     new PorticoError(
@@ -209,11 +236,17 @@ function namesOf(
         param: what,
       },
     );
-  return ({ session, model }) => {
+  return ({ session, model, delivery }) => {
     const fits = (patterns: readonly string[], text: string) =>
       patterns.some((one) => fitsPattern(one, text));
     if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
     if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
+    if (delivery === "announce")
+      throw new PorticoError(
+        "forbidden",
+        "This key may not post to the main session: a mapping with delivery announce may, and webhooks.token.",
+        { param: "delivery" },
+      );
   };
 }
 
@@ -229,4 +262,21 @@ function allowing(paths: readonly string[], prefix: string): (path: string) => b
 
 function wrong(key: string, why: string): PorticoError {
   return new PorticoError("invalid_request_error", `${key} ${why}`, { param: key });
+}
+
+/** What the entries of a name grant: a key and a mapping may share one. */
+export function grantsOf({ config }: Settings, name: string): Grant[] {
+  const grants: Grant[] = [];
+  const key = Object.hasOwn(config.keys, name) ? config.keys[name] : undefined;
+  if (key) grants.push({ tools: key.tools, sessions: key.sessions });
+  const mapping = Object.hasOwn(config.mappings, name) ? config.mappings[name] : undefined;
+  if (mapping) {
+    const { tools, session, delivery, transform } = mapping;
+    grants.push({
+      tools,
+      sessions: session === undefined || session.includes("{") ? [] : [session],
+      announce: delivery === "announce" || transform !== undefined,
+    });
+  }
+  return grants;
 }

@@ -8,7 +8,7 @@ import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
 import type { WebhooksConfig } from "./schema.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { grantsOf, readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
@@ -37,6 +37,11 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   ctx.add("signal", { name, take: refusals.note });
   mountManagement({ ctx, settings, log, planner, samples });
   startBursts(ctx);
+  ctx.add("grant", {
+    name: "webhooks",
+    kind: "webhook",
+    find: (webhook) => grantsOf(current, webhook),
+  });
   ctx.add("notice", {
     name: "webhooks",
     list: () => [...current.broken.values()].map((problem) => `A mapping is refused: ${problem}`),

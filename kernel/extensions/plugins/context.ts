@@ -5,6 +5,7 @@ import type { ConfigStore } from "../../config/config.ts";
 import { PorticoError } from "../../errors.ts";
 import type { OpenServer } from "../../http/pool.ts";
 import { runAs } from "../../owner.ts";
+import { principalOf } from "../../principals.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import { isTimerMs } from "../../timing/deadline.ts";
@@ -19,7 +20,9 @@ import type {
   Mount,
   PluginContext,
   PluginDefinition,
+  Principal,
   ServerOptions,
+  Tool,
 } from "../../types.ts";
 
 /** The parts of the gateway that contexts hand on. */
@@ -43,7 +46,10 @@ export interface PluginParts {
 
 type TaskTimes = Parameters<PluginContext["task"]>[1];
 type Stage = Scope["stage"];
-type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
+type Wrap = <A extends unknown[], R>(
+  work: (...args: A) => R,
+  principalOfCall?: (...args: A) => Principal,
+) => (...args: A) => R;
 
 /** What must not take effect before the setup has succeeded is staged in the scope. */
 export function createPluginContext(
@@ -59,14 +65,25 @@ export function createPluginContext(
   const log = parts.log.child({ plugin: name });
   // The package's own plugins are not watched for stray errors: it costs every promise a little.
   const traced = candidate.root.name !== "bundled";
-  const owned: Wrap = (work) => (traced ? (...args) => runAs(owner, () => work(...args)) : work);
+  /** `principalOfCall` says whom a call serves; without it, the plugin acts of itself, for the owner. */
+  const owned: Wrap = (work, principalOfCall = () => "owner") => {
+    if (!traced) return work;
+    return (...args) => runAs(owner, () => work(...args), { principal: principalOfCall(...args) });
+  };
   const stage: Stage = (label, register) => scope.stage(label, register);
 
   function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
     parts.points.check(point, item);
+    const contributed = point === "tool" ? ownedTool(item as Tool) : item;
     return stage(`${point} ${String((item as { name?: unknown }).name)}`, () =>
-      contributions.add(point, item),
+      contributions.add(point, contributed as Contributions[K]),
     );
+  }
+
+  function ownedTool(tool: Tool): Tool {
+    if (!traced) return tool;
+    const handler = owned(tool.handler.bind(tool), (_args, call) => call.principal);
+    return { ...tool, handler };
   }
 
   return checked({
@@ -156,10 +173,23 @@ function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
       const label = `route ${method} ${path}`;
       if (!ROUTE.test(label))
         throw misused(label, "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b");
-      return effect(label, () => mount.route(method, path, options, owned(handler)));
+      return effect(label, () =>
+        mount.route(
+          method,
+          path,
+          options,
+          owned(handler, ({ client }) => principalOf(client)),
+        ),
+      );
     },
     upgrade: (path, options, handler) =>
-      effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
+      effect(`upgrade ${path}`, () =>
+        mount.upgrade(
+          path,
+          options,
+          owned(handler, () => "outside"),
+        ),
+      ),
     errors: (prefix, form, options) =>
       effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
   });

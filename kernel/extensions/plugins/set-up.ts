@@ -32,7 +32,7 @@ export async function setUp(
     const late = () =>
       new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
     await withDeadline(
-      bundled ? work() : runAs(`plugin:${definition.name}`, work),
+      bundled ? work() : runAs(`plugin:${definition.name}`, work, { principal: "owner" }),
       setupTimeoutMs,
       late,
     );

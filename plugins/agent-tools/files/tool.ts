@@ -44,6 +44,7 @@ export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
     description:
       "The files of your workspace: reads, writes, edits, lists and searches them. Paths are relative to the workspace.",
     parameters,
+    principals: ["key", "webhook", "poll"],
     async handler(args, call) {
       const place = await places.of(call);
       const { action, path = "." } = args;

@@ -18,22 +18,26 @@ export function addWeb(
   settings: () => WebSettings,
   isSandboxed: () => boolean,
 ): void {
-  const guard = createGuard({
-    policy: () => ({
-      allowPrivate: settings().allowPrivateNetwork && !isSandboxed(),
-      allowedHostnames: isSandboxed() ? [] : settings().allowedHostnames,
-      hostnameAllowlist: settings().hostnameAllowlist,
-    }),
-    ownPorts: () => ctx.ports(),
-    code: "address_blocked",
-  });
+  const guardFor = (isPublicOnly: () => boolean) =>
+    createGuard({
+      policy: () => ({
+        allowPrivate: settings().allowPrivateNetwork && !isPublicOnly(),
+        allowedHostnames: isPublicOnly() ? [] : settings().allowedHostnames,
+        hostnameAllowlist: settings().hostnameAllowlist,
+      }),
+      ownPorts: () => ctx.ports(),
+      code: "address_blocked",
+    });
+  const guards = { configured: guardFor(isSandboxed), public: guardFor(() => true) };
   ctx.tool({
     name: "web",
     description:
       "Fetches a page or document of the web as text. Scripts are not run: for pages that need them, use the browser.",
     parameters,
     timeoutMs: 120_000,
-    async handler({ url, offset = 0 }, { signal }) {
+    principals: ["key", "webhook", "poll"],
+    async handler({ url, offset = 0 }, { signal, access }) {
+      const guard = guards[access.network];
       const { maxBytes, timeoutMs } = settings();
       const headers = {
         accept: "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",

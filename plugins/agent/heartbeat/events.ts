@@ -1,4 +1,5 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
+import { partsOf, type Principal } from "portico";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import type { NewItem, Store, WorkItem } from "portico/store";
@@ -18,6 +19,8 @@ interface WakeBody {
   text: string;
   metadata?: Record<string, unknown>;
   source?: string;
+  /** Who caused it. The heartbeat is the owner's all the same: it shows every event as data. */
+  principal?: Principal;
   /** The rest of an event that was too long for one turn. */
   part?: { of: string; number: number; at: number };
 }
@@ -110,6 +113,7 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
     text,
     metadata,
     source,
+    principal,
     part = { of: item.id, number: 1, at: item.createdAt },
   } = item.body as WakeBody;
   const words =
@@ -121,6 +125,7 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   const head = [
     `- ${new Date(part.at).toISOString()}`,
     ...(source === undefined ? [] : [` from ${source}`]),
+    ...(isNamed(principal) ? [` as ${principal}`] : []),
     ` (${part.of}${isPart ? `, part ${part.number}` : ""}${cut < words.length ? ", the rest follows" : ""}):`,
   ].join("");
   const shown = `${head}\n${words.slice(0, cut)}`;
@@ -128,6 +133,7 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   const body: WakeBody = {
     text: words.slice(cut),
     source,
+    principal,
     part: { ...part, number: part.number + 1 },
   };
   // of the kind that is taken first: one part comes after the other
@@ -141,6 +147,10 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
       maxAttempts: item.maxAttempts,
     },
   };
+}
+
+function isNamed(principal: Principal | undefined): boolean {
+  return principal !== undefined && partsOf(principal) !== undefined;
 }
 
 /** Where a text that is too long is cut: at the end of a line where there is one near, and never within a character. */

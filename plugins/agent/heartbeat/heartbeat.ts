@@ -156,6 +156,7 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
     const body: TurnBody = {
       message: "",
       source: "heartbeat",
+      principal: "owner",
       heartbeat: reason,
       model,
     };

@@ -2,6 +2,7 @@
 import { PorticoError } from "portico";
 import { isDead, Stopped } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
+import type { Access } from "../access/access.ts";
 import type { AgentContext, AgentSettings } from "../context.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { type History, loadHistory } from "../turns/history.ts";
@@ -9,6 +10,7 @@ import { channelOf, modelOf } from "../turns/model.ts";
 import { runTurn } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { createEnding } from "./ending.ts";
+import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "./progress.ts";
 import { received, type TurnBody } from "./turn-body.ts";
 
@@ -30,7 +32,8 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
     const signal = AbortSignal.any([stop, late.signal]);
     const began = performance.now();
     let deadline: NodeJS.Timeout | undefined;
-    let body = item.body;
+    const principal = principalOfTurn(item);
+    let body: TurnBody = { ...item.body, principal };
     let followUp: NewItem[] = [];
     progress.started(item.id);
     try {
@@ -40,6 +43,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
         late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`));
       deadline = setTimeout(tooLate, timeoutMs);
       refuseUseless(claim);
+      const access = await agent.access(principal);
       const run = await unlessAborted(signal, async () => {
         const beat =
           body.heartbeat === undefined
@@ -50,13 +54,14 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
           body = { ...body, message: beat.message, untrusted: beat.untrusted };
           followUp = beat.followUp;
         } else body = await received(agent, item.lane, body);
-        return runOnce(claim, body, settings, signal);
+        return runOnce(claim, body, { settings, access, signal });
       });
       clearTimeout(deadline);
       if (!run) return await ending.nothing(claim);
       const { end, history } = run;
       await ending.completed(claim, body, end, {
         meta: history.meta,
+        access,
         followUp,
         ms: performance.now() - began,
       });
@@ -71,8 +76,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
   async function runOnce(
     { item }: Claim<TurnBody>,
     body: TurnBody,
-    settings: AgentSettings,
-    signal: AbortSignal,
+    { settings, access, signal }: { settings: AgentSettings; access: Access; signal: AbortSignal },
   ): Promise<Run> {
     const { chat } = body;
     const { ctx } = agent;
@@ -86,6 +90,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
           model,
           sessionId: item.lane,
           channel: channelOf(body, settings),
+          principal: access.principal,
           log: ctx.log,
           signal,
         });
@@ -98,7 +103,8 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       history,
       prompt: chat?.prompt,
       parameters: chat?.parameters,
-      client: progress.callerOf(item.id)?.client,
+      client: progress.callerOf(item.id)?.client ?? (await agent.client(access.principal)),
+      access,
       signal,
       onDelta: () => progress.listener(item.id, item.attempts),
     });

@@ -1,12 +1,15 @@
 /** What is written of a turn's end, and who is told. */
-import { PorticoError } from "portico";
+import { PorticoError, type Principal } from "portico";
 import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
+import type { Access } from "../access/access.ts";
+import { fence } from "../turns/prompt.ts";
 import { outcomeOf } from "./outcome.ts";
+import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "./progress.ts";
 import { iso } from "./status.ts";
 import type { TurnBody } from "./turn-body.ts";
@@ -15,6 +18,7 @@ const FINISH_TRIES = 30;
 const FINISH_PAUSE_MS = 1000;
 
 interface Completed {
+  access: Pick<Access, "mayAnnounce">;
   /** For the session. */
   meta: Record<string, unknown> | undefined;
   followUp: NewItem[];
@@ -39,8 +43,10 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     const beat = body.heartbeat !== undefined;
     const silent = beat && isSilent(end.text);
     const text = silent ? "" : end.text;
-    const announced =
-      text !== "" && (beat || (body.delivery === "announce" && item.lane !== MAIN_SESSION));
+    const isAsked = body.delivery === "announce" && item.lane !== MAIN_SESSION;
+    const announced = text !== "" && (beat || (isAsked && about.access.mayAnnounce));
+    const { principal } = body;
+    const from = { source: body.source, turnId: item.id, sessionId: item.lane, principal };
     const kept = silent && (body.untrusted ?? []).length === 0 ? [] : end.messages;
     const batch: Batch = {
       messages: [
@@ -49,7 +55,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
           messages: toStored(kept, item.id),
           meta: { ...about.meta, ...metaOf(body) },
         },
-        ...(announced && !beat ? [announcement(text, item.lane, item.id)] : []),
+        ...(announced && !beat ? [announcement(text, from)] : []),
       ],
       items: [
         ...about.followUp,
@@ -70,7 +76,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
       void ctx.emit(
         "message:sent",
         { content: text, source: body.source, model, to: sessionKey },
-        { sessionKey },
+        { sessionKey, principal },
       );
     const { prompt_tokens, completion_tokens, total_tokens } = usage;
     void ctx.emit(
@@ -84,11 +90,15 @@ export function createEnding(agent: AgentContext, progress: Progress) {
         usage: { prompt_tokens, completion_tokens, total_tokens },
         ms: about.ms,
       },
-      { sessionKey },
+      { sessionKey, principal },
     );
     if (announced) {
-      const from = { source: body.source, turnId: item.id, sessionId: item.lane };
-      void ctx.emit("agent:announced", { content: text, ...from }, { sessionKey: MAIN_SESSION });
+      const { source, turnId, sessionId } = from;
+      void ctx.emit(
+        "agent:announced",
+        { content: text, source, turnId, sessionId },
+        { sessionKey: MAIN_SESSION, principal },
+      );
     }
   }
 
@@ -130,7 +140,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
         willRetry: outcome.state === "retry",
         retryAt: outcome.state === "retry" ? iso(outcome.at) : undefined,
       },
-      { sessionKey: item.lane },
+      { sessionKey: item.lane, principal: body.principal },
     );
   }
 
@@ -183,6 +193,7 @@ function metaOf(body: TurnBody): Record<string, unknown> {
   return {
     agent: body.agent ?? "main",
     source: body.source,
+    principal: body.principal,
     temporary: body.temporary === true ? true : null,
   };
 }
@@ -201,7 +212,8 @@ function deliveryOf(
   const { delivery, source } = item.body;
   if (typeof delivery !== "object") return [];
   const data = { turnId: item.id, sessionId: item.lane, source, ...end };
-  return [deliveryItem(item.id, delivery, { type, timestamp: new Date().toISOString(), data })];
+  const message = { type, timestamp: new Date().toISOString(), data };
+  return [deliveryItem(item.id, delivery, message, principalOfTurn(item))];
 }
 
 function stoppedError(why: Stopped["why"]): PorticoError {
@@ -224,7 +236,23 @@ function failureNote(body: TurnBody, error: { message: string }, turnId: string)
   return toStored(messages, turnId);
 }
 
-export function announcement(text: string, from: string, turnId: string | undefined) {
-  const body = { role: "assistant", content: `[${from}] ${text}` };
-  return { session: MAIN_SESSION, messages: [{ role: "assistant", body, turnId }] };
+interface Announced {
+  source: string;
+  principal?: Principal | undefined;
+  sessionId?: string | undefined;
+  turnId?: string | undefined;
+}
+
+/**
+ * A result as it stands in the main session. What a turn for others than the owner has said comes from outside: it never
+ * stands there as the agent's own words.
+ */
+export function announcement(text: string, from: Announced) {
+  const { turnId, principal, sessionId = from.source } = from;
+  const isOwners = principal === "owner";
+  const role = isOwners ? "assistant" : "user";
+  const content = isOwners
+    ? `[${sessionId}] ${text}`
+    : `An event from outside: the result of ${sessionId}.\n\n${fence(sessionId, text)}`;
+  return { session: MAIN_SESSION, messages: [{ role, body: { role, content }, turnId }] };
 }

@@ -3,6 +3,7 @@ import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { Usage } from "portico/chat";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
+import { principalOfTurn } from "./principal-of.ts";
 import type { TurnBody } from "./turn-body.ts";
 
 interface TurnResult {
@@ -19,6 +20,7 @@ export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
     sessionId: item.lane,
     state: stateOf(item),
     source: item.body.source,
+    principal: principalOfTurn(item),
     attempts: item.attempts,
     ...timesOf(item),
     retryAt: iso(item.retryAt),

@@ -45,7 +45,7 @@ export async function received(
       model: body.model,
       metadata: { sessionId, ...body.context },
     },
-    { sessionKey: sessionId },
+    { sessionKey: sessionId, principal: body.principal },
   );
   if (result.refusal) throw result.refusal;
   const content = result.context.content;

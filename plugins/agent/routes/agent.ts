@@ -1,5 +1,5 @@
 /** `POST /agent`: a turn, or a command to the session. */
-import { compile, isPorticoError } from "portico";
+import { compile, isPorticoError, principalOf } from "portico";
 import type { AgentService } from "portico/agent";
 import { runCommand, parseCommand } from "../commands.ts";
 import { type AgentContext, MAIN_SESSION } from "../context.ts";
@@ -26,7 +26,8 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
       const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
       const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
       agent.settings(request.agent);
-      const asked: TurnBody = { ...request, stream, source };
+      const principal = principalOf(call.client);
+      const asked: TurnBody = { ...request, stream, source, principal };
       const body = await received(agent, session, asked).catch((error: unknown) => {
         // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
         const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
@@ -35,7 +36,11 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
       });
       const command = body.reply === undefined ? parseCommand(body.message) : undefined;
       if (command) {
-        const result = await runCommand({ agent, service, worker }, command, session, source);
+        const result = await runCommand({ agent, service, worker }, command, {
+          session,
+          source,
+          principal,
+        });
         return { status: 200, message: result, sessionId: session, command: command.name, result };
       }
       const { turnId, item } = service.turnItem({ ...body, session });

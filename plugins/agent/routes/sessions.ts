@@ -25,7 +25,7 @@ export function mountSessions(agent: AgentContext): void {
   ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
     const id = params["id"] ?? "";
     if (!(await agent.store().sessions.delete(id))) notFound("session", id);
-    void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
+    void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id, principal: "owner" });
     return { ok: true, id };
   });
 }

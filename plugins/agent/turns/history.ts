@@ -1,5 +1,5 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
-import type { Logger } from "portico";
+import type { Logger, Principal } from "portico";
 import { clip } from "portico/strings";
 import type { ChatMessage, ChatService } from "portico/chat";
 import type { Store, StoredMessage } from "portico/store";
@@ -20,6 +20,7 @@ interface HistoryOptions {
   /** What sums up. */
   model: string;
   sessionId: string;
+  principal: Principal;
   /** Only this one is asked to sum up. */
   channel: string | undefined;
   log: Logger;
@@ -67,6 +68,7 @@ async function compact(
       {
         signal: options.signal,
         sessionKey: options.sessionId,
+        principal: options.principal,
         channel: options.channel,
       },
       undefined,

@@ -1,6 +1,7 @@
 /** The turn loop: ask the model, call its tools, ask again, until it answers or a limit is reached. */
 import type { Logger, Tool } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Usage } from "portico/chat";
+import type { Access } from "../access/access.ts";
 import { ask, textOf } from "./ask.ts";
 import type { Listen } from "../queue/progress.ts";
 import type { Edit } from "./sending.ts";
@@ -19,6 +20,7 @@ export interface LoopOptions {
   sessionKey: string;
   turnId: string;
   workspace: string;
+  access: Access;
   onTool(run: ToolRun): void;
   /** Where the next paragraph of what is said goes. */
   onDelta(): Listen | undefined;
@@ -100,6 +102,7 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
         sessionKey: options.sessionKey,
         turnId: options.turnId,
         workspace: options.workspace,
+        access: options.access,
       });
       options.onTool(run);
       added.push(...run.messages.filter((message) => message.role === "tool"));

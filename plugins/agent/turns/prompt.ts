@@ -55,7 +55,8 @@ export function systemMessage(input: SystemInput): string {
   ];
   for (const file of input.files) {
     if (file.content.trim() === "") continue;
-    sections.push(`## ${file.name}\n\n${clip(file.content, FILE_CHARS)}`);
+    const text = clip(file.content, FILE_CHARS);
+    sections.push(`## ${file.name}\n\n${file.fromOutside ? fence(file.name, text) : text}`);
   }
   if (input.summary) sections.push(`## The conversation so far, summed up\n\n${input.summary}`);
   return sections.join("\n\n");

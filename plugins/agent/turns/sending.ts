@@ -42,7 +42,11 @@ export function editing(
     const streamId = newId("stream");
     return async (text, final) => {
       const context = { streamId, text, final, source: body.source, model };
-      const result = await ctx.emit("message:streaming", context, { sessionKey: sessionId });
+      const { principal } = body;
+      const result = await ctx.emit("message:streaming", context, {
+        sessionKey: sessionId,
+        principal,
+      });
       if (result.refusal) throw result.refusal;
       return String(result.context.text);
     };
@@ -63,7 +67,7 @@ export async function offered<T extends Answer>(
   const result = await agent.ctx.emit(
     "message:sending",
     { content, source: body.source, model, to: sessionId },
-    { sessionKey: sessionId, ...selectionFor(body) },
+    { sessionKey: sessionId, principal: body.principal, ...selectionFor(body) },
   );
   if (result.refusal) throw result.refusal;
   // of handlers in JavaScript nobody has checked what they write

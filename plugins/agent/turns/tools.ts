@@ -1,26 +1,29 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
 import { isPorticoError, type Logger, type Tool } from "portico";
 import { clip, fitsPattern } from "portico/strings";
+import type { Access } from "../access/access.ts";
 import { runTool, toolParts, ToolRefusal } from "portico/agent";
 import type { ChatMessage, ChatTool, ContentPart, ToolCallPart } from "portico/chat";
 
 /** Longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;
 
-/** Those whose name is allowed and not denied, and that the session may have; of two with one name, the first. */
+/**
+ * The tools of a turn: those that the agent's settings allow and do not deny, and that the turn's principal may use. Of
+ * two with one name the first counts. Rules that depend on a call's arguments belong into `callTool`.
+ */
 export function allowedTools(
   tools: readonly Tool[],
   rules: { allow: string[]; deny: string[] },
-  sessionKey: string,
+  access: Pick<Access, "mayUseTool">,
 ): Map<string, Tool> {
-  const isClients = sessionKey.startsWith("key:");
-  const found = new Map<string, Tool>();
+  const allowed = new Map<string, Tool>();
   for (const tool of tools) {
-    if (found.has(tool.name) || (isClients && tool.ownerOnly)) continue;
-    if (matchesAny(rules.allow, tool.name) && !matchesAny(rules.deny, tool.name))
-      found.set(tool.name, tool);
+    if (allowed.has(tool.name)) continue;
+    if (!matchesAny(rules.allow, tool.name) || matchesAny(rules.deny, tool.name)) continue;
+    if (access.mayUseTool(tool)) allowed.set(tool.name, tool);
   }
-  return found;
+  return allowed;
 }
 
 function matchesAny(patterns: readonly string[], name: string): boolean {
@@ -54,6 +57,7 @@ interface ToolScope {
   sessionKey: string;
   turnId: string;
   workspace: string;
+  access: Access;
 }
 
 /** Never rejects, except when the turn itself was aborted. */
@@ -79,6 +83,8 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       sessionKey: scope.sessionKey,
       turnId: scope.turnId,
       workspace: scope.workspace,
+      principal: scope.access.principal,
+      access: scope.access,
     });
     return ended(resultMessages(id, name, value));
   } catch (error) {

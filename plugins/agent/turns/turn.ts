@@ -1,10 +1,12 @@
 /** One turn from its prompt to its answer. What becomes of the answer (transcript, events, retries) is the caller's. */
 import type { Client } from "portico";
 import type { TurnBody } from "../queue/turn-body.ts";
+import type { BootstrapFile } from "portico/agent";
 import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
 import type { TurnEnd } from "./turn-end.ts";
+import type { Access } from "../access/access.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { inParagraphs, type Listen } from "../queue/progress.ts";
@@ -26,6 +28,8 @@ export interface TurnInput {
   parameters?: Record<string, unknown> | undefined;
   /** On whose behalf the model is asked; default the owner. */
   client?: Client | undefined;
+  /** What the turn's principal may use. */
+  access: Access;
   signal: AbortSignal;
   onDelta(): Listen | undefined;
 }
@@ -35,7 +39,7 @@ const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 
 
 /** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens and no hook has to judge it first. */
 export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd> {
-  const { body, model, settings, signal } = input;
+  const { body, model, settings, access, signal } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const ended = async (said: string, about: Omit<TurnEnd, "text">): Promise<TurnEnd> => {
     const { content, ...rest } = await offered(agent, input.sessionId, body, {
@@ -75,8 +79,10 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
       sessionKey: input.sessionId,
       channel: channelOf(body, settings),
       client: input.client,
+      principal: access.principal,
     },
-    tools: allowedTools(ctx.list("tool"), settings.tools, input.sessionId),
+    tools: allowedTools(ctx.list("tool"), settings.tools, access),
+    access,
     maxSteps: settings.maxSteps,
     maxTurnTokens: settings.maxTurnTokens,
     signal,
@@ -90,7 +96,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
       void ctx.emit(
         "agent:tool",
         { turnId, sessionId, tool, ok, ms, error },
-        { sessionKey: sessionId },
+        { sessionKey: sessionId, principal: access.principal },
       );
     },
     onDelta,
@@ -101,18 +107,20 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
 }
 
 async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
-  const { settings, sessionId, turnId, body } = input;
+  const { settings, sessionId, turnId, body, access } = input;
+  // a hook that adds files of the workspace adds those that the principal may see
+  const workspace = access.ownDirectory ?? settings.workspace;
   const { context, refusal } = await agent.ctx.emit(
     "agent:bootstrap",
     {
-      bootstrapFiles: await bootstrapFiles(settings.workspace),
+      bootstrapFiles: await bootstrapFiles(settings.workspace, access),
       systemPrompt: settings.systemPrompt ?? SYSTEM_PROMPT,
-      workspace: settings.workspace,
+      workspace,
       agentId: settings.id,
       source: body.source,
       turnId,
     },
-    { sessionKey: sessionId },
+    { sessionKey: sessionId, principal: access.principal },
   );
   if (refusal) throw refusal;
   return {
@@ -120,7 +128,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
     content: systemMessage({
       systemPrompt: String(context.systemPrompt ?? ""),
       files: Array.isArray(context.bootstrapFiles) ? context.bootstrapFiles.filter(isFile) : [],
-      workspace: settings.workspace,
+      workspace: access.isOwner ? workspace : "a directory of your own",
       sessionId,
       source: body.source,
       now: new Date(agent.store().now()),
@@ -130,9 +138,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
 }
 
 /** Hooks hand these back: what is no file is left out instead of breaking the turn. */
-function isFile(
-  value: unknown,
-): value is { name: string; path: string; content: string; missing: boolean } {
+function isFile(value: unknown): value is BootstrapFile {
   const file = value as { name?: unknown; content?: unknown } | null;
   return typeof file?.name === "string" && typeof file.content === "string";
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, type Paths, PorticoError } from "portico";
+import { type Logger, type Paths, PorticoError, type Principal } from "portico";
 import { portFree } from "../net/free-port.ts";
 import { aboutOf } from "../routes/paths.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
@@ -50,14 +50,20 @@ export class Sandboxes {
     this.#options = options;
   }
 
-  async request(sessionKey: string, request: BrowserRequest): Promise<BrowserResponse> {
+  /** `principal`: of a turn that is not the owner's. What it does in a session is apart from what the owner does there. */
+  async request(
+    session: string,
+    request: BrowserRequest,
+    principal: Principal = "owner",
+  ): Promise<BrowserResponse> {
     if (aboutOf(request.route) === "profiles") {
       throw new PorticoError(
         "invalid_request_error",
         "A sandbox has one browser and no profiles: leave this out, or pass target=host where that is allowed.",
       );
     }
-    const sandbox = this.#take(sessionKey);
+    const key = sandboxKey(session, principal);
+    const sandbox = this.#take(key, principal);
     clearTimeout(sandbox.timer);
     const work = sandbox.control.request(request);
     sandbox.running.add(work);
@@ -65,31 +71,31 @@ export class Sandboxes {
       return await work;
     } finally {
       sandbox.running.delete(work);
-      this.#used(sessionKey, sandbox);
+      this.#used(key, sandbox);
     }
   }
 
   /** Sessions that have a sandbox. */
   get sessions(): string[] {
-    return [...this.#open.keys()];
+    return [...new Set([...this.#open.keys()].map(sessionOfKey))];
   }
 
-  #used(sessionKey: string, sandbox: Sandbox): void {
+  #used(key: string, sandbox: Sandbox): void {
     clearTimeout(sandbox.timer);
-    if (this.#open.get(sessionKey) !== sandbox) return;
-    this.#open.delete(sessionKey);
-    this.#open.set(sessionKey, sandbox);
+    if (this.#open.get(key) !== sandbox) return;
+    this.#open.delete(key);
+    this.#open.set(key, sandbox);
     if (sandbox.running.size > 0) return;
-    sandbox.timer = setTimeout(() => void this.end(sessionKey), this.#options.idleMs ?? 300_000);
+    sandbox.timer = setTimeout(() => void this.#remove(key), this.#options.idleMs ?? 300_000);
     sandbox.timer.unref();
   }
 
-  #take(sessionKey: string): Sandbox {
-    const known = this.#open.get(sessionKey);
+  #take(key: string, principal: Principal): Sandbox {
+    const known = this.#open.get(key);
     if (known !== undefined) return known;
     this.#makeRoom();
-    const made = this.#make();
-    this.#open.set(sessionKey, made);
+    const made = this.#make(principal);
+    this.#open.set(key, made);
     return made;
   }
 
@@ -104,10 +110,10 @@ export class Sandboxes {
         { headers: { "retry-after": "10" } },
       );
     }
-    void this.end(oldest[0]);
+    void this.#remove(oldest[0]);
   }
 
-  #make(): Sandbox {
+  #make(principal: Principal): Sandbox {
     const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } =
       this.#options;
     const { cdpUrl } = sandbox().browser;
@@ -116,7 +122,7 @@ export class Sandboxes {
       `${this.#options.gateway}-${randomBytes(8).toString("hex")}`,
     );
     const control = new BrowserControl({
-      config: () => sandboxed(config(), cdpUrl),
+      config: () => sandboxed(config(), cdpUrl, principal),
       paths: { ...paths, home: dir, state: dir },
       statesDir: join(dir, "states"),
       log,
@@ -155,11 +161,16 @@ export class Sandboxes {
       if (holder === dir && port !== kept) this.#ports.delete(port);
   }
 
-  /** Throws a session's browser away; nothing where it has none. */
-  end(sessionKey: string): Promise<void> {
-    const sandbox = this.#open.get(sessionKey);
+  /** Throws a session's browsers away; nothing where it has none. */
+  async end(session: string): Promise<void> {
+    const keys = [...this.#open.keys()].filter((key) => sessionOfKey(key) === session);
+    await Promise.all(keys.map((key) => this.#remove(key)));
+  }
+
+  #remove(key: string): Promise<void> {
+    const sandbox = this.#open.get(key);
     if (sandbox === undefined) return Promise.resolve();
-    this.#open.delete(sessionKey);
+    this.#open.delete(key);
     const work = this.#end(sandbox).finally(() => this.#ending.delete(work));
     this.#ending.add(work);
     return work;
@@ -184,13 +195,31 @@ export class Sandboxes {
 
   /** Throws all of them away. */
   async close(): Promise<void> {
-    for (const key of [...this.#open.keys()]) void this.end(key);
+    for (const key of [...this.#open.keys()]) void this.#remove(key);
     await Promise.allSettled([...this.#ending]);
   }
 }
 
-/** The host's settings without its profiles, and with public addresses only, whatever the host may reach. */
-function sandboxed(config: BrowserConfig, cdpUrl: string | undefined): BrowserConfig {
+/** No session's name holds a line break. */
+const SEPARATOR = "\n";
+
+function sandboxKey(session: string, principal: Principal): string {
+  return `${principal}${SEPARATOR}${session}`;
+}
+
+function sessionOfKey(key: string): string {
+  return key.slice(key.indexOf(SEPARATOR) + 1);
+}
+
+/**
+ * The host's settings without its profiles, and with public addresses only, whatever the host may reach. Names that the
+ * settings exempt from that are the owner's to use.
+ */
+function sandboxed(
+  config: BrowserConfig,
+  cdpUrl: string | undefined,
+  principal: Principal,
+): BrowserConfig {
   const { cdpUrl: _own, ...rest } = config;
   return {
     ...rest,
@@ -200,6 +229,7 @@ function sandboxed(config: BrowserConfig, cdpUrl: string | undefined): BrowserCo
     profiles: { [PROFILE]: { cdpUrl } },
     ssrfPolicy: {
       ...config.ssrfPolicy,
+      ...(principal === "owner" ? {} : { allowedHostnames: [] }),
       dangerouslyAllowPrivateNetwork: false,
       allowPrivateNetwork: false,
     },

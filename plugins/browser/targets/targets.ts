@@ -1,5 +1,6 @@
 /** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
 import { type PluginContext, PorticoError } from "portico";
+import type { Access } from "portico/agent";
 import { policyOf } from "./imposed-policy.ts";
 import { aboutOf } from "../routes/paths.ts";
 import type { Sandboxes } from "./sandboxes.ts";
@@ -27,6 +28,8 @@ export interface TargetChoice {
   /** With target `node`: which one. */
   node?: string | undefined;
   sessionKey: string;
+  /** What the caller may use: its browser is the host's, or one of its own. */
+  access: Pick<Access, "browser" | "principal">;
 }
 
 export interface Targets {
@@ -96,8 +99,9 @@ export function createTargets(options: TargetOptions): Targets {
 
   async function routeFor(
     request: BrowserRequest,
-    { target, node, sessionKey }: TargetChoice,
+    { target, node, sessionKey, access }: TargetChoice,
   ): Promise<BrowserResponse> {
+    if (access.browser === "own") return toOwnContext(request, { target, sessionKey, access });
     const isSandboxed = options.sandbox().mode === "all";
     const meant = target ?? (isSandboxed ? "sandbox" : undefined);
     if (!config().enabled || meant === undefined) return route(request);
@@ -115,6 +119,23 @@ export function createTargets(options: TargetOptions): Targets {
     }
     const named = nodeOf(request);
     return named === undefined ? (await local()).request(request) : route(request);
+  }
+
+  /** Of a caller who is not the owner: apart from the owner's browsers, profiles and nodes, and from other callers. */
+  async function toOwnContext(
+    request: BrowserRequest,
+    { target, sessionKey, access }: TargetChoice,
+  ): Promise<BrowserResponse> {
+    if (!config().enabled) return (await local()).request(request);
+    if (target === "host" || target === "node")
+      throw new PorticoError(
+        "forbidden",
+        "The browsers of the host and of nodes are the owner's. Leave target out: this session has a browser of its own.",
+        { param: "target" },
+      );
+    refuseProfile(request);
+    const sandboxes = await options.sandboxes();
+    return sandboxes.request(sessionKey, request, access.principal);
   }
 
   return { route, routeFor };

@@ -50,7 +50,7 @@ export function editOf(events: Emitter, job: Job) {
     const streamId = of === 0 ? job.requestId : `${job.requestId}#${of}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
     return events
-      .emit("message:streaming", context, { sessionKey: job.sessionKey })
+      .emit("message:streaming", context, { sessionKey: job.sessionKey, principal: job.principal })
       .then(({ refusal, context }) => {
         if (refusal) throw refusal;
         return context.text;
@@ -68,6 +68,7 @@ export async function offerText(
   const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
   const result = await events.emit("message:sending", context, {
     sessionKey: job.sessionKey,
+    principal: job.principal,
     ...selection,
   });
   if (result.refusal) throw result.refusal;

@@ -27,7 +27,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   const result: EmitResult<"chat:request"> = await events.emit(
     "chat:request",
     { request: job.request, stream: job.stream, client },
-    { sessionKey: job.sessionKey },
+    { sessionKey: job.sessionKey, principal: job.principal },
   );
   if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
@@ -218,7 +218,7 @@ export function reportResponse(events: Emitter, job: Job, report: Report): void 
       client,
       ...report,
     },
-    { sessionKey: job.sessionKey },
+    { sessionKey: job.sessionKey, principal: job.principal },
   );
 }
 

@@ -258,7 +258,7 @@ export async function offerMessage(events: Emitter, job: Job): Promise<string[] 
   const result = await events.emit(
     "message:received",
     { content, source: "chat", model: job.request.model, from },
-    { sessionKey: job.sessionKey },
+    { sessionKey: job.sessionKey, principal: job.principal },
   );
   if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
@@ -291,6 +291,6 @@ function sendMessage(events: Emitter, job: Job, content: string): void {
       model: job.trace.model === "" ? job.request.model : job.trace.model,
       to,
     },
-    { sessionKey: job.sessionKey },
+    { sessionKey: job.sessionKey, principal: job.principal },
   );
 }

@@ -1,5 +1,11 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
-import type { Client, PorticoError } from "portico";
+import {
+  type Client,
+  currentPrincipal,
+  type PorticoError,
+  type Principal,
+  principalOf,
+} from "portico";
 import type {
   ChatChunk,
   ChatCompletion,
@@ -21,7 +27,13 @@ import { readChunks } from "../openai/read-chunks.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
 import { writeTranslated } from "./writing/write-stream.ts";
 
+/** Who pays for what is asked from inside. On whose behalf it is asked is another matter. */
 const OWNER: Client = { kind: "owner" };
+
+function principalFor({ principal, client }: ChatOptions): Principal {
+  if (principal !== undefined) return principal;
+  return client === undefined ? currentPrincipal() : principalOf(client);
+}
 /** How many chunks may wait for a slow reader before the upstream is paused. */
 const WAITING_CHUNKS = 64;
 
@@ -43,6 +55,7 @@ export function createChatService(
       stream,
       requestId: options.requestId ?? `int_${Math.random().toString(36).slice(2, 12)}`,
       client: options.client ?? OWNER,
+      principal: principalFor(options),
       sessionKey: options.sessionKey ?? "main",
       channel: options.channel,
     });

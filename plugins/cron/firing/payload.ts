@@ -1,9 +1,15 @@
-import { isPorticoError, type PluginContext, PorticoError, withDeadline } from "portico";
+import {
+  isPorticoError,
+  type PluginContext,
+  PorticoError,
+  type Principal,
+  withDeadline,
+} from "portico";
 import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/schedules";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
-  const { payload, source, key, metadata, untrusted = [] } = order;
+  const { payload, source, principal, key, metadata, untrusted = [] } = order;
   if (payload.kind === "hook") return { items: [] };
   const agent = ctx.use("agent");
   if (payload.kind === "systemEvent") {
@@ -12,6 +18,7 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
     const { eventId, item } = agent.wakeItem({
       text: [payload.text, ...data].join("\n\n"),
       source,
+      principal,
       eventId: `evt_${key}`,
       metadata,
       mode: payload.mode,
@@ -23,6 +30,7 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
   const { turnId, sessionId, item } = agent.turnItem({
     ...request,
     source,
+    principal,
     turnId: `turn_${key}`,
     session,
     temporary: payload.session === undefined,
@@ -35,7 +43,7 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
 /** Throws 400 where a payload could never be delivered. */
 export function checkPayload(ctx: PluginContext, payload: PayloadSpec): void {
   try {
-    deliver(ctx, { payload, source: "check", key: "check" });
+    deliver(ctx, { payload, source: "check", principal: "outside", key: "check" });
   } catch (cause) {
     if (!isPorticoError(cause)) throw cause;
     const { code, status, message, details, param } = cause;
@@ -49,10 +57,10 @@ export async function emitHook(
   ctx: PluginContext,
   name: string,
   context: Record<string, unknown>,
-  timeoutMs: number,
+  { timeoutMs, principal }: { timeoutMs: number; principal: Principal },
 ): Promise<void> {
   declareHookEvent(ctx, name);
-  const emitted = ctx.emit(name as "cron:fired", context as never);
+  const emitted = ctx.emit(name as "cron:fired", context as never, { principal });
   const { outcomes, block, refusal } = await withDeadline(
     emitted,
     timeoutMs,

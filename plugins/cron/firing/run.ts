@@ -3,7 +3,15 @@ import { createHash } from "node:crypto";
 import { isPorticoError, type PluginContext, type PorticoError } from "portico";
 import type { PayloadDelivery } from "portico/schedules";
 import type { Run } from "portico/store";
-import { type Job, type JobState, KIND, type RunData, type RunStatus } from "../job.ts";
+import {
+  type Job,
+  type JobState,
+  KIND,
+  principalOfJob,
+  type RunData,
+  type RunStatus,
+  sessionOfJob,
+} from "../job.ts";
 import { deliver } from "./payload.ts";
 
 /** The same on every gateway and after every restart: what a slot starts has ids of the slot. */
@@ -34,9 +42,11 @@ function delivered(
   { job, key, data }: Firing,
 ): Pick<Prepared, "delivery" | "failure"> {
   const { body, row } = job;
+  const session = sessionOfJob(job);
   const order = {
     payload: body.payload,
     source: "cron",
+    principal: principalOfJob(body),
     key,
     metadata: {
       source: "cron",
@@ -45,8 +55,7 @@ function delivered(
       scheduledAt: new Date(data.slotAt).toISOString(),
     },
     // Runs that queue up behind each other share a session: its lane keeps them in order.
-    defaultSession:
-      body.overlap === "queue" ? `cron:${row.id}` : `cron:${row.id}:${key.slice(5, 13)}`,
+    defaultSession: body.overlap === "queue" ? session : `${session}:${key.slice(5, 13)}`,
     timeoutMs: body.timeoutMs,
   };
   try {

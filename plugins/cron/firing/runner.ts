@@ -3,7 +3,17 @@ import { randomBytes } from "node:crypto";
 import type { PluginContext } from "portico";
 import type { CronFired } from "portico/cron";
 import type { NewItem, Run } from "portico/store";
-import { graceOf, type Job, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
+import {
+  graceOf,
+  type Job,
+  KIND,
+  nextSlot,
+  principalOfJob,
+  type RunData,
+  type RunStatus,
+  sessionOfJob,
+  toJob,
+} from "../job.ts";
 import { atTime, createForesight } from "./burst.ts";
 import { emitHook } from "./payload.ts";
 import { prepare, slotKey, stateAfter } from "./run.ts";
@@ -52,7 +62,9 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       turnId: data.turnId,
       context: body.payload.kind === "hook" ? body.payload.context : undefined,
     };
-    await ctx.emit("cron:fired", fired, { sessionKey: data.sessionId ?? `cron:${row.id}` });
+    const principal = principalOfJob(body);
+    const sessionKey = data.sessionId ?? sessionOfJob(job);
+    await ctx.emit("cron:fired", fired, { sessionKey, principal });
     const { payload } = body;
     if (failure) settler.hookRun(run, Promise.reject(failure));
     else if (payload.kind === "hook") {
@@ -63,7 +75,7 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
           ctx,
           payload.event,
           { ...facts, ...payload.context },
-          body.timeoutMs ?? HOOK_TIMEOUT_MS,
+          { timeoutMs: body.timeoutMs ?? HOOK_TIMEOUT_MS, principal },
         );
       };
       settler.hookRun(run, work());

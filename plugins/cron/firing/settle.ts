@@ -10,6 +10,8 @@ import {
   type RunData,
   type RunStatus,
   toJob,
+  principalOfJob,
+  sessionOfJob,
 } from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];
@@ -91,11 +93,12 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
   }
 
   async function announceFailure(
-    { row }: Job,
+    job: Job,
     run: Run,
     state: JobState,
     disabled: boolean,
   ): Promise<void> {
+    const { row } = job;
     const { slotAt, turnId, sessionId } = run.data as RunData;
     if (disabled)
       ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
@@ -111,7 +114,10 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       consecutiveErrors: state.consecutiveErrors,
       disabled,
     };
-    await ctx.emit("cron:failed", failed, { sessionKey: sessionId ?? `cron:${row.id}` });
+    await ctx.emit("cron:failed", failed, {
+      sessionKey: sessionId ?? sessionOfJob(job),
+      principal: principalOfJob(job.body),
+    });
   }
 
   /** Removes a job made with `deleteAfterRun` once no date of it is to come. */

@@ -30,7 +30,7 @@ export async function runHook(
       ...structuredClone((events().get(event)?.sample ?? {}) as object),
       ...request.context,
     };
-    return { name: event, context, sessionKey: request.sessionKey };
+    return { name: event, context, sessionKey: request.sessionKey, principal: "owner" };
   });
   return { hook, event, context, ...trial };
 }

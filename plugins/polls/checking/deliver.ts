@@ -1,5 +1,6 @@
 /** Turns what is new into deliveries of the payload. */
 import { clip, shorten } from "portico/strings";
+import type { Principal } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/schedules";
 import { digest } from "../poll.ts";
@@ -17,6 +18,8 @@ interface Fenced {
 
 export interface News {
   pollId: string;
+  /** Whom it is done for. */
+  principal: Principal;
   name: string;
   /** URL or path. */
   place: string;
@@ -58,13 +61,13 @@ export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[]
 
 /** `poll:changed` comes with every change anyway, and is not delivered a second time. */
 function deliverHook(
-  { pollId, runId }: News,
+  { pollId, principal, runId }: News,
   key: string,
   event: string,
   context: object,
 ): PayloadDelivery {
   if (event === "poll:changed") return { items: [] };
-  const body: HookBody = { event, context: { ...context, deliveryId: key }, runId };
+  const body: HookBody = { event, context: { ...context, deliveryId: key }, principal, runId };
   return { items: [{ id: `hook_${key}`, lane: `poll:${pollId}`, kind: HOOK, body }] };
 }
 
@@ -104,6 +107,7 @@ function deliverOne(
   }
   const order = {
     source: "poll",
+    principal: news.principal,
     key,
     metadata: metadataOf(news),
     defaultSession: `poll:${news.pollId}:${key.slice(5, 13)}`,
@@ -160,6 +164,7 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
   const lines = rest.map((item) => `- ${shorten(asJson(item), room)}`).join("\n");
   const order = {
     source: "poll",
+    principal: news.principal,
     key,
     metadata: { ...metadataOf(news), summary: true },
     defaultSession: `poll:${pollId}:${key.slice(5, 13)}`,

@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import { isoDate } from "portico/schedules";
 import type { Run } from "portico/store";
-import { type Poll, placeOf } from "../poll.ts";
+import { type Poll, placeOf, principalOfPoll } from "../poll.ts";
 import type { Checked } from "./check.ts";
 
 const ITEMS_IN_EVENT = 50;
@@ -14,6 +14,11 @@ const factsOf = ({ row, body }: Poll, run: Run) => ({
   runId: run.id,
 });
 
+const aboutOf = (poll: Poll) => ({
+  sessionKey: `poll:${poll.row.id}`,
+  principal: principalOfPoll(poll),
+});
+
 export async function announceChange(
   ctx: PluginContext,
   poll: Poll,
@@ -23,7 +28,7 @@ export async function announceChange(
   const changedAt = new Date(run.endedAt!).toISOString();
   const items = news.slice(0, ITEMS_IN_EVENT);
   const change = { ...factsOf(poll, run), changedAt, count: news.length, items, diff };
-  await ctx.emit("poll:changed", change, { sessionKey: `poll:${poll.row.id}` });
+  await ctx.emit("poll:changed", change, aboutOf(poll));
 }
 
 /** `errors` in a row; `next`: when it is looked at again. */
@@ -42,6 +47,6 @@ export async function announceFailure(
       consecutiveErrors: errors,
       nextCheckAt: isoDate(poll.row.enabled ? next : null),
     },
-    { sessionKey: `poll:${poll.row.id}` },
+    aboutOf(poll),
   );
 }

@@ -1,5 +1,5 @@
 /** Emits the events of hook payloads. Each is an item of the store, written with its check: a crash loses none. */
-import type { PluginContext } from "portico";
+import type { PluginContext, Principal } from "portico";
 import { type ClaimLoop, createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";
 
@@ -9,6 +9,8 @@ export const HOOK = "poll-hook";
 export interface HookBody {
   event: string;
   context: Record<string, unknown>;
+  /** Of items of older versions there is none. */
+  principal?: Principal;
   /** The check that found it. */
   runId: string;
 }
@@ -23,13 +25,13 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
   const store = () => ctx.use("store");
 
   async function emit(claim: Claim<HookBody>): Promise<void> {
-    const { event, context, runId } = claim.item.body;
+    const { event, context, runId, principal = "outside" } = claim.item.body;
     try {
       if (claim.item.attempts > MOST_ATTEMPTS)
         throw new Error(`The gateway ended ${MOST_ATTEMPTS} times during it.`);
       // Asked for anew: events are declared by the plugin that is loaded now.
       const tools = await ctx.use("schedule").load();
-      await tools.emitHook(event, context, TIMEOUT_MS);
+      await tools.emitHook(event, context, { timeoutMs: TIMEOUT_MS, principal });
     } catch (error) {
       const { code = "hook_failed", message } = error as Error & { code?: string };
       ctx.log.warn({ err: error, event, run: runId }, "a hook of a poll failed");

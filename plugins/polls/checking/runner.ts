@@ -13,6 +13,7 @@ import {
   type Poll,
   type PollBody,
   placeOf,
+  principalOfPoll,
   toPoll,
 } from "../poll.ts";
 import type { PollsConfig } from "../schema.ts";
@@ -94,14 +95,12 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     }
   }
 
-  function deliveriesOf(
-    { poll: { row, body }, rev }: Lease,
-    checked: Checked | undefined,
-    runId: string,
-  ) {
+  function deliveriesOf({ poll, rev }: Lease, checked: Checked | undefined, runId: string) {
     if (checked?.status !== "changed") return [];
+    const { row, body } = poll;
     return deliverNews(tools, {
       pollId: row.id,
+      principal: principalOfPoll(poll),
       name: row.name ?? row.id,
       place: placeOf(body.source),
       checkKey: `${row.id} ${row.createdAt} ${rev}`,

@@ -53,7 +53,6 @@ export const options: Record<string, OptionSpec> = {
   ),
   model: text("Model of the turn", "MODEL"),
   session: text("Session of the turn; default one of its own", "SESSION"),
-  announce: { type: "boolean", description: "Posts the turn's result to the main session" },
   text: text("Or: queues this event for the next heartbeat"),
   now: { type: "boolean", description: "Wakes the agent at once for the event" },
   hook: text("Or: emits this event for hooks", "EVENT"),

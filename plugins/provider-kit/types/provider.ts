@@ -4,7 +4,7 @@
  */
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Client, Logger, PorticoError } from "portico";
+import type { Client, Logger, PorticoError, Principal } from "portico";
 import type { RequestRule } from "../rules/types.ts";
 import type { UpstreamProblem } from "../stream/upstream-error.ts";
 
@@ -85,6 +85,8 @@ export interface ChatProvider {
 export interface CallInfo {
   requestId: string;
   client: Client;
+  /** On whose behalf: that of the client, or of the call that a hook or plugin serves. */
+  principal: Principal;
   sessionKey: string;
   /** Its response leaves the gateway, so that `message:sending` and, of a stream, `message:streaming` are due. */
   leaves?: boolean;

@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { BURST } from "../jobs.ts";
+import { BURST, principalOfMapping } from "../jobs.ts";
 import type { Credential } from "../settings.ts";
 
 /** Marks items, which have just been made for this, with who has started them. */
@@ -30,8 +30,9 @@ export async function turnState(
   const became = await becameOf(ctx, item);
   const status = became === undefined ? undefined : await agent.turn(became);
   if (status) return { ...status, turnId: id };
-  const { session } = item.body as { session: string };
-  return { turnId: id, sessionId: session, source: "webhook", ...queued(item) };
+  const { session, mapping } = item.body as { session: string; mapping: string };
+  const principal = principalOfMapping({ name: mapping });
+  return { turnId: id, sessionId: session, source: "webhook", principal, ...queued(item) };
 }
 
 export async function eventState(

@@ -36,7 +36,7 @@ export function announceDelivery(
   { id, job, source, request, address, secrets }: Accepted,
 ): void {
   if (!ctx.hasListeners("webhook:received")) return;
-  const { action, eventId, turnId, sessionId } = job;
+  const { action, principal, eventId, turnId, sessionId } = job;
   const context = {
     deliveryId: id,
     source,
@@ -49,5 +49,5 @@ export function announceDelivery(
     body: request.body,
     address,
   };
-  void ctx.emit("webhook:received", context, { sessionKey: sessionId });
+  void ctx.emit("webhook:received", context, { sessionKey: sessionId, principal });
 }

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { temporaryDir } from "../../support/temporary.ts";
+import { clientKey, webhookKey } from "../../support/principals.ts";
 import { pageText } from "../../../plugins/agent-tools/web/page-text.ts";
 import { assertLinear, repeated } from "../../support/growth.ts";
 import { type ScriptedGateway, scriptedGateway } from "../agent/scripted.ts";
-import { useTool } from "./support.ts";
+import { useTool, useToolAs } from "./support.ts";
 
 const test = suite("hostile use of tools");
 const outside = temporaryDir("portico-outside-");
@@ -15,7 +16,18 @@ let g: ScriptedGateway;
 
 test.before(async () => {
   g = await scriptedGateway({
-    config: { hooks: { extraDirs: ["workspace/more-hooks"] } },
+    config: {
+      hooks: { extraDirs: ["workspace/more-hooks"] },
+      gateway: {
+        keys: {
+          ...clientKey("ann"),
+          ...clientKey("anna"),
+          ...clientKey("ann2"),
+          ...clientKey("b:c"),
+        },
+      },
+      webhooks: { keys: { ...webhookKey("ci"), ...webhookKey("cix") } },
+    },
     files: {
       "workspace/hooks/h/notes.txt": "secret-of-hooks",
       "workspace/plugins/p/notes.txt": "secret-of-plugins",
@@ -116,55 +128,59 @@ test("a note's name leads nowhere else", async () => {
     );
 });
 
-test("a client's, sender's or poll's session sees its own kind alone, and sends nowhere", async () => {
-  for (const session of ["key:anna:x", "webhook:ci:1", "main"])
-    await g.json("POST", "/agent", { message: `word of ${session}`, wait: true, session });
-  for (const session of ["key:ann:1", "webhook:cix", "poll:turn_1"]) {
-    const use = (args: object) => useTool(g, "sessions", args, { session });
-    assert.not.match(await use({ action: "list", limit: 200 }), /anna|webhook:ci:|main/);
-    for (const other of ["main", "key:anna:x", "webhook:ci:1"])
-      assert.match(await use({ action: "history", session: other }), "no session");
-    assert.match(await use({ action: "send", session: "main", message: "x" }), /^Error: /);
-    assert.match(
-      await use({ action: "send", session: `${session}:more`, message: "x" }),
-      "starts no turns elsewhere",
-    );
+test("a client's or sender's turn sees its own sessions alone, and sends nowhere", async () => {
+  await g.json("POST", "/agent", { message: "word of main", wait: true, session: "main" });
+  await g.json("POST", "/agent", { message: "word of plain", wait: true, session: "plain" });
+  for (const key of ["ann", "anna", "ann2"]) await useToolAs(g, { key, session: "1" }, "none", {});
+  for (const webhook of ["ci", "cix"])
+    await useToolAs(g, { webhook, session: `webhook:${webhook}:1` }, "none", {});
+  const callers = [
+    { key: "ann", session: "2" },
+    { webhook: "cix", session: "webhook:cix:2" },
+  ];
+  const others = ["main", "plain", "key:anna:1", "key:ann2:1", "webhook:ci:1"];
+  for (const caller of callers) {
+    const use = (args: object) => useToolAs(g, caller, "sessions", args);
+    assert.not.match(await use({ action: "list", limit: 200 }), /anna|ann2|webhook:ci:|main|plain/);
+    for (const session of others) {
+      assert.match(await use({ action: "history", session }), "no session");
+      assert.match(await use({ action: "send", session, message: "x" }), /^Error: /);
+    }
   }
-  // however many of another's are newer
-  const last = await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann:1" });
-  assert.match(last, '"key:ann:1"');
-  await g.json("POST", "/agent", { message: "newer", wait: true, session: "key:ann2:1" });
+  const own = await useToolAs(g, callers[0]!, "sessions", { action: "list" });
+  assert.match(own, "key:ann:1");
   assert.match(
-    await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann" }),
-    '"key:ann:1"',
+    await useToolAs(g, callers[0]!, "sessions", { action: "history", session: "key:ann:1" }),
+    "go",
+  );
+  assert.match(
+    await useToolAs(g, callers[0]!, "sessions", {
+      action: "send",
+      session: "key:ann:1",
+      message: "x",
+    }),
+    "starts no turns elsewhere",
   );
 });
 
-test("a client's session has files and notes of its own, and none of the owner's", async () => {
-  const use = (session: string, name: string, args: object) => useTool(g, name, args, { session });
-  for (const session of ["key:ann:main", "key:ann:chat:x", "key:b%3Ac:main"]) {
-    assert.match(await use(session, "files", { action: "read", path: "fine.txt" }), /^Error: /);
-    assert.not.match(await use(session, "files", { action: "list" }), "fine.txt");
-    await use(session, "files", {
-      action: "write",
-      path: "AGENTS.md",
-      content: `word of ${session}`,
-    });
-    assert.match(
-      await use(session, "files", { action: "read", path: "AGENTS.md" }),
-      `word of ${session}`,
-    );
-    await use(session, "memory", { action: "append", text: `note of ${session}` });
-    assert.match(
-      await use(session, "memory", { action: "search", query: session }),
-      `note of ${session}`,
-    );
-    assert.not.match(
-      await use(`${session}2`, "memory", { action: "search", query: session }),
-      "note of",
-    );
+test("a client's or sender's turn has files and notes of its own, and none of the owner's", async () => {
+  const callers = [{ key: "ann" }, { key: "b:c" }, { webhook: "ci" }];
+  for (const caller of callers) {
+    const name = JSON.stringify(caller);
+    const use = (tool: string, args: object) => useToolAs(g, caller, tool, args);
+    assert.match(await use("files", { action: "read", path: "fine.txt" }), /^Error: /);
+    assert.not.match(await use("files", { action: "list" }), "fine.txt");
+    await use("files", { action: "write", path: "AGENTS.md", content: `word of ${name}` });
+    assert.match(await use("files", { action: "read", path: "AGENTS.md" }), `word of ${name}`);
+    await use("memory", { action: "append", text: `note of ${name}` });
+    assert.match(await use("memory", { action: "search", query: "note" }), `note of ${name}`);
+    for (const other of callers.filter((one) => one !== caller))
+      assert.not.match(
+        await useToolAs(g, other, "memory", { action: "search", query: "note" }),
+        `note of ${name}`,
+      );
   }
-  assert.not.match(await use("main", "memory", { action: "search", query: "note" }), "key:");
+  assert.not.match(await useTool(g, "memory", { action: "search", query: "note" }), "note of");
   for (const name of ["AGENTS.md", "MEMORY.md"])
     assert.not.ok(existsSync(join(g.home, "workspace", name)), name);
 });

@@ -1,4 +1,5 @@
 /** Calls a tool as the agent does: in a turn, by a model that wants to. */
+import { askAsKey, callWebhook, secretOfWebhook } from "../../support/principals.ts";
 import { call, lastOf, type ScriptedGateway } from "../agent/scripted.ts";
 
 export async function useTool(
@@ -17,5 +18,32 @@ export async function useTool(
     return "done";
   });
   await gateway.json("POST", "/agent", asked);
+  return result;
+}
+
+/**
+ * The same in a turn that another than the owner has caused, with its own credential: a client key through chat, a
+ * webhook key through `POST /hooks/agent`. What it answers where the turn has no such tool begins with `Error: there is
+ * no tool`.
+ */
+export async function useToolAs(
+  gateway: ScriptedGateway,
+  { key, webhook, session }: { key?: string; webhook?: string; session?: string },
+  name: string,
+  args: unknown,
+): Promise<string> {
+  let result = "";
+  let isAsked = false;
+  gateway.script((request) => {
+    if (request.messages.at(-1)?.role === "tool") result = lastOf(request);
+    if (isAsked) return "done";
+    isAsked = true;
+    return call(name, args);
+  });
+  if (key !== undefined) await askAsKey(gateway, key, "go", session);
+  if (webhook === undefined) return result;
+  const asked = { message: "go", wait: true, session };
+  const { status, body } = await callWebhook(gateway, "agent", secretOfWebhook(webhook), asked);
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
   return result;
 }

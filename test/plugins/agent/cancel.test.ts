@@ -1,6 +1,6 @@
 /** A turn is stopped wherever it has got to by the time that somebody asks for it. */
 import * as assert from "uvu/assert";
-import { runTool } from "portico/agent";
+import { decideAccess, runTool } from "portico/agent";
 import { Type } from "portico";
 import { createService } from "../../../plugins/agent/service.ts";
 import { quietLog } from "../../support/quiet-log.ts";
@@ -40,6 +40,8 @@ test("a tool whose turn has been stopped is not begun", async () => {
     signal: AbortSignal.abort(new Error("stopped")),
     log: quietLog(),
     sessionKey: "s",
+    principal: "owner" as const,
+    access: decideAccess({ principal: "owner", grant: {}, stateDir: "/nowhere" }),
   };
   const said = await runTool(tool, {}, call).catch((error: Error) => error.message);
   assert.equal([said, begun], ["stopped", false]);

@@ -183,6 +183,7 @@ test("a turn that is to be announced posts its answer to the main session", asyn
     {
       message: "Report",
       source: "webhook",
+      principal: "owner",
       session: "webhook:ci",
       delivery: "announce",
       untrusted: [{ label: "payload", text: "x" }],

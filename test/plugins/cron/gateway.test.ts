@@ -21,7 +21,7 @@ const PROBE = `import { definePlugin } from "portico";
 export default definePlugin({ name: "probe", setup(ctx) {
   ctx.route("POST", "/probe/:tool", { access: "gateway" }, async (call) => {
     const tool = ctx.list("tool").find(({ name }) => name === call.params.tool);
-    return tool.handler(await call.json(), { signal: call.signal, log: ctx.log, sessionKey: "main" });
+    return tool.handler(await call.json(), { signal: call.signal, log: ctx.log, sessionKey: "main", principal: "owner" });
   });
 } });`;
 const heardFile = join(temporaryDir("portico-heard-"), "heard");

@@ -49,7 +49,7 @@ test("bad definitions are refused with the field", async () => {
     [{ schedule: hourly, payload: turn, colour: "red" }, "colour"],
   ];
   for (const [given, param] of bad) {
-    const error = await refused(cron.operations.add(given, "api"));
+    const error = await refused(cron.operations.add(given, "api", "owner"));
     assert.is(error.code, "invalid_request_error", JSON.stringify(given));
     assert.is(error.param, param, error.message);
   }
@@ -70,7 +70,7 @@ test("what is wrong with an expression is told in its own numbers and names", as
     ["@reboot", "@reboot is not known"],
   ] as const) {
     const { message, param } = await refused(
-      cron.operations.add({ schedule: expr, payload: turn }, "api"),
+      cron.operations.add({ schedule: expr, payload: turn }, "api", "owner"),
     );
     assert.is(param, "schedule.expr");
     assert.match(message, told);
@@ -83,6 +83,7 @@ test("shorthands, the zone's default and the next five dates", async () => {
   const job = await cron.operations.add(
     { name: "a", schedule: "30 9 * * 1-5", payload: turn },
     "api",
+    "owner",
   );
   assert.equal(job["schedule"], { kind: "cron", expr: "30 9 * * 1-5", tz: "Europe/Berlin" });
   assert.is(job["status"], "enabled");
@@ -92,27 +93,33 @@ test("shorthands, the zone's default and the next five dates", async () => {
     ["04", "05", "06", "07", "08"].map((day) => `2026-05-${day}T07:30:00.000Z`),
     "Friday 9:55 in Berlin has passed",
   );
-  const soon = await cron.operations.add({ schedule: "in 20m", payload: turn }, "api");
+  const soon = await cron.operations.add({ schedule: "in 20m", payload: turn }, "api", "owner");
   assert.equal(soon["schedule"], { kind: "at", at: "2026-05-01T08:15:00.000Z" });
   const local = await cron.operations.add(
     { schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn },
     "api",
+    "owner",
   );
   assert.equal(local["schedule"], { kind: "at", at: "2026-05-02T07:00:00.000Z" });
   const epoch = Date.parse("2026-06-01T00:00:00Z");
   const number = await cron.operations.add(
     { schedule: { kind: "at", at: epoch }, payload: turn },
     "api",
+    "owner",
   );
   assert.equal(number["schedule"], { kind: "at", at: "2026-06-01T00:00:00.000Z" });
-  const every = await cron.operations.add({ schedule: "every 1h30m", payload: turn }, "api");
+  const every = await cron.operations.add(
+    { schedule: "every 1h30m", payload: turn },
+    "api",
+    "owner",
+  );
   assert.equal(every["schedule"], { kind: "every", everyMs: 5_400_000 });
   await cron.close();
 });
 
 test("a turn's end ends the run; the next slot is skipped while it goes on", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
   await cron.walk("2026-05-01T08:10:00Z");
   let [run] = (await cron.operations.runs("a")).runs;
   assert.is(run!["status"], "running");
@@ -134,6 +141,7 @@ test("overlap queue starts the next turn behind the first, in one session", asyn
   await cron.operations.add(
     { name: "a", schedule: hourly, payload: turn, overlap: "queue" },
     "api",
+    "owner",
   );
   await cron.walk("2026-05-01T09:10:00Z");
   assert.is((await cron.fired("a")).length, 2);
@@ -147,6 +155,7 @@ test("failures back off, then disable the job with the reason; enabling clears i
   await cron.operations.add(
     { name: "a", schedule: { kind: "cron", expr: "* * * * *", tz: "UTC" }, payload: turn },
     "api",
+    "owner",
   );
   for (const [wake, next] of [
     ["2026-05-01T07:56:00Z", "2026-05-01T07:57:00.000Z"],
@@ -178,14 +187,16 @@ test("failures back off, then disable the job with the reason; enabling clears i
 test("an at job stays, disabled, with its history; deleteAfterRun goes", async () => {
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" };
-  await cron.operations.add({ name: "stays", schedule: "in 5m", payload: text }, "api");
+  await cron.operations.add({ name: "stays", schedule: "in 5m", payload: text }, "api", "owner");
   await cron.operations.add(
     { name: "goes", schedule: "in 5m", payload: text, deleteAfterRun: true },
     "api",
+    "owner",
   );
   await cron.operations.add(
     { name: "later", schedule: "in 5m", payload: turn, deleteAfterRun: true },
     "api",
+    "owner",
   );
   await cron.walk("2026-05-01T08:10:00Z");
   const stays = await cron.operations.show("stays");
@@ -203,7 +214,7 @@ test("an at job stays, disabled, with its history; deleteAfterRun goes", async (
 
 test("run now leaves the slot where it is, also for a disabled job", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
   const before = (await cron.jobs.find("a")).row.nextAt;
   const fired = await cron.operations.run("a");
   assert.match(fired.turnId!, /^turn_cron_/);
@@ -219,7 +230,7 @@ test("run now leaves the slot where it is, also for a disabled job", async () =>
 
 test("edit keeps the due time unless the schedule changes", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: "every 1h", payload: turn }, "api");
+  await cron.operations.add({ name: "a", schedule: "every 1h", payload: turn }, "api", "owner");
   const before = (await cron.jobs.find("a")).row.nextAt;
   cron.jump("2026-05-01T08:20:00Z");
   await cron.operations.change("a", { name: "b", payload: { kind: "systemEvent", text: "x" } });
@@ -292,6 +303,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
       payload: { kind: "hook", event: "report:daily", context: { depth: 3 } },
     },
     "api",
+    "owner",
   );
   const seen: unknown[] = [];
   const undo = cron.bus.on(
@@ -335,7 +347,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
 
 test("what can never be delivered fails its run, and does not come again and again", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
   const agent = cron.ctx.use("agent");
   const { turnItem } = agent;
   agent.turnItem = () => {
@@ -363,6 +375,7 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
   const job = await cron.jobs.add(
     { name: "a", schedule: hourly, payload: { kind: "hook", event: "x:y" } } as never,
     "api",
+    "owner",
   );
   const id = job.row.id;
   const data = { jobId: id, trigger: "schedule", slotAt: cron.now(), payload: "hook" };
@@ -389,7 +402,11 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
 
 test("new rules of a zone move the slots that wait", async () => {
   const cron = makeCron(START);
-  const { row } = await cron.jobs.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  const { row } = await cron.jobs.add(
+    { name: "a", schedule: hourly, payload: turn },
+    "api",
+    "owner",
+  );
   // As older zone data had reckoned it.
   const old = row.nextAt! - 1_800_000 + 600_000;
   const state = { slotAt: old, consecutiveErrors: 0, fired: 0 };
@@ -402,8 +419,12 @@ test("new rules of a zone move the slots that wait", async () => {
 
 test("several jobs of one name need an id", async () => {
   const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
-  const two = await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
+  const two = await cron.operations.add(
+    { name: "a", schedule: hourly, payload: turn },
+    "api",
+    "owner",
+  );
   assert.is((await refused(cron.operations.show("a"))).status, 409);
   assert.is((await cron.operations.show(two["id"] as string))["id"], two["id"]);
   assert.is((await refused(cron.operations.show("none"))).status, 404);

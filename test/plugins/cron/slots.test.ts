@@ -136,7 +136,7 @@ const walks: Walk[] = [
 for (const { title, expr, tz, from, to, fires } of walks) {
   test(title, async () => {
     const cron = makeCron(from);
-    await cron.jobs.add(job("it", expr, tz), "api");
+    await cron.jobs.add(job("it", expr, tz), "api", "owner");
     await cron.walk(to);
     assert.equal(await cron.fired("it"), fires);
     await cron.close();
@@ -148,6 +148,7 @@ test("an interval counts from its making, whatever the zone does", async () => {
   await cron.jobs.add(
     { name: "it", schedule: { kind: "every", everyMs: 3_600_000 }, payload: text },
     "api",
+    "owner",
   );
   await cron.walk("2026-03-29T04:30:00Z");
   assert.equal(
@@ -159,8 +160,8 @@ test("an interval counts from its making, whatever the zone does", async () => {
 
 test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and both go on", async () => {
   const cron = makeCron("2026-05-01T00:10:00Z");
-  await cron.jobs.add(job("skips", "0 * * * *", "UTC"), "api");
-  await cron.jobs.add(job("once", "0 * * * *", "UTC", { missed: "run-once" }), "api");
+  await cron.jobs.add(job("skips", "0 * * * *", "UTC"), "api", "owner");
+  await cron.jobs.add(job("once", "0 * * * *", "UTC", { missed: "run-once" }), "api", "owner");
   await cron.walk("2026-05-01T01:30:00Z");
   cron.jump("2026-05-02T01:30:00Z");
   await cron.look();
@@ -177,7 +178,7 @@ test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and
 
 test("years of missed slots cost one look", async () => {
   const cron = makeCron("2020-01-01T00:00:00Z");
-  await cron.jobs.add(job("it", "* * * * *", "UTC"), "api");
+  await cron.jobs.add(job("it", "* * * * *", "UTC"), "api", "owner");
   cron.jump("2026-01-01T00:00:30Z");
   assert.is(await cron.look(), 1);
   assert.is(await cron.look(), 0);
@@ -193,14 +194,14 @@ test("a restart of seconds does not swallow a daily job; the grace window ends",
     [75, 0],
   ] as const) {
     const cron = makeCron("2026-05-01T07:00:00Z");
-    await cron.jobs.add(job("it", "0 8 * * *", "UTC"), "api");
+    await cron.jobs.add(job("it", "0 8 * * *", "UTC"), "api", "owner");
     cron.jump(Date.parse("2026-05-01T08:00:00Z") + late * 1_000);
     await cron.look();
     assert.is((await cron.fired("it")).length, fires, `${late} s late`);
     await cron.close();
   }
   const cron = makeCron("2026-05-01T07:00:00Z");
-  await cron.jobs.add(job("it", "0 8 * * *", "UTC", { graceMs: 7_200_000 }), "api");
+  await cron.jobs.add(job("it", "0 8 * * *", "UTC", { graceMs: 7_200_000 }), "api", "owner");
   cron.jump("2026-05-01T09:30:00Z");
   await cron.look();
   assert.is((await cron.fired("it")).length, 1, "a grace of its own");
@@ -209,7 +210,7 @@ test("a restart of seconds does not swallow a daily job; the grace window ends",
 
 test("a step back brings no slot again; a step forward is a sleep", async () => {
   const cron = makeCron("2026-05-01T07:55:00Z");
-  await cron.jobs.add(job("it", "0 * * * *", "UTC"), "api");
+  await cron.jobs.add(job("it", "0 * * * *", "UTC"), "api", "owner");
   await cron.walk("2026-05-01T09:10:00Z");
   cron.jump("2026-05-01T07:30:00Z");
   await cron.look();
@@ -230,6 +231,7 @@ test("an interval starts anew after a step back, instead of waiting for the old 
   await cron.jobs.add(
     { name: "it", schedule: { kind: "every", everyMs: 60_000 }, payload: text },
     "api",
+    "owner",
   );
   await cron.walk("2027-01-01T00:02:30Z");
   cron.jump("2026-01-01T00:00:00Z");
@@ -256,7 +258,7 @@ test("jitter spreads jobs over its span, each by the same amount on every gatewa
 
 test("jitter keeps the slot's name", async () => {
   const cron = makeCron("2026-05-01T07:55:00Z");
-  await cron.jobs.add(job("it", "0 * * * *", "UTC", { jitterMs: 600_000 }), "api");
+  await cron.jobs.add(job("it", "0 * * * *", "UTC", { jitterMs: 600_000 }), "api", "owner");
   await cron.walk("2026-05-01T08:30:00Z");
   assert.equal(await cron.fired("it"), ["2026-05-01T08:00:00.000Z"]);
   await cron.close();
@@ -265,7 +267,7 @@ test("jitter keeps the slot's name", async () => {
 test("two gateways on one store: each slot fires once", async () => {
   const one = makeCron("2026-05-01T00:00:30Z");
   const two = makeCron("2026-05-01T00:00:30Z", { dir: one.dir });
-  for (let i = 0; i < 20; i++) await one.jobs.add(job(`j${i}`, "* * * * *", "UTC"), "api");
+  for (let i = 0; i < 20; i++) await one.jobs.add(job(`j${i}`, "* * * * *", "UTC"), "api", "owner");
   for (let minute = 1; minute <= 5; minute++) {
     const at = Date.parse(`2026-05-01T00:0${minute}:00Z`);
     one.jump(at);

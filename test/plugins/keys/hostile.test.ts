@@ -1,10 +1,11 @@
 /** What a client key tries to get at: other sessions, the agent, another holder's responses, the disk. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { ownDirectory } from "portico/agent";
 import { until } from "../../support/until.ts";
 
 const test = suite("hostile client keys");
@@ -139,7 +140,7 @@ test("a name that is given again opens nothing of its first holder", async () =>
 
 test("nor does a name that has another hash in the file, now or after a restart", async () => {
   const file = join(gateway.home, "portico.json");
-  const dirs = () => readdirSync(join(gateway.home, "state/sandboxes")).length;
+  const files = ownDirectory(join(gateway.home, "state"), "key:filed");
   const holds = async (secret: string) => {
     const config = JSON.parse(readFileSync(file, "utf8"));
     config.gateway.keys.filed = { hash: hashOf(secret), models: ["echo", "agent"] };
@@ -151,7 +152,6 @@ test("nor does a name that has another hash in the file, now or after a restart"
   };
   await holds("pk_filed-1");
   const { json } = await respond("pk_filed-1", { input: "a secret" });
-  const before = existsSync(join(gateway.home, "state/sandboxes")) ? dirs() : 0;
   await ask(
     "pk_filed-1",
     { messages: [{ role: "user", content: "Call files" }] },
@@ -166,6 +166,7 @@ test("nor does a name that has another hash in the file, now or after a restart"
   await ask("pk_filed-1", {}, { "x-portico-session": "other" });
   const kept = await said();
   assert.ok(kept > 0);
+  assert.ok(existsSync(files));
   await holds("pk_filed-2");
   assert.is(await read("pk_filed-2", json.id), 404);
   await Promise.all([1, 2, 3].map(() => ask("pk_filed-2", {}, { "x-portico-session": "diary" })));
@@ -178,7 +179,7 @@ test("nor does a name that has another hash in the file, now or after a restart"
     ["Hi", "Hi", "Hi"],
   );
   assert.not.ok((await sessions()).includes("key:filed:other"));
-  await until("the files of the first holder to go", () => dirs() <= before);
+  assert.not.ok(existsSync(files), "the files of the first holder are gone");
 });
 
 test("what is kept of a key's responses has a bound; the oldest make room", async () => {

@@ -51,20 +51,11 @@ test("portico polls on a local feed", async () => {
     const dry = await cli("polls", "test", "--url", url, "--text", "{item.title}!");
     assert.match(dry.stdout, "second!");
     assert.match((await cli("polls", "runs", "blog")).stdout, "changed");
-    const turn = await cli(
-      "polls",
-      "edit",
-      "blog",
-      "--message",
-      "Read it: {item.title}",
-      "--announce",
-      "--json",
-    );
+    const turn = await cli("polls", "edit", "blog", "--message", "Read it: {item.title}", "--json");
     assert.equal(JSON.parse(turn.stdout).payload, {
       kind: "agentTurn",
       message: "Read it: {item.title}",
       session: "blog",
-      delivery: "announce",
     });
     const edited = await cli("polls", "edit", "blog", "--every", "1h", "--ignore", "x");
     assert.is(edited.code, 1, "a feed has nothing to ignore");

@@ -11,6 +11,7 @@ if ((await entries.list()).length === 0) {
   await entries.add(
     { name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } },
     "api",
+    "owner",
   );
 }
 await entries.freeLeases(await entries.list());

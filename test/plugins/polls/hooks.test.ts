@@ -25,6 +25,7 @@ test.before.each(async () => {
   await polls.entries.add(
     { name: "inbox", every: "1h", source, fireOnFirst: true, payload },
     "api",
+    "owner",
   );
 });
 test.after.each(async () => {

@@ -92,8 +92,13 @@ test("a burst is taken ahead: durable before its moment, startable at it, announ
   const cron = makeCron("2026-05-01T07:59:59Z");
   const payload = { kind: "systemEvent", text: "x" } as const;
   const schedule = { kind: "cron", expr: "0 8 * * *", tz: "UTC" } as const;
-  for (let i = 0; i < 120; i++) await cron.jobs.add({ name: `j${i}`, schedule, payload }, "api");
-  await cron.jobs.add({ name: "hook", schedule, payload: { kind: "hook", event: "x:y" } }, "api");
+  for (let i = 0; i < 120; i++)
+    await cron.jobs.add({ name: `j${i}`, schedule, payload }, "api", "owner");
+  await cron.jobs.add(
+    { name: "hook", schedule, payload: { kind: "hook", event: "x:y" } },
+    "api",
+    "owner",
+  );
   const moment = Date.parse("2026-05-01T08:00:00Z");
   await cron.runner.foresee(moment + 2_000);
   await until(

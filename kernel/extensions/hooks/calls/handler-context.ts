@@ -10,7 +10,7 @@ import type { HookVersion } from "../version.ts";
 export function createHandlerContext(
   version: HookVersion,
   around: HookHostOptions,
-  call: Pick<HookCall, "signal">,
+  call: Pick<HookCall, "signal" | "principal">,
   log: Logger,
 ): HookContext {
   const { name, realDir } = version.candidate;
@@ -23,7 +23,8 @@ export function createHandlerContext(
     if (member === "config") return options;
     if (member === "env")
       return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
-    return createMember(member, around, { hook: name, options, signal: call.signal });
+    const { signal, principal } = call;
+    return createMember(member, around, { hook: name, options, signal, principal });
   };
   return new (contextWith(around.memberNames()))({
     [make]: makeMember,
@@ -31,7 +32,7 @@ export function createHandlerContext(
     unloaded: version.ended.signal,
     paths: { home, state, workspace, hook: realDir },
     emit: async <K extends EventName>(event: K, context: Events[K]) =>
-      around.bus.emit(event, context),
+      around.bus.emit(event, context, { principal: call.principal }),
   }) as HookContext;
 }
 
@@ -72,7 +73,7 @@ function requiredEnvironment(
 function createMember(
   name: string,
   { members, lookup }: HookHostOptions,
-  caller: Pick<HookCall, "hook" | "options" | "signal">,
+  caller: Pick<HookCall, "hook" | "options" | "signal" | "principal">,
 ): unknown {
   const member = members().find((one) => one.name === name);
   if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });

@@ -56,7 +56,9 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
       event.messages.push(...messages);
       return result;
     };
-    const ctx = createHandlerContext(version, around, running, log);
+    const { principal } = event;
+    const { signal } = running;
+    const ctx = createHandlerContext(version, around, { signal, principal }, log);
     const given = invoke(handler, event, ctx, bus.specs());
     if (!(given instanceof Promise)) return apply(given);
     return given.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
@@ -121,13 +123,9 @@ export function recordFailure(
   );
   // A hook on hook:failed that fails itself would never come to an end.
   if (event !== "hook:failed")
-    void around.bus.emit("hook:failed", {
-      hook: name,
-      event: event ?? "",
-      error,
-      file,
-      line,
-      failures,
-      resting,
-    });
+    void around.bus.emit(
+      "hook:failed",
+      { hook: name, event: event ?? "", error, file, line, failures, resting },
+      { principal: "owner" },
+    );
 }

@@ -22,7 +22,9 @@ export async function tryOut(
   const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
   const call: BusHandler = async (given, running) => {
-    const ctx = createHandlerContext(version, around, running, own);
+    const { signal } = running;
+    const { principal } = given;
+    const ctx = createHandlerContext(version, around, { signal, principal }, own);
     effects = await invoke(handler, given, ctx, around.bus.specs());
   };
   const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);

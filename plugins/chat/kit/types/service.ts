@@ -1,7 +1,7 @@
 /** Asking models from inside. */
 import type { ChatChunk, ChatCompletion, ChatRequest } from "portico/provider";
 import type { ApiRoute, BodySource, NativeRequest } from "portico/provider";
-import type { Call, Client, PorticoError } from "portico";
+import type { Call, Client, PorticoError, Principal } from "portico";
 
 /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
 export interface ChatService {
@@ -91,6 +91,11 @@ export interface ChatOptions {
   /** Only this channel. */
   channel?: string;
   client?: Client;
+  /**
+   * On whose behalf: decides what the models `agent` may use. Default: the client's where there is one, else that of the
+   * call which the asking plugin serves.
+   */
+  principal?: Principal;
   requestId?: string;
   /** Emit `chat:request`/`chat:response` (default true). `message:*` events are the caller's. */
   events?: boolean;

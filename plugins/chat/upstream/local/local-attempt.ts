@@ -69,6 +69,7 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
   const info: CallInfo = {
     requestId: job.requestId,
     client: job.client,
+    principal: job.principal,
     sessionKey: job.sessionKey,
     leaves: job.leaves,
     dropped: job.trace.dropped,

@@ -151,7 +151,8 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     lines,
     write,
     remove: (path) => rmSync(join(dir, path), { recursive: true, force: true }),
-    ask: (text) => bus.emit("test:asked", { text, list: [], fixed: "stays" }),
+    ask: (text) =>
+      bus.emit("test:asked", { text, list: [], fixed: "stays" }, { principal: "owner" }),
     stop: () => host.stop(),
   };
 }

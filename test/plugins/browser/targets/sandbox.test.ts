@@ -217,7 +217,10 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
       { ...look, ...apart },
     ]);
     const agent = browser.gateway.gateway.use("agent");
-    const ended = await agent.startTurn({ message, source: "once" }, { wait: true });
+    const ended = await agent.startTurn(
+      { message, source: "once", principal: "owner" },
+      { wait: true },
+    );
     assert.match(String(JSON.parse(String(ended.result))[1]), "cookies: none");
     await until("the sandbox to be gone", () => sandboxes(browser).length === 0);
   } finally {

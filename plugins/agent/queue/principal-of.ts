@@ -1,0 +1,39 @@
+/** On whose behalf a stored turn runs. */
+import { type Principal, principalNamed, readPrincipal } from "portico";
+import type { WorkItem } from "portico/store";
+import type { TurnBody } from "./turn-body.ts";
+
+/** What older versions stored of a webhook's turn: `token`, `key:<name>` or `mapping:<name>`. */
+type OlderBody = TurnBody & { caller?: string };
+
+/** Sources of turns that only the owner could start before turns had a principal. */
+const OWNERS_SOURCES = new Set(["cli", "http", "cron", "heartbeat", "sessions"]);
+
+export function principalOfTurn({
+  body,
+  lane,
+}: Pick<WorkItem<TurnBody>, "body" | "lane">): Principal {
+  return readPrincipal(body.principal) ?? principalOfOlderTurn(body, lane);
+}
+
+/**
+ * A turn that was stored before turns had a principal. Where its source does not say for certain who caused it, it is
+ * `outside`: it still runs, without tools.
+ */
+function principalOfOlderTurn(
+  { source, caller, untrusted }: OlderBody,
+  session: string,
+): Principal {
+  if (source === "chat") return principalOfSession(session) ?? "owner";
+  if (OWNERS_SOURCES.has(source)) return "owner";
+  if (source !== "webhook") return "outside";
+  const [kind, ...name] = (caller ?? "").split(":");
+  if (kind === "key" || kind === "mapping") return principalNamed("webhook", name.join(":"));
+  return caller === "token" && untrusted === undefined ? "owner" : "outside";
+}
+
+/** Of a client key's chat: its sessions are `key:<name>:…`, with the name escaped. */
+function principalOfSession(session: string): Principal | undefined {
+  const [kind, name] = session.split(":");
+  return kind === "key" && name ? `key:${name}` : undefined;
+}

@@ -1,0 +1,20 @@
+/** Who made a job or a poll, and so whom it acts for. */
+import { type Principal, PorticoError } from "portico";
+
+/** An entry as its routes send it. */
+type EntryView = Record<string, unknown>;
+
+/** Of all entries those that the principal made; the owner sees everyone's. */
+export function entriesOf(principal: Principal, entries: readonly EntryView[]): EntryView[] {
+  return entries.filter((entry) => isTheirs(principal, entry));
+}
+
+/** Throws `not_found` for an entry that another principal made: not even its name is told. */
+export function refuseOthersEntry(principal: Principal, noun: string, entry: EntryView): void {
+  if (isTheirs(principal, entry)) return;
+  throw new PorticoError("not_found", `There is no ${noun} of that id or name.`);
+}
+
+function isTheirs(principal: Principal, entry: EntryView): boolean {
+  return principal === "owner" || (entry["createdBy"] ?? entry["principal"]) === principal;
+}
