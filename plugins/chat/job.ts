@@ -1,9 +1,10 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type Client, PorticoError, type Principal, principalOf } from "portico";
-import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
+import type { ChatCompletion, ChatProvider, ChatRequest, NativeRequest, Usage } from "portico/chat";
 import type { TextSpan } from "./kit/stream/text-spans.ts";
 import type { RawBody } from "./openai/members.ts";
+import type { Channel } from "./routing/channel.ts";
 import type { Limits } from "./upstream/response-extent.ts";
 
 export interface JobOptions {
@@ -60,6 +61,17 @@ export interface Shaping {
   readonly completion?: ((members: Record<string, unknown>) => Record<string, unknown>) | undefined;
 }
 
+/** The limits that a request counts against by what it uses. */
+export interface Account {
+  /** Before a target is asked. Throws where the request does not fit. */
+  reserve(
+    target: { channel: Channel; model: string },
+    provider: ChatProvider,
+  ): Promise<void> | undefined;
+  /** At its end, with what it used and what that cost, as far as they are known. */
+  settle(usage: Usage | undefined, cost: number | undefined): Promise<void> | undefined;
+}
+
 const NONE: readonly string[] = [];
 const NOBODY: readonly Worker[] = [];
 
@@ -104,6 +116,16 @@ export class Job {
   /** The usage of a response that was refused after it had come. */
   spent: Usage | undefined;
   cancelled = false;
+  /** Limits that it counts against by what it uses. */
+  account: Account | undefined;
+  /** What its tokens are estimated by, where that is not `request`: that of a route beside chat. */
+  members: Readonly<Record<string, unknown>> | undefined;
+  /** An attempt is under way: the upstream may have the request. */
+  isAsking = false;
+  /** US dollars, once it is known. */
+  cost: number | undefined;
+  /** Names that the client gave it, for reports. */
+  tags: readonly string[] = NONE;
   /** What the request has last been shaped by. */
   shapedBy: Shaping | undefined;
   #unshaped: Pick<Job, "request" | "raw" | "native"> | undefined;

@@ -43,6 +43,7 @@ export default definePlugin({
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
     const { createRunCounts, offerRuns, runsEverywhere } = await import("./upstream/run-counts.ts");
+    const { RENEW_MS, Spending } = await import("./routing/limits/spending.ts");
     const { createBudgets } = await import("./routing/budget.ts");
     const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
@@ -73,32 +74,11 @@ export default definePlugin({
     });
     let { aliases } = sections(config);
     channels.configure(sections(config).channels);
-    // Streams are asked for their usage only where somebody counts.
-    let counting: ReturnType<typeof ctx.add> | undefined;
-    const countTokens = (configured: ReturnType<typeof sections>["channels"]) => {
-      const needed = Object.values(configured).some(
-        (channel) => channel.tokensPerMinute !== undefined,
-      );
-      if (needed === (counting !== undefined)) return;
-      void counting?.();
-      counting = !needed
-        ? undefined
-        : ctx.add("meter", {
-            name: "channel limits",
-            finished: ({ channel, usage }) =>
-              channels
-                .all()
-                .get(channel)
-                ?.used(usage?.total_tokens ?? 0),
-          });
-    };
-    countTokens(sections(config).channels);
     channels.provide(ctx.list("provider"));
     ctx.watch("provider", () => channels.provide(ctx.list("provider")));
     ctx.onConfig((next: typeof config) => {
       const changed = sections(next);
       channels.configure(changed.channels);
-      countTokens(changed.channels);
       ({ aliases } = changed);
     });
 
@@ -122,6 +102,14 @@ export default definePlugin({
     });
     const runs = createRunCounts();
     const pricing = () => ctx.list("pricing")[0];
+    const spending = new Spending({
+      store: () => ctx.find("store"),
+      pricing,
+      gates: () => ctx.list("gate"),
+      channels: () => channels.all().values(),
+      log: ctx.log,
+    });
+    ctx.task("renew reservations", { everyMs: RENEW_MS }, () => spending.renew());
     const engine = {
       upstreams,
       masks,
@@ -129,6 +117,7 @@ export default definePlugin({
       ownPorts,
       provider: channels.provider,
       budgets: createBudgets(pricing),
+      spending,
       runs,
       routing: {
         channels: channels.all,

@@ -1,6 +1,6 @@
-/** Holds keys to their limits: before a request, and by what it used after it. */
-import { type Logger, PorticoError } from "portico";
-import { type ChatGate, type ChatMeter, periodOf } from "portico/chat";
+/** Holds keys to their limits: what a key may ask for, how often, and what its requests may use together. */
+import { PorticoError } from "portico";
+import { type ChatGate, periodOf, type RefusedSpending, type SpendingLimit } from "portico/chat";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
 import { type Grant, grantOf } from "./grant.ts";
@@ -8,22 +8,16 @@ import type { Holders } from "./holders.ts";
 import { mayUse } from "./models.ts";
 
 const MINUTE = 60_000;
-/** Tokens are known when they are used: they count however many there are. */
-const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 export interface GateServices {
   store: () => Store;
   usage: () => UsageService | undefined;
   holders: Holders;
-  log: Logger;
 }
 
 type Headers = Record<string, string>;
 
-export function createGate({ store, usage, holders, log }: GateServices): ChatGate & ChatMeter {
-  /** Tokens that are being counted, by key. */
-  const charging = new Map<string, Promise<unknown>>();
-
+export function createGate({ store, usage, holders }: GateServices): ChatGate {
   async function checkBudget({ name, budget }: Grant): Promise<void> {
     if (budget === undefined) return;
     const service = usage();
@@ -35,15 +29,7 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     const now = store().now();
     const period = periodOf(budget.per, now);
     if ((await service.spent(name, period.start)) < budget.usd) return;
-    throw new PorticoError(
-      "insufficient_quota",
-      `This key has used up its budget of $${budget.usd} per ${budget.per}. A new ${budget.per} begins at ${new Date(period.end).toISOString()}.`,
-      {
-        status: 429,
-        type: "rate_limit_error",
-        headers: { "retry-after": seconds(period.end - now) },
-      },
-    );
+    throw usedUp(budget, period.end - now);
   }
 
   async function checkTokens(
@@ -51,8 +37,7 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     headers: Headers,
   ): Promise<void> {
     if (max === undefined) return;
-    await charging.get(name);
-    const take = await store().take(`key:${name}:tokens`, 0, max, MINUTE);
+    const take = await store().take(tokensCount(name), 0, max, MINUTE);
     describe(headers, "tokens", take);
     if (take.remaining === 0) throw tooMany(take, `its limit of ${max} tokens per minute`, headers);
   }
@@ -65,21 +50,6 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
     const take = await store().take(`key:${name}:requests`, 1, max, MINUTE);
     describe(headers, "requests", take);
     if (!take.allowed) throw tooMany(take, `its limit of ${max} requests per minute`, headers);
-  }
-
-  function charge(name: string, tokens: number): Promise<void> {
-    const work: Promise<void> = store()
-      .take(`key:${name}:tokens`, tokens, UNLIMITED, MINUTE)
-      .then(
-        () => {},
-        (error: unknown) =>
-          log.error({ err: error, key: name }, "the tokens of a key could not be counted"),
-      )
-      .finally(() => {
-        if (charging.get(name) === work) charging.delete(name);
-      });
-    charging.set(name, work);
-    return work;
   }
 
   return {
@@ -98,16 +68,91 @@ export function createGate({ store, usage, holders, log }: GateServices): ChatGa
       await takeRequest(grant, headers);
       for (const name in headers) res.setHeader(name, headers[name]!);
     },
-    finished({ client, usage: used, composite }) {
-      if (used === undefined || composite) return undefined;
+    limits(client) {
       const grant = grantOf(client);
-      if (grant?.tokensPerMinute === undefined) return undefined;
-      const tokens = (used.prompt_tokens || 0) + (used.completion_tokens || 0);
-      const charged = tokens > 0 ? charge(grant.name, tokens) : undefined;
-      // Here the next request waits for it; elsewhere nobody could.
-      return store().sharedBy === "nobody" ? undefined : charged;
+      return grant === undefined ? [] : spendingLimits(grant);
     },
   };
+}
+
+/** What is reserved before each request of a key, and charged after it. */
+function spendingLimits({ name, tokensPerMinute, budget }: Grant): SpendingLimit[] {
+  const usageOf = { key: name };
+  const limits: SpendingLimit[] = [];
+  if (tokensPerMinute !== undefined)
+    limits.push({
+      key: tokensCount(name),
+      unit: "tokens",
+      max: tokensPerMinute,
+      per: "minute",
+      usageOf,
+      refuse: (refused) => tokensDoNotFit(tokensPerMinute, refused),
+    });
+  if (budget !== undefined)
+    limits.push({
+      key: `key:${name}:usd`,
+      unit: "usd",
+      max: budget.usd,
+      per: budget.per,
+      usageOf,
+      refuse: (refused) => budgetDoesNotFit(budget, refused),
+    });
+  return limits;
+}
+
+function tokensCount(name: string): string {
+  return `key:${name}:tokens`;
+}
+
+const LOWER = "A lower max_tokens (max_completion_tokens, max_output_tokens) makes it smaller";
+
+function tokensDoNotFit(max: number, { estimate, retryAfterMs }: RefusedSpending): PorticoError {
+  const wait = seconds(retryAfterMs);
+  const problem =
+    estimate > max
+      ? `This request may come to ${estimate} tokens, more than this key's limit of ${max} tokens per minute. ${LOWER}.`
+      : `This request may come to ${estimate} tokens, and this key has reached its limit of ${max} tokens per minute. Try again in ${wait} s.`;
+  return new PorticoError("rate_limit_exceeded", problem, {
+    status: 429,
+    type: "rate_limit_error",
+    headers: { "retry-after": wait },
+  });
+}
+
+function budgetDoesNotFit(
+  { usd, per }: NonNullable<Grant["budget"]>,
+  { estimate, used, reserved, max, retryAfterMs, isUsedUp }: RefusedSpending,
+): PorticoError {
+  if (used >= max) return usedUp({ usd, per }, retryAfterMs);
+  const left = `$${dollars(max - used)} of this key's budget of $${usd} per ${per} are left`;
+  const cost = `this request may cost $${dollars(estimate)}`;
+  const under = reserved > 0 ? ` and $${dollars(reserved)} are reserved for others under way` : "";
+  return new PorticoError(
+    isUsedUp ? "insufficient_quota" : "rate_limit_exceeded",
+    `${left}${under}, but ${cost}. ${LOWER}${isUsedUp ? "" : ", or try again in a moment"}.`,
+    {
+      status: 429,
+      type: "rate_limit_error",
+      headers: { "retry-after": seconds(retryAfterMs) },
+    },
+  );
+}
+
+function usedUp({ usd, per }: NonNullable<Grant["budget"]>, waitMs: number): PorticoError {
+  const next = new Date(Date.now() + waitMs).toISOString();
+  return new PorticoError(
+    "insufficient_quota",
+    `This key has used up its budget of $${usd} per ${per}. A new ${per} begins at ${next}.`,
+    {
+      status: 429,
+      type: "rate_limit_error",
+      headers: { "retry-after": seconds(waitMs) },
+    },
+  );
+}
+
+function dollars(usd: number): string {
+  return String(Number(usd.toFixed(6)));
 }
 
 /** As OpenAI answers for a model that exists, but not for this project. */

@@ -43,7 +43,6 @@ export default definePlugin({
       store: () => ctx.use("store"),
       usage: () => ctx.find("usage"),
       holders,
-      log: ctx.log,
     });
     ctx.add("grant", {
       name: "client keys",
@@ -54,7 +53,6 @@ export default definePlugin({
       },
     });
     ctx.add("gate", gate);
-    ctx.add("meter", gate);
     mountKeys(ctx, () => keys, stored, holders);
   },
 });

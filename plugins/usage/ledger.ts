@@ -3,7 +3,7 @@
  * where a budget is shared with others, who must see what it has cost as soon as the response has ended.
  */
 import type { Client, Logger } from "portico";
-import type { ChatRecord, Usage } from "portico/chat";
+import type { ChatRecord, MaybePromise, Usage } from "portico/chat";
 import type { Store, UsageFilter, UsageRecord } from "portico/store";
 import {
   type CostOf,
@@ -155,9 +155,10 @@ export class Ledger {
     return (await this.costOf(to, ONE_TOKEN)) !== undefined;
   }
 
-  async costOf(to: Priced, usage: Usage): Promise<number | undefined> {
-    if (needsList(this.#services.prices, to)) await this.#load();
-    return this.#costOf(to, usage, this.#services.store().now());
+  /** A promise only where the list of prices must be read first. */
+  costOf(to: Priced, usage: Usage): MaybePromise<number | undefined> {
+    const cost = () => this.#costOf(to, usage, this.#services.store().now());
+    return this.#listed || !needsList(this.#services.prices, to) ? cost() : this.#load().then(cost);
   }
 
   #inTurn<T>(job: () => Promise<T>): Promise<T> {

@@ -6,14 +6,14 @@ const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
 const DEFAULT_RANGE = "30d";
 
-const GROUPS = ["model", "channel", "key", "day", "hour"] as const;
+const GROUPS = ["model", "channel", "key", "tag", "day", "hour"] as const;
 export type Group = (typeof GROUPS)[number];
 
 export interface Range {
   from: number;
   /** Included. */
   to: number;
-  filter: Pick<UsageFilter, "channel" | "model" | "key">;
+  filter: Pick<UsageFilter, "channel" | "model" | "key" | "tag">;
 }
 export interface UsageQuery extends Range {
   by: Group[];
@@ -37,7 +37,7 @@ export function readRange(query: URLSearchParams, now: number): Range {
   const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
   if (from > to) refuse("`from` is later than `to`.", "from");
   const filter: Range["filter"] = {};
-  for (const name of ["channel", "model", "key"] as const) {
+  for (const name of ["channel", "model", "key", "tag"] as const) {
     const value = query.get(name);
     if (value !== null) filter[name] = value;
   }

@@ -17,11 +17,14 @@ export interface Amounts {
   unmetered: number;
   /** Answers whose price is not known. */
   unpriced: number;
+  /** Answers whose tokens are the gateway's estimate: their upstream told none that can be true, or the client left. */
+  estimated: number;
 }
 export type Row = Amounts & {
   model?: string;
   channel?: string;
   key?: string | null;
+  tag?: string;
   day?: string;
   hour?: string;
 };
@@ -60,6 +63,7 @@ function rowOf(sum: UsageSum, by: readonly Group[]): Row {
     model: by.includes("model") ? (sum.model ?? "") : undefined,
     // The owner has no key.
     key: by.includes("key") ? sum.key || null : undefined,
+    tag: by.includes("tag") ? (sum.tag ?? "") : undefined,
     ...amountsOf(sum),
   };
 }
@@ -77,6 +81,7 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
     costUsd: known(sum?.cost ?? 0, sum?.unpriced ?? 0),
     unmetered: sum?.unmetered ?? 0,
     unpriced: sum?.unpriced ?? 0,
+    estimated: sum?.estimated ?? 0,
   };
 }
 
@@ -89,6 +94,7 @@ const COUNTS = [
   "cachedTokens",
   "unmetered",
   "unpriced",
+  "estimated",
 ] as const;
 
 /** What nobody knows is not nothing. */

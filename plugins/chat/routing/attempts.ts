@@ -3,6 +3,7 @@ import { PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
+import type { Spending } from "./limits/spending.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import {
@@ -25,6 +26,7 @@ export interface Engine extends TryServices {
   routing: Routing;
   provider(name: string): ChatProvider | undefined;
   budgets: Budgets;
+  spending: Spending;
 }
 
 /**
@@ -83,6 +85,8 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
     try {
       job.shape(candidate.shape);
       const provider = providerOf(engine, channel);
+      const reserving = job.account?.reserve(candidate, provider);
+      if (reserving !== undefined) await reserving;
       const tries = new Tries(engine, job, candidate, provider, forced);
       let response: ChatResponse | undefined;
       while (response === undefined) {

@@ -109,9 +109,9 @@ export class Channel {
     this.#limits?.spent(usd, until);
   }
 
-  /** What a response came to. A promise where others count with us: they know of it then. */
-  used(tokens: number): Promise<void> | undefined {
-    return this.#limits?.used(this.#now(), tokens);
+  /** What a response came to. */
+  used(tokens: number): void {
+    this.#limits?.used(this.#now(), tokens);
   }
 
   /** When the model may be tried again: 0 where it may now. It cools down by itself, or because all keys do. */

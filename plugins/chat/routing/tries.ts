@@ -70,6 +70,7 @@ export class Tries {
     trace.judged = leaves && provider.sends === true;
     trace.model = model;
     trace.attempts++;
+    this.#job.isAsking = true;
     trace.dropped = [];
     trace.changed = [];
     channel.begin(model);
@@ -89,6 +90,7 @@ export class Tries {
       channel.noted(model);
       throw error;
     }
+    job.isAsking = false;
     if (asksForUsage(channel, this.#provider, job) && refusesUsageOption(error)) {
       channel.noted(model);
       channel.noStreamUsage = true;

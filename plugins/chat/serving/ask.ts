@@ -4,7 +4,7 @@ import { type EmitResult, isPorticoError, type PluginContext, type PorticoError 
 import type { ChatCompletion, Usage } from "portico/chat";
 import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job, ResponseStream } from "../job.ts";
-import { estimatedUsage, Outgoing } from "./estimate.ts";
+import { outputOf, StreamedOutput } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
 import { readCompletion, newCompletionId } from "../openai/completion.ts";
 import { readRequest } from "../openai/read-request.ts";
@@ -92,7 +92,8 @@ export class JobEnd {
       return undefined;
     }
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
-    return meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
+    const output = outputOf(sizeOf(response), () => completionOf(response));
+    return meter?.({ status: 200, firstByteMs, usage: usageOf(response), output });
   }
 
   async failed(error: unknown): Promise<void> {
@@ -104,12 +105,9 @@ export class JobEnd {
 
   #watched(stream: ResponseStream, firstByteMs: number): ResponseStream {
     const job = this.#job;
-    return watchedStream(stream, job, (status, error, outgoing) => {
-      const { finishReason } = stream;
-      // The upstream tells its usage last: whoever left before is charged for what it got.
-      const left = status === 499 && !job.trace.composite;
-      const usage = left ? estimatedUsage(stream.usage, job.request, outgoing) : stream.usage;
-      const counted = this.#meter?.({ status, firstByteMs, usage });
+    return watchedStream(stream, job, (status, error, output) => {
+      const { finishReason, usage } = stream;
+      const counted = this.#meter?.({ status, firstByteMs, usage, output });
       this.#done?.({ status, content: stream.text, firstByteMs, finishReason, usage, error });
       return counted;
     });
@@ -123,15 +121,15 @@ function watchedStream(
   done: (
     status: number,
     error: string | undefined,
-    outgoing: Outgoing,
+    output: StreamedOutput,
   ) => Promise<unknown> | undefined,
 ): ResponseStream {
   let told = false;
-  const outgoing = new Outgoing();
+  const output = new StreamedOutput();
   const tell = (status: number, error?: string) => {
     if (told) return undefined;
     told = true;
-    return done(status, error, outgoing);
+    return done(status, error, output);
   };
   /** The stream ends when it has been counted: a client may ask again as soon as it has the last bytes. */
   const close = (counted: Promise<unknown> | undefined, end: () => void) => {
@@ -149,7 +147,7 @@ function watchedStream(
       };
       stream.start({
         write(bytes) {
-          outgoing.add(bytes);
+          output.add(bytes);
           const open = flush();
           if (!isLast(bytes)) return sink.write(bytes) && open;
           last = bytes;
@@ -191,6 +189,10 @@ export function completionOf(response: ChatResponse): ChatCompletion {
     model: "",
   }).completion;
   return response.completion;
+}
+
+function sizeOf({ body, text, completion }: ChatResponse): number {
+  return body?.length ?? text?.length ?? (completion ? JSON.stringify(completion).length : 0);
 }
 
 function reportOf(completion: ChatCompletion): Partial<Report> {

@@ -14,8 +14,10 @@ import { isObject } from "../openai/fields.ts";
 import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
+import { NO_OUTPUT } from "./usage.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { unsupported } from "./forward.ts";
+import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
 import { limitsOfVectors } from "../upstream/response-extent.ts";
 import { markFailure, traceOf, traceparentOf } from "./open.ts";
@@ -45,11 +47,12 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     traceparent: traceparentOf(call),
   });
   job.limits = limitsOfVectors(Array.isArray(request["input"]) ? request["input"].length : 1);
+  job.tags = tagsOf(call.req.headers["x-portico-tags"], request["metadata"]);
   call.onDisconnect(() => job.cancel());
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
-  const meter = meterFor(endpoint.meters(), job, engine.log, "embeddings");
+  const meter = meterFor(endpoint, job, "embeddings");
   let response: Fields;
   let firstByteMs: number;
   try {
@@ -69,7 +72,8 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     throw await withNearest(endpoint, call.client, error);
   }
   const usage = usageOf(response["usage"]);
-  await meter?.({ status: 200, firstByteMs, usage: response["usage"] == null ? undefined : usage });
+  const told = response["usage"] == null ? undefined : usage;
+  await meter?.({ status: 200, firstByteMs, usage: told, output: NO_OUTPUT });
   report({ status: 200, firstByteMs, usage });
   // Clients read the field; a provider that gave none counts as unmetered all the same.
   const { prompt_tokens, total_tokens } = usage;

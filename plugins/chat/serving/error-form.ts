@@ -7,7 +7,7 @@ import {
   isUpstreamError,
   promptTooLong,
 } from "portico/provider";
-import { estimatedPromptTokens } from "./estimate.ts";
+import { promptTokens } from "../routing/limits/estimate.ts";
 
 export type ClientForm = ErrorMembers["form"];
 
@@ -22,7 +22,7 @@ export function errorInForm(error: unknown, form: ClientForm, request: ChatReque
   if (!isContext && details === error.details) return error;
   const { code, status, type, headers } = error;
   const message = isContext
-    ? promptTooLong(error.contextFigures ?? {}, estimatedPromptTokens(request))
+    ? promptTooLong(error.contextFigures ?? {}, promptTokens(request))
     : error.message;
   const param = isContext ? undefined : error.param;
   return new PorticoError(code, message, { status, param, type, headers, details, cause: error });

@@ -16,6 +16,7 @@ import { converse } from "../routing/attempts.ts";
 import { ask, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
+import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
@@ -37,6 +38,8 @@ export async function forward(
     sessionKey: sessionKeyOf(call, undefined),
     traceparent: traceparentOf(call),
   });
+  job.members = request.fields?.(undefined);
+  job.tags = tagsOf(call.req.headers["x-portico-tags"], job.members?.["metadata"]);
   call.onDisconnect(() => job.cancel());
   try {
     await admit(endpoint, call, model);
@@ -65,7 +68,7 @@ async function begin(
   job: Job,
 ): Promise<ChatResponse> {
   const { engine, events } = endpoint;
-  const meter = meterFor(endpoint.meters(), job, engine.log, request.route);
+  const meter = meterFor(endpoint, job, request.route);
   const report = events.hasListeners("chat:response")
     ? (told: Parameters<typeof reportResponse>[2]) =>
         reportResponse(events, job, { ...told, content: undefined })

@@ -2,76 +2,117 @@
 import type { Logger } from "portico";
 import type { ChatMeter, ChatRecord, Usage } from "portico/chat";
 import type { ChatResponse, Job } from "../job.ts";
+import type { Engine } from "../routing/attempts.ts";
+import { countedUsage, type Output } from "./usage.ts";
 
-/** What is known at the end of a request beside what the job knows. */
+/** What is known of a request at its end, beside what the job knows. */
 interface End {
   status: number;
+  /** As the upstream told it. */
   usage?: Usage | undefined;
+  /** What came of the response; absent where none began. */
+  output?: Output | undefined;
   firstByteMs?: number | undefined;
 }
 
-/** Tells all meters. Where it returns a promise, the response's end waits for that; it never rejects. */
+/** Who counts. */
+interface Counters {
+  engine: Pick<Engine, "spending" | "log">;
+  meters(): readonly ChatMeter[];
+}
+
+/**
+ * The one place where the usage of a request is settled: told or estimated, priced, charged to the limits that it counts
+ * against, and handed to all meters. Where it returns a promise, the response's end waits for that; it never rejects.
+ */
 export type Meter = (end: End) => Promise<unknown> | undefined;
 
-/** Undefined where there are no meters. */
-export function meterFor(
-  meters: readonly ChatMeter[],
-  job: Job,
-  log: Logger,
-  operation?: string,
-): Meter | undefined {
-  if (meters.length === 0) return undefined;
+/** `operation` is the route, where it is another one than chat. Undefined where nobody counts. */
+export function meterFor(counters: Counters, job: Job, operation?: string): Meter | undefined {
+  const { engine } = counters;
+  const meters = counters.meters();
+  job.account = engine.spending.open(job, operation);
+  if (meters.length === 0 && job.account === undefined) return undefined;
   job.metered = true;
   return (end) => {
-    const { trace } = job;
-    const cached = trace.cache === "hit";
-    const record: ChatRecord = {
-      requestId: job.requestId,
-      operation,
-      client: job.client,
-      channel: trace.channel,
-      provider: trace.provider,
-      model: trace.model,
-      status: end.status,
-      usage: trace.composite || cached ? undefined : end.usage,
-      ms: performance.now() - job.startedAt,
-      firstByteMs: end.firstByteMs,
-      attempts: trace.attempts,
-      stream: job.stream,
-      composite: trace.composite,
-      cached,
-      traceparent: job.traceparent,
+    const { status, output } = end;
+    const usage = countedUsage(job, end.usage, { status, output, operation });
+    const tellAll = (cost: number | undefined) => {
+      job.cost = cost;
+      const settling = job.account?.settle(usage, cost);
+      const record = recordOf(job, { ...end, usage }, { operation, cost });
+      const counting = meters.map((meter) => tell(meter, record, engine.log));
+      const promises = [settling, ...counting].filter((one) => one !== undefined);
+      return promises.length === 0 ? undefined : Promise.all(promises);
     };
-    let counted: Promise<unknown> | undefined;
-    for (const meter of meters) {
-      const counting = tell(meter, record, log);
-      if (counting !== undefined)
-        counted = counted === undefined ? counting : Promise.all([counted, counting]);
-    }
-    return counted;
+    const cost = costOf(counters, job, usage);
+    return cost instanceof Promise ? cost.then(tellAll) : tellAll(cost);
+  };
+}
+
+/** Undefined where the price is not known, or nothing was used. */
+function costOf(
+  { engine }: Counters,
+  { trace }: Job,
+  usage: Usage | undefined,
+): number | undefined | Promise<number | undefined> {
+  if (trace.cache === "hit") return 0;
+  const { pricing } = engine.spending.services;
+  if (usage === undefined) return undefined;
+  const { channel, provider, model } = trace;
+  try {
+    const cost = pricing()?.costOf({ channel, provider, model }, usage);
+    return cost instanceof Promise ? cost.catch((error: unknown) => unpriced(error)) : cost;
+  } catch (error) {
+    return unpriced(error);
+  }
+
+  function unpriced(error: unknown): undefined {
+    engine.log.error({ err: error }, "the cost of a request could not be told");
+    return undefined;
+  }
+}
+
+function recordOf(
+  job: Job,
+  { status, usage, firstByteMs }: End,
+  { operation, cost }: { operation: string | undefined; cost: number | undefined },
+): ChatRecord {
+  const { trace } = job;
+  return {
+    requestId: job.requestId,
+    operation,
+    client: job.client,
+    channel: trace.channel,
+    provider: trace.provider,
+    model: trace.model,
+    status,
+    usage,
+    cost,
+    ms: performance.now() - job.startedAt,
+    firstByteMs,
+    attempts: trace.attempts,
+    stream: job.stream,
+    composite: trace.composite,
+    cached: trace.cache === "hit",
+    traceparent: job.traceparent,
+    tags: job.tags,
   };
 }
 
 /** The response is there: nobody shall lose it over its counting. */
 function tell(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
+  const failed = (error: unknown) => log.error({ err: error, meter: meter.name }, "a meter failed");
   try {
     const counting = meter.finished(record);
-    return counting instanceof Promise ? safe(counting, meter, log) : undefined;
+    return counting instanceof Promise ? counting.catch(failed) : undefined;
   } catch (error) {
-    failed(error, meter, log);
+    failed(error);
     return undefined;
   }
 }
 
-function safe(counting: Promise<unknown>, meter: ChatMeter, log: Logger): Promise<unknown> {
-  return counting.catch((error: unknown) => failed(error, meter, log));
-}
-
-function failed(error: unknown, { name }: ChatMeter, log: Logger): void {
-  log.error({ err: error, meter: name }, "a meter failed");
-}
-
-/** The usage of a whole response, as the upstream gave it. */
+/** The usage of a whole response, as the upstream told it. */
 export function usageOf(response: ChatResponse): Usage | undefined {
   return response.completion?.usage ?? response.usage;
 }

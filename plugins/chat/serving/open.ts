@@ -26,6 +26,7 @@ import { prefixCompletion, prefixStream } from "../sending/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { type ClientForm, errorInForm } from "./error-form.ts";
+import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
 
 /** A request that was read and checked. */
@@ -115,6 +116,8 @@ function jobOf(call: Call, { request, fallbacks, raw, native, translated, stream
     sessionKey: sessionKeyOf(call, request["user"]),
     traceparent: traceparentOf(call),
   });
+  const metadata = request["metadata"] ?? native?.body["metadata"];
+  job.tags = tagsOf(call.req.headers["x-portico-tags"], metadata);
   const caching = call.req.headers["cache-control"];
   job.cacheable = caching === undefined || !NO_STORE.test(caching);
   return job;
@@ -148,7 +151,8 @@ function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed:
 }
 
 /** Who hears of the end, and so what the response must come as. `asked`: a model is, and so there is something to report and to count. */
-function endOf({ events, engine, meters }: Endpoint, job: Job, asked: boolean): JobEnd {
+function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
+  const { events } = endpoint;
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.leaves = watchesSending(events);
@@ -159,7 +163,7 @@ function endOf({ events, engine, meters }: Endpoint, job: Job, asked: boolean): 
   return new JobEnd(
     job,
     reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
-    asked ? meterFor(meters(), job, engine.log) : undefined,
+    asked ? meterFor(endpoint, job) : undefined,
   );
 }
 
@@ -194,10 +198,11 @@ function isFinal({ status, code }: PorticoError): boolean {
 
 /** Where a response came from, beside the headers that it has. */
 export function traceOf(
-  { trace }: Job,
+  { trace, cost }: Job,
   headers: Record<string, string> = {},
 ): Record<string, string> {
   const { channel, model, attempts, dropped, changed, cache } = trace;
+  if (cost !== undefined) headers["x-portico-cost"] = decimal(cost);
   headers["x-portico-attempts"] = String(attempts);
   // a hook has answered
   if (attempts === 0 && channel === "") return headers;
@@ -207,6 +212,11 @@ export function traceOf(
   if (dropped.length > 0) headers["x-portico-dropped"] = listed(new Set(dropped));
   if (changed.length > 0) headers["x-portico-changed"] = listed(new Set(changed));
   return headers;
+}
+
+/** US dollars without an exponent, which not every client reads. */
+function decimal(cost: number): string {
+  return cost === 0 ? "0" : cost.toFixed(10).replace(/0+$/, "").replace(/\.$/, "");
 }
 
 /** Clients take some kilobytes of headers. */

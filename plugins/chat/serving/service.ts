@@ -91,9 +91,7 @@ export function createChatService(
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);
       try {
-        return completionOf(
-          await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log)),
-        );
+        return completionOf(await ask(talk(job), job, reporter(job), meterFor(endpoint, job)));
       } catch (error) {
         throw job.cancelled ? options.signal?.reason : error;
       } finally {
@@ -113,12 +111,7 @@ export function createChatService(
         wake = undefined;
       };
       try {
-        const { stream } = await ask(
-          talk(job),
-          job,
-          reporter(job),
-          meterFor(endpoint.meters(), job, engine.log),
-        );
+        const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint, job));
         const parser = readChunks((chunk) => waiting.push(chunk));
         job.onCancel({
           cancel() {

@@ -11,6 +11,7 @@ export const filterOptions = {
   model: { type: "string", value: "NAME", description: "only this model" },
   channel: { type: "string", value: "NAME", description: "only this channel" },
   key: { type: "string", value: "NAME", description: "only this client key" },
+  tag: { type: "string", value: "NAME", description: "only requests with this tag" },
 } satisfies Record<string, OptionSpec>;
 
 /** The options of these names that were given, as a query. */

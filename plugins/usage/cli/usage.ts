@@ -14,7 +14,7 @@ export default defineCommand({
     by: {
       type: "list",
       value: "WHAT",
-      description: "a row for each model, channel, key, day or hour; default model",
+      description: "a row for each model, channel, key, tag, day or hour; default model",
     },
     ...filterOptions,
   },
@@ -78,10 +78,12 @@ function costOf(costUsd: number | null, unpriced: number): string {
   return unpriced === 0 ? dollars(costUsd) : `${dollars(costUsd)} + unknown`;
 }
 
-function notes({ unmetered, unpriced }: Amounts): string[] {
+function notes({ estimated, unpriced }: Amounts): string[] {
   return [
-    ...(unmetered > 0
-      ? [`${unmetered} answers came without usage, or were cut: their tokens are not in here.`]
+    ...(estimated > 0
+      ? [
+          `The tokens of ${estimated} answers are estimated: their upstream told none, or the client left.`,
+        ]
       : []),
     ...(unpriced > 0
       ? [`${unpriced} answers have no known price: their cost is not in here (see usage.prices).`]

@@ -25,12 +25,14 @@ const FIELDS = [
   "channel",
   "model",
   "key",
+  "estimated",
+  "tags",
 ] as const;
 type Field = (typeof FIELDS)[number];
 
 const LONGEST_NAME = 200;
-/** Bytes that a line may need: four names of which each character takes nine, and ten numbers. */
-export const LONGEST_LINE = 4 * LONGEST_NAME * 9 + 512;
+/** Bytes that a line may need: five names of which each character takes nine, and eleven numbers. */
+export const LONGEST_LINE = 5 * LONGEST_NAME * 9 + 512;
 
 /** What a line says beside the record. */
 export interface Entry {
@@ -81,8 +83,21 @@ export function writeLine(
   end = putText(bytes, end, record.channel);
   end = putText(bytes, end, record.model);
   end = putText(bytes, end, entry.key);
+  end = usage?.estimated === true ? putNumber(bytes, end, 1) : putNothing(bytes, end);
+  end = putText(bytes, end, joined(record.tags));
   bytes[end - 1] = LINE_FEED;
   return end;
+}
+
+/** As many as a field holds, each whole. */
+function joined(tags: readonly string[] = []): string {
+  let text = "";
+  for (const tag of tags) {
+    const longer = text === "" ? tag : `${text},${tag}`;
+    if (longer.length > LONGEST_NAME) break;
+    text = longer;
+  }
+  return text;
 }
 
 const SPACE = 32;

@@ -28,6 +28,9 @@ export interface RequestView {
   /** Of the prompt's. */
   cachedTokens?: number | undefined;
   costUsd?: number | undefined;
+  /** The tokens are the gateway's estimate, and so is the cost. */
+  estimated?: true | undefined;
+  tags?: string[] | undefined;
 }
 export interface RequestPage {
   /** ISO times. */
@@ -86,8 +89,15 @@ function filterOf({ from, to, before, status, filter }: RequestsQuery): (line: L
     if (before && (line.at > before.at || (line.at === before.at && line.number >= before.number)))
       return false;
     if (statuses && !statuses.test(fieldOf(line, "status"))) return false;
+    if (filter.tag !== undefined && tagsIn(line)?.includes(filter.tag) !== true) return false;
     return names.every(([name, wanted]) => fieldOf(line, name) === wanted);
   };
+}
+
+/** Undefined where there are none. */
+function tagsIn(line: Line): string[] | undefined {
+  const tags = nameIn(line, "tags");
+  return tags === "" ? undefined : tags.split(",");
 }
 
 function viewOf(line: Line): RequestView {
@@ -108,5 +118,7 @@ function viewOf(line: Line): RequestView {
     completionTokens: numberIn(line, "completionTokens"),
     cachedTokens: numberIn(line, "cachedTokens"),
     costUsd: nanoUsd === undefined ? undefined : nanoUsd / 1e9,
+    estimated: fieldOf(line, "estimated") === "1" ? true : undefined,
+    tags: tagsIn(line),
   };
 }

@@ -184,11 +184,11 @@ test("never more than its requests per minute pass, however many come at once", 
 
 test("a key that has used its tokens of the minute waits", async () => {
   const first = await client("tpm")
-    .chat.completions.create({ model: "main/gpt-x", messages })
+    .chat.completions.create({ model: "main/gpt-x", messages, max_tokens: 100 })
     .withResponse();
   assert.is(first.response.headers.get("x-ratelimit-remaining-tokens"), "1200");
   const second = await client("tpm")
-    .chat.completions.create({ model: "main/gpt-x", messages })
+    .chat.completions.create({ model: "main/gpt-x", messages, max_tokens: 100 })
     .withResponse();
   assert.is(second.response.headers.get("x-ratelimit-remaining-tokens"), "200");
   const error = await refusal(chat("tpm", "main/gpt-x"));

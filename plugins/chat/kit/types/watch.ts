@@ -1,7 +1,7 @@
 /** What watches over requests from outside the chat plugin: gates and meters. */
 import type { Usage } from "portico/provider";
 import type { ServerResponse } from "node:http";
-import type { Client } from "portico";
+import type { Client, PorticoError } from "portico";
 
 /** Says what a client key may do. The owner is never asked about. */
 export interface ChatGate {
@@ -10,6 +10,36 @@ export interface ChatGate {
   admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
   /** Whether the client may use a model; for listings. */
   allows(client: Client, wanted: WantedModel): boolean;
+  /** What the requests of a client may use together: an estimate is reserved before each, what it used is charged after it. */
+  limits?(client: Client): readonly SpendingLimit[];
+}
+
+/** A limit by what requests use, over all that share the store. */
+export interface SpendingLimit {
+  /** Names its count in the store: `key:ci:tokens`. */
+  key: string;
+  unit: "tokens" | "usd";
+  max: number;
+  /** Any 60 seconds, or the day or month of the calendar in UTC. */
+  per: "minute" | "day" | "month";
+  /** Whose usage a new count of a day or month begins with. */
+  usageOf: { key?: string; channel?: string };
+  /** The error of a request that does not fit. */
+  refuse(refused: RefusedSpending): PorticoError;
+}
+
+export interface RefusedSpending {
+  /** What the request may come to, in the limit's unit. */
+  estimate: number;
+  max: number;
+  /** By requests that have ended. */
+  used: number;
+  /** For requests that are under way. */
+  reserved: number;
+  /** How long until it may fit. */
+  retryAfterMs: number;
+  /** It would not fit either if nothing were under way. */
+  isUsedUp: boolean;
 }
 
 /** The model that a client key asks for. */
@@ -39,10 +69,13 @@ export interface ChatPricing {
   costOf(
     to: { channel: string; provider: string; model: string },
     usage: Usage,
-  ): Promise<number | undefined>;
+  ): MaybePromise<number | undefined>;
   /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */
   spent(channel: string, since: number): Promise<number>;
 }
+
+/** A promise only where something must be waited for. */
+export type MaybePromise<T> = T | Promise<T>;
 
 /** What one request came to. */
 export interface ChatRecord {
@@ -61,6 +94,8 @@ export interface ChatRecord {
   usage: Usage | undefined;
   /** Names that the client has given the request, for reports. */
   tags?: readonly string[];
+  /** US dollars by list price; absent where the price is not known, or nothing was used. */
+  cost?: number | undefined;
   ms: number;
   firstByteMs: number | undefined;
   attempts: number;

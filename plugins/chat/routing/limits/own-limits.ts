@@ -30,8 +30,7 @@ export class OwnLimits {
     this.#requests = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
     this.#tokens = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
     this.#budget = budget;
-    this.#shared =
-      requestsPerMinute === undefined && tokensPerMinute === undefined ? undefined : shared;
+    this.#shared = requestsPerMinute === undefined ? undefined : shared;
   }
 
   /** Asked before each attempt: the limit that those who count with us leave no room in. */
@@ -43,10 +42,9 @@ export class OwnLimits {
     this.#requests?.add(now, 1);
   }
 
-  /** A promise where others count with us: they know of it then. */
-  used(now: number, tokens: number): Promise<void> | undefined {
+  /** Counted here alone, to pass over a channel without a question: what all use is counted with their reservations. */
+  used(now: number, tokens: number): void {
     if (tokens > 0) this.#tokens?.add(now, tokens);
-    return this.#shared?.used(tokens);
   }
 
   spent(usd: number, until: number): void {

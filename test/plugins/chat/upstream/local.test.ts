@@ -45,7 +45,7 @@ export default definePlugin({
     ctx.add("provider", { name: "unlisted", complete, models: () => forever });
     ctx.add("provider", { name: "listless", wire: { encode() {}, decode() {}, decoder() {}, error() {} } });
     ctx.add("provider", { name: "patient", composite: true, complete, stream });
-    ctx.add("meter", { name: "odd", finished: ({ status, usage, stream }) => told.push("metered " + [status, stream, JSON.stringify(usage)].join(" ")) });
+    ctx.add("meter", { name: "odd", finished: ({ status, usage, stream }) => told.push("metered " + [status, stream, usage?.estimated ? "estimated" : "told"].join(" ")) });
     ctx.route("GET", "/t/told", { access: "gateway" }, () => told);
     ctx.route("POST", "/t/forget", { access: "gateway" }, () => { told = []; return {}; });
     ctx.route("POST", "/t/leave", { access: "gateway" }, async (call) => {
@@ -138,11 +138,11 @@ test("a client who leaves before the first piece is let go, though the provider 
   for (const path of ["/v1/chat/completions", "/v1/messages"]) {
     await gateway.request("POST", "/t/forget", {});
     await leaveWhen("began hangs", path, body);
-    await told("metered 499 true ");
+    await told("metered 499 true estimated");
     await told("stopped hangs");
   }
   await leaveWhen("began hangs", "/v1/chat/completions", request("streams/hangs"));
-  await told("metered 499 false ");
+  await told("metered 499 false estimated");
   for (const name of ["odd", "streams"]) assert.is((await stateOf(name)).inFlight, 0);
 });
 
@@ -151,7 +151,7 @@ test("an asker from inside who leaves before the first piece is let go", async (
     for (const streamed of [true, false]) {
       await gateway.request("POST", "/t/forget", {});
       const answer = gateway.json("POST", "/t/leave", request(model, { streamed }));
-      await told(`metered 499 ${streamed} `);
+      await told(`metered 499 ${streamed} estimated`);
       assert.equal(await answer, { error: "enough" }, model);
     }
   }
@@ -231,12 +231,12 @@ test("one that gives what is no response has failed", async () => {
   }
 });
 
-test("what told no usage is metered without, though clients find zeros", async () => {
+test("what told no usage is metered by an estimate, though clients find zeros", async () => {
   for (const model of ["whole/x", "streams/x"]) {
     await gateway.request("POST", "/t/forget", {});
     const body = (await (await ask(model)).json()) as ReturnType<typeof JSON.parse>;
     assert.equal(body.usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
-    await told("metered 200 false ");
+    await told("metered 200 false estimated");
   }
 });
 
