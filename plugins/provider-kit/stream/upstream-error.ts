@@ -127,12 +127,41 @@ function isCapacity(kind: UpstreamKind | undefined): boolean {
   return kind === "rate_limit" || kind === "overloaded";
 }
 
+/** No upstream makes our callers wait longer than a day at a time. */
+const LONGEST_RETRY_AFTER_S = 86_400;
+/** What codes and types of providers look like; anything else is text in the wrong place. */
+const CODE = /^[\w.:/ -]{1,100}$/;
+const PARAM = /^[\x20-\x7e]{1,256}$/;
+
+/** What an upstream says reaches headers, logs and programs: only what has the form and the size of its kind. */
+function boundProblem({
+  code,
+  type,
+  param,
+  retryAfter,
+  ...problem
+}: UpstreamProblem): UpstreamProblem {
+  const fitting = (value: string | undefined, form: RegExp) =>
+    value !== undefined && form.test(value) ? value : undefined;
+  return {
+    ...problem,
+    code: fitting(code, CODE),
+    type: fitting(type, CODE),
+    param: fitting(param, PARAM),
+    retryAfter:
+      retryAfter === undefined || Number.isNaN(retryAfter)
+        ? undefined
+        : Math.min(Math.max(0, retryAfter), LONGEST_RETRY_AFTER_S),
+  };
+}
+
 /**
  * The error for a problem. `status` is the upstream's (0 or 200 for an error inside a response). `request` problems keep
  * status and code; a refused key is 502 `upstream_auth`, a timeout 504 `upstream_timeout`, overload 503 and every other
  * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
  */
-export function upstreamError(problem: UpstreamProblem, status: number): UpstreamError {
+export function upstreamError(reported: UpstreamProblem, status: number): UpstreamError {
+  const problem = boundProblem(reported);
   if (isAboutContext(problem, status)) return contextLengthError(problem, status);
   const base = {
     kind: problem.kind,
