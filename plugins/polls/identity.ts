@@ -1,6 +1,6 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
-import { PorticoError } from "portico";
+import { filterInSlices, mapInSlices, PorticoError, TimeSlices } from "portico";
 
 /** One thing that a source lists. */
 export interface Item {
@@ -47,16 +47,15 @@ const keysOf = (item: Item): Known => ({
  * that several items of one list share tells nothing, and the next one counts. All keys of every item are remembered,
  * so a source that changes which of them are unique brings nothing twice.
  */
-export function newItems(
+export async function newItems(
   items: readonly Item[],
   seen: readonly string[],
-): { fresh: Item[]; seen: string[] } {
-  const known = items.map(keysOf);
-  const times = new Map<string, number>();
-  for (const { keys } of known) for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
+): Promise<{ fresh: Item[]; seen: string[] }> {
+  const known = await mapInSlices(items, keysOf);
+  const times = await countKeys(known);
   const before = new Set(seen);
   const taken = new Set<string>();
-  const fresh = known.filter(({ keys }) => {
+  const fresh = await filterInSlices(known, ({ keys }) => {
     const telling = keys.find((key) => times.get(key) === 1) ?? keys.at(-1)!;
     if (before.has(telling) || taken.has(telling)) return false;
     taken.add(telling);
@@ -69,6 +68,17 @@ export function newItems(
       known.flatMap(({ keys }) => keys),
     ),
   };
+}
+
+/** How many items have each key. */
+async function countKeys(known: readonly Known[]): Promise<ReadonlyMap<string, number>> {
+  const slices = new TimeSlices();
+  const times = new Map<string, number>();
+  for (const { keys } of known) {
+    if (slices.isOver) await slices.pause();
+    for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
+  }
+  return times;
 }
 
 const KEEP_AT_LEAST = 3_000;

@@ -62,7 +62,7 @@ export async function check(options: CheckOptions): Promise<Checked> {
     return { status: "unchanged", cursor, news: [], sample: [], ...facts };
   const kept = { fullAt: now, validators };
   if (found.kind === "items") {
-    const { fresh, seen } = compareItems(found.items, cursor);
+    const { fresh, seen } = await compareItems(found.items, cursor);
     const first = cursor?.kind !== "items";
     const news = first && !options.fireOnFirst ? [] : fresh.map((item) => item.value);
     return {

@@ -1,4 +1,6 @@
 /** Whether a document that is one text is there to its end. */
+import { TimeSlices } from "portico";
+import { isWholeJson } from "./json-text.ts";
 import { CheckFailed, type Ending, type Form } from "./source.ts";
 
 const END: Record<Form, string> = {
@@ -8,10 +10,10 @@ const END: Record<Form, string> = {
 };
 
 /** `type`: what its sender, or its name, says that it is. */
-export function endingOf(text: string, type = ""): Ending | undefined {
+export async function endingOf(text: string, type = ""): Promise<Ending | undefined> {
   const trimmed = text.trim();
   if (/^[{[]/.test(trimmed))
-    return { form: "json", isWhole: isJson(trimmed), isSaid: /json/i.test(type) };
+    return { form: "json", isWhole: await isJson(trimmed), isSaid: /json/i.test(type) };
   if (/^<(!doctype\s+html|html)[\s>]/i.test(trimmed))
     return { form: "html", isWhole: /<\/html\s*>/i.test(trimmed.slice(-10_000)), isSaid: false };
   // Nothing but the beginning of a beginning.
@@ -25,19 +27,15 @@ export function endingOf(text: string, type = ""): Ending | undefined {
 }
 
 /** Also lines that are JSON each. */
-function isJson(text: string): boolean {
-  const parses = (part: string): boolean => {
-    try {
-      JSON.parse(part);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  return (
-    parses(text) ||
-    (text.includes("\n") && text.split("\n").every((line) => line.trim() === "" || parses(line)))
-  );
+async function isJson(text: string): Promise<boolean> {
+  if (isWholeJson(text)) return true;
+  if (!text.includes("\n")) return false;
+  const slices = new TimeSlices();
+  for (const line of text.split("\n")) {
+    if (slices.isOver) await slices.pause();
+    if (line.trim() !== "" && !isWholeJson(line.trim())) return false;
+  }
+  return true;
 }
 
 /** True where the root element has its end tag, or is nothing but one tag. */

@@ -25,9 +25,9 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
   if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
   const content = await settledContent(path, request);
   const whole = content.includes(0) ? "" : decodeText(content);
-  const text = withoutIgnored(whole, source.ignore);
+  const text = await withoutIgnored(whole, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
-  const ending = endingOf(whole, TYPES[extname(path).toLowerCase()]);
+  const ending = await endingOf(whole, TYPES[extname(path).toLowerCase()]);
   return { found: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 

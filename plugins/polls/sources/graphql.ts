@@ -1,4 +1,5 @@
 import type { Source } from "../schema.ts";
+import { parseDocument } from "./json-text.ts";
 import { CheckFailed } from "./source.ts";
 
 /** What a request's body and a response to it may hold; their values are anybody's. */
@@ -29,9 +30,10 @@ export function refuseErrors({ body, items }: Source, response: Buffer): void {
 
 function fieldsIn(text: string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseDocument(text);
     return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof CheckFailed) throw error;
     return undefined;
   }
 }

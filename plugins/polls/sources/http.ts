@@ -20,11 +20,11 @@ const isText = (body: Buffer, contentType: string): boolean =>
 /** A document as a whole: it changed where its bytes (or, with `ignore`, its remaining lines) did. */
 export function readHttp(request: ReadRequest): Promise<ReadResult> {
   const { ignore } = request.source;
-  return fetchSource(request, ({ body, contentType, isFramed }) => {
+  return fetchSource(request, async ({ body, contentType, isFramed }) => {
     const shows = ignore !== undefined || isText(body, contentType);
     const whole = shows ? decodeText(body, contentType) : "";
-    const ending = endingOf(whole, contentType);
-    const text = shows ? withoutIgnored(whole, ignore) : "";
+    const ending = await endingOf(whole, contentType);
+    const text = shows ? await withoutIgnored(whole, ignore) : "";
     return {
       kind: "text",
       text,

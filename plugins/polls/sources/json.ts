@@ -1,23 +1,30 @@
 import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
+import { mapInSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
+import { parseDocument } from "./json-text.ts";
 import { CheckFailed, countable, type ReadRequest, type ReadResult } from "./source.ts";
 
 /** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
 export function readJson(request: ReadRequest): Promise<ReadResult> {
   const { items: path, key } = request.source;
-  return fetchSource(request, ({ body, contentType }) => ({
+  return fetchSource(request, async ({ body, contentType }) => ({
     kind: "items",
-    items: jsonItems(decodeText(body, contentType), path, key),
+    items: await jsonItems(decodeText(body, contentType), path, key),
   }));
 }
 
-export function jsonItems(text: string, path: string | undefined, key: string | undefined): Item[] {
+export async function jsonItems(
+  text: string,
+  path: string | undefined,
+  key: string | undefined,
+): Promise<Item[]> {
   let document: unknown;
   try {
-    document = JSON.parse(text);
+    document = parseDocument(text);
   } catch (cause) {
+    if (cause instanceof CheckFailed) throw cause;
     const begin = text.trim().slice(0, 30).replace(/\s+/g, " ");
     throw new CheckFailed(`The response is not JSON: it begins with ${JSON.stringify(begin)}.`, {
       cause,
@@ -32,7 +39,7 @@ export function jsonItems(text: string, path: string | undefined, key: string | 
       throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
-  return countable(values).map((value) => {
+  return mapInSlices(countable(values), (value) => {
     const id = key === undefined ? undefined : valueAt(value, key);
     return id === undefined || id === null
       ? { value }

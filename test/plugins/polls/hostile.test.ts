@@ -9,7 +9,7 @@ import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { withoutIgnored } from "../../../plugins/polls/sources/pages/ignore.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { valueAt } from "../../../plugins/polls/value-path.ts";
-import { assertLinear, repeated } from "../../support/growth.ts";
+import { assertLinear, assertLinearAsync, repeated } from "../../support/growth.ts";
 
 const test = suite("hostile sources");
 
@@ -40,7 +40,7 @@ const MARKUP = [
   "[",
 ];
 
-test("feeds", () => {
+test("feeds", async () => {
   const tokens = [
     ...MARKUP,
     "<item>",
@@ -53,18 +53,18 @@ test("feeds", () => {
   ];
   for (const before of ["<rss>", '<feed><entry><link href="', "<!DOCTYPE rss "])
     for (const token of tokens)
-      assertLinear(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
-  assertLinear(
+      await assertLinearAsync(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
+  await assertLinearAsync(
     "a closed feed",
     6_000,
     repeated("<item><title>a</title></item>", "<rss><channel>", "</channel></rss>"),
     feedItems,
   );
   for (const token of ["{", "[", '"', "\\", '{"items":[', "1,"])
-    assertLinear(`JSON ${token}…`, 6_000, repeated(token, '{"items":['), feedItems);
+    await assertLinearAsync(`JSON ${token}…`, 6_000, repeated(token, '{"items":['), feedItems);
 });
 
-test("pages, whatever the selector", () => {
+test("pages, whatever the selector", async () => {
   const tokens = [
     ...MARKUP,
     "<li>",
@@ -87,7 +87,7 @@ test("pages, whatever the selector", () => {
     "<form>",
   ];
   for (const token of tokens)
-    assertLinear(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
+    await assertLinearAsync(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
   const selectors = [
     "li:first-child",
     "li:last-child",
@@ -107,29 +107,33 @@ test("pages, whatever the selector", () => {
   ];
   for (const selector of selectors)
     for (const token of ["<li>", "<li><b></b>"])
-      assertLinear(`${selector} on ${token}…`, 2_000, repeated(token), (text) =>
+      await assertLinearAsync(`${selector} on ${token}…`, 2_000, repeated(token), (text) =>
         pageText(text, { selector }),
       );
 });
 
-test("patterns of lines that do not count", () => {
+test("patterns of lines that do not count", async () => {
   for (const pattern of ["^(a+)+$", "(a|a)*b", "(.*)*x", "^\\s+$", "(a?){50}b"])
     for (const token of ["a", "a\n", " ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n"])
-      assertLinear(`${pattern} on ${token}…`, 2_000, repeated(token), (text) =>
+      await assertLinearAsync(`${pattern} on ${token}…`, 2_000, repeated(token), (text) =>
         withoutIgnored(text, [pattern]),
       );
 });
 
-test("JSON, its paths, templates and identities", () => {
+test("JSON, its paths, templates and identities", async () => {
   for (const token of ["[", "{", '"', "1,", '{"a":', "\\u0000"])
-    assertLinear(`JSON ${token}…`, 6_000, repeated(token, "["), (text) =>
+    await assertLinearAsync(`JSON ${token}…`, 6_000, repeated(token, "["), (text) =>
       jsonItems(text, "a[*].b", "id"),
     );
   const list = (size: number): string =>
     JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
-  assertLinear("a long list", 6_000, list, (text) => newItems(jsonItems(text, "a[*]", "id"), []));
+  await assertLinearAsync("a long list", 6_000, list, async (text) =>
+    newItems(await jsonItems(text, "a[*]", "id"), []),
+  );
   const twins = repeated('{"id":1},', "[", "{}]");
-  assertLinear("a list of twins", 6_000, twins, (text) => newItems(jsonItems(text, "", "id"), []));
+  await assertLinearAsync("a list of twins", 6_000, twins, async (text) =>
+    newItems(await jsonItems(text, "", "id"), []),
+  );
   const value = { a: { b: [1] } };
   for (const token of ["a.", "[", "]", "[*]", '["', "a[0]", "."])
     assertLinear(`path ${token}…`, 6_000, repeated(token, "a"), (text) => valueAt(value, text));

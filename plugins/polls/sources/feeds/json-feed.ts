@@ -1,4 +1,6 @@
 /** JSON Feed 1.0 and 1.1. */
+import { mapInSlices } from "portico";
+import { parseDocument } from "../json-text.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { CheckFailed, countable } from "../source.ts";
 
@@ -9,11 +11,12 @@ const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []
 const asText = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 
-export function jsonFeed(text: string): FeedItem[] {
+export function jsonFeed(text: string): Promise<FeedItem[]> {
   let document: unknown;
   try {
-    document = JSON.parse(text);
+    document = parseDocument(text);
   } catch (cause) {
+    if (cause instanceof CheckFailed) throw cause;
     throw new CheckFailed("The response is neither XML nor valid JSON: it may be cut off.", {
       cause,
     });
@@ -21,7 +24,7 @@ export function jsonFeed(text: string): FeedItem[] {
   const items = isObject(document) ? document["items"] : undefined;
   if (!Array.isArray(items))
     throw new CheckFailed("The response is no JSON Feed: it has no items.");
-  return countable(items.filter(isObject)).map((item) => {
+  return mapInSlices(countable(items.filter(isObject)), (item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
     return filled({
       id: asText(item["id"]),

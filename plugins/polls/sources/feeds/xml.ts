@@ -1,12 +1,16 @@
 /** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. */
 import { decodeHTMLStrict } from "entities";
 import { Parser } from "htmlparser2";
+import { TimeSlices } from "portico";
 import { CheckFailed } from "../source.ts";
 
 /** Enough for any feed; what is deeper was made to exhaust us. */
 const MAX_DEPTH = 64;
-/** Five for each of as many items as are compared. */
+/** Five for each of 100,000 items, which is as many as are compared. */
 const MAX_ELEMENTS = 500_000;
+/** What is parsed between two looks at the clock. */
+const CHUNK_CHARS = 32 * 1024;
+const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 
 export interface XmlElement {
   /** With its prefix, as it stands there. */
@@ -19,22 +23,21 @@ export interface XmlElement {
  * Named entities of HTML are decoded, as feeds use them though XML knows only five; those that a document type declares
  * are not. Throws `CheckFailed` where the root does not end.
  */
-export function parseXml(text: string): XmlElement {
+export async function parseXml(text: string): Promise<XmlElement> {
+  checkElementCount(text);
   const top: XmlElement = { name: "", attributes: new Map(), children: [] };
   const open = [top];
   let isCutOff = false;
-  let elements = 0;
   const append = (child: XmlElement | string): void => void open.at(-1)!.children.push(child);
   const parser = new Parser(
     {
       onopentag(name, attributes) {
-        if (++elements > MAX_ELEMENTS)
-          throw new CheckFailed(`The feed has more than ${MAX_ELEMENTS} elements.`);
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
-        const entries = Object.entries(attributes).map(
-          ([key, value]) => [key, decodeHTMLStrict(value)] as const,
-        );
-        const element: XmlElement = { name, attributes: new Map(entries), children: [] };
+        const element: XmlElement = {
+          name,
+          attributes: decodedAttributes(attributes),
+          children: [],
+        };
         append(element);
         open.push(element);
       },
@@ -47,11 +50,34 @@ export function parseXml(text: string): XmlElement {
     },
     { xmlMode: true, decodeEntities: false },
   );
-  parser.end(withoutDoctype(text));
+  const slices = new TimeSlices();
+  const document = withoutDoctype(text);
+  for (let at = 0; at < document.length; at += CHUNK_CHARS) {
+    if (slices.isOver) await slices.pause();
+    parser.write(document.slice(at, at + CHUNK_CHARS));
+  }
+  parser.end();
   const root = top.children.find((child) => typeof child !== "string");
   if (isCutOff || root === undefined)
     throw new CheckFailed("The feed is cut off: its XML does not end.");
   return root;
+}
+
+/** Throws `CheckFailed` for more elements than a feed may have, before one of them is made. */
+function checkElementCount(text: string): void {
+  let elements = 0;
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at + 1)) {
+    if (text[at + 1] === "/") continue;
+    elements++;
+    if (elements > MAX_ELEMENTS)
+      throw new CheckFailed(`The feed has more than ${MAX_ELEMENTS} elements.`);
+  }
+}
+
+function decodedAttributes(attributes: Record<string, string>): ReadonlyMap<string, string> {
+  const entries = Object.entries(attributes);
+  if (entries.length === 0) return NO_ATTRIBUTES;
+  return new Map(entries.map(([key, value]) => [key, decodeHTMLStrict(value)]));
 }
 
 /** Without the document type: what it declares (entities above all) is not to be had. */

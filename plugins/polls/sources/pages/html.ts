@@ -10,10 +10,10 @@ import { compileSelector } from "./select.ts";
 import { type ReadResult, type ReadRequest, CheckFailed } from "../source.ts";
 
 export function readHtml(request: ReadRequest): Promise<ReadResult> {
-  return fetchSource(request, ({ body, contentType, isFramed }) => {
+  return fetchSource(request, async ({ body, contentType, isFramed }) => {
     const html = decodeText(body, contentType);
-    const text = pageText(html, request.source);
-    const ending = endingOf(html);
+    const text = await pageText(html, request.source);
+    const ending = await endingOf(html);
     return {
       kind: "text",
       text,
@@ -31,11 +31,11 @@ const INLINE = new Set(
 );
 
 /** What a reader sees of the page, or of what the selector picks, line by line; white space and ignored lines do not count. */
-export function pageText(
+export async function pageText(
   html: string,
   wanted: { selector?: string; ignore?: readonly string[]; remove?: readonly string[] },
-): string {
-  const page = parsePage(html);
+): Promise<string> {
+  const page = await parsePage(html);
   const removed = new Set(
     (wanted.remove ?? []).flatMap((selector) => compileSelector(selector)(page)),
   );

@@ -1,6 +1,6 @@
 /** Lines that do not count. Patterns run in an engine whose time is linear: the text they are tried on is anybody's. */
 import { createRequire } from "node:module";
-import { PorticoError } from "portico";
+import { filterInSlices, PorticoError } from "portico";
 import type { RE2JS } from "re2js";
 
 let engine: typeof RE2JS | undefined;
@@ -31,8 +31,13 @@ export function compileIgnored(patterns: readonly string[] = []): ((line: string
 }
 
 /** Text without the lines that match one of the patterns, and without space at line ends. */
-export function withoutIgnored(text: string, patterns: readonly string[] | undefined): string {
+export async function withoutIgnored(
+  text: string,
+  patterns: readonly string[] | undefined,
+): Promise<string> {
   const ignored = compileIgnored(patterns);
   const lines = text.split(/\r?\n/).map((line) => line.trimEnd());
-  return lines.filter((line) => !ignored.some((matches) => matches(line))).join("\n");
+  if (ignored.length === 0) return lines.join("\n");
+  const kept = await filterInSlices(lines, (line) => !ignored.some((matches) => matches(line)));
+  return kept.join("\n");
 }

@@ -1,7 +1,8 @@
 /** A web page as a tree; the only importer of parse5. */
 import type { Document } from "domhandler";
-import { parse } from "parse5";
+import { Parser } from "parse5";
 import { adapter, type Htmlparser2TreeAdapterMap } from "parse5-htmlparser2-tree-adapter";
+import { TimeSlices } from "portico";
 import { CheckFailed } from "../source.ts";
 
 /** As browsers have it. The work on a page grows with its size times its depth. */
@@ -9,15 +10,53 @@ const MAX_DEPTH = 512;
 /** Some hundred times what a large page has: beyond, it was made to exhaust us. */
 const MAX_NODES = 100_000;
 
-/** Throws `CheckFailed` for what is too deep or has too many parts, and for what ends in the midst of one. */
-export function parsePage(html: string): Document {
+/** What is parsed between two looks at the clock. A page can make much work of few characters. */
+const CHUNK_CHARS = 2 * 1024;
+
+/**
+ * Throws `CheckFailed` for what is too deep or has too many parts, which are counted before they are parsed, and for what
+ * ends in the midst of one.
+ */
+export async function parsePage(html: string): Promise<Document> {
+  checkTagCount(html);
   if (isCutOff(html)) throw new CheckFailed("The page is cut off.");
+  const parser = createParser();
+  const slices = new TimeSlices();
+  for (let at = 0; at < html.length; at += CHUNK_CHARS) {
+    if (slices.isOver) await slices.pause();
+    parser.tokenizer.write(html.slice(at, at + CHUNK_CHARS), false);
+  }
+  parser.tokenizer.write("", true);
+  return parser.document;
+}
+
+function tooManyElements(): CheckFailed {
+  return new CheckFailed(`The page has more than ${MAX_NODES} elements.`);
+}
+
+function checkTagCount(html: string): void {
+  let tags = 0;
+  for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at + 1)) {
+    if (!isLetter(html.charCodeAt(at + 1))) continue;
+    tags++;
+    if (tags > MAX_NODES) throw tooManyElements();
+  }
+}
+
+function isLetter(code: number): boolean {
+  const lowerCase = code | 32;
+  return lowerCase >= 97 && lowerCase <= 122;
+}
+
+/** What an element leaves open makes further ones, so that they are counted here as well. */
+function createParser(): Parser<Htmlparser2TreeAdapterMap> {
   let depth = 0;
   let nodes = 0;
   const counted = (): void => {
-    if (++nodes > MAX_NODES) throw new CheckFailed(`The page has more than ${MAX_NODES} elements.`);
+    nodes++;
+    if (nodes > MAX_NODES) throw tooManyElements();
   };
-  return parse<Htmlparser2TreeAdapterMap>(html, {
+  return new Parser<Htmlparser2TreeAdapterMap>({
     treeAdapter: {
       ...adapter,
       createElement(...given) {
