@@ -2,6 +2,7 @@
  * A gateway in a process of its own, which watches itself: a stall is a turn of the event loop that computes for longer
  * than 200 ms. Waiting for a busy machine does not count, since the processor's time is what is measured.
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { startGateway } from "../support/gateway.ts";
 
 const STALL_MS = 200;
@@ -12,10 +13,14 @@ const stalls: { ms: number; after: unknown[] }[] = [];
 const errors: unknown[] = [];
 let cpu = process.cpuUsage();
 let at = performance.now();
+/** Since the last mark. */
+let longestMs = 0;
+let bytesAtMark = 0;
 setInterval(() => {
   const used = process.cpuUsage(cpu);
   const spent = (used.user + used.system) / 1000;
   const gap = performance.now() - at;
+  longestMs = Math.max(longestMs, Math.min(gap, spent));
   if (gap > STALL_MS && spent > STALL_MS) {
     const after = gateway.lines
       .slice(-8)
@@ -41,7 +46,31 @@ process.on("uncaughtException", (error) => {
   process.send?.({ crash: String(error.stack) });
   process.exit(1);
 });
-process.on("message", async (asked: "warm" | "report" | "stop") => {
+/** Begins a measurement: Linux counts the peak of the memory anew. */
+function mark(): void {
+  globalThis.gc?.();
+  writeFileSync("/proc/self/clear_refs", "5");
+  bytesAtMark = process.memoryUsage().rss;
+  cpu = process.cpuUsage();
+  at = performance.now();
+  longestMs = 0;
+}
+
+function peakBytes(): number {
+  const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return Number(peak) * 1024 - bytesAtMark;
+}
+
+process.on("message", async (asked: "warm" | "report" | "stop" | "mark" | "measured") => {
+  if (asked === "mark") {
+    mark();
+    return void process.send?.({});
+  }
+  if (asked === "measured") {
+    // The last stall is seen at the timer's next turn.
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return void process.send?.({ stallMs: longestMs, peakBytes: peakBytes() });
+  }
   // What is loaded at first use (the browser's library, the sources here) has been loaded by now.
   if (asked === "warm") return void (stalls.length = 0);
   if (asked === "stop") {

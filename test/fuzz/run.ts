@@ -1,5 +1,6 @@
 /**
- * `npm run fuzz [-- SEED [COUNT]]`: malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
+ * `npm run fuzz [-- SEED [COUNT]]`: wide, deep and long texts at every door (these alone: `npm run fuzz -- wide [WORD…]`,
+ * for doors whose name holds a word); then malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
  * and as many responses of upstreams read by our parser and by Node's.
  * It fails where the gateway crashes, answers an undocumented 5xx, computes for longer than 200 ms in one turn, shows a
  * secret or a stack, or holds a place or a connection at the end. What was sent is printed, and comes again with the seed.
@@ -11,6 +12,7 @@ import { createRandom, mutate, randomText } from "./random.ts";
 import { type Finding, sendBytes, sendRequest, type Target } from "./requests.ts";
 import { fuzzResponses } from "./responses.ts";
 import { startUpstream } from "./upstream.ts";
+import { fuzzWide } from "./wide/run.ts";
 
 const STALL_MS = 200;
 const seed = Number(process.argv[2] ?? 1);
@@ -22,14 +24,20 @@ const AT_ONCE = 24;
 const WARM_UP = 3000;
 const failures: string[] = [];
 
-fuzzParsers(total - requests);
+if (process.argv[2] === "wide") {
+  const found = await fuzzWide(process.argv.slice(3));
+  for (const failure of found) console.log(`\n${failure}`);
+  process.exit(found.length > 0 ? 1 : 0);
+}
+failures.push(...(await fuzzWide([])));
+await fuzzParsers(total - requests);
 failures.push(...fuzzResponses(createRandom(seed + 3), total));
 await fuzzGateway(requests);
 for (const failure of failures.slice(0, 40)) console.log(`\n${failure}`);
 console.log(`\nseed ${seed}: ${total} pieces, ${failures.length} failures`);
 process.exit(failures.length > 0 ? 1 : 0);
 
-function fuzzParsers(count: number): void {
+async function fuzzParsers(count: number): Promise<void> {
   const random = createRandom(seed);
   const each = Math.floor(count / parsers.length);
   for (const { name, samples, parse } of parsers) {
@@ -39,7 +47,7 @@ function fuzzParsers(count: number): void {
       const text = random.chance(0.8) ? mutate(random, random.pick(samples)) : randomText(random);
       const from = process.cpuUsage();
       try {
-        parse(text);
+        await parse(text);
       } catch (error) {
         refused++;
         if (
