@@ -1,6 +1,7 @@
 /** Whether a document that is one text is there to its end. */
 import { TimeSlices } from "portico";
 import { isWholeJson } from "./json-text.ts";
+import { linesOf } from "./lines.ts";
 import { CheckFailed, type Ending, type Form } from "./source.ts";
 
 const END: Record<Form, string> = {
@@ -31,7 +32,7 @@ async function isJson(text: string): Promise<boolean> {
   if (isWholeJson(text)) return true;
   if (!text.includes("\n")) return false;
   const slices = new TimeSlices();
-  for (const line of text.split("\n")) {
+  for (const line of linesOf(text)) {
     if (slices.isOver) await slices.pause();
     if (line.trim() !== "" && !isWholeJson(line.trim())) return false;
   }

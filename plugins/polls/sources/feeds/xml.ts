@@ -10,6 +10,8 @@ const MAX_DEPTH = 64;
 const MAX_ELEMENTS = 500_000;
 /** What is parsed between two looks at the clock. */
 const CHUNK_CHARS = 32 * 1024;
+/** Of one element. */
+const MAX_ATTRIBUTES = 1_000;
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 
 export interface XmlElement {
@@ -28,9 +30,20 @@ export async function parseXml(text: string): Promise<XmlElement> {
   const top: XmlElement = { name: "", attributes: new Map(), children: [] };
   const open = [top];
   let isCutOff = false;
+  let attributeCount = 0;
   const append = (child: XmlElement | string): void => void open.at(-1)!.children.push(child);
   const parser = new Parser(
     {
+      onopentagname() {
+        attributeCount = 0;
+      },
+      onattribute() {
+        attributeCount++;
+        if (attributeCount > MAX_ATTRIBUTES)
+          throw new CheckFailed(
+            `The feed has an element with more than ${MAX_ATTRIBUTES} attributes.`,
+          );
+      },
       onopentag(name, attributes) {
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
         const element: XmlElement = {

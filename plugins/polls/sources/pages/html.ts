@@ -1,9 +1,11 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
+import { mapInSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { endingOf } from "../ending.ts";
 import { fetchSource } from "../fetch.ts";
 import { hashOf } from "../http.ts";
+import { changeLines } from "../lines.ts";
 import { withoutIgnored } from "./ignore.ts";
 import { parsePage } from "./page.ts";
 import { compileSelector } from "./select.ts";
@@ -45,9 +47,15 @@ export async function pageText(
     throw new CheckFailed(
       `The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`,
     );
-  const text = picked.map((node) => textIn(node, removed)).join("\n");
-  const lines = text.split("\n").map((line) => line.replace(/\s+/g, " ").trim());
-  return withoutIgnored(lines.filter((line) => line !== "").join("\n"), wanted.ignore);
+  const parts = picked.flatMap((node) => [...textParts(node, removed), LINE_BREAK]);
+  const texts = await mapInSlices(parts, (part) =>
+    typeof part === "string" ? part.replace(/\s+/g, " ") : "\n",
+  );
+  const lines = await changeLines(
+    texts.join(""),
+    (line) => line.replace(/ {2,}/g, " ").trim() || undefined,
+  );
+  return withoutIgnored(lines, wanted.ignore);
 }
 
 /** Without elements that lie in others of the list: their text is there already. */
@@ -60,20 +68,31 @@ function outermost(elements: readonly Element[]): Element[] {
   });
 }
 
-function textIn(root: ParentNode, removed: ReadonlySet<Element>): string {
-  const parts: string[] = [];
+/** A text as it stands in the page, or a line break that its elements make. */
+type TextPart = string | typeof LINE_BREAK;
+const LINE_BREAK = Symbol("line break");
+/** Longer texts are taken in pieces, since their white space is replaced piece by piece. */
+const PIECE_CHARS = 16 * 1024;
+
+function textParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] {
+  const parts: TextPart[] = [];
   const visit = (parent: ParentNode): void => {
     for (const node of parent.children) {
-      if (isText(node)) parts.push(node.data.replace(/\s+/g, " "));
+      if (isText(node)) pushPieces(parts, node.data);
       else if (isTag(node) && !SILENT.has(node.name) && !removed.has(node)) {
         const isBlock = !INLINE.has(node.name);
-        if (isBlock) parts.push("\n");
+        if (isBlock) parts.push(LINE_BREAK);
         if (node.name === "td" || node.name === "th") parts.push(" ");
         visit(node);
-        if (isBlock) parts.push("\n");
+        if (isBlock) parts.push(LINE_BREAK);
       }
     }
   };
   visit(root);
-  return parts.join("");
+  return parts;
+}
+
+function pushPieces(parts: TextPart[], text: string): void {
+  for (let at = 0; at < text.length; at += PIECE_CHARS)
+    parts.push(text.slice(at, at + PIECE_CHARS));
 }

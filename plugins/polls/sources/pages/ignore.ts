@@ -1,7 +1,8 @@
 /** Lines that do not count. Patterns run in an engine whose time is linear: the text they are tried on is anybody's. */
 import { createRequire } from "node:module";
-import { filterInSlices, PorticoError } from "portico";
+import { PorticoError } from "portico";
 import type { RE2JS } from "re2js";
+import { changeLines } from "../lines.ts";
 
 let engine: typeof RE2JS | undefined;
 
@@ -36,8 +37,8 @@ export async function withoutIgnored(
   patterns: readonly string[] | undefined,
 ): Promise<string> {
   const ignored = compileIgnored(patterns);
-  const lines = text.split(/\r?\n/).map((line) => line.trimEnd());
-  if (ignored.length === 0) return lines.join("\n");
-  const kept = await filterInSlices(lines, (line) => !ignored.some((matches) => matches(line)));
-  return kept.join("\n");
+  return changeLines(text, (line) => {
+    const trimmed = line.trimEnd();
+    return ignored.some((matches) => matches(trimmed)) ? undefined : trimmed;
+  });
 }

@@ -1,5 +1,5 @@
 /** A web page as a tree; the only importer of parse5. */
-import type { Document } from "domhandler";
+import { type AnyNode, type Document, isText } from "domhandler";
 import { Parser } from "parse5";
 import { adapter, type Htmlparser2TreeAdapterMap } from "parse5-htmlparser2-tree-adapter";
 import { TimeSlices } from "portico";
@@ -10,6 +10,8 @@ const MAX_DEPTH = 512;
 /** Some hundred times what a large page has: beyond, it was made to exhaust us. */
 const MAX_NODES = 100_000;
 
+/** Of one tag. */
+const MAX_ATTRIBUTES = 1_000;
 /** What is parsed between two looks at the clock. A page can make much work of few characters. */
 const CHUNK_CHARS = 2 * 1024;
 
@@ -25,9 +27,20 @@ export async function parsePage(html: string): Promise<Document> {
   for (let at = 0; at < html.length; at += CHUNK_CHARS) {
     if (slices.isOver) await slices.pause();
     parser.tokenizer.write(html.slice(at, at + CHUNK_CHARS), false);
+    checkAttributeCount(parser);
   }
   parser.tokenizer.write("", true);
   return parser.document;
+}
+
+/** Of the tag that the parser is in the midst of. */
+function checkAttributeCount({ tokenizer }: Parser<Htmlparser2TreeAdapterMap>): void {
+  // The library's types hide it from all but subclasses, and give no other way to see an unfinished tag.
+  const { currentToken } = tokenizer as unknown as {
+    currentToken: { attrs?: readonly unknown[] } | null;
+  };
+  if ((currentToken?.attrs?.length ?? 0) > MAX_ATTRIBUTES)
+    throw new CheckFailed(`The page has a tag with more than ${MAX_ATTRIBUTES} attributes.`);
 }
 
 function tooManyElements(): CheckFailed {
@@ -67,12 +80,29 @@ function createParser(): Parser<Htmlparser2TreeAdapterMap> {
         counted();
         return adapter.createCommentNode(data);
       },
+      insertText(parent, text) {
+        if (isFull(parent.children.at(-1)))
+          adapter.appendChild(parent, adapter.createTextNode(text));
+        else adapter.insertText(parent, text);
+      },
+      insertTextBefore(parent, text, reference) {
+        if (isFull(reference.prev))
+          adapter.insertBefore(parent, adapter.createTextNode(text), reference);
+        else adapter.insertTextBefore(parent, text, reference);
+      },
       onItemPush() {
         if (++depth > MAX_DEPTH) throw new CheckFailed("The page is nested too deeply.");
       },
       onItemPop: () => void depth--,
     },
   });
+}
+
+/** A long text becomes several nodes: one that grows character by character is slow to read in the end. */
+const MAX_TEXT_CHARS = 64 * 1024;
+
+function isFull(node: AnyNode | null | undefined): boolean {
+  return node != null && isText(node) && node.data.length >= MAX_TEXT_CHARS;
 }
 
 const RAW = ["script", "style", "title", "textarea"];
