@@ -14,13 +14,16 @@ function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** The text with each of its lines changed, or left out where `change` returns undefined; in slices of time. */
+/**
+ * The text with each of its lines changed, or left out where `change` returns undefined; in slices of time. A line may
+ * end in a carriage return.
+ */
 export async function changeLines(
   text: string,
   change: (line: string) => string | undefined,
 ): Promise<string> {
   const pieces = await mapInSlices(piecesOf(text), (piece) => {
-    const lines = piece.split(/\r?\n/).map(change);
+    const lines = piece.split("\n").map(change);
     const kept = lines.filter((line) => line !== undefined);
     return kept.length > 0 ? kept.join("\n") : undefined;
   });

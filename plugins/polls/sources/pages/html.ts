@@ -1,5 +1,5 @@
 /** A web page as text. */
-import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
+import { type AnyNode, type Element, isTag, isText, type ParentNode, type Text } from "domhandler";
 import { mapInSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { endingOf } from "../ending.ts";
@@ -47,15 +47,20 @@ export async function pageText(
     throw new CheckFailed(
       `The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`,
     );
-  const parts = picked.flatMap((node) => [...textParts(node, removed), LINE_BREAK]);
-  const texts = await mapInSlices(parts, (part) =>
-    typeof part === "string" ? part.replace(/\s+/g, " ") : "\n",
+  const parts: TextPart[] = picked.flatMap((node) => [...textParts(node, removed), LINE_BREAK]);
+  const texts = await mapInSlices(piecesOf(parts), (part) =>
+    typeof part === "string" ? part.split(/\s+/).join(" ") : "\n",
   );
   const lines = await changeLines(
     texts.join(""),
-    (line) => line.replace(/ {2,}/g, " ").trim() || undefined,
+    (line) => withoutDoubleSpaces(line).trim() || undefined,
   );
   return withoutIgnored(lines, wanted.ignore);
+}
+
+/** Where two texts meet. Most lines have none, and looking for them is much quicker than replacing them. */
+function withoutDoubleSpaces(line: string): string {
+  return line.includes("  ") ? line.replace(/ {2,}/g, " ") : line;
 }
 
 /** Without elements that lie in others of the list: their text is there already. */
@@ -68,17 +73,27 @@ function outermost(elements: readonly Element[]): Element[] {
   });
 }
 
-/** A text as it stands in the page, or a line break that its elements make. */
-type TextPart = string | typeof LINE_BREAK;
-const LINE_BREAK = Symbol("line break");
+/** A text of the page, or what its elements make of the space around them. */
+type TextPart = Text | " " | typeof LINE_BREAK;
+const LINE_BREAK: unique symbol = Symbol("line break");
 /** Longer texts are taken in pieces, since their white space is replaced piece by piece. */
 const PIECE_CHARS = 16 * 1024;
+
+/** Reads each text only when its turn comes: its first reading takes time in proportion to its length. */
+function* piecesOf(parts: readonly TextPart[]): Generator<string | typeof LINE_BREAK> {
+  for (const part of parts) {
+    if (typeof part !== "object") yield part;
+    else
+      for (let at = 0; at < part.data.length; at += PIECE_CHARS)
+        yield part.data.slice(at, at + PIECE_CHARS);
+  }
+}
 
 function textParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] {
   const parts: TextPart[] = [];
   const visit = (parent: ParentNode): void => {
     for (const node of parent.children) {
-      if (isText(node)) pushPieces(parts, node.data);
+      if (isText(node)) parts.push(node);
       else if (isTag(node) && !SILENT.has(node.name) && !removed.has(node)) {
         const isBlock = !INLINE.has(node.name);
         if (isBlock) parts.push(LINE_BREAK);
@@ -90,9 +105,4 @@ function textParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] 
   };
   visit(root);
   return parts;
-}
-
-function pushPieces(parts: TextPart[], text: string): void {
-  for (let at = 0; at < text.length; at += PIECE_CHARS)
-    parts.push(text.slice(at, at + PIECE_CHARS));
 }

@@ -98,11 +98,17 @@ function createParser(): Parser<Htmlparser2TreeAdapterMap> {
   });
 }
 
-/** A long text becomes several nodes: one that grows character by character is slow to read in the end. */
-const MAX_TEXT_CHARS = 64 * 1024;
+/**
+ * A long text becomes several nodes. The parser appends it character by character, which the engine keeps as a tree of
+ * as many parts, thirty times as large as the text, until somebody reads it.
+ */
+const MAX_TEXT_CHARS = 8 * 1024;
 
 function isFull(node: AnyNode | null | undefined): boolean {
-  return node != null && isText(node) && node.data.length >= MAX_TEXT_CHARS;
+  if (node == null || !isText(node) || node.data.length < MAX_TEXT_CHARS) return false;
+  // Reading one character makes the engine put the parts together.
+  void node.data.charCodeAt(0);
+  return true;
 }
 
 const RAW = ["script", "style", "title", "textarea"];
