@@ -31,7 +31,7 @@ export { bearerOf, occursTwice } from "./http/access/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";
 export { checkJsonType, parseJson } from "./http/body/json.ts";
-export { type BodyLimits, DEFAULT_BODY_LIMITS, limitError } from "./http/body/limits.ts";
+export { type BodyLimits, limitError } from "./http/body/limits.ts";
 export { type JsonLimits, scanJson } from "./text/json-scan.ts";
 export { createThrottle, type Throttle } from "./http/access/throttle.ts";
 export { type Secret, secretOf } from "./http/access/secret.ts";
@@ -48,7 +48,7 @@ export { compile } from "./schema/check.ts";
 export { timerMs } from "./schema/timer.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
-export { filterInSlices, mapInSlices, TimeSlices } from "./timing/time-slices.ts";
+export { TimeSlices } from "./timing/time-slices.ts";
 export { absolutePath, type HomeOptions } from "./files/paths.ts";
 export * from "./types.ts";
 

@@ -15,29 +15,26 @@ export class TimeSlices {
     await nextTurn();
     this.#end = performance.now() + SLICE_MS;
   }
-}
 
-/** As `items.map(convert)`, in slices. */
-export async function mapInSlices<T, R>(items: Iterable<T>, convert: (item: T) => R): Promise<R[]> {
-  const slices = new TimeSlices();
-  const results: R[] = [];
-  for (const item of items) {
-    if (slices.isOver) await slices.pause();
-    results.push(convert(item));
+  /** As `items.map(convert)`, in slices. */
+  static async map<T, R>(items: Iterable<T>, convert: (item: T) => R): Promise<R[]> {
+    const slices = new TimeSlices();
+    const results: R[] = [];
+    for (const item of items) {
+      if (slices.isOver) await slices.pause();
+      results.push(convert(item));
+    }
+    return results;
   }
-  return results;
-}
 
-/** As `items.filter(keeps)`, in slices. */
-export async function filterInSlices<T>(
-  items: Iterable<T>,
-  keeps: (item: T) => boolean,
-): Promise<T[]> {
-  const slices = new TimeSlices();
-  const results: T[] = [];
-  for (const item of items) {
-    if (slices.isOver) await slices.pause();
-    if (keeps(item)) results.push(item);
+  /** As `items.filter(keeps)`, in slices. */
+  static async filter<T>(items: Iterable<T>, keeps: (item: T) => boolean): Promise<T[]> {
+    const slices = new TimeSlices();
+    const results: T[] = [];
+    for (const item of items) {
+      if (slices.isOver) await slices.pause();
+      if (keeps(item)) results.push(item);
+    }
+    return results;
   }
-  return results;
 }

@@ -1,6 +1,6 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
-import { filterInSlices, mapInSlices, PorticoError, TimeSlices } from "portico";
+import { PorticoError, TimeSlices } from "portico";
 
 /** One thing that a source lists. */
 export interface Item {
@@ -51,11 +51,11 @@ export async function newItems(
   items: readonly Item[],
   seen: readonly string[],
 ): Promise<{ fresh: Item[]; seen: string[] }> {
-  const known = await mapInSlices(items, keysOf);
+  const known = await TimeSlices.map(items, keysOf);
   const times = await countKeys(known);
   const before = new Set(seen);
   const taken = new Set<string>();
-  const fresh = await filterInSlices(known, ({ keys }) => {
+  const fresh = await TimeSlices.filter(known, ({ keys }) => {
     const telling = keys.find((key) => times.get(key) === 1) ?? keys.at(-1)!;
     if (before.has(telling) || taken.has(telling)) return false;
     taken.add(telling);

@@ -1,5 +1,12 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, maskAddress, type PluginContext, PorticoError } from "portico";
+import {
+  type BodyLimits,
+  type Call,
+  compile,
+  maskAddress,
+  type PluginContext,
+  PorticoError,
+} from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
 import { newId } from "portico/agent";
@@ -93,6 +100,7 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
         body: await bodyOf(
           delivery.payload,
           delivery.meta["parsed"] ? undefined : headers["content-type"],
+          call.limits,
         ),
       };
       const permission = permissionToReplay(settings(), delivery.meta["credential"]);
@@ -288,9 +296,13 @@ function shown({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
 }
 
-async function bodyOf(payload: string, type: string | undefined): Promise<unknown> {
+async function bodyOf(
+  payload: string,
+  type: string | undefined,
+  limits: BodyLimits,
+): Promise<unknown> {
   try {
-    return await readBytes(Buffer.from(payload), type);
+    return await readBytes(Buffer.from(payload), type, limits);
   } catch (cause) {
     throw new PorticoError("conflict", `There is nothing to replay. ${(cause as Error).message}`, {
       cause,

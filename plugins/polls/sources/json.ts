@@ -1,6 +1,6 @@
 import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
-import { mapInSlices } from "portico";
+import { TimeSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
 import { parseDocument } from "./json-text.ts";
@@ -39,7 +39,7 @@ export async function jsonItems(
       throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
-  return mapInSlices(countable(values), (value) => {
+  return TimeSlices.map(countable(values), (value) => {
     const id = key === undefined ? undefined : valueAt(value, key);
     return id === undefined || id === null
       ? { value }

@@ -1,5 +1,5 @@
 /** Texts line by line, without a list of all lines: a text of five megabytes can have as many of them. */
-import { mapInSlices } from "portico";
+import { TimeSlices } from "portico";
 
 /** What is read between two looks at the clock. */
 const PIECE_CHARS = 16 * 1024;
@@ -22,7 +22,7 @@ export async function changeLines(
   text: string,
   change: (line: string) => string | undefined,
 ): Promise<string> {
-  const pieces = await mapInSlices(piecesOf(text), (piece) => {
+  const pieces = await TimeSlices.map(piecesOf(text), (piece) => {
     const lines = piece.split("\n").map(change);
     const kept = lines.filter((line) => line !== undefined);
     return kept.length > 0 ? kept.join("\n") : undefined;

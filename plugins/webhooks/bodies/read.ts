@@ -1,13 +1,6 @@
 /** The body of a mapping's request as a value, by its content type. */
 import { isUtf8 } from "node:buffer";
-import {
-  type BodyLimits,
-  type Call,
-  DEFAULT_BODY_LIMITS,
-  isPorticoError,
-  parseJson,
-  PorticoError,
-} from "portico";
+import { type BodyLimits, type Call, isPorticoError, parseJson, PorticoError } from "portico";
 import { decodeText, encodingOf } from "portico/strings";
 import { readForm, readMultipart } from "./forms.ts";
 
@@ -31,7 +24,7 @@ function refuse(error: unknown): never {
 export async function readBytes(
   bytes: Buffer,
   type: string | undefined,
-  limits: BodyLimits = DEFAULT_BODY_LIMITS,
+  limits: BodyLimits,
 ): Promise<unknown> {
   const read = readerOf(type);
   return read ? read(bytes, type ?? "", limits) : parseJson(bytes, { limits });

@@ -1,5 +1,5 @@
 /** JSON Feed 1.0 and 1.1. */
-import { mapInSlices } from "portico";
+import { TimeSlices } from "portico";
 import { parseDocument } from "../json-text.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { CheckFailed, countable } from "../source.ts";
@@ -24,7 +24,7 @@ export function jsonFeed(text: string): Promise<FeedItem[]> {
   const items = isObject(document) ? document["items"] : undefined;
   if (!Array.isArray(items))
     throw new CheckFailed("The response is no JSON Feed: it has no items.");
-  return mapInSlices(countable(items.filter(isObject)), (item) => {
+  return TimeSlices.map(countable(items.filter(isObject)), (item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
     return filled({
       id: asText(item["id"]),

@@ -1,6 +1,6 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode, type Text } from "domhandler";
-import { mapInSlices } from "portico";
+import { TimeSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { endingOf } from "../ending.ts";
 import { fetchSource } from "../fetch.ts";
@@ -48,7 +48,7 @@ export async function pageText(
       `The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`,
     );
   const parts: TextPart[] = picked.flatMap((node) => [...textParts(node, removed), LINE_BREAK]);
-  const texts = await mapInSlices(piecesOf(parts), (part) =>
+  const texts = await TimeSlices.map(piecesOf(parts), (part) =>
     typeof part === "string" ? part.split(/\s+/).join(" ") : "\n",
   );
   const lines = await changeLines(
