@@ -152,7 +152,11 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const gateway = await start({
     home: makeHome(),
     config: { agents: { defaults: { model: "echo" } } },
-    files: { "workspace/AGENTS.md": "Be kind." },
+    files: {
+      "workspace/AGENTS.md": "Be kind.",
+      "state/hook-approvals.json": "{}",
+      "notes/own.txt": "a file of the owner's",
+    },
   });
   await gateway.json("POST", "/agent", { message: "remember this", session: "kept", wait: true });
   const archive = join(dir, "home.tar.gz");
@@ -165,11 +169,22 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
     env: { ...process.env, PORTICO: "./portico", PATH: `${dir}:${process.env["PATH"]}` },
   };
   await run(join(deployDir, "backup.sh"), [relative(dir, gateway.home), "home.tar.gz"], relativeTo);
+  const outside = join(dir, "outside.json");
+  writeFileSync(outside, '{ "log": { "level": "warn" } }');
+  const archiveWithConfig = join(dir, "with-config.tar.gz");
+  const wordsWithConfig = [gateway.home, archiveWithConfig, "outside.json"];
+  await run(join(deployDir, "backup.sh"), wordsWithConfig, relativeTo);
+  const listed = execFileSync("tar", ["-xOzf", archiveWithConfig, "./portico.json"], {
+    encoding: "utf8",
+  });
+  assert.is(listed, '{ "log": { "level": "warn" } }');
   await gateway.stop();
   const home = join(dir, "restored");
   const withCommand = { cwd: dir, env: { ...process.env, PORTICO: "./portico" } };
   await run(join(deployDir, "restore.sh"), [archive, home], withCommand);
   assert.is(readFileSync(join(home, "workspace/AGENTS.md"), "utf8"), "Be kind.");
+  assert.is(readFileSync(join(home, "notes/own.txt"), "utf8"), "a file of the owner's");
+  assert.is(readFileSync(join(home, "state/hook-approvals.json"), "utf8"), "{}");
   const restored = await start({ home });
   const { messages } = await restored.json("GET", "/sessions/kept");
   assert.is(messages[0].content, "remember this");
@@ -190,7 +205,7 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   await refusal(cut, join(dir, "none"));
   assert.equal(readdirSync(dir), before);
   assert.is(
-    execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\//g)?.length,
+    execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\/\S+\.db/g)?.length,
     1,
   );
 });
