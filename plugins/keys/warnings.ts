@@ -41,8 +41,10 @@ async function modelsOf(
   patterns: readonly string[] | undefined,
 ): Promise<Set<string>> {
   const listed = (await ctx.find("chat")?.models()) ?? [];
-  const allowed = listed.flatMap(({ id }) =>
-    mayUse(patterns, { model: id, acting: [] }) ? [id] : [],
-  );
+  const channels = (ctx.find("channels")?.list() ?? []).map(({ name }) => name);
+  const allowed = listed.flatMap(({ id }) => {
+    const channel = channels.find((name) => id.startsWith(`${name}/`));
+    return mayUse(patterns, { model: id, channel, acting: [] }) ? [id] : [];
+  });
   return new Set([...allowed, ...(patterns ?? []).filter((pattern) => !pattern.includes("*"))]);
 }

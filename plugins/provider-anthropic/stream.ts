@@ -169,6 +169,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 /** Without the fields that say nothing. */
 export function present(usage: MessageUsage): MessageUsage {
   return Object.fromEntries(
-    Object.entries(usage).filter(([, value]) => value !== null && value !== undefined),
+    Object.entries(usage).filter(
+      ([, value]) => value !== null && value !== undefined && value !== 0,
+    ),
   );
 }

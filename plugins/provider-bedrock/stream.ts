@@ -11,6 +11,7 @@ import {
   type Target,
   type Usage,
   type WireRequest,
+  laterUsage,
 } from "portico/chat";
 import type { TokenUsage } from "./response.ts";
 import { finishReason, readUsage } from "./response.ts";
@@ -85,7 +86,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         stop(payload.stopReason);
         break;
       case "metadata":
-        if (payload.usage !== undefined) usage = readUsage(payload.usage);
+        if (payload.usage !== undefined) usage = laterUsage(usage, readUsage(payload.usage));
         if (finish !== undefined) close();
         break;
       default:

@@ -14,6 +14,7 @@ import {
   type WireRequest,
   toldIndex,
   toldText,
+  laterUsage,
 } from "portico/chat";
 import type { Candidate, Generated, UsageMetadata } from "./response.ts";
 import { finishReason, imagePart, readCall, readGenerated, readUsage } from "./response.ts";
@@ -28,7 +29,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const seen = new Set<number>();
   const finished = new Map<number, string>();
   let writer: ChunkWriter | undefined;
-  let usage: UsageMetadata | undefined;
+  let usage: Usage | undefined;
   let blocked = false;
   let closed = false;
   let failure: PorticoError | undefined;
@@ -47,7 +48,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       return;
     }
     if (event.usageMetadata !== undefined) {
-      usage = event.usageMetadata;
+      usage = laterUsage(usage, readUsage(event.usageMetadata));
       fastPath.takeLast();
     }
     if (event.candidates === undefined && event.promptFeedback === undefined) return;
@@ -110,8 +111,9 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
     const unread = fastPath.takeLast();
-    if (unread !== undefined) usage = readGenerated(unread)?.usageMetadata ?? usage;
-    return usage === undefined ? undefined : readUsage(usage);
+    const metadata = unread === undefined ? undefined : readGenerated(unread)?.usageMetadata;
+    if (metadata !== undefined) usage = laterUsage(usage, readUsage(metadata));
+    return usage;
   }
 
   const fastPath = createFastPath({

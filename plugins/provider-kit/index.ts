@@ -98,6 +98,7 @@ export { readModelList } from "./models/model-list.ts";
 export { isJson, parseObject } from "./request/parse-object.ts";
 export { parseResponse } from "./response/parse-response.ts";
 export { completeArguments as toldArguments } from "./parts/arguments.ts";
+export { laterUsage } from "./response/later-usage.ts";
 export { toldCount, toldIndex, toldText } from "./response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
 export {

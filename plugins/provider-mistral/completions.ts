@@ -16,6 +16,7 @@ import {
   upstreamError,
   type Usage,
   wantsUsage,
+  laterUsage,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 import { type ChatResponse, failureIn, finishReason, readContent, readUsage } from "./response.ts";
@@ -110,7 +111,7 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
 
   function onChunk(response: Response): void {
     head ??= headOf(response, target);
-    if (response.usage) usage = readUsage(response.usage);
+    if (response.usage) usage = laterUsage(usage, readUsage(response.usage));
     const choices = choicesOf(response);
     for (const { index, finish: reason } of choices) {
       if (reason === undefined) open.add(index);

@@ -15,6 +15,7 @@ import {
   type WireRequest,
   toldIndex,
   toldText,
+  laterUsage,
 } from "portico/chat";
 import type { ChatResponse, Message } from "./response.ts";
 import { failureIn, finishReason, readArguments, readContent, readUsage } from "./response.ts";
@@ -66,7 +67,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       model: toldText(event.model, target.model),
       includeUsage,
     });
-    if (event.usage) usage = readUsage(event.usage);
+    if (event.usage) usage = laterUsage(usage, readUsage(event.usage));
     for (const [i, choice] of event.choices.entries()) {
       onDelta(choice.delta ?? {}, toldIndex(choice.index, i), writer);
       if (choice.finish_reason) onFinish(choice.finish_reason, toldIndex(choice.index, i), writer);

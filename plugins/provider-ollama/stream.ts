@@ -13,6 +13,7 @@ import {
   type Usage,
   type WireRequest,
   toldText,
+  laterUsage,
 } from "portico/chat";
 import type { ChatResponse } from "./response.ts";
 import { failureIn, finishReason, readCall, readUsage } from "./response.ts";
@@ -53,7 +54,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       out.toolCall(calls++, id, fn?.name ?? "", fn?.arguments);
     }
     if (response.done !== true) return;
-    if (response.eval_count !== undefined) usage = readUsage(response);
+    if (response.eval_count !== undefined) usage = laterUsage(usage, readUsage(response));
     finish = finishReason(response.done_reason, calls > 0);
     out.finish(finish);
     if (usage !== undefined) out.usage(usage);

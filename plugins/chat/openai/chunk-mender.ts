@@ -1,5 +1,5 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
-import type { Usage } from "portico/chat";
+import { laterUsage, type Usage } from "portico/chat";
 import {
   type CompletionDefaults,
   dropOthers,
@@ -72,7 +72,7 @@ export class ChunkMender {
     const usage = chunk["usage"];
     if (isObject(usage)) {
       if (mendUsage(usage)) changed = true;
-      this.usage = usage as unknown as Usage;
+      this.usage = laterUsage(this.usage, usage as unknown as Usage);
     }
     if (!Array.isArray(chunk["choices"])) chunk["choices"] = [];
     const choices = chunk["choices"] as unknown[];
@@ -82,6 +82,7 @@ export class ChunkMender {
         !isObject(usage) ||
         !this.#options.includeUsage ||
         this.#usageSent ||
+        isEmptyUsage(usage) ||
         !this.#allFinished()
       )
         return "drop";
@@ -262,4 +263,9 @@ function isHollow(choice: Fields): boolean {
     choice["finish_reason"] == null &&
     Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null)
   );
+}
+
+/** A later chunk may have the real numbers. */
+function isEmptyUsage(usage: Fields): boolean {
+  return usage["prompt_tokens"] === 0 && usage["completion_tokens"] === 0;
 }

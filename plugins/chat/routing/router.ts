@@ -121,6 +121,11 @@ function resolveName(
   return resolveListed(routing, model);
 }
 
+/** The channel that a client names before a slash; an alias may look like that. */
+export function channelNamedIn(routing: Routing, model: string): string | undefined {
+  return routing.aliases().has(model) ? undefined : namedChannel(routing.channels(), model)?.name;
+}
+
 /** Whose name stands before a slash and a model. */
 function namedChannel(channels: ReadonlyMap<string, Channel>, model: string): Channel | undefined {
   const slash = model.indexOf("/");

@@ -4,7 +4,7 @@ import type { Call, Client, Workers } from "portico";
 import type { ChatGate, ChatMeter, WantedModel } from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
 import type { ModelEntry } from "../routing/models.ts";
-import { candidatesOf } from "../routing/router.ts";
+import { candidatesOf, channelNamedIn } from "../routing/router.ts";
 import type { Emitter } from "./ask.ts";
 
 /** What the routes of chat work with. */
@@ -70,5 +70,5 @@ async function wanted({ routing, provider }: Engine, model: string): Promise<Wan
     const name = found.builtinChannel ?? channel.name;
     acting.add(own === name ? name : `${name}/${own}`);
   }
-  return { model, acting: [...acting] };
+  return { model, channel: channelNamedIn(routing, model), acting: [...acting] };
 }

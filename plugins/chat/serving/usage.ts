@@ -51,7 +51,8 @@ export function countedUsage(
   const completion = isLeft ? completionSoFar(job, told, came) : toldCompletion(job, told, came);
   if (told !== undefined && prompt !== undefined && completion !== undefined)
     return cleaned(told, prompt, completion);
-  return estimated(prompt ?? promptOf(job), completion ?? completionOf(job, came, operation));
+  // Beside a prompt that was not told, no tokens of an answer are none that were told either.
+  return estimated(prompt ?? promptOf(job), completion || completionOf(job, came, operation));
 }
 
 function promptOf(job: Job): number {

@@ -26,6 +26,8 @@ const keys = {
   free: { hash: hashOf("pk_free") },
   narrow: { hash: hashOf("pk_narrow"), models: ["main/gpt-*", "echo", "nick"] },
   bare: { hash: hashOf("pk_bare"), models: ["gpt-*"] },
+  near: { hash: hashOf("pk_near"), models: ["m*", "ma*n", "main*"] },
+  wide: { hash: hashOf("pk_wide"), models: ["m*/gpt-*"] },
   star: { hash: hashOf("pk_star"), models: ["*"] },
   agents: { hash: hashOf("pk_agents"), models: ["agent", "helper"] },
   rpm: { hash: hashOf("pk_rpm"), requestsPerMinute: 2 },
@@ -122,6 +124,13 @@ test("a key reaches the models that it names", async () => {
   assert.is(up.seen.length, before, "nothing was sent");
   for (const model of ["gpt-x", "main/gpt-x"]) assert.ok(await chat("bare", model), model);
   await refusal(chat("bare", "main/other"));
+});
+
+test("a pattern that resembles a channel's name does not open the channel", async () => {
+  for (const model of ["main/gpt-x", "main/other"])
+    assert.is((await refusal(chat("near", model))).status, 403, model);
+  assert.ok(await chat("wide", "main/gpt-x"), "with a slash it names channels");
+  await refusal(chat("wide", "main/other"));
 });
 
 test("the agent must be named, by whatever name it goes", async () => {

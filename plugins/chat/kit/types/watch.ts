@@ -46,6 +46,8 @@ export interface RefusedSpending {
 export interface WantedModel {
   /** As the client names it. */
   model: string;
+  /** The channel that it names before a slash; absent for an alias or a model's own name. */
+  channel?: string | undefined;
   /** Models with tools of their own (`agent`, `agent/x`) that it leads to, by whatever alias or channel. */
   acting: readonly string[];
 }
