@@ -17,6 +17,8 @@ export interface JobOptions {
   native?: NativeRequest | undefined;
   /** `request` is a translation from another form. */
   translated?: boolean | undefined;
+  /** `stream_options` in `request` is the gateway's own work, and no client's wish. */
+  ownStreamOptions?: boolean | undefined;
   stream: boolean;
   requestId: string;
   client: Client;
@@ -42,6 +44,8 @@ export interface Trace {
   dropped: string[];
   /** What the provider's rules changed in the request: a rule's name and a place. */
   changed: string[];
+  /** What the gateway has added to the request of the last attempt: see `WireRequest`. */
+  additions: readonly string[];
   /** Where an alias with a cache was asked. */
   cache?: "hit" | "miss";
 }
@@ -81,6 +85,7 @@ export class Job {
   raw: RawBody | undefined;
   native: NativeRequest | undefined;
   readonly translated: boolean;
+  readonly ownStreamOptions: boolean;
   readonly stream: boolean;
   readonly requestId: string;
   readonly client: Client;
@@ -109,6 +114,7 @@ export class Job {
     attempts: 0,
     dropped: [],
     changed: [],
+    additions: [],
   };
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */
@@ -139,6 +145,7 @@ export class Job {
     this.raw = options.raw;
     this.native = options.native;
     this.translated = options.translated === true;
+    this.ownStreamOptions = this.translated || options.ownStreamOptions === true;
     this.stream = options.stream;
     this.requestId = options.requestId;
     this.client = options.client;

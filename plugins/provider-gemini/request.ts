@@ -23,7 +23,7 @@ import {
 } from "portico/chat";
 import { headersFor, methodUrl } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
-import { encodeThinking } from "./thinking.ts";
+import { encodeThinking, INCLUDE_THOUGHTS } from "./thinking.ts";
 
 /** What `decode` and `decoder` remember of the request. */
 export interface Sent extends BlockOptions {
@@ -49,6 +49,8 @@ export async function encodeGenerate(asked: ChatRequest, target: Target): Promis
     fields.drop("parallel_tool_calls");
   const format = readResponseFormat(fields);
   const json = encodeFormat(format, use, model, fields, system);
+  const thinkingConfig = encodeThinking(fields, model, target.bare);
+  const isAdded = thinkingConfig?.includeThoughts === true && asked["thinking_config"] == null;
   const body = {
     systemInstruction: system.length > 0 ? { parts: system.map((text) => ({ text })) } : undefined,
     contents,
@@ -58,12 +60,13 @@ export async function encodeGenerate(asked: ChatRequest, target: Target): Promis
     generationConfig: filledObject({
       ...encodeGeneration(fields),
       ...json,
-      thinkingConfig: encodeThinking(fields, model),
+      thinkingConfig,
     }),
   };
   const state: Sent = { includeUsage: wantsUsage(request), origin, names };
   const method = request.stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
-  return postJson(methodUrl(target, method), headersFor(target), body, { fields, state });
+  const call = postJson(methodUrl(target, method), headersFor(target), body, { fields, state });
+  return { ...call, additions: isAdded ? [INCLUDE_THOUGHTS] : [] };
 }
 
 function encodeGeneration(fields: Fields): Record<string, unknown> {

@@ -13,10 +13,16 @@ const BUDGET: Record<Effort, number> = {
 /** The least that 2.5 Pro thinks. */
 const PRO_LEAST = 128;
 
-/** `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request goes out as it is. */
+/** The path of what the gateway adds, so that clients see the thoughts that they asked a model to have. */
+export const INCLUDE_THOUGHTS = "generationConfig.thinkingConfig.includeThoughts";
+
+/**
+ * `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request goes out as it is. `bare`: nothing is added.
+ */
 export function encodeThinking(
   fields: Fields,
   model: GeminiModel,
+  bare = false,
 ): Record<string, unknown> | undefined {
   const own = fields.object("thinking_config");
   const effort = readEffort(fields);
@@ -29,7 +35,7 @@ export function encodeThinking(
   }
   const cannotStop = off && (model.pro || model.thinking === "level");
   if (cannotStop) fields.drop("reasoning_effort");
-  const thoughts = off ? {} : { includeThoughts: true };
+  const thoughts = off || bare ? {} : { includeThoughts: true };
   if (model.thinking === "level")
     return { ...thoughts, thinkingLevel: level(effort, model.levels) };
   return { ...thoughts, thinkingBudget: cannotStop ? PRO_LEAST : BUDGET[effort] };

@@ -106,11 +106,7 @@ export class OpenAiStream implements StreamDecoder {
       pieces.push(this.#hide(Buffer.concat(this.#parsed)));
     }
     if (!this.done && this.failure === undefined) {
-      if (!this.#mender.started)
-        throw upstreamError(
-          { kind: "upstream", message: "The upstream's stream ended before anything came." },
-          200,
-        );
+      if (!this.#mender.started) throw nothingCame();
       pieces.push(this.#hide(Buffer.concat([this.#closing(), DONE])));
       this.done = true;
     }
@@ -256,6 +252,7 @@ export class OpenAiStream implements StreamDecoder {
     if (data.length === 0) return NOTHING;
     const text = data.toString("utf8");
     if (text.trim() === "[DONE]") {
+      if (!this.#mender.started && this.usage === undefined) throw nothingCame();
       const closing = this.#closing();
       this.done = true;
       if (plain && closing.length === 0 && data.length === 6) return undefined;
@@ -323,5 +320,10 @@ function join(pieces: Buffer[]): Buffer | undefined {
 
 export function eventTooLarge(): UpstreamError {
   const message = `The upstream sent one event of more than ${MAX_EVENT_BYTES >> 20} MiB.`;
+  return upstreamError({ kind: "upstream", message }, 200);
+}
+
+function nothingCame(): UpstreamError {
+  const message = "The upstream's stream ended before anything came.";
   return upstreamError({ kind: "upstream", message }, 200);
 }

@@ -177,7 +177,7 @@ function attemptOnce(
     job,
     timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
-    askUsage: asksForUsage(channel, provider, job),
+    askUsage: !target.bare && asksForUsage(channel, provider, job),
     watcher,
   });
 }

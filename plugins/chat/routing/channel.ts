@@ -12,6 +12,8 @@ const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
 const LONGEST_COOLDOWN_MS = 300_000;
 const KEY_COOLDOWN_MS = 30_000;
+/** A server may learn to take an addition, and a failure may have had another cause: it is tried again then. */
+const BARE_MS = 60 * 60_000;
 
 /** How one model of a channel does; those that do well are not kept. */
 interface Health {
@@ -41,8 +43,6 @@ interface ChannelOptions extends ChannelSurroundings {
 export class Channel {
   readonly name: string;
   readonly config: ChannelConfig;
-  /** Its upstream has refused `stream_options.include_usage`. */
-  noStreamUsage = false;
   readonly builtin: boolean;
   readonly #places: Places;
   readonly #health = new Map<string, Health>();
@@ -51,6 +51,7 @@ export class Channel {
   readonly #teach: ((lesson: Lesson) => void) | undefined;
   #keys: Key[];
   #nextKey = 0;
+  #bareUntil = 0;
   #now: () => number;
   #requests = 0;
   #errors = 0;
@@ -78,6 +79,16 @@ export class Channel {
       cooldownUntil: 0,
       cooldownMs: 0,
     }));
+  }
+
+  /** Its upstream has refused what the gateway adds to requests. */
+  get refusesAdditions(): boolean {
+    return this.#now() < this.#bareUntil;
+  }
+
+  /** A request went through only without the gateway's additions. */
+  additionsRefused(): void {
+    this.#bareUntil = this.#now() + BARE_MS;
   }
 
   get enabled(): boolean {

@@ -1,6 +1,7 @@
 /** The tries at one target: with which key, how often, and what each tells of the channel. */
 import { isPorticoError, type PorticoError } from "portico";
-import { type ChatProvider, isUpstreamError } from "portico/chat";
+import { type ChatProvider, CONTEXT_LENGTH, isUpstreamError } from "portico/provider";
+import { ResponseTooLarge } from "../upstream/response-extent.ts";
 import type { ChatResponse, Job } from "../job.ts";
 import type { AttemptWatcher } from "../upstream/attempt.ts";
 import { providerFailure } from "../upstream/local/provider-failed.ts";
@@ -37,6 +38,8 @@ export class Tries {
   #keysLeft: number;
   #retried = 0;
   #counted = false;
+  /** The request goes out without the gateway's additions: with them it has failed. */
+  #isBare = false;
 
   /** `forced`: there is no target in a better state, and so none for a second try either. */
   constructor(
@@ -62,7 +65,8 @@ export class Tries {
     const { trace, leaves } = this.#job;
     const key = channel.takeKey(model);
     const { defaultBaseUrl } = provider;
-    const options = { channel, model, apiKey: key.value, defaultBaseUrl, job: this.#job };
+    const bare = this.#isBare || channel.refusesAdditions;
+    const options = { channel, model, apiKey: key.value, defaultBaseUrl, job: this.#job, bare };
     const target = new AttemptTarget(this.#engine, options);
     trace.channel = channel.name;
     trace.provider = provider.name;
@@ -73,9 +77,12 @@ export class Tries {
     this.#job.isAsking = true;
     trace.dropped = [];
     trace.changed = [];
+    trace.additions = [];
     channel.begin(model);
     this.#engine.runs.asked(provider.name);
-    return new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
+    const one = new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
+    one.provesBare = this.#isBare;
+    return one;
   }
 
   /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
@@ -91,9 +98,9 @@ export class Tries {
       throw error;
     }
     job.isAsking = false;
-    if (asksForUsage(channel, this.#provider, job) && refusesUsageOption(error)) {
+    if (trace.additions.length > 0 && !this.#isBare && mayRefuseAdditions(error)) {
       channel.noted(model);
-      channel.noStreamUsage = true;
+      this.#isBare = true;
       trace.attempts--;
       return 0;
     }
@@ -127,6 +134,8 @@ export class Tries {
 export class Try implements AttemptWatcher {
   readonly target: AttemptTarget;
   readonly keyIndex: number;
+  /** With additions the same request has just failed: where it succeeds now, they were the cause. */
+  provesBare = false;
   readonly #engine: TryServices;
   readonly #channel: Channel;
   readonly #provider: ChatProvider;
@@ -157,6 +166,7 @@ export class Try implements AttemptWatcher {
   /** The response has begun. */
   succeeded(response: ChatResponse): void {
     this.#begun = true;
+    if (this.provesBare) this.#channel.additionsRefused();
     if (this.#over || response.stream === undefined) this.#place.release();
     this.#channel.succeeded(this.target.model, this.keyIndex, response.firstByteMs - this.#beganMs);
   }
@@ -178,17 +188,23 @@ export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job)
     job.metered &&
     job.stream &&
     provider.wire?.streamUsage === true &&
-    !channel.noStreamUsage &&
     channel.config.streamUsage !== false &&
     !job.includeUsage
   );
 }
 
-/** A server that is strict about fields which it does not know. */
-function refusesUsageOption(error: unknown): boolean {
-  return (
-    isUpstreamError(error) &&
-    error.kind === "request" &&
-    /stream_options|include_usage/.test(error.message)
-  );
+/** Of our own connection: no request has reached the upstream. */
+const UNREACHED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOST|ENET|ETIMEDOUT|CERT_|ERR_TLS|DEPTH_|SELF_|UNABLE_)/;
+
+/**
+ * Servers that do not know a field say so in many ways: a 400 that names it or does not, a 422, a 500, plain text, an empty
+ * stream, a connection that is closed. Limits, keys, unknown models and time-outs have other causes.
+ */
+function mayRefuseAdditions(error: unknown): boolean {
+  if (!isUpstreamError(error)) return false;
+  const { kind, code, upstreamStatus, cause } = error;
+  if (kind === "request") return code !== CONTEXT_LENGTH && ![404, 413].includes(upstreamStatus);
+  if (kind !== "upstream" || error instanceof ResponseTooLarge) return false;
+  return !UNREACHED.test(String((cause as NodeJS.ErrnoException | undefined)?.code ?? ""));
 }

@@ -7,6 +7,7 @@ import {
   type Usage,
   upstreamError,
 } from "portico/chat";
+import { wellFormedUnicode } from "portico/provider";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
@@ -100,8 +101,11 @@ function embedder(
     name,
     defaultBaseUrl: provider.defaultBaseUrl,
     wire: {
+      rules: [wellFormedUnicode],
       encode(request, target) {
         const { messages: _, ...fields } = request;
+        // Several servers refuse base64, or answer nothing: floats are what all have, and packing them is our own matter.
+        if (fields["encoding_format"] === "base64") delete fields["encoding_format"];
         return own.encode(fields, target);
       },
       decode: (body, sent, target) =>

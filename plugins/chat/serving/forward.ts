@@ -8,6 +8,7 @@ import {
   upstreamError,
   type WireRequest,
 } from "portico/chat";
+import { wellFormedValue } from "portico/provider";
 import type { Channel } from "../routing/channel.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
@@ -146,7 +147,10 @@ function forwarder(
     name,
     defaultBaseUrl,
     wire: {
-      encode: (_, target) => form.encode({ ...fields, model: target.model }, target),
+      encode: (_, target) => {
+        const sent = wellFormedValue({ ...fields, model: target.model }, "", () => {});
+        return form.encode(sent as Record<string, unknown>, target);
+      },
       decode(body, sent, target) {
         const decoded = form.decode(body, sent, target);
         if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);

@@ -58,6 +58,7 @@ export function createChatService(
       principal: principalFor(options),
       sessionKey: options.sessionKey ?? "main",
       channel: options.channel,
+      ownStreamOptions: true,
     });
     job.cacheable = options.channel === undefined;
     if (options.events !== false && events.hasListeners("chat:request"))

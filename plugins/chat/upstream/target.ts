@@ -39,6 +39,8 @@ interface TargetOptions {
   /** Where the channel names none. */
   defaultBaseUrl: string | undefined;
   job?: Job;
+  /** See `Target`. */
+  bare?: boolean;
 }
 
 const NO_HEADERS: Record<string, string> = {};
@@ -52,6 +54,7 @@ export class AttemptTarget implements Target {
   readonly proxy: string | undefined;
   readonly options: Record<string, unknown>;
   readonly log: Logger;
+  readonly bare: boolean;
   /** Hides what the upstream was sent in confidence. */
   mask: SecretMask;
   credential?: Credential;
@@ -65,7 +68,7 @@ export class AttemptTarget implements Target {
 
   constructor(
     services: TargetServices,
-    { channel, model, apiKey, defaultBaseUrl, job }: TargetOptions,
+    { channel, model, apiKey, defaultBaseUrl, job, bare = false }: TargetOptions,
   ) {
     const { config } = channel;
     this.#channel = channel;
@@ -77,6 +80,7 @@ export class AttemptTarget implements Target {
     this.proxy = config.proxy;
     this.options = config as unknown as Record<string, unknown>;
     this.log = services.log;
+    this.bare = bare;
     this.#job = job;
     this.#services = services;
     this.mask = services.masks.of(channel);

@@ -14,6 +14,8 @@ export class OpenAiDecoder implements PartDecoder {
   failure: PorticoError | undefined;
   /** `[DONE]` has come. */
   done = false;
+  /** An event has come, be it only one of usage. */
+  #hasRead = false;
   readonly #out: PartWriter;
   readonly #reader: ChunkReader;
   readonly #parser;
@@ -60,6 +62,8 @@ export class OpenAiDecoder implements PartDecoder {
   #event(text: string, name: string): void {
     if (this.done || text === "") return;
     if (text.trim() === "[DONE]") {
+      // An end alone is no response: a server may say so that it did not understand the request.
+      if (!this.#hasRead) throw nothingCame();
       this.#close();
       return;
     }
@@ -67,6 +71,7 @@ export class OpenAiDecoder implements PartDecoder {
     if (value === undefined) return;
     const error = errorIn(name === "error" && !value["error"] ? { error: value } : value);
     if (error !== undefined) throw error;
+    this.#hasRead = true;
     // Data that stood on several lines cannot go out as it came.
     this.#reader.read(value, text.includes("\n") ? undefined : text);
   }

@@ -28,6 +28,11 @@ export interface Target {
   created: number;
   /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
   fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
+  /**
+   * The upstream has refused a request with something in it that the gateway had added: send only what this one asks for.
+   * See `WireRequest.additions`.
+   */
+  bare?: boolean | undefined;
   /** What `WireProvider.credential` gave for this attempt. */
   credential?: Credential | undefined;
   /**
@@ -190,6 +195,11 @@ export interface WireRequest {
   raw?: boolean;
   /** Parameter paths that were dropped. */
   dropped: string[];
+  /**
+   * Parameter paths that the gateway has added of its own accord. They must not make a request fail: where it fails before
+   * its first byte, it is sent once more with `target.bare`.
+   */
+  additions?: readonly string[];
   /** Whatever `decode`/`decoder` wants to remember of this one request. */
   state?: unknown;
 }

@@ -117,10 +117,15 @@ test("a missing [DONE] and a missing finish reason are added at a clean end", ()
   assert.is(events.at(-2).choices[0].finish_reason, "tool_calls");
 });
 
-test("a stream that says nothing but [DONE] is an empty completion, its usage told where asked", () => {
+test("a stream that says nothing but [DONE] is a failure", () => {
+  for (const input of [DONE, `: wait\n\n${DONE}`, DONE.replaceAll("\n", "\r\n")])
+    assert.match(everyCut(input).error!, "before anything came");
+});
+
+test("a stream of its usage alone is an empty completion, its usage told where asked", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 };
   const told = chunk({}, null, { choices: [], usage });
-  for (const input of [DONE, `: wait\n\n${DONE}`, told + DONE, DONE.replaceAll("\n", "\r\n")]) {
+  for (const input of [told + DONE, `: wait\n\n${told}${DONE}`]) {
     const { text, decoder, error } = everyCut(input);
     assert.is(error, undefined);
     assertShape(text.replace(": wait\n\n", ""));

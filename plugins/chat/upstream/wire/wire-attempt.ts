@@ -51,9 +51,19 @@ function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   const call = atSource(request, () => wireRequest(wire, target, job, { request, askUsage }));
   const send = (sent: WireRequest) => {
     const dropped = [...applied.dropped, ...sent.dropped.map((path) => sourcePath(request, path))];
+    job.trace.additions = additionsOf(attempt, sent);
     return exchange(attempt, sent, { changed: applied.changed, dropped });
   };
   return call instanceof Promise ? call.then(send) : send(call);
+}
+
+/** What the gateway has added to the request: see `WireRequest`. */
+function additionsOf({ wire, target, job, askUsage }: WireAttempt, sent: WireRequest): string[] {
+  const additions = [...(sent.additions ?? [])];
+  const isOwn = job.ownStreamOptions && !target.bare && job.request["stream_options"] != null;
+  if (job.stream && wire.streamUsage === true && (askUsage || isOwn))
+    additions.push("stream_options");
+  return additions;
 }
 
 /** Bytes are UTF-8: only an escape can spell half of a surrogate pair. */

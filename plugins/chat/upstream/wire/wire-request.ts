@@ -21,6 +21,7 @@ export function wireRequest(
   const asIs = request === job.request ? callersBytes(wire, target, job, askUsage) : undefined;
   if (asIs !== undefined) return asIs;
   let sent: ChatRequest = { ...request, model: target.model };
+  if (target.bare && job.ownStreamOptions) delete sent["stream_options"];
   if (job.stream !== (request.stream === true)) sent = { ...sent, stream: job.stream };
   if (askUsage) sent = { ...sent, stream_options: withUsage(request["stream_options"]) };
   return wire.encode(sent, target);
