@@ -10,6 +10,7 @@ import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/typ
 import type { Dispose, Logger, Tool } from "portico";
 import { ToolRefusal } from "portico/agent";
 import { createFetch, createOwnerGuard } from "portico/egress";
+import { CountedLines, createCountedFetch } from "./message-limits.ts";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectOptions {
@@ -87,16 +88,21 @@ function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) =>
     };
     return new StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: server.headers },
-      fetch: createFetch(createOwnerGuard(server.url), limits),
+      fetch: createCountedFetch(
+        createFetch(createOwnerGuard(server.url), limits),
+        onOversizedEvent,
+      ),
     }) as Transport;
   }
-  return new StdioClientTransport({
+  const transport = new StdioClientTransport({
     command: server.command ?? "",
     args: server.args,
     env: { ...getDefaultEnvironment(), ...server.env },
     cwd: server.cwd,
     stderr: "ignore",
   });
+  // The library offers no other place between a server's output and its parser.
+  return Object.assign(transport, { _readBuffer: new CountedLines(server.maxResponseBytes) });
 }
 
 /** A list that never ends is no list. */

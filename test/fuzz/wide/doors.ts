@@ -34,6 +34,8 @@ export interface Outside {
 const BODY = 27_000_000;
 const WEBHOOK = 1_000_000;
 const SOURCE = 5_000_000;
+/** Of `maxResponseBytes` of an MCP server. */
+const RESULT = 15_000_000;
 
 const post = async (url: string, headers: Record<string, string>, body: string): Promise<void> => {
   const response = await fetch(url, { method: "POST", headers, body });
@@ -197,7 +199,7 @@ const upstreams: Door[] = [
 
 const mcp: Door = {
   name: "MCP results",
-  bytes: BODY,
+  bytes: RESULT,
   shapes: {
     parts: (size) =>
       `{"content":[${'{"type":"text","text":"a"},'.repeat(size / 26)}{"type":"text","text":"b"}]}`,
