@@ -2,6 +2,7 @@
 import { deserializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { type JsonLimits, scanJson } from "portico";
+import type { Fetch } from "portico/egress";
 
 const LIMITS: JsonLimits = { maxValues: 100_000, maxMembers: 10_000, maxDepth: 100 };
 
@@ -27,9 +28,9 @@ function checkMessage(text: string): void {
  * of a stream, so `onRefusedEvent` is told.
  */
 export function createCountedFetch(
-  fetch: typeof globalThis.fetch,
+  fetch: Fetch,
   onRefusedEvent: (error: Error) => void,
-): typeof globalThis.fetch {
+): Fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
     const type = response.headers.get("content-type") ?? "";
