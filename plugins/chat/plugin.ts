@@ -49,7 +49,7 @@ export default definePlugin({
     const { createListings, listModels } = await import("./routing/models.ts");
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
     const { embeddings } = await import("./serving/embeddings.ts");
-    const { oneModel, usableModels } = await import("./serving/model-routes.ts");
+    const { modelDetails, modelList } = await import("./serving/model-routes.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
     const {
@@ -164,20 +164,11 @@ export default definePlugin({
       { access: "client", summary: "Embeddings of texts" },
       (call) => embeddings(endpoint, call),
     );
-    ctx.route(
-      "GET",
-      "/v1/models",
-      { access: "client", summary: "All models" },
-      async ({ client }) => ({
-        object: "list",
-        data: await usableModels(endpoint, client),
-      }),
+    ctx.route("GET", "/v1/models", { access: "client", summary: "All models" }, (call) =>
+      modelList(endpoint, call),
     );
-    ctx.route(
-      "GET",
-      "/v1/models/*",
-      { access: "client", summary: "One model" },
-      ({ client, path }) => oneModel(endpoint, client, path.slice("/v1/models/".length)),
+    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, (call) =>
+      modelDetails(endpoint, call),
     );
     ctx.route(
       "GET",

@@ -1,6 +1,6 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
-import { type ChatService, jsonBody, objectAt } from "portico/chat";
+import { type ChatService, jsonBody, type NativeRequest, objectAt } from "portico/chat";
 import { messageOf } from "./response.ts";
 import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";
@@ -13,15 +13,10 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
   call.res.setHeader("request-id", call.id);
   const body = objectAt(await jsonBody(call), "body");
   const { request, dropped } = readMessages(body);
-  const headers: Record<string, string> = {};
-  for (const name of OWN_HEADERS) {
-    const value = call.req.headers[name];
-    if (typeof value === "string") headers[name] = value;
-  }
   const opened = await chat.open(call, request, {
     body,
     stream: request.stream === true,
-    native: { form: "anthropic", body, headers },
+    native: nativeOf(call, body),
     dropped,
   });
   if (opened.kind === "stream") {
@@ -33,10 +28,24 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
   });
 }
 
-export async function countTokens(call: Call): Promise<{ input_tokens: number }> {
+function nativeOf(call: Call, body: Record<string, unknown>): NativeRequest {
+  const headers: Record<string, string> = {};
+  for (const name of OWN_HEADERS) {
+    const value = call.req.headers[name];
+    if (typeof value === "string") headers[name] = value;
+  }
+  return { form: "anthropic", body, headers };
+}
+
+/** Counted by an upstream that can tell; estimated elsewhere. */
+export async function countTokens(
+  chat: ChatService,
+  call: Call,
+): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);
   const body = objectAt(await jsonBody(call), "body");
   // The limit is of no interest here; all else must be well-formed.
-  readMessages({ ...body, max_tokens: 1 });
-  return { input_tokens: estimateTokens(body) };
+  const { request } = readMessages({ ...body, max_tokens: 1 });
+  const counted = await chat.countTokens(call, request, nativeOf(call, body));
+  return { input_tokens: counted ?? estimateTokens(body) };
 }

@@ -18,8 +18,8 @@ export default definePlugin({
     ctx.route(
       "POST",
       "/v1/messages/count_tokens",
-      { access: "client", summary: "An estimate of a message's tokens" },
-      countTokens,
+      { access: "client", summary: "A message's tokens, counted by its channel or estimated" },
+      (call) => countTokens(ctx.use("chat"), call),
     );
   },
 });

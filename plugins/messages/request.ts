@@ -49,6 +49,7 @@ const READ = new Set([
     "output_config",
     "output_format",
     "service_tier",
+    "thread",
   ],
 ]);
 
@@ -96,6 +97,8 @@ export function readMessages(body: JsonObject): ReadRequest {
       response_format: readFormat(body),
       user: user === undefined ? undefined : shortUser(user),
       service_tier: body.service_tier === "standard_only" ? "default" : undefined,
+      // A channel that speaks the format gets the whole request as it is; any other refuses a thread.
+      thread: optionalObject(body.thread, "thread"),
     },
     dropped: [
       ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),

@@ -12,7 +12,9 @@ import {
   fitToolNames,
   jsonInstruction,
   onlyOneChoice,
+  type NativeRequest,
   originOf,
+  parseResponse,
   postJson,
   readFields,
   readResponseFormat,
@@ -154,4 +156,40 @@ function encodeServiceTier(fields: Fields): string | undefined {
   if (tier === "default" || tier === "standard_only") return "standard_only";
   if (tier !== undefined && tier !== "auto") fields.drop("service_tier");
   return undefined;
+}
+
+/** What `count_tokens` takes of a request; it refuses all else. */
+const COUNTED = ["messages", "system", "tools", "tool_choice", "thinking", "output_config"];
+/** What it takes beside that from a client of the format. */
+const COUNTED_NATIVE = [...COUNTED, "cache_control", "context_management", "mcp_servers", "thread"];
+
+export async function encodeCount(
+  request: ChatRequest,
+  target: Target,
+  native: NativeRequest | undefined,
+): Promise<WireRequest> {
+  const url = `${target.baseUrl}/v1/messages/count_tokens`;
+  if (native?.form === "anthropic") {
+    const headers = withHeaders({ ...headersFor(target), ...native.headers }, target.headers);
+    return postJson(url, headers, {
+      model: target.model,
+      ...onlyMembers(native.body, COUNTED_NATIVE),
+    });
+  }
+  const whole = await encodeMessages(request, target);
+  const body = JSON.parse(String(whole.body)) as Record<string, unknown>;
+  return postJson(url, headersFor(target), { model: target.model, ...onlyMembers(body, COUNTED) });
+}
+
+function onlyMembers(
+  body: Record<string, unknown>,
+  names: readonly string[],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
+}
+
+/** `{input_tokens}` */
+export function decodeCount(body: Buffer): number | undefined {
+  const tokens = parseResponse(body)?.input_tokens;
+  return typeof tokens === "number" ? tokens : undefined;
 }

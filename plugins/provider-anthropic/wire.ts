@@ -2,7 +2,7 @@ import { readModelList, type Target, type WireProvider, type WireRequest } from 
 import { decodeMessage } from "./response.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";
-import { encodeMessages, headersFor } from "./request.ts";
+import { decodeCount, encodeCount, encodeMessages, headersFor } from "./request.ts";
 import { anthropicRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
@@ -14,6 +14,7 @@ export const anthropic: WireProvider = {
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   native: { anthropic: nativeMessages },
+  countTokens: { encode: encodeCount, decode: decodeCount },
   listModels: { encode: encodeModelList, decode: readModelList },
 };
 

@@ -6,6 +6,7 @@ import {
   type WireRequest,
 } from "portico/chat";
 import { headersFor, listUrl } from "./address.ts";
+import { decodeCount, encodeCount } from "./count.ts";
 import { decodeResponse } from "./response.ts";
 import { embeddings } from "./embeddings.ts";
 import { readProblem } from "./problem.ts";
@@ -22,6 +23,7 @@ export const gemini: WireProvider = {
   decode: decodeResponse,
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
+  countTokens: { encode: encodeCount, decode: decodeCount },
   listModels: { encode: encodeModelList, decode: decodeModelList },
   embeddings,
   // Google's own endpoint of OpenAI's format.

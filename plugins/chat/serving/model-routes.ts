@@ -1,8 +1,21 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
-import { type Client, didYouMean, isPorticoError, PorticoError } from "portico";
+import { type Call, type Client, didYouMean, isPorticoError, PorticoError } from "portico";
 import type { ModelEntry } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
 import { type Endpoint, mayUse, usable } from "./access.ts";
+import { anthropicModel, anthropicModels, isAnthropicClient } from "./anthropic-models.ts";
+
+/** `GET /v1/models`, in the form of the client. */
+export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
+  const data = await usableModels(endpoint, call.client);
+  return isAnthropicClient(call) ? anthropicModels(data, call.query) : { object: "list", data };
+}
+
+/** `GET /v1/models/{id}`, in the form of the client. */
+export async function modelDetails(endpoint: Endpoint, call: Call): Promise<object> {
+  const model = await oneModel(endpoint, call.client, call.path.slice("/v1/models/".length));
+  return isAnthropicClient(call) ? anthropicModel(model) : model;
+}
 
 /** All that a client may use. */
 export async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
@@ -19,11 +32,7 @@ export async function usableModels(endpoint: Endpoint, client: Client): Promise<
 }
 
 /** Whatever chat takes as a model. Throws `model_not_found` (404) for anything else. */
-export async function oneModel(
-  endpoint: Endpoint,
-  client: Client,
-  path: string,
-): Promise<ModelEntry> {
+async function oneModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
   const id = decoded(path);
   const allowed = await mayUse(endpoint, client, id);
   const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];

@@ -17,6 +17,7 @@ import type {
 import { replyResponse } from "../sending/reply.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
+import { countTokens } from "./count-tokens.ts";
 import { forward } from "./forward.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
@@ -181,6 +182,7 @@ export function createChatService(
       });
     },
 
+    countTokens: (call, request, native) => countTokens(endpoint, call, request, native),
     forward: (call, request) => forward(endpoint, call, request),
     models: endpoint.models,
     defaultModel,

@@ -30,6 +30,7 @@ const WIRE: Kinds<WireProvider> = {
   streamUsage: "boolean",
   routes: "object",
   embeddings: "object",
+  countTokens: "object",
 };
 
 /** A member that is undefined is one that it has not. */

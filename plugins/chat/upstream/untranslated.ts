@@ -1,10 +1,12 @@
 /** What a translation into OpenAI's form left as it was, for channels that speak the form it came in. */
-import { type ChatRequest, refused } from "portico/chat";
+import { PorticoError } from "portico";
+import { type ChatRequest, refused } from "portico/provider";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 
-/** Throws 400 with `param` for content and tools that OpenAI's form has no word for. */
-export function checkTranslated({ messages, tools }: ChatRequest): void {
+/** Throws 400 with `param` for content, tools and threads that OpenAI's form has no word for. */
+export function checkTranslated({ messages, tools, thread }: ChatRequest): void {
+  if (thread != null) throw threadUnsupported();
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [j, { type }] of content.entries()) {
@@ -18,4 +20,15 @@ export function checkTranslated({ messages, tools }: ChatRequest): void {
   for (const [i, { type }] of (tools ?? []).entries())
     if (type !== "function")
       throw refused(`tools[${i}].type`, "This channel takes tools of type function only");
+}
+
+/** Anthropic's SDKs look for the code, and go on without a thread: with the whole conversation in each request. */
+function threadUnsupported(): PorticoError {
+  const message =
+    "The channel cannot keep threads. Send the whole conversation in `messages`, and leave out `thread`.";
+  const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+  return new PorticoError("invalid_request_error", message, {
+    param: "thread",
+    details: { details },
+  });
 }

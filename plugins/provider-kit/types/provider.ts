@@ -142,6 +142,8 @@ export interface WireProvider {
   streamUsage?: boolean;
   /** Further routes that the upstream has, or has the like of. */
   routes?: Partial<Record<ApiRoute, RouteForm>>;
+  /** Asks the upstream how many tokens a request has, where it can tell. */
+  countTokens?: TokenCounting;
   /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
   embeddings?: {
     encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
@@ -236,6 +238,18 @@ export interface NativeForm {
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /** Passes one stream in the upstream's form, and sees to its usage, finish reason and errors. */
   decoder(sent: WireRequest, target: Target): StreamDecoder;
+}
+
+/** The request that counts tokens, and how to read its response. */
+export interface TokenCounting {
+  /** `native`: the same request in a form of the client's own. */
+  encode(
+    request: ChatRequest,
+    target: Target,
+    native: NativeRequest | undefined,
+  ): WireRequest | Promise<WireRequest>;
+  /** Undefined where the response tells no number. */
+  decode(body: Buffer): number | undefined;
 }
 
 /** A request in a provider's own form. */

@@ -24,6 +24,15 @@ export interface ChatService {
    * has the route.
    */
   forward(call: Call, request: ForwardRequest): Promise<void>;
+  /**
+   * How many tokens a request has, as its model's upstream counts them; undefined where that cannot be asked. Throws
+   * `model_not_found` (404), and what the gates refuse.
+   */
+  countTokens(
+    call: Call,
+    request: ChatRequest,
+    native: NativeRequest | undefined,
+  ): Promise<number | undefined>;
   /** Everything `GET /v1/models` lists. */
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }

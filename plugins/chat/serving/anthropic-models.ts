@@ -1,0 +1,79 @@
+/** The list of models in Anthropic's form, for clients that send `anthropic-version`. */
+import type { Call } from "portico";
+import { refused } from "portico/provider";
+import type { ModelEntry } from "../routing/models.ts";
+
+interface AnthropicModel {
+  type: "model";
+  id: string;
+  display_name: string;
+  created_at: string;
+}
+
+const DEFAULT_LIMIT = 20;
+const MOST = 1000;
+/** Anthropic's clients keep only such names of a list, and show them as they are. */
+const OWN_NAME = /^(?:claude|anthropic)/;
+
+export function isAnthropicClient({ req }: Call): boolean {
+  return req.headers["anthropic-version"] !== undefined;
+}
+
+export function anthropicModel({
+  id,
+  created,
+}: Pick<ModelEntry, "id" | "created">): AnthropicModel {
+  const created_at = new Date(created * 1000).toISOString();
+  return { type: "model", id, display_name: id, created_at };
+}
+
+/** One page of the list. */
+export function anthropicModels(models: readonly ModelEntry[], query: URLSearchParams) {
+  const all = withBareNames(models).map(anthropicModel);
+  const limit = limitIn(query);
+  const page = pageOf(all, query, limit);
+  return {
+    data: page.data,
+    has_more: page.hasMore,
+    first_id: page.data[0]?.id ?? null,
+    last_id: page.data.at(-1)?.id ?? null,
+  };
+}
+
+/** `claude/claude-opus-5` can be asked for as `claude-opus-5` too. */
+function withBareNames(models: readonly ModelEntry[]): ModelEntry[] {
+  const ids = new Set(models.map(({ id }) => id));
+  const bare = models.flatMap((model) => {
+    const name = model.id.slice(model.id.indexOf("/") + 1);
+    if (!OWN_NAME.test(name) || ids.has(name)) return [];
+    ids.add(name);
+    return [{ ...model, id: name }];
+  });
+  return [...bare, ...models];
+}
+
+function limitIn(query: URLSearchParams): number {
+  const text = query.get("limit");
+  if (text === null) return DEFAULT_LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
+  throw refused("limit", `\`limit\` must be a whole number from 1 to ${MOST}`);
+}
+
+function pageOf(all: AnthropicModel[], query: URLSearchParams, limit: number) {
+  const before = query.get("before_id");
+  if (before !== null) {
+    const end = placeOf(all, before, "before_id");
+    const start = Math.max(0, end - limit);
+    return { data: all.slice(start, end), hasMore: start > 0 };
+  }
+  const after = query.get("after_id");
+  const start = after === null ? 0 : placeOf(all, after, "after_id") + 1;
+  return { data: all.slice(start, start + limit), hasMore: start + limit < all.length };
+}
+
+function placeOf(all: readonly AnthropicModel[], id: string, param: string): number {
+  const place = all.findIndex((model) => model.id === id);
+  if (place === -1) throw refused(param, `\`${param}\` names no model of the list`);
+  return place;
+}

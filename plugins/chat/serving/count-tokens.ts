@@ -1,0 +1,79 @@
+/** Asks the upstream of a model how many tokens a request has. */
+import type { Call } from "portico";
+import {
+  applyChatRules,
+  applyMessagesRules,
+  type ChatRequest,
+  type NativeRequest,
+  type WireProvider,
+  type WireRequest,
+} from "portico/provider";
+import type { Candidate } from "../routing/router.ts";
+import { resolve } from "../routing/router.ts";
+import { selectTargets } from "../routing/select-targets.ts";
+import { AttemptTarget } from "../upstream/target.ts";
+import { admit, type Endpoint } from "./access.ts";
+import { withNearest } from "./model-routes.ts";
+
+interface Countable {
+  request: ChatRequest;
+  native: NativeRequest | undefined;
+}
+
+/** Undefined where the upstream cannot tell, or does not. */
+export async function countTokens(
+  endpoint: Endpoint,
+  call: Call,
+  request: ChatRequest,
+  native: NativeRequest | undefined,
+): Promise<number | undefined> {
+  const { engine } = endpoint;
+  try {
+    await admit(endpoint, call, request.model);
+    const { candidates } = selectTargets(await resolve(engine.routing, request.model));
+    const first = candidates[0];
+    return first === undefined ? undefined : await askOne(endpoint, first, { request, native });
+  } catch (error) {
+    throw await withNearest(endpoint, call.client, error);
+  }
+}
+
+async function askOne(
+  { engine }: Endpoint,
+  { channel, model, shape }: Candidate,
+  counted: Countable,
+): Promise<number | undefined> {
+  const provider = engine.provider(channel.config.provider);
+  const wire = provider?.wire;
+  if (wire?.countTokens === undefined) return undefined;
+  const apiKey = channel.takeKey(model).value;
+  const { defaultBaseUrl } = provider!;
+  const target = new AttemptTarget(engine, { channel, model, apiKey, defaultBaseUrl });
+  // What an alias adds is sent, and so it counts; it exists only in the translation.
+  const shaped =
+    shape?.apply === undefined
+      ? counted
+      : { request: shape.apply(counted.request), native: undefined };
+  try {
+    await target.authorize(wire);
+    const response = await target.request(await encode(wire, target, shaped));
+    if (response.status !== 200) return undefined;
+    return wire.countTokens.decode(response.body);
+  } catch (error) {
+    engine.log.debug({ channel: channel.name, model, err: target.hide(error) }, "no token count");
+    return undefined;
+  }
+}
+
+function encode(
+  wire: WireProvider,
+  target: AttemptTarget,
+  { request, native }: Countable,
+): WireRequest | Promise<WireRequest> {
+  const rules = wire.rules ?? [];
+  const fitted = applyChatRules(rules, request, { target, isTranslated: true });
+  const body = native && applyMessagesRules(rules, native.body, { target }).request;
+  const fittedNative = native && { ...native, body: body! };
+  const chat = { ...(fitted.request as ChatRequest), model: target.model };
+  return wire.countTokens!.encode(chat, target, fittedNative);
+}
