@@ -35,7 +35,10 @@ export interface Tool<P extends TSchema = TSchema> {
   description: string;
   /** A TypeBox object schema; arguments are checked against it before the handler runs. */
   parameters: P;
-  /** Returns text, or anything JSON can hold, or content parts for images. A throw becomes the tool's error result. */
+  /**
+   * Returns text, or anything JSON can hold, or content parts for images. The model is shown all of it as data from
+   * outside, but for parts that are marked as the tool's own words. A throw becomes the tool's error result.
+   */
   handler(args: Static<P>, call: ToolCall): unknown | Promise<unknown>;
   /** Deadline in ms; default 60000. */
   timeoutMs?: number;
@@ -44,6 +47,13 @@ export interface Tool<P extends TSchema = TSchema> {
    * `tools` of a key, webhook, mapping or poll names it.
    */
   principals?: readonly PrincipalKind[];
+  /**
+   * Who wrote its description and parameters, where that is neither the gateway nor a plugin: the model is shown their
+   * words as data.
+   */
+  origin?: string;
+  /** The messages of its errors are the plugin's own words and repeat nothing from outside; else they are shown as data. */
+  ownErrors?: boolean;
 }
 
 export interface ToolCall {

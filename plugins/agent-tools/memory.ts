@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { relative } from "node:path";
 import { type PluginContext, PorticoError, Type } from "portico";
+import { type OwnWords, ownWords } from "portico/agent";
 import { clip } from "portico/strings";
 import { existing, groundOf, writable } from "./files/confine.ts";
 import type { GuardedPlace, GuardedPlaces } from "./files/rules.ts";
@@ -39,13 +40,14 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
       "Your long-term memory. append keeps a text: in MEMORY.md, which you are told in every turn (keep it short), or in a note. search finds what was kept, by its words.",
     parameters,
     principals: ["key", "webhook", "poll"],
+    ownErrors: true,
     async handler(args, call) {
       const place = await places.of(call);
       if (args.action === "search")
         return search(place, needed(args.query, "query", "search"), call.signal);
       const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
       await append(place, file, needed(args.text, "text", "append"));
-      return `Kept in ${file}.`;
+      return ownWords(`Kept in ${file}.`);
     },
   });
 }
@@ -74,7 +76,11 @@ interface Hit {
 }
 
 /** The paragraphs that hold most of the words, the newest notes first. */
-async function search(place: GuardedPlace, query: string, signal: AbortSignal): Promise<string> {
+async function search(
+  place: GuardedPlace,
+  query: string,
+  signal: AbortSignal,
+): Promise<string | OwnWords> {
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))];
   const ground = await groundOf(place);
   const hits: Hit[] = [];
@@ -94,7 +100,7 @@ async function search(place: GuardedPlace, query: string, signal: AbortSignal): 
     .map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
   if (hits.length > MOST_FOUND)
     shown.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
-  return shown.join("\n\n") || "(nothing found)";
+  return shown.length === 0 ? ownWords("(nothing found)") : shown.join("\n\n");
 }
 
 /** Notes of days have names in their order: of too many the first are left out. */

@@ -31,6 +31,7 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
       "Conversations of this agent. list: which there are, last used first. history: what was said in one. send: starts a turn in another one, whose answer shows in its history.",
     parameters,
     principals: ["key", "webhook", "poll"],
+    ownErrors: true,
     async handler(args, call) {
       const reach = reachOf(call, isSandboxed());
       const { limit = 20 } = args;

@@ -10,7 +10,7 @@ import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";
 import type { Progress } from "./queue/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
-import { fence } from "./turns/prompt.ts";
+import { fence } from "./turns/fence.ts";
 import { turnStatus, wakeStatus } from "./queue/status.ts";
 import type { TurnBody } from "./queue/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";

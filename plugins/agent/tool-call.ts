@@ -5,7 +5,7 @@ const defaultTimeoutMs = 60_000;
 const typeboxKind = Symbol.for("TypeBox.Kind");
 const checks = new WeakMap<object, Check<unknown>>();
 
-/** The call was refused or timed out: the message is meant for whoever chose the call. */
+/** The call was refused or timed out: the message is the gateway's own, and meant for whoever chose the call. */
 export class ToolRefusal extends Error {
   override name = "ToolRefusal";
 }
@@ -50,13 +50,37 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   return check.parse(args);
 }
 
-/** What a tool answered, as it goes to a model or a client; an image as `data:` or as an address. */
-export type ToolPart = { type: "text"; text: string } | { type: "image"; url: string };
+/**
+ * What a tool answered, as it goes to a model or a client; an image as `data:` or as an address. `isOwn`: the gateway's
+ * own words, with nothing in them that came from outside.
+ */
+export type ToolPart =
+  | { type: "text"; text: string; isOwn?: boolean }
+  | { type: "image"; url: string };
+
+/** No JSON from outside holds it. */
+const OWN = Symbol.for("portico.ownWords");
+
+/** A part of a result, or the whole of it, that is the gateway's own words: the model reads it outside of any fence. */
+export interface OwnWords {
+  readonly type: "text";
+  readonly text: string;
+  readonly [OWN]: true;
+}
+
+export function ownWords(text: string): OwnWords {
+  return { type: "text", text, [OWN]: true };
+}
+
+function isOwnWords(value: unknown): value is OwnWords {
+  return typeof value === "object" && value !== null && OWN in value;
+}
 
 /** A list of content parts as they are, anything else as one text: `Done.` for nothing, JSON for what is no text. */
 export function toolParts(value: unknown): ToolPart[] {
+  if (isOwnWords(value)) return [partOf(value)];
   if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
-  if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
+  if (value === undefined || value === null) return [partOf(ownWords("Done."))];
   return [
     {
       type: "text",
@@ -82,13 +106,9 @@ function isPart(value: unknown): value is GivenPart {
   );
 }
 
-function partOf({
-  type,
-  text = "",
-  data,
-  mimeType = "image/png",
-  image_url: image,
-}: GivenPart): ToolPart {
+function partOf(part: GivenPart): ToolPart {
+  const { type, text = "", data, mimeType = "image/png", image_url: image } = part;
+  if (isOwnWords(part)) return { type: "text", text, isOwn: true };
   if (type === "image" && data) return { type: "image", url: `data:${mimeType};base64,${data}` };
   return type === "image_url" && image ? { type: "image", url: image.url } : { type: "text", text };
 }

@@ -34,6 +34,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     description:
       "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
+    ownErrors: true,
     async handler(args, { principal }) {
       const jobs = await operations();
       if (args.action === "list") return { jobs: entriesOf(principal, (await jobs.list()).jobs) };

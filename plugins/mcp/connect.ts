@@ -7,8 +7,7 @@ import {
 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import type { Dispose, Logger, Tool } from "portico";
-import { ToolRefusal } from "portico/agent";
+import { type Dispose, type Logger, PorticoError, type Tool } from "portico";
 import { createFetch, createOwnerGuard } from "portico/egress";
 import { CountedLines, createCountedFetch } from "./message-limits.ts";
 import type { ServerConfig } from "./schema.ts";
@@ -125,6 +124,7 @@ async function listTools(client: Client, { name, server, log }: ConnectOptions):
       found.push({
         name: toolName(name, tool.name, taken),
         description: tool.description ?? tool.title ?? `${tool.name} of ${name}`,
+        origin: `the MCP server ${name}`,
         parameters: tool.inputSchema as unknown as Tool["parameters"],
         timeoutMs: server.timeoutMs,
         handler: (args, { signal }) =>
@@ -147,7 +147,7 @@ async function callTool(
   const result = await client.callTool({ name, arguments: args }, undefined, { signal, timeout });
   const parts = result.content as { type: string; text?: string }[];
   const text = parts.map((part) => part.text ?? "").join("\n");
-  if (result.isError) throw new ToolRefusal(text || "the tool failed");
+  if (result.isError) throw new PorticoError("upstream_error", text || "the tool failed");
   if (parts.length === 0 && result.structuredContent) return result.structuredContent;
   return parts.every(({ type }) => type === "text") ? text : parts;
 }

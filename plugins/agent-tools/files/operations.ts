@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { relative } from "node:path";
 import { PorticoError } from "portico";
+import { type OwnWords, ownWords } from "portico/agent";
 import { clip, fitsPattern } from "portico/strings";
 import { existing, groundOf, writable } from "./confine.ts";
 import type { GuardedPlace } from "./rules.ts";
@@ -33,11 +34,11 @@ export async function read(
   return lines.slice(begin, begin + (range.limit ?? lines.length)).join("\n");
 }
 
-export async function write(place: GuardedPlace, path: string, content: string): Promise<string> {
+export async function write(place: GuardedPlace, path: string, content: string): Promise<OwnWords> {
   if (Buffer.byteLength(content) > MOST_BYTES)
     throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
   await writeText(await writable(place, path), content);
-  return `Wrote ${path}.`;
+  return ownWords(`Wrote ${path}.`);
 }
 
 /** `old` must stand in the file once, or `all` is given. */
@@ -45,7 +46,7 @@ export async function edit(
   place: GuardedPlace,
   path: string,
   change: { old: string; new: string; all?: boolean },
-): Promise<string> {
+): Promise<OwnWords> {
   const real = await existing(place, path);
   const parts = (await readText(real)).split(change.old);
   const times = parts.length - 1;
@@ -62,7 +63,7 @@ export async function edit(
   const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
   if (size > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "new");
   await writeText(await writable(place, real), parts.join(change.new));
-  return `Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`;
+  return ownWords(`Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`);
 }
 
 /** One line for each entry; a directory ends in `/`. */
@@ -71,7 +72,7 @@ export async function list(
   path: string,
   depth: number,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<string | OwnWords> {
   const dir = await existing(place, path);
   if (!(await stat(dir)).isDirectory()) throw refused("That is a file: read it.", "path");
   const ground = await groundOf(place);
@@ -83,7 +84,7 @@ export async function list(
       JSON.stringify(relative(ground.root, found)).slice(1, -1) + (kind === "directory" ? "/" : ""),
     );
   }
-  return lines.join("\n") || "(empty)";
+  return lines.length === 0 ? ownWords("(empty)") : lines.join("\n");
 }
 
 /** Lines that hold a text, in small or capital letters, as `path:line: text`. */
@@ -91,7 +92,7 @@ export async function search(
   place: GuardedPlace,
   wanted: { text: string; path: string; glob?: string },
   signal: AbortSignal,
-): Promise<string> {
+): Promise<string | OwnWords> {
   const text = wanted.text.toLowerCase();
   const ground = await groundOf(place);
   const start = await existing(place, wanted.path);
@@ -118,5 +119,5 @@ export async function search(
       }
       await inFile(path);
     }
-  return hits.join("\n") || "(nothing found)";
+  return hits.length === 0 ? ownWords("(nothing found)") : hits.join("\n");
 }

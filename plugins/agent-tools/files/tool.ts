@@ -45,6 +45,7 @@ export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
       "The files of your workspace: reads, writes, edits, lists and searches them. Paths are relative to the workspace.",
     parameters,
     principals: ["key", "webhook", "poll"],
+    ownErrors: true,
     async handler(args, call) {
       const place = await places.of(call);
       const { action, path = "." } = args;

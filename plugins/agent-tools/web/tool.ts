@@ -1,4 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
+import { ownWords } from "portico/agent";
 import { clip, decodeText } from "portico/strings";
 import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress";
 import type { WebSettings } from "../schema.ts";
@@ -45,14 +46,16 @@ export function addWeb(
       };
       const response = await guardedFetch(guard, url, { headers, maxBytes, timeoutMs, signal });
       const { title, text } = await textOf(response);
-      const rest = text.slice(offset);
-      const more =
-        rest.length > MOST_CHARS
-          ? `\n(goes on: offset ${offset + MOST_CHARS} of ${text.length})`
-          : "";
-      // clip may cut half a character less: the next offset is counted from the whole text
-      const shown = `${title === "" ? "" : `${title}\n\n`}${rest.slice(0, MOST_CHARS)}`;
-      return `${response.status} ${response.url}\n${ctx.use("agent").fence("page", shown)}${more}`;
+      const shown = text.slice(offset, offset + MOST_CHARS);
+      const end = offset + shown.length;
+      // where a redirect leads is the server's word
+      const from = response.url === url ? [] : [`(redirected to ${response.url})`];
+      const head = offset === 0 && title !== "" ? [title, ""] : [];
+      return [
+        ownWords(`${response.status} ${url}`),
+        { type: "text", text: [...from, ...head, shown].join("\n") },
+        ...(end < text.length ? [ownWords(`(goes on: offset ${end} of ${text.length})`)] : []),
+      ];
     },
   });
 }

@@ -7,7 +7,7 @@ import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import type { Access } from "../access/access.ts";
-import { fence } from "../turns/prompt.ts";
+import { fence } from "../turns/fence.ts";
 import { outcomeOf } from "./outcome.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "./progress.ts";

@@ -5,7 +5,8 @@ import type { Access } from "../access/access.ts";
 import { ask, textOf } from "./ask.ts";
 import type { Listen } from "../queue/progress.ts";
 import type { Edit } from "./sending.ts";
-import { callTool, describeTools, type ToolRun } from "./tools.ts";
+import { describeTools } from "./tool-descriptions.ts";
+import { callTool, type ToolRun } from "./tools.ts";
 
 export interface LoopOptions {
   chat: ChatService;
@@ -106,11 +107,7 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       });
       options.onTool(run);
       added.push(...run.messages.filter((message) => message.role === "tool"));
-      const key = JSON.stringify([
-        call.function?.name,
-        call.function?.arguments,
-        textOf(run.messages[0] ?? {}),
-      ]);
+      const key = JSON.stringify([call.function?.name, call.function?.arguments, run.outcome]);
       const times = (seen.get(key) ?? 0) + 1;
       seen.set(key, times);
       if (times >= CIRCLE) circling = true;

@@ -1,12 +1,10 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
 import { isPorticoError, type Logger, type Tool } from "portico";
-import { clip, fitsPattern } from "portico/strings";
+import { fitsPattern } from "portico/strings";
 import type { Access } from "../access/access.ts";
 import { runTool, toolParts, ToolRefusal } from "portico/agent";
-import type { ChatMessage, ChatTool, ContentPart, ToolCallPart } from "portico/chat";
-
-/** Longest result that goes back to the model. */
-const RESULT_CHARS = 50_000;
+import type { ChatMessage, ToolCallPart } from "portico/chat";
+import { errorMessages, resultMessages } from "./tool-results.ts";
 
 /**
  * The tools of a turn: those that the agent's settings allow and do not deny, and that the turn's principal may use. Of
@@ -30,17 +28,6 @@ function matchesAny(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => fitsPattern(pattern, name));
 }
 
-export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {
-  return [...tools.values()].map((tool) => ({
-    type: "function",
-    function: {
-      name: tool.name,
-      description: tool.description,
-      parameters: { ...tool.parameters },
-    },
-  }));
-}
-
 export interface ToolRun {
   /** The tool message, and where the result held images, a user message with them. */
   messages: ChatMessage[];
@@ -48,6 +35,8 @@ export interface ToolRun {
   ok: boolean;
   ms: number;
   error?: string;
+  /** What came of it, without marks: the same again is the same text. */
+  outcome: string;
 }
 
 interface ToolScope {
@@ -65,18 +54,14 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   const began = performance.now();
   const name = call.function?.name ?? "";
   const id = call.id ?? "";
-  const ended = (messages: ChatMessage[], error?: string): ToolRun => {
+  const ended = (messages: ChatMessage[], outcome: string, error?: string): ToolRun => {
     const ms = performance.now() - began;
-    return error === undefined
-      ? { messages, name, ok: true, ms }
-      : { messages, name, ok: false, ms, error };
+    const run = { messages, name, ok: error === undefined, ms, outcome };
+    return error === undefined ? run : { ...run, error };
   };
+  const tool = scope.tools.get(name);
   try {
-    const tool = scope.tools.get(name);
-    if (!tool)
-      throw new ToolRefusal(
-        `there is no tool named ${JSON.stringify(name)}; there are: ${[...scope.tools.keys()].join(", ")}`,
-      );
+    if (!tool) throw noSuchTool(name, scope.tools);
     const value = await runTool(tool, parseArguments(call.function?.arguments ?? ""), {
       signal: scope.signal,
       log: scope.log,
@@ -86,14 +71,19 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       principal: scope.access.principal,
       access: scope.access,
     });
-    return ended(resultMessages(id, name, value));
+    return ended(resultMessages({ id, name }, value), JSON.stringify(toolParts(value)));
   } catch (error) {
     scope.signal.throwIfAborted();
-    const said = error instanceof Error ? error.message : String(error);
     if (!(error instanceof ToolRefusal) && !isPorticoError(error))
       scope.log.warn({ err: error, tool: name }, "tool failed");
-    return ended([{ role: "tool", tool_call_id: id, content: `Error: ${clip(said, 2000)}` }], said);
+    const reason = error instanceof Error ? error.message : String(error);
+    return ended(errorMessages({ id, name }, error, tool), reason, reason);
   }
+}
+
+function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): ToolRefusal {
+  const known = [...tools.keys()].join(", ");
+  return new ToolRefusal(`there is no tool named ${JSON.stringify(name)}; there are: ${known}`);
 }
 
 function parseArguments(text: string): unknown {
@@ -104,22 +94,4 @@ function parseArguments(text: string): unknown {
       "the arguments are no JSON; send one JSON object that fits the tool's parameters",
     );
   }
-}
-
-function resultMessages(id: string, name: string, value: unknown): ChatMessage[] {
-  const parts = toolParts(value);
-  const text = parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
-  const images = parts.flatMap((part): ContentPart[] =>
-    part.type === "image" ? [{ type: "image_url", image_url: { url: part.url } }] : [],
-  );
-  const content = text === "" && images.length > 0 ? "See the image." : clip(text, RESULT_CHARS);
-  const messages: ChatMessage[] = [{ role: "tool", tool_call_id: id, content }];
-  // most models take no image in a tool's result: it follows as a message of the user
-  if (images.length > 0) {
-    messages.push({
-      role: "user",
-      content: [{ type: "text", text: `[the result of ${name}]` }, ...images],
-    });
-  }
-  return messages;
 }

@@ -1,7 +1,9 @@
 /** Calls a tool as the agent does: in a turn, by a model that wants to. */
+import { unfenced } from "../../support/fence.ts";
 import { askAsKey, callWebhook, secretOfWebhook } from "../../support/principals.ts";
 import { call, lastOf, type ScriptedGateway } from "../agent/scripted.ts";
 
+/** The result as the model reads it, without the marks. */
 export async function useTool(
   gateway: ScriptedGateway,
   name: string,
@@ -14,7 +16,7 @@ export async function useTool(
     // What the tool has started in another session runs at the same time.
     if (sessionKey !== asked.session) return "done";
     if (request.messages.at(-1)?.role !== "tool") return call(name, args);
-    result = lastOf(request);
+    result = unfenced(lastOf(request));
     return "done";
   });
   await gateway.json("POST", "/agent", asked);
@@ -35,7 +37,7 @@ export async function useToolAs(
   let result = "";
   let isAsked = false;
   gateway.script((request) => {
-    if (request.messages.at(-1)?.role === "tool") result = lastOf(request);
+    if (request.messages.at(-1)?.role === "tool") result = unfenced(lastOf(request));
     if (isAsked) return "done";
     isAsked = true;
     return call(name, args);

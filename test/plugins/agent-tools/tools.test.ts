@@ -119,10 +119,9 @@ test("memory is appended to and found again; MEMORY.md is told in the next turn"
   assert.is(await memory({ action: "search", query: "nothing-like-it" }), "(nothing found)");
 });
 
-test("a page is fetched as text, with links, inside a fence", async () => {
+test("a page is fetched as text, with links", async () => {
   const said = await useTool(g, "web", { url: `${site}/page` });
   assert.match(said, new RegExp(`^200 ${site}/page\n`));
-  assert.match(said, "UNTRUSTED");
   assert.match(said, `News & more\n\n# Today\nRain, sun later (${site}/later).\n- One\n- Two\nno`);
   assert.not.match(said, /alert|javascript/);
   assert.match(await useTool(g, "web", { url: `${site}/cyrillic` }), "Мир");

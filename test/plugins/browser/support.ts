@@ -142,7 +142,8 @@ const PROBE = `import { definePlugin } from "portico";
     ctx.route("GET", "/probe", { access: "gateway" }, () => seen);
     ctx.route("POST", "/probe", { access: "gateway" }, async (call) => {
       const tool = ctx.list("tool").find((one) => one.name === "browser");
-      const about = { signal: call.signal, log: ctx.log, sessionKey: "probe" };
+      const access = await ctx.use("agent").access("owner");
+      const about = { signal: call.signal, log: ctx.log, sessionKey: "probe", principal: "owner", access };
       try { return { result: await tool.handler(await call.json(), about) }; }
       catch (error) { return { error: { code: error.code, message: error.message } }; }
     });

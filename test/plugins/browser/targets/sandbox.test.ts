@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { unfenced } from "../../../support/fence.ts";
 import { until, untilRight } from "../../../support/until.ts";
 import {
   type BrowserGateway,
@@ -85,7 +86,7 @@ async function turn(
     ...(session === undefined ? {} : { session }),
   };
   const { result } = await gateway.json("POST", "/agent", body);
-  return JSON.parse(result) as string[];
+  return (JSON.parse(result) as string[]).map(unfenced);
 }
 
 /** Less than the tool has in all, and enough for three browsers that start at once on a busy machine. */
