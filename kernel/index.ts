@@ -24,6 +24,7 @@ export { beganAt } from "./home/running.ts";
 export type { StartedGateway } from "./home/start.ts";
 export type { CommandLine, OutputStream, Program } from "./program.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
+export { BoundedMap } from "./bounded-map.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { type Networks, parseNetworks, refuseNetwork } from "./http/access/address.ts";
 export { listenError } from "./http/listen-error.ts";

@@ -5,6 +5,7 @@
  * Sources: the IANA special-purpose registries; the cloud vendors' pages for their metadata services.
  */
 import { isIP } from "node:net";
+import { BoundedMap } from "portico";
 import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 
 /** From harmless to never: of several judgements the later one holds. */
@@ -119,15 +120,14 @@ function parse(address: string): IPv4 | IPv6 | undefined {
 }
 
 // A page has hundreds of sub-resources, mostly of the same few hosts.
-const remembered = new Map<string, AddressKind | undefined>();
+const remembered = new BoundedMap<AddressKind | undefined>({ maxEntries: 1_000 });
 
 /** What an address is; `undefined` for something that is no IP address. A zone (`fe80::1%eth0`) is left out of the judgement. */
 export function addressKind(address: string): AddressKind | undefined {
   if (remembered.has(address)) return remembered.get(address);
-  if (remembered.size >= 1_000) remembered.clear();
   const parsed = parse(address);
   const kind = parsed && (parsed.kind() === "ipv4" ? rangeOf(parsed) : kindOfV6(parsed as IPv6));
-  if (address.length < 64) remembered.set(address, kind);
+  remembered.set(address, kind);
   return kind;
 }
 

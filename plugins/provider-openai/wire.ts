@@ -1,4 +1,5 @@
 /** The way to a server of OpenAI's format: bytes pass as they are wherever that is right. */
+import { BoundedMap } from "portico";
 import {
   API_ROUTES,
   type ChatProvider,
@@ -60,14 +61,12 @@ function post(target: Target, path: string, body: object): WireRequest {
   };
 }
 
-const chatUrls = new Map<string, string>();
-const MOST_URLS = 1000;
+const chatUrls = new BoundedMap<string>({ maxEntries: 1000 });
 
 /** The same string for the same base: the client finds what it knows of an address without reading it again. */
 function chatUrl(base: string): string {
   let url = chatUrls.get(base);
   if (url !== undefined) return url;
-  if (chatUrls.size >= MOST_URLS) chatUrls.clear();
   url = `${base}/chat/completions`;
   chatUrls.set(base, url);
   return url;

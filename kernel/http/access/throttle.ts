@@ -1,4 +1,5 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
+import { BoundedMap } from "../../bounded-map.ts";
 import { PorticoError } from "../../errors.ts";
 import { callerOf } from "./address.ts";
 
@@ -22,7 +23,11 @@ export function createThrottle(options: ThrottleOptions = {}) {
     maxAddresses = 10_000,
     now = () => performance.now(),
   } = options;
-  const failures = new Map<string, number[]>();
+  const failures = new BoundedMap<number[]>({
+    maxEntries: maxAddresses,
+    maxBytes: maxAddresses * 1000,
+    sizeOf: (times) => times.length * 8,
+  });
   let tell = (_address: string): void => {};
 
   function recentOf(address: string): number[] {
@@ -32,9 +37,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
   function note(address: string): void {
     const caller = callerOf(address);
     const recent = recentOf(address);
-    failures.delete(caller);
     failures.set(caller, [...recent, now()]);
-    if (failures.size > maxAddresses) failures.delete(failures.keys().next().value!);
   }
 
   return {

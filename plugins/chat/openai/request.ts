@@ -6,6 +6,12 @@ import { PorticoError } from "portico";
 import type { ChatMessage, ChatRequest } from "portico/chat";
 import { type Fields, isObject } from "./fields.ts";
 
+/** Of tools and users: what is remembered by name is bounded. */
+const LONGEST_NAME = 256;
+
+const isName = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= LONGEST_NAME;
+
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
 
 /** Returns the value itself, typed, or throws `invalid_request_error` (400) with `param`. */
@@ -49,6 +55,8 @@ export function checkRequest(value: unknown): ChatRequest {
   ofType(v, "logprobs", "boolean");
   ofType(v, "parallel_tool_calls", "boolean");
   ofType(v, "user", "string");
+  if (typeof v["user"] === "string" && v["user"].length > LONGEST_NAME)
+    fail(`\`user\` has more than ${LONGEST_NAME} characters.`, "user");
   ofType(v, "reasoning_effort", "string");
   objectField(v, "logit_bias");
   objectField(v, "metadata");
@@ -147,9 +155,9 @@ function checkTools(tools: unknown): void {
     const fn = tool["function"];
     if (!isObject(fn))
       fail(`\`tools[${i}].function\` must be an object with a name.`, `tools[${i}].function`);
-    if (typeof fn["name"] !== "string" || fn["name"] === "") {
+    if (!isName(fn["name"])) {
       fail(
-        `\`tools[${i}].function.name\` must be a non-empty string.`,
+        `\`tools[${i}].function.name\` must be a string of 1 to ${LONGEST_NAME} characters.`,
         `tools[${i}].function.name`,
       );
     }

@@ -1,6 +1,7 @@
 /** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
 import type { ChannelConfig } from "../schema.ts";
 import { createHash } from "node:crypto";
+import { BoundedMap } from "portico";
 import type { ChannelState } from "./channel-state.ts";
 import { OwnLimits } from "./limits/own-limits.ts";
 import { Places, type Place } from "./limits/places.ts";
@@ -45,7 +46,7 @@ export class Channel {
   readonly config: ChannelConfig;
   readonly builtin: boolean;
   readonly #places: Places;
-  readonly #health = new Map<string, Health>();
+  readonly #health = new BoundedMap<Health>({ maxEntries: MOST_MODELS });
   readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
   readonly #teach: ((lesson: Lesson) => void) | undefined;
@@ -151,7 +152,6 @@ export class Channel {
   #healthOf(model: string): Health {
     let health = this.#health.get(model);
     if (health === undefined) {
-      if (this.#health.size >= MOST_MODELS) this.#health.delete(this.#health.keys().next().value!);
       health = { failures: 0, cooldownMs: 0, cooldownUntil: 0, probing: false, limited: new Map() };
       this.#health.set(model, health);
     }

@@ -3,6 +3,7 @@ import { PorticoError } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
+import { checkModelName } from "./model-name.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
 
 /** A channel and the upstream's own name of the model. */
@@ -110,6 +111,7 @@ function resolveName(
   model: string,
   depth: number,
 ): Candidate[] | Promise<Candidate[]> {
+  checkModelName(model);
   const alias = routing.aliases().get(model);
   if (alias !== undefined && depth < MAX_DEPTH) return resolveAlias(routing, alias, depth);
   const channels = routing.channels();

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Call, Client, Workers } from "portico";
 import type { ChatGate, ChatMeter, WantedModel } from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
+import { checkModelName } from "../routing/model-name.ts";
 import type { ModelEntry } from "../routing/models.ts";
 import { candidatesOf, channelNamedIn } from "../routing/router.ts";
 import type { Emitter } from "./ask.ts";
@@ -19,12 +20,13 @@ export interface Endpoint {
   workers: Workers | undefined;
 }
 
-/** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
+/** Throws 400 for a name that no model can have, and lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
 export function admit(
   { engine, gates }: Endpoint,
   call: Call,
   model: string,
 ): Promise<void> | undefined {
+  checkModelName(model);
   return call.client.kind === "key"
     ? askGates(gates(), call.client, wanted(engine, model), call.res)
     : undefined;
@@ -57,6 +59,7 @@ export async function usable(
   client: Client,
   models: readonly string[],
 ): Promise<string[]> {
+  for (const model of models) checkModelName(model);
   const allowed = await Promise.all(models.map((model) => mayUse(endpoint, client, model)));
   return models.filter((_, i) => allowed[i]);
 }

@@ -1,6 +1,6 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type BodyLimits, type Call, isPorticoError, type PorticoError } from "portico";
+import { type BodyLimits, type Call, isPorticoError, PorticoError } from "portico";
 import {
   type ChatCompletion,
   type ChatRequest,
@@ -175,7 +175,15 @@ export function sessionKeyOf({ req, client }: Call, user: unknown): string {
   return client.kind === "key" ? keySession(client.key ?? "", named) : named;
 }
 
+const LONGEST_SESSION = 256;
+
 function sessionNamed(header: unknown, user: unknown): string {
+  if (typeof header === "string" && header.length > LONGEST_SESSION)
+    throw new PorticoError(
+      "invalid_request_error",
+      `The header x-portico-session has more than ${LONGEST_SESSION} characters.`,
+      { param: "x-portico-session" },
+    );
   if (typeof header === "string" && header !== "") return header;
   return typeof user === "string" && user !== "" ? `chat:${user}` : "chat";
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
-import { inBurst } from "portico";
+import { BoundedMap, inBurst } from "portico";
 import { createDecompressor, parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
 import type { WireRequest } from "portico/chat";
 import { parseUrl } from "portico/strings";
@@ -94,7 +94,7 @@ interface Address {
   path: string;
 }
 
-const addresses = new Map<string, Address>();
+const addresses = new BoundedMap<Address>({ maxEntries: 1000 });
 
 /** URL parsing costs as much as routing: the few addresses in use are remembered. */
 function splitUrl(url: string): Address {
@@ -103,7 +103,6 @@ function splitUrl(url: string): Address {
     const parsed = parseUrl(url);
     if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:") throw new Unsendable();
     address = { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
-    if (addresses.size >= 1000) addresses.clear();
     addresses.set(url, address);
   }
   return address;

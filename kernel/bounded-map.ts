@@ -1,0 +1,55 @@
+/** What is remembered by a name from outside: bounded by the number of entries, and by what they take. */
+
+export interface Bounds<V> {
+  maxEntries: number;
+  /** Of keys and values, about; default 1 MB. */
+  maxBytes?: number;
+  /** What a value takes beside its key; default 64. */
+  sizeOf?: (value: V) => number;
+}
+
+const DEFAULT_MAX_BYTES = 1_000_000;
+const DEFAULT_VALUE_BYTES = 64;
+const BYTES_PER_CHARACTER = 2;
+
+/** A map by text that forgets what was set longest ago where it would grow beyond its bounds. */
+export class BoundedMap<V> extends Map<string, V> {
+  readonly #maxEntries: number;
+  readonly #maxBytes: number;
+  readonly #sizeOf: (value: V) => number;
+  #bytes = 0;
+
+  constructor({ maxEntries, maxBytes = DEFAULT_MAX_BYTES, sizeOf }: Bounds<V>) {
+    super();
+    this.#maxEntries = maxEntries;
+    this.#maxBytes = maxBytes;
+    this.#sizeOf = sizeOf ?? (() => DEFAULT_VALUE_BYTES);
+  }
+
+  /** An entry that alone is larger than the whole map may be is not kept. */
+  override set(key: string, value: V): this {
+    this.delete(key);
+    super.set(key, value);
+    this.#bytes += this.#weigh(key, value);
+    for (const oldest of this.keys()) {
+      if (this.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) break;
+      this.delete(oldest);
+    }
+    return this;
+  }
+
+  override delete(key: string): boolean {
+    const value = this.get(key);
+    if (value !== undefined || this.has(key)) this.#bytes -= this.#weigh(key, value as V);
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    super.clear();
+    this.#bytes = 0;
+  }
+
+  #weigh(key: string, value: V): number {
+    return key.length * BYTES_PER_CHARACTER + this.#sizeOf(value);
+  }
+}
