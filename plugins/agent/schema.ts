@@ -91,7 +91,8 @@ export const defaultsSchema = Type.Object({
   maxConcurrentTurns: Type.Integer({
     default: 4,
     minimum: 1,
-    description: "Turns side by side, of different sessions.",
+    description:
+      "Turns side by side, of different sessions. From 2 on one place is the owner's, and no client, webhook or poll has more than half of the others.",
   }),
   compactAtTokens: Type.Integer({
     default: 60_000,

@@ -12,6 +12,7 @@ import type { Progress } from "./queue/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { fence } from "./turns/fence.ts";
 import { turnStatus, wakeStatus } from "./queue/status.ts";
+import { holderOf } from "./queue/principal-of.ts";
 import type { TurnBody } from "./queue/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";
 
@@ -45,6 +46,7 @@ export function createService(
       id: turnId,
       lane: sessionId,
       kind: "turn",
+      holder: holderOf(body.principal),
       body,
       maxAttempts: settings.maxAttempts,
     };

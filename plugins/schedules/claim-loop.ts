@@ -1,6 +1,6 @@
 /** Takes work out of the store as it comes due, keeps its leases, and drains in order. */
 import { endOrLate, type Logger } from "portico";
-import type { Claim, Store, WorkItem } from "portico/store";
+import type { Claim, Shares, Store, WorkItem } from "portico/store";
 import { createRounds } from "./rounds.ts";
 import { isDead, newWorker } from "./worker-name.ts";
 
@@ -30,6 +30,10 @@ export interface ClaimLoopOptions<B> {
   leaseMs: number;
   /** Lanes worked on side by side. */
   most(): number;
+  /** How lanes are shared out among the holders of items; undefined: whoever comes first. */
+  shares?(): { each: number; together: number } | undefined;
+  /** Whom an item counts for; undefined where no share limits it. */
+  holderOf?(item: WorkItem<B>): string | undefined;
   /** Does the work and ends the claim in the store. What it leaves unended comes again when its lease is over. */
   run(claim: Claim<B>, signal: AbortSignal): Promise<void>;
 }
@@ -87,14 +91,32 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   async function take(): Promise<number> {
     const store = options.store();
     const room = () => options.most() - running.size;
+    const shares = sharesNow();
+    let begun = 0;
     if (room() > 0) {
-      for (const claim of await store.claim(name, room(), leaseMs, kinds)) begin(claim as Claim<B>);
+      const claims = await store.claim(name, room(), leaseMs, kinds, shares);
+      begun = claims.length;
+      for (const claim of claims) begin(claim as Claim<B>);
     }
     // with every place taken, the end of one is what wakes this up
     if (room() <= 0) return LONGEST_SLEEP_MS;
+    // so it is with what waits for its share
+    if (begun === 0 && shares !== undefined && Object.keys(shares.used).length > 0)
+      return RETRY_LOOK_MS;
     const next = await store.nextWorkAt(kinds);
     if (next === undefined) return store.inSoleUse() ? LONGEST_SLEEP_ALONE_MS : LONGEST_SLEEP_MS;
     return Math.min(Math.max(next - store.now(), SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
+  }
+
+  function sharesNow(): Shares | undefined {
+    const shares = options.shares?.();
+    if (shares === undefined) return undefined;
+    const used: Record<string, number> = {};
+    for (const { claim } of running.values()) {
+      const holder = options.holderOf?.(claim.item);
+      if (holder !== undefined) used[holder] = (used[holder] ?? 0) + 1;
+    }
+    return { used, ...shares };
   }
 
   function begin(claim: Claim<B>): void {

@@ -81,9 +81,9 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
 
     enqueue: (batch) => write((tx) => enqueue(tx, batch), { again: () => againOf(batch) }),
     known: (key) => read((tx) => knownKey(tx, key)),
-    claim: async (worker, max, leaseMs, kinds) => {
+    claim: async (worker, max, leaseMs, kinds, shares) => {
       if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];
-      return write((tx) => claim(tx, worker, max, leaseMs, kinds), { soft: true });
+      return write((tx) => claim(tx, { worker, max, leaseMs, kinds, shares }), { soft: true });
     },
     extend: (held, leaseMs) => write((tx) => extend(tx, held, leaseMs), { soft: true }),
     finish: (held, outcome, emits) =>

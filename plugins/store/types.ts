@@ -12,6 +12,7 @@ import type {
   ClaimOutcome,
   ItemFilter,
   ItemState,
+  Shares,
   QueueStats,
   LaneStatus,
 } from "./records/work.ts";
@@ -73,8 +74,15 @@ export interface Store {
   /**
    * Leases up to `max` lanes of these kinds and returns the head item of each. A lane (per kind) has one item in
    * progress at a time and keeps its order; an item whose lease ran out is handed out again, with `attempts` one higher.
+   * With `shares`, lanes whose next item would exceed its holder's share are passed over.
    */
-  claim(worker: string, max: number, leaseMs: number, kinds: readonly string[]): Promise<Claim[]>;
+  claim(
+    worker: string,
+    max: number,
+    leaseMs: number,
+    kinds: readonly string[],
+    shares?: Shares,
+  ): Promise<Claim[]>;
   /** Renews a lease. `false`: it was lost (or the item was cancelled), so the work must be aborted. */
   extend(claim: Claim, leaseMs: number): Promise<boolean>;
   /**

@@ -16,6 +16,11 @@ export function principalOfTurn({
   return readPrincipal(body.principal) ?? principalOfOlderTurn(body, lane);
 }
 
+/** Whose share of the places for turns it takes; undefined for the owner, whom no share limits. */
+export function holderOf(principal: Principal): string | undefined {
+  return principal === "owner" ? undefined : principal;
+}
+
 /**
  * A turn that was stored before turns had a principal. Where its source does not say for certain who caused it, it is
  * `outside`: it still runs, without tools.

@@ -4,6 +4,7 @@ import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { AgentContext } from "../context.ts";
 import type { Progress } from "./progress.ts";
+import { holderOf, principalOfTurn } from "./principal-of.ts";
 import type { TurnBody } from "./turn-body.ts";
 
 const LEASE_MS = 30_000;
@@ -22,6 +23,13 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
+/** One place is kept for the owner; of the others nobody has more than half. */
+function sharesOf(places: number): { each: number; together: number } | undefined {
+  if (places < 2) return undefined;
+  const together = places - 1;
+  return { each: Math.ceil(together / 2), together };
+}
+
 export function createWorker(
   agent: AgentContext,
   heartbeat: Heartbeat,
@@ -35,6 +43,8 @@ export function createWorker(
     kinds: ["turn"],
     leaseMs: LEASE_MS,
     most: () => agent.defaults().maxConcurrentTurns,
+    shares: () => sharesOf(agent.defaults().maxConcurrentTurns),
+    holderOf: (item) => holderOf(principalOfTurn(item)),
     run: (claim, signal) => ctx.busy(conduct(claim, signal)),
   });
   let shuttingDown = false;

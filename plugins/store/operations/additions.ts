@@ -12,10 +12,10 @@ interface Addition {
 }
 
 const insertItems = insertion(
-  "INSERT INTO items (kind, lane, max_attempts, run_at, created_at, id, body, state)",
-  "(?, ?, ?, ?, ?, ?, ?, 'queued')",
+  "INSERT INTO items (kind, lane, holder, max_attempts, run_at, created_at, id, body, state)",
+  "(?, ?, ?, ?, ?, ?, ?, ?, 'queued')",
   "ON CONFLICT (id) DO NOTHING",
-  5,
+  6,
 );
 
 class NewItems implements Deferred {
@@ -54,13 +54,13 @@ export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   const { now } = tx;
   const additions = tx.deferred(NewItems).all;
   for (const item of items) {
-    const { id, kind, lane, maxAttempts = 5 } = item;
+    const { id, kind, lane, holder = null, maxAttempts = 5 } = item;
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
     additions.push({
       item,
       runAt,
       now,
-      row: [kind, lane, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"],
+      row: [kind, lane, holder, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"],
     });
   }
 }

@@ -3,7 +3,7 @@ import { endDrained } from "./drain.ts";
 import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { all, first, optional, run, toJson } from "../sql/query.ts";
-import type { Claim, ClaimOutcome } from "../types.ts";
+import type { Claim, ClaimOutcome, Shares } from "../types.ts";
 
 /** True where `claim` has something to do: spares an empty queue the write. */
 export function* anythingReady(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
@@ -20,26 +20,17 @@ export function* anythingReady(tx: Transaction, kinds: readonly string[]): Opera
 
 export function* claim(
   tx: Transaction,
-  worker: string,
-  max: number,
-  leaseMs: number,
-  kinds: readonly string[],
+  { worker, max, leaseMs, kinds, shares }: ClaimOptions,
 ): Operation<Claim[]> {
   const lanes: LaneRow[] = [];
   for (const kind of kinds) {
-    // what is due (a retry, a dead worker's lane) goes first, so that a steady stream of new work never starves it
-    for (const range of ["ready_at > 0 AND ready_at <= ?", "ready_at = 0 AND ready_at <= ?"]) {
-      if (lanes.length >= max) break;
-      lanes.push(
-        ...(yield* all<LaneRow>(
-          `SELECT kind, lane, ready_at, head, token FROM lanes WHERE kind = ? AND ${range}
-           ORDER BY ready_at, ord LIMIT ? {lock}`,
-          kind,
-          tx.now,
-          max - lanes.length,
-        )),
-      );
-    }
+    if (lanes.length >= max) break;
+    const room = max - lanes.length;
+    lanes.push(
+      ...(shares === undefined
+        ? yield* readyLanes(tx, kind, room)
+        : yield* readyLanesByShares(tx, kind, room, shares)),
+    );
   }
   if (lanes.length === 0) return [];
   const counter = yield* first<{ value: number }>(
@@ -71,6 +62,77 @@ export function* claim(
     claims.push({ worker, token, leaseUntil, item: toItem(row) });
   }
   return claims;
+}
+
+interface ClaimOptions {
+  worker: string;
+  /** Of lanes. */
+  max: number;
+  leaseMs: number;
+  kinds: readonly string[];
+  shares?: Shares | undefined;
+}
+
+/** What is due (a retry, a dead worker's lane) goes first, so that a steady stream of new work never starves it. */
+const READY = ["ready_at > 0 AND ready_at <= ?", "ready_at = 0 AND ready_at <= ?"];
+
+function* readyLanes(tx: Transaction, kind: string, max: number): Operation<LaneRow[]> {
+  const lanes: LaneRow[] = [];
+  for (const range of READY) {
+    if (lanes.length >= max) break;
+    const found = yield* all<LaneRow>(
+      `SELECT kind, lane, ready_at, head, token FROM lanes WHERE kind = ? AND ${range}
+       ORDER BY ready_at, ord LIMIT ? {lock}`,
+      kind,
+      tx.now,
+      max - lanes.length,
+    );
+    lanes.push(...found);
+  }
+  return lanes;
+}
+
+/** Whoever the lane's next item counts for; empty for nobody. */
+const HOLDER = `COALESCE(
+  (SELECT holder FROM items WHERE items.id = lanes.head),
+  (SELECT holder FROM items
+   WHERE lanes.head IS NULL AND items.kind = lanes.kind AND items.lane = lanes.lane AND {waiting}
+   ORDER BY run_at, seq LIMIT 1),
+  '')`;
+
+/** One lane at a time, since each changes what is left for the next. */
+function* readyLanesByShares(
+  tx: Transaction,
+  kind: string,
+  max: number,
+  { used, each, together }: Shares,
+): Operation<LaneRow[]> {
+  const counts = new Map(Object.entries(used));
+  const lanes: LaneRow[] = [];
+  for (const range of READY) {
+    while (lanes.length < max) {
+      const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+      const full = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
+      const passed = all >= together ? `AND ${HOLDER} = ''` : without(HOLDER, full);
+      const taken = without("lane", lanes);
+      const found = yield* first<LaneRow & { holder: string }>(
+        `SELECT kind, lane, ready_at, head, token, ${HOLDER} AS holder FROM lanes
+         WHERE kind = ? AND ${range} ${taken} ${passed} ORDER BY ready_at, ord LIMIT 1 {lock}`,
+        kind,
+        tx.now,
+        ...lanes.map(({ lane }) => lane),
+        ...(all >= together ? [] : full),
+      );
+      if (found === undefined) break;
+      lanes.push(found);
+      if (found.holder !== "") counts.set(found.holder, (counts.get(found.holder) ?? 0) + 1);
+    }
+  }
+  return lanes;
+}
+
+function without(sql: string, values: readonly unknown[]): string {
+  return values.length === 0 ? "" : `AND ${sql} NOT IN (${values.map(() => "?").join(", ")})`;
 }
 
 function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {

@@ -161,7 +161,7 @@ function statementOf(sql: string): { text: string; name: string } {
     const text = sql
       .replace("{lock}", "FOR UPDATE SKIP LOCKED")
       .replace("{hold}", "FOR UPDATE")
-      .replace("{waiting}", WAITING)
+      .replaceAll("{waiting}", WAITING)
       .replace(/\?(\d*)/g, (_, number) => `$${number || ++n}`);
     known = { text, name: `s${statements.size}` };
     statements.set(sql, known);

@@ -62,12 +62,24 @@ export interface NewItem {
   /** What takes it: `turn`, `wake`, … Each kind has lanes of its own. */
   kind: string;
   body: unknown;
+  /** Who it counts for where claims are shared out; absent: whom no share limits. */
+  holder?: string | undefined;
   /** Not before this time; default: at once. */
   runAt?: number;
   /** Advice to the worker; default 5. */
   maxAttempts?: number;
   /** Holds the whole lane until nothing was added for `windowMs`, at most `maxWaitMs` from its first waiting item. */
   settle?: { windowMs: number; maxWaitMs: number };
+}
+
+/** How many lanes may be claimed at a time for items that have a holder. */
+export interface Shares {
+  /** Lanes that are claimed already, by holder. */
+  used: Readonly<Record<string, number>>;
+  /** For one holder. */
+  each: number;
+  /** For all holders together. */
+  together: number;
 }
 
 export type EndedState = "done" | "dead" | "cancelled";

@@ -192,4 +192,6 @@ export const migrations: readonly (readonly string[])[] = [
     `UPDATE sessions SET bytes =
       (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM messages WHERE messages.session = sessions.id)`,
   ],
+  // who the item counts for, where claims are shared out
+  ["ALTER TABLE items ADD COLUMN holder TEXT"],
 ];

@@ -112,7 +112,7 @@ function connectionOf(db: Database): Connection {
     let known = statements.get(sql);
     if (!known) {
       const statement = db.prepare(
-        sql.replace(/\{(lock|hold)\}/, "").replace("{waiting}", WAITING),
+        sql.replace(/\{(lock|hold)\}/, "").replaceAll("{waiting}", WAITING),
       );
       known = { statement, reader: statement.reader };
       statements.set(sql, known);

@@ -452,7 +452,7 @@ testOfFile("deliveries of a store that was written before several shared a row",
   before.exec(
     `DROP INDEX deliveries_blocks; ALTER TABLE deliveries DROP COLUMN size; ALTER TABLE deliveries DROP COLUMN first_id;
      DROP TABLE reservations; DROP TABLE usage_tags; ALTER TABLE usage_minutes DROP COLUMN estimated;
-     ALTER TABLE sessions DROP COLUMN bytes;
+     ALTER TABLE sessions DROP COLUMN bytes; ALTER TABLE items DROP COLUMN holder;
      PRAGMA user_version = 5`,
   );
   before.close();

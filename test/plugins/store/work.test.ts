@@ -374,7 +374,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
   });
   const run = <T>(operation: (tx: Transaction) => Operation<T>) =>
     perform(explained, new SharedTransaction(true).perform(operation, t.clock.now));
-  const claims = run((tx) => claim(tx, "w", 50, LEASE, ["turn"]));
+  const claims = run((tx) => claim(tx, { worker: "w", max: 50, leaseMs: LEASE, kinds: ["turn"] }));
   assert.is(claims.length, 50);
   for (const held of claims) assert.ok(run((tx) => finish(tx, held, { state: "done" })));
   connection.close();
@@ -398,6 +398,39 @@ test("looking, and forgetting what has ended", async () => {
   assert.is(await store.items.prune(t.clock.now, ["done"]), 1);
   assert.is(await store.items.get("a1"), undefined);
   assert.equal(await store.check(), []);
+});
+
+test("shares: lanes beyond a holder's share are passed over, until one of its lanes is free", async () => {
+  const item = (id: string, lane: string, holder?: string) => ({
+    id,
+    lane,
+    kind: "turn",
+    body: 0,
+    holder,
+  });
+  await store.enqueue({
+    items: [
+      ...["a1", "a2", "a3", "a4"].map((id) => item(id, id, "a")),
+      item("b1", "b1", "b"),
+      item("mixed-a", "mixed", "a"),
+      item("mixed-owner", "mixed"),
+      item("own", "own"),
+    ],
+  });
+  const claims = (max: number, used: Record<string, number>) =>
+    store.claim("w", max, LEASE, ["turn"], { used, each: 2, together: 3 });
+  const ids = (list: Claim[]) => list.map(({ item: { id } }) => id);
+  const first = await claims(8, {});
+  assert.equal(ids(first), ["a1", "a2", "b1", "own"]);
+  assert.equal(ids(await claims(4, { a: 2, b: 1 })), [], "all shares are taken");
+  for (const claim of first.slice(0, 2)) await store.finish(claim, { state: "done" });
+  assert.equal(ids(await claims(8, { a: 1, b: 1 })), ["a3"]);
+  t.clock.now += LEASE + 1;
+  assert.equal(
+    ids(await claims(1, { a: 2 })),
+    ["b1"],
+    "one whose lease ran out has its holder too",
+  );
 });
 
 test.run();

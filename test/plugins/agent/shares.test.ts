@@ -1,0 +1,110 @@
+/** However many turns clients have, one place is the owner's, and no client has all of the others. */
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("shares of turns");
+let up: Upstream;
+let gateway: InProcessGateway;
+/** Messages of clients are answered when it resolves. */
+let gate: Promise<void>;
+let open: () => void;
+
+test.before.each(() => {
+  gate = new Promise((resolve) => (open = resolve));
+});
+test.before(async () => {
+  up = await startUpstream(async ({ body }, res) => {
+    if (!JSON.stringify(body.messages).includes("of the owner")) await gate;
+    json(res, completion("done"));
+  });
+});
+test.after(async () => {
+  await up?.close();
+});
+
+async function start(maxConcurrentTurns: number): Promise<void> {
+  const key = (name: string) => ({ hash: hashOf(`pk_${name}`), models: ["agent"] });
+  gateway = await startGateway({
+    config: {
+      channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } },
+      gateway: { keys: { a: key("a"), b: key("b") } },
+      agents: { defaults: { model: "main/m", maxConcurrentTurns, heartbeat: { every: "0" } } },
+      webhooks: {
+        enabled: true,
+        token: "webhook-token-of-the-owner",
+        keys: { ci: { token: "webhook-token-of-ci-0001" } },
+      },
+    },
+  });
+}
+
+const chat = (name: string, i: number) =>
+  gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    { model: "agent", messages: [{ role: "user", content: `task ${i}` }] },
+    { token: `pk_${name}`, headers: { "x-portico-session": `s${i}` } },
+  );
+const own = () =>
+  gateway.json("POST", "/agent", { message: "a task of the owner", session: "main", wait: true });
+const turns = (name: string, size: number) => Array.from({ length: size }, (_, i) => chat(name, i));
+
+test("with two places, twenty long turns of a client leave one to the owner", async () => {
+  await start(2);
+  try {
+    const before = up.seen.length;
+    const waiting = turns("a", 20);
+    await until("the client's first turn runs", () => up.seen.length > before);
+    assert.is((await own()).result, "done");
+    assert.is((await own()).result, "done");
+    assert.is(up.seen.length - before, 3);
+    open();
+    const statuses = await Promise.all(waiting.map(async (one) => (await one).status));
+    assert.ok(
+      statuses.every((status) => status === 200),
+      "and all of the client's end",
+    );
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("with four places, no client has more than half of what is not the owner's", async () => {
+  await start(4);
+  try {
+    const before = up.seen.length;
+    const waiting = turns("a", 10);
+    await until("two of them run", () => up.seen.length - before === 2);
+    waiting.push(...turns("b", 10));
+    await until("and one of another client", () => up.seen.length - before === 3);
+    const event = await gateway.request(
+      "POST",
+      "/hooks/agent",
+      { message: "from outside", session: "webhook:ci:x" },
+      { token: "webhook-token-of-ci-0001" },
+    );
+    assert.is(event.status, 200);
+    assert.is((await own()).result, "done");
+    assert.is(up.seen.length - before, 4);
+    open();
+    await Promise.all(waiting);
+    const { turnId } = (await event.json()) as { turnId: string };
+    await until("the webhook's turn ends", async () => {
+      const { state } = await gateway.json("GET", `/turns/${turnId}`);
+      return state === "done";
+    });
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
