@@ -9,6 +9,12 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/error.ts";
+export type { ConfigDifference } from "./config/differences.ts";
+export type { ConfigEdit } from "./config/edits.ts";
+export type { VersionInfo } from "./config/config.ts";
+export type { ConfigWritten } from "./config/write.ts";
+export { parseKeyPath } from "./text/key-path.ts";
+export { readValue as readConfigValue } from "./home/config-file.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress } from "./config/secrets.ts";
 export { runBounded } from "./modules/bounded.ts";
 export type { UserModule } from "./modules/load.ts";

@@ -77,11 +77,14 @@ test("what the READMEs show of a configuration is taken by one", async () => {
       );
       const file = join(dir, "portico.json");
       writeFileSync(file, whole);
-      const { code, stderr } = await porticoHere(dir, ["config", "validate", file], {
+      const { stdout } = await porticoHere(dir, ["config", "validate", file, "--json"], {
         ...process.env,
         ...env,
       });
-      if (code !== 0) wrong.push(`${readme}: ${stderr.trim()}\n${block}`);
+      const { problems = [] } = JSON.parse(stdout) as { problems?: { key: string }[] };
+      // The files of a deployment's certificate are not on this machine.
+      const own = problems.filter(({ key }) => !key.startsWith("gateway.tls."));
+      if (own.length > 0) wrong.push(`${readme}: ${JSON.stringify(own)}\n${block}`);
     }
   }
   assert.ok(blocks > 20, `${blocks} blocks were found`);

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { isSchema, mapValueSchema } from "../schema/defaults.ts";
-import type { KeyPath } from "../text/key-path.ts";
+import { type KeyPath, parseKeyPath } from "../text/key-path.ts";
 import type { ConfigSchemas } from "../types.ts";
 
 interface Branch {
@@ -130,9 +130,22 @@ export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
   return next && schemaAt(next, further);
 }
 
-/** True where a schema says `atNextStart: true` of the key: a running gateway does not change it. */
-export function takesEffectAtNextStart(schema: TSchema, path: KeyPath): boolean {
-  return schemaAt(schema, path)?.["atNextStart"] === true;
+/** Of changed keys, those that a running gateway takes at its next start: `atNextStart: true` in their schema, or above. */
+export function keysAtNextStart(schema: TSchema, changed: readonly string[]): string[] {
+  return changed.flatMap((key) => {
+    const path = parseKeyPath(key);
+    const isMarked = path.some((_, at) => isAtNextStart(schemaAt(schema, path.slice(0, at + 1))));
+    if (isMarked) return [key];
+    // A section that came or went as a whole.
+    const below = schemaAt(schema, path);
+    return below ? markedKeys(below).map((marked) => `${key}.${marked}`) : [];
+  });
+}
+
+const isAtNextStart = (schema: TSchema | undefined): boolean => schema?.["atNextStart"] === true;
+
+function markedKeys(schema: TSchema): string[] {
+  return allKeys(schema).filter((key) => isAtNextStart(schemaAt(schema, parseKeyPath(key))));
 }
 
 /** The keys that an object schema names. */

@@ -1,92 +1,109 @@
+/** The configuration of one file: what is active, how it is changed, and what it was before. */
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
-import { isPorticoError, PorticoError } from "../errors.ts";
-import {
-  formatKeyPath,
-  isAtOrBelow,
-  type KeyPath,
-  parseKeyPath,
-  valueAt,
-} from "../text/key-path.ts";
+import { PorticoError } from "../errors.ts";
+import { formatKeyPath, isAtOrBelow, type KeyPath, toKeyPath, valueAt } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
-import { composeSchema } from "./compose.ts";
-import { changedKeys, deepFreeze, type OnChange } from "./diff.ts";
-import { setInText, unsetInText } from "./json5/edit.ts";
+import { ActiveConfig } from "./active.ts";
+import { assess } from "./assess.ts";
+import { keysAtNextStart } from "./compose.ts";
+import { changedKeys, type OnChange } from "./diff.ts";
+import type { ConfigDifference } from "./differences.ts";
+import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
-import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
-import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";
-import { readText, writeText } from "./file.ts";
-import { expandReferences } from "./references.ts";
+import { ConfigError, type ConfigProblem } from "./error.ts";
+import { UNKNOWN } from "./evaluate.ts";
+import { ConfigFollower, type FileProblem } from "./follow.ts";
 import {
-  type ConfigOptions,
-  isSame,
-  type Reading,
-  read,
-  type Source,
-  idOf,
-  sourceOf,
-} from "./read.ts";
-import { type KernelConfig, kernelSchemas } from "./schema.ts";
+  changesBetween,
+  ConfigHistory,
+  type ConfigVersion,
+  versionBefore,
+  versionOf,
+} from "./history.ts";
+import { FILE_ORIGIN } from "./origin.ts";
+import { type ConfigOptions, idOf, read, type Source, sourceOf } from "./read.ts";
+import type { KernelConfig } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
+import { type LoadCheck, SectionRegistry } from "./sections.ts";
 import { watchFiles } from "./watch.ts";
+import { type ConfigWritten, ConfigWriter, type TextChange, type WriteOptions } from "./write.ts";
 
-const GRACE_MS = 250;
+/** A version of the file without its text, which holds secrets. */
+export type VersionInfo = Omit<ConfigVersion, "text">;
 
 /** Reads the file. Throws a `ConfigError` where it is not JSON5; whether its content is right, `check` says. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   return new ConfigStore(options, await sourceOf(options));
 }
 
-/** The configuration file, checked against the sections that its owners define. */
 export class ConfigStore {
   readonly file: string;
   readonly #name: string;
   readonly #options: ConfigOptions;
-  readonly #definitions = new Map<symbol, ConfigSchemas>([[Symbol("kernel"), kernelSchemas]]);
+  readonly #sections = new SectionRegistry();
   readonly #inTurn = createTurns();
-  #reading: Reading;
-  #composed: TSchema | undefined;
-  #evaluated: ReturnType<typeof evaluate> | undefined;
-  #problem: { message: string; line?: number | undefined } | undefined;
-  /** What was on disk when it was last judged. */
-  #seen: Source;
-  #onChange: OnChange | undefined;
+  readonly #history: ConfigHistory | undefined;
+  readonly #active: ActiveConfig;
+  readonly #follower: ConfigFollower;
+  readonly #writer: ConfigWriter;
+  /** The text that was last made sure to be in the history. */
+  #noted: string | undefined;
   #log: Logger | undefined;
+  /** What was active when a gateway began to follow the file. */
+  #atStart: Readonly<Record<string, unknown>> | undefined;
 
   constructor(options: ConfigOptions, source: Source) {
     this.file = options.file;
     this.#name = basename(options.file);
     this.#options = options;
-    this.#reading = read(source, options);
-    this.#seen = source;
+    if (options.historyFile)
+      this.#history = new ConfigHistory(options.historyFile, () => this.composed);
+    this.#active = new ActiveConfig(read(source, options), this.#sections);
+    const shared = { options, name: this.#name, sections: this.#sections };
+    this.#follower = new ConfigFollower({
+      ...shared,
+      active: this.#active,
+      inTurn: this.#inTurn,
+      noteActive: (active) => this.#noteActive(active),
+    });
+    this.#writer = new ConfigWriter({
+      ...shared,
+      surroundings: options,
+      history: this.#history,
+      apply: (reading) => this.#follower.takeWritten(reading),
+      reapply: () => this.#follower.takeFromDisk(),
+    });
   }
 
   /** The variables that references are looked up in. */
   get env(): Environment {
-    return this.#reading.env;
+    return this.#active.reading.env;
   }
 
-  /** Adds the schemas of an owner's sections: path → schema, `*` for any key of a map. Undone by the result. */
-  define(owner: string, schemas: ConfigSchemas): Dispose {
-    const key = Symbol(owner);
-    const forget = () => {
-      this.#composed = undefined;
-      this.#evaluated = undefined;
-    };
-    this.#definitions.set(key, schemas);
-    forget();
-    return () => {
-      if (this.#definitions.delete(key)) forget();
-    };
+  /** Adds the sections of an owner: path → schema, `*` for any key of a map. Undone by the result. */
+  define(owner: string, schemas: ConfigSchemas, check?: LoadCheck): Dispose {
+    return this.#sections.define({ name: owner, schemas, check });
   }
 
-  /** Throws a `ConfigError` that names everything that is wrong with what is active. */
-  readonly check = (): void => this.#complain(this.#active().problems());
+  /** Throws a `ConfigError` that names everything in what is active that breaks the schemas. */
+  readonly check = (): void => this.#complain(this.#active.evaluated.problems());
+
+  /** Everything that is wrong with what is active: by the schemas, and by the owners' checks. */
+  async problems(): Promise<ConfigProblem[]> {
+    return [...this.#active.evaluated.problems(), ...(await this.leftOut())];
+  }
+
+  /** What a gateway leaves out of what is active, by the owners' checks. */
+  async leftOut(): Promise<ConfigProblem[]> {
+    const { reading, evaluated } = this.#active;
+    return (await assess(reading, evaluated, this.#sections, this.#options)).faults;
+  }
 
   /** Everything active with its defaults; frozen, and replaced as a whole by a change. */
   get current(): Readonly<Record<string, unknown>> {
-    return this.#active().value;
+    return this.#active.evaluated.value;
   }
 
   /** The kernel's own sections of `current`. */
@@ -98,23 +115,25 @@ export class ConfigStore {
   readonly section = (path: string): unknown => {
     const steps = path.split(".");
     if (steps.at(-1) === "*") steps.pop();
-    const { value, problems } = this.#active();
+    const { value, problems } = this.#active.evaluated;
     const prefix = formatKeyPath(steps);
-    // Unknown keys may belong to somebody who has not come yet; `check` is for them.
+    // Unknown keys may belong to a plugin that is not loaded yet; `check` is for them.
     this.#complain(
-      problems((one) => one.message !== UNKNOWN && isAtOrBelow(formatKeyPath(one.path), prefix)),
+      problems(
+        ({ message, path }) => message !== UNKNOWN && isAtOrBelow(formatKeyPath(path), prefix),
+      ),
     );
     return valueAt(value, steps);
   };
 
-  /** What the file says: without defaults, references as they are written. */
+  /** What the active file says: without defaults, references as they are written. */
   get raw(): Readonly<Record<string, unknown>> {
-    return this.#reading.raw;
+    return this.#active.reading.raw;
   }
 
   /** All sections together, as a TypeBox schema. */
   get composed(): TSchema {
-    return (this.#composed ??= composeSchema(this.#definitions.values()));
+    return this.#sections.composed;
   }
 
   /** The secrets that are active, for redaction. */
@@ -122,216 +141,135 @@ export class ConfigStore {
     return secretsIn(this.current, this.composed);
   }
 
-  /** Of what is active, for the processes that share the file. */
+  /** Names the active state of the files, for the processes that share them. */
   get id(): string {
-    return idOf(this.#reading.source);
+    return idOf(this.#active.reading.source);
   }
 
   /** Why the file on disk is not active, while the last good configuration is. */
-  get problem(): { message: string; line?: number | undefined } | undefined {
-    return this.#problem;
+  get problem(): FileProblem | undefined {
+    return this.#follower.problem;
+  }
+
+  /** Changed keys that wait for the next start of the gateway that follows the file. */
+  awaitingStart(): string[] {
+    if (!this.#atStart) return [];
+    return keysAtNextStart(this.composed, changedKeys(this.#atStart, this.current));
+  }
+
+  /** Names the text on disk; a change can be bound to it. */
+  async version(): Promise<string> {
+    return versionOf((await sourceOf(this.#options)).text);
   }
 
   /**
-   * Writes one key back, atomically and with mode 0600; comments, order and references of the file stay. Strings are
-   * taken as in the file: `${NAME}` is a reference. Throws a `ConfigError`, and writes nothing, where the result
-   * would not be right; throws `config_error`, and takes back what it wrote, where somebody refuses it. Once this has
-   * resolved, the change is active. Resolves with the undo, undefined where nothing had to be written.
+   * Changes keys in the file, atomically and with mode 0600; comments, order and references of the file stay. Throws a
+   * `ConfigError`, and writes nothing, where the result would not be right; throws `config_error`, and takes back what
+   * it wrote, where somebody refuses it. Once this has resolved, the change is active.
    */
-  set(path: string | KeyPath, value: unknown): Promise<Dispose | undefined> {
-    const steps = typeof path === "string" ? parseKeyPath(path) : path;
-    return this.#alone(async () => {
-      const unknown = explainUnknown(steps, this.composed);
-      if (unknown) this.#complain([unknown]);
-      return this.#write(steps, (text, meaning) => setInText(text, steps, value, meaning));
-    });
+  change(edits: readonly ConfigEdit[], options: WriteOptions = {}): Promise<ConfigWritten> {
+    return this.#write({ edits }, options);
+  }
+
+  /** Writes one key; see `change`. Resolves with the undo, undefined where nothing had to be written. */
+  async set(path: string | KeyPath, value: unknown): Promise<Dispose | undefined> {
+    const { undo } = await this.change([{ path: toKeyPath(path), value }]);
+    return undo;
   }
 
   /** Removes one key, so that its default is active; resolves with the undo, undefined where it was not there. */
-  unset(path: string | KeyPath): Promise<Dispose | undefined> {
-    const steps = typeof path === "string" ? parseKeyPath(path) : path;
-    return this.#alone(() => this.#write(steps, (text) => unsetInText(text, steps)));
+  async unset(path: string | KeyPath): Promise<Dispose | undefined> {
+    const edits = [{ path: toKeyPath(path), remove: true as const }];
+    const { undo } = await this.change(edits, { mayRemoveMaps: true });
+    return undo;
+  }
+
+  /** The kept versions, oldest first. */
+  async versions(): Promise<VersionInfo[]> {
+    return (await this.#versions()).map(({ text: _, ...version }) => version);
+  }
+
+  /** What changed between two kept versions. Default: what the latest one changed; with `from` alone, since then. */
+  async differences(from?: number | string, to?: number | string): Promise<ConfigDifference[]> {
+    const versions = await this.#versions();
+    const after = to === undefined ? versions.at(-1) : pick(versions, to);
+    const before =
+      from === undefined ? versions[versions.indexOf(after!) - 1] : pick(versions, from);
+    if (!after) return [];
+    return changesBetween(before?.text ?? "", after.text, this.composed);
+  }
+
+  /** Brings back the version before the latest change, or the one with the id. */
+  async restore(id: number | undefined, options: WriteOptions = {}): Promise<ConfigWritten> {
+    const versions = await this.#versions();
+    const target = id === undefined ? versionBefore(versions) : pick(versions, id);
+    if (!target) throw new PorticoError("not_found", "There is no earlier version to go back to.");
+    const text = target.text.trim() === "" ? "{}\n" : target.text;
+    return this.#write({ text, restored: target.id }, options);
   }
 
   /** Applies the file now, instead of when the watcher sees that it changed; `problem` says what is wrong with it. */
   refresh(): Promise<void> {
-    return this.#inTurn(async () => void (await this.#reload(await this.#onDisk())));
+    return this.#inTurn(async () => {
+      await this.#follower.takeFromDisk();
+    });
   }
 
   /**
    * Applies the file whenever it changes; what is wrong with it is logged. During `onChange`, `current` already is the
    * new one; when it throws, the previous one is back and `onChange` is called once more, with `back`. It must not wait
-   * for `set` or `unset`, which wait for their turn behind it.
+   * for a change of its own, which waits for its turn behind it.
    */
   async watch(onChange: OnChange, log?: Logger): Promise<Dispose> {
-    this.#onChange = onChange;
+    this.#atStart = this.current;
     this.#log = log;
+    this.#follower.begin(onChange, log);
+    await this.#noteActive(this.#active.reading.source);
     const { envFile } = this.#options;
-    const stop = await watchFiles(envFile ? [this.file, envFile] : [this.file], () => this.#look());
+    const files = envFile ? [this.file, envFile] : [this.file];
+    const stop = await watchFiles(files, () => this.#follower.look());
     return async () => {
-      this.#onChange = undefined;
+      this.#follower.end();
       await stop();
     };
   }
 
-  /** One at a time, over all processes that share the file. */
-  async #alone<T>(work: () => Promise<T>): Promise<T> {
+  /** One write at a time, over all processes of the gateway. */
+  async #write(change: TextChange, options: WriteOptions): Promise<ConfigWritten> {
     const place = this.#options.link?.workers.place("configuration", 1);
     await place?.granted;
-    return this.#inTurn(work).finally(() => place?.leave());
+    return this.#inTurn(() => this.#writer.write(change, options)).finally(() => place?.leave());
   }
 
-  #onDisk(): Promise<Source> {
-    return sourceOf(this.#options).catch((error: Error) => ({ text: undefined, variables: error }));
-  }
-
-  #active(): ReturnType<typeof evaluate> {
-    if (!this.#evaluated) {
-      this.#evaluated = evaluate(this.#reading, this.composed);
-      deepFreeze(this.#evaluated.value);
+  /** A file that an editor wrote is a version too. One without a file has no history yet. */
+  async #noteActive({ text }: Source): Promise<void> {
+    if (!this.#history || text === undefined || text === this.#noted) return;
+    try {
+      await this.#history.add(text, FILE_ORIGIN);
+      this.#noted = text;
+    } catch (error) {
+      this.#log?.warn({ err: error }, "this version of the configuration could not be kept");
     }
-    return this.#evaluated;
   }
 
-  #activate(reading: Reading): void {
-    this.#reading = reading;
-    this.#evaluated = undefined;
+  /** With what an editor wrote since. */
+  async #versions(): Promise<ConfigVersion[]> {
+    if (!this.#history) return [];
+    const { text } = await sourceOf(this.#options);
+    if (text !== undefined) await this.#history.add(text, FILE_ORIGIN);
+    return this.#history.list();
   }
 
   #complain(problems: readonly ConfigProblem[]): void {
     if (problems.length > 0) throw new ConfigError(problems, this.#name);
   }
+}
 
-  /** Editors write in place, swap files, or remove and make them anew: what looks half done gets a moment. */
-  async #look(): Promise<void> {
-    const source = await this.#onDisk();
-    if (isSame(source, this.#seen)) return;
-    if (!this.#isWhole(source)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
-    await this.#inTurn(async () => {
-      // While this waited, the file may have been written again: there is a hint for that too.
-      if (isSame(await this.#onDisk(), source)) await this.#reload(source);
-    });
-  }
-
-  #isWhole(source: Source): boolean {
-    try {
-      return Boolean(source.text?.trim() && read(source, this.#options));
-    } catch {
-      return false;
-    }
-  }
-
-  /** Makes it active, or throws and leaves everything as it was. */
-  async #apply(source: Source): Promise<void> {
-    const reading = read(source, this.#options);
-    const { value, problems } = evaluate(reading, this.composed);
-    this.#complain(problems());
-    const before = { reading: this.#reading, value: this.current };
-    const keys = changedKeys(before.value, value);
-    this.#activate(reading);
-    const tell = this.#onChange;
-    if (
-      !tell ||
-      (keys.length === 0 && String(before.reading.source.variables) === String(source.variables))
-    )
-      return;
-    const agree = this.#options.link?.agree;
-    let hasVoted = false;
-    try {
-      await tell({ keys, next: this.current, previous: before.value, back: false });
-      hasVoted = true;
-      await agree?.("config", idOf(source));
-    } catch (cause) {
-      if (!hasVoted) agree?.("config", idOf(source), cause as Error).catch(() => {});
-      const refused = this.current;
-      this.#activate(before.reading);
-      await tell({ keys, next: this.current, previous: refused, back: true }).catch(
-        (error: Error) =>
-          this.#log?.error(
-            { err: error },
-            `not everything went back to the active configuration: ${error.message}`,
-          ),
-      );
-      const message = `${this.#name} is right, but could not be applied: ${(cause as Error).message}`;
-      throw new PorticoError("config_error", message, { status: 500, cause });
-    }
-  }
-
-  /** Resolves with why it is not active: a `ConfigError` where it is wrong, another where somebody refused it. */
-  async #reload(source: Source): Promise<Error | undefined> {
-    const { text, variables } = source;
-    this.#seen = source;
-    if (isSame(source, this.#reading.source) && this.#problem === undefined) return undefined;
-    try {
-      if (variables instanceof Error) throw variables;
-      if (!text?.trim())
-        this.#complain([
-          { key: "", message: `the file is ${text === undefined ? "gone" : "empty"}` },
-        ]);
-      await this.#apply(source);
-      if (this.#problem) this.#log?.info(`${this.#name} is right again and in force`);
-      this.#problem = undefined;
-      return undefined;
-    } catch (error) {
-      const { message, cause } = error as Error;
-      if (isPorticoError(cause) && cause.code === "conflict") return error as Error; // all look again
-      const line =
-        error instanceof ConfigError ? error.problems.find((one) => one.line)?.line : undefined;
-      this.#problem = { message, line };
-      this.#log?.error(
-        { line, err: error },
-        `the changed configuration is not in force: ${message}`,
-      );
-      return error as Error;
-    }
-  }
-
-  /** Edits the text that is on disk now, and never what somebody else has written meanwhile. */
-  async #write(path: KeyPath, edit: (text: string, meaning: unknown) => string) {
-    for (;;) {
-      const source = await sourceOf(this.#options);
-      const { text = "" } = source;
-      const before = read(source, this.#options);
-      const changed = edit(text, expandReferences(valueAt(before.raw, path), before.env).value);
-      if (changed === text) return undefined;
-      const undo = async () =>
-        void (await writeText(
-          this.file,
-          text,
-          async () => (await readText(this.file)) !== changed,
-        ));
-      const next = { ...source, text: changed };
-      const after = read(next, this.#options);
-      // What was wrong before must not keep anybody from mending it.
-      const known = new Set(evaluate(before, this.composed).problems().map(sameText));
-      const { problems, references } = evaluate(after, this.composed);
-      const unset = this.#options.unsetAllowed
-        ? references.filter((one) => one.unset.length > 0)
-        : [];
-      const isOld = (problem: ConfigProblem) =>
-        known.has(sameText(problem)) ||
-        unset.some((one) => formatKeyPath(one.path) === problem.key);
-      this.#complain(problems().filter((problem) => !isOld(problem)));
-      if (
-        !(await writeText(
-          this.file,
-          changed,
-          async () => ((await readText(this.file)) ?? "") !== text,
-        ))
-      )
-        continue;
-      if (!this.#onChange) {
-        this.#activate(after);
-        return undo;
-      }
-      const failure = await this.#reload(next);
-      if (!failure) return undo;
-      // Where the file was wrong before, one fault is mended and stays so; what was refused does not stay.
-      if (!(failure instanceof ConfigError)) {
-        await undo();
-        await this.#reload(await this.#onDisk());
-      }
-      throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });
-    }
-  }
+/** By id or by version. */
+function pick(versions: readonly ConfigVersion[], wanted: number | string): ConfigVersion {
+  const version = versions.findLast((each) => each.id === wanted || each.version === wanted);
+  if (version) return version;
+  const ids = versions.map(({ id }) => id);
+  const range = ids.length === 0 ? "none is kept" : `${ids[0]} to ${ids.at(-1)} are kept`;
+  throw new PorticoError("not_found", `There is no version ${wanted}: ${range}.`);
 }

@@ -104,7 +104,7 @@ function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
 }
 
 // A missing key has no place; the object that lacks it has.
-function lineOf({ node }: Reading, path: KeyPath): number | undefined {
+export function lineOf({ node }: Reading, path: KeyPath): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
     const parent = nodeAt(node, path.slice(0, depth - 1));
     const entry = parent && entriesOf(parent).find(({ key }) => key === path[depth - 1]);

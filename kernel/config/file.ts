@@ -1,4 +1,6 @@
+/** Files that several processes read and change: configuration and its history. */
 import { promises } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PorticoError } from "../errors.ts";
 import { openAlone } from "../files/open-alone.ts";
@@ -17,38 +19,60 @@ export async function readText(file: string): Promise<string | undefined> {
 }
 
 /**
- * Puts `text` in the file's place at once: a crash leaves the old text or the new, never a part. Mode 0600. A link is
- * followed, not replaced. With `unless`, nothing is written when it returns true just before the swap; between its
- * return and the swap no other process writes through here.
+ * Puts in the file's place what `edit` makes of its text; undefined leaves it as it is. Between the reading and the
+ * writing no other process writes through here, and what anybody else writes meanwhile is edited anew. A crash leaves
+ * the old text or the new one, never a part. Mode 0600. A link is followed, not replaced.
  */
-export async function writeText(
+export async function editFile(
   file: string,
-  text: string,
-  unless?: () => Promise<boolean>,
+  edit: (text: string | undefined) => Promise<string | undefined>,
 ): Promise<boolean> {
   const target = await promises.realpath(file).catch(() => file);
+  const lock = await lockFor(target, file);
+  try {
+    for (;;) {
+      const before = await readText(target);
+      const text = await edit(before);
+      if (text === undefined || text === before) return false;
+      await writeTo(lock.handle, text, file);
+      if ((await readText(target)) !== before) continue;
+      await swap(lock.path, target, file);
+      lock.renamed = true;
+      return true;
+    }
+  } finally {
+    await lock.handle.close();
+    if (!lock.renamed) await promises.rm(lock.path, { force: true });
+  }
+}
+
+/** The half-made file is the lock too, until it is renamed. */
+async function lockFor(target: string, file: string) {
   const directory = dirname(target);
-  const temporary = join(directory, `.${basename(target)}.tmp`);
-  let mine = false;
+  const path = join(directory, `.${basename(target)}.tmp`);
   try {
     await promises.mkdir(directory, { recursive: true, mode: 0o700 });
-    const handle = await openAlone(temporary); // the half-made file is the lock too, until it is renamed
-    mine = true;
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    if (await unless?.()) {
-      await promises.rm(temporary, { force: true });
-      return false;
-    }
-    await promises.rename(temporary, target);
-    await syncDirectory(directory);
-    return true;
+    return { path, handle: await openAlone(path), renamed: false };
   } catch (error) {
-    if (mine) await promises.rm(temporary, { force: true }).catch(() => undefined);
+    throw unusable("written", file, error);
+  }
+}
+
+async function writeTo(handle: FileHandle, text: string, file: string): Promise<void> {
+  try {
+    await handle.truncate(0);
+    await handle.write(Buffer.from(text), 0, undefined, 0);
+    await handle.sync();
+  } catch (error) {
+    throw unusable("written", file, error);
+  }
+}
+
+async function swap(temporary: string, target: string, file: string): Promise<void> {
+  try {
+    await promises.rename(temporary, target);
+    await syncDirectory(dirname(target));
+  } catch (error) {
     throw unusable("written", file, error);
   }
 }
@@ -61,6 +85,6 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unusable(what: "read" | "written", file: string, cause: unknown): PorticoError {
-  const message = `The configuration ${basename(file)} cannot be ${what}: ${reasonOf(cause)}.`;
+  const message = `The file ${basename(file)} cannot be ${what}: ${reasonOf(cause)}.`;
   return new PorticoError("invalid_config", message, { status: 500, cause });
 }

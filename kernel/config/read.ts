@@ -9,6 +9,7 @@ import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { expandReferences } from "./references.ts";
 import type { WorkerLink } from "../contract/workers.ts";
+import type { Paths } from "../types.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */
@@ -20,6 +21,11 @@ export interface ConfigOptions {
   unsetAllowed?: boolean;
   /** Where several processes follow the file: a change is taken by all of them or by none, and one writes at a time. */
   link?: Pick<WorkerLink, "agree" | "workers"> | undefined;
+  /** Where the versions of the file are kept; none are where it is absent. */
+  historyFile?: string | undefined;
+  /** For the owners' checks. */
+  paths?: Paths | undefined;
+  names?: ((point: string) => readonly string[] | undefined) | undefined;
 }
 
 /** What lies on disk. */
@@ -41,13 +47,14 @@ export interface Reading {
 }
 
 /** Rejects where the configuration cannot be read. */
-export async function sourceOf({ file, envFile }: ConfigOptions): Promise<Source> {
-  return { text: await readText(file), variables: envFile ? variablesOf(envFile) : "" };
+export async function sourceOf(options: ConfigOptions): Promise<Source> {
+  return { text: await readText(options.file), variables: variablesIn(options) };
 }
 
-function variablesOf(file: string): string | Error {
+/** The text of `.env`, or why it must not be used. */
+export function variablesIn({ envFile }: ConfigOptions): string | Error {
   try {
-    return readEnvFile(file);
+    return envFile ? readEnvFile(envFile) : "";
   } catch (error) {
     return error as Error;
   }

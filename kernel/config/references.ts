@@ -17,6 +17,9 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const WHOLE = /^\$\{[^}]*\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Whether a text is one reference and nothing else. */
+export const isWholeReference = (text: string): boolean => WHOLE.test(text);
+
 /**
  * Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. `typed` gets what a
  * reference that is the whole string stands for, and returns what it means there.

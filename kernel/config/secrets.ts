@@ -51,9 +51,12 @@ export function maskAddress(text: string): string {
  * `at` is where the part lies in the whole.
  */
 export function maskSecrets(value: unknown, schema?: TSchema, at: KeyPath = []): unknown {
-  const show = (text: string, path: KeyPath) =>
-    text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text);
-  return mapStrings(value, show, [...at]);
+  return mapStrings(value, (text, path) => maskText(text, path, schema), [...at]);
+}
+
+/** One text of the configuration as it may be shown: masked where it is a secret. */
+export function maskText(text: string, path: KeyPath, schema?: TSchema): string {
+  return text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text);
 }
 
 /** Every secret that a configuration holds, for the log's redaction. */

@@ -36,6 +36,37 @@ export type ConfigOf<C extends ConfigSchemas> = {
       : Static<C[K]>;
 };
 
+/** What a check of the configuration gets. */
+export interface ConfigCheckSubject {
+  /** The whole configuration, with defaults and with references replaced. Other owners' sections may be wrong. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Absent where a file is checked that belongs to no home. */
+  readonly paths?: Paths | undefined;
+  /** The variables that references are looked up in. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The names that enabled plugins add to a point; undefined where they cannot be known without running a plugin. */
+  names(point: string): readonly string[] | undefined;
+}
+
+/** Something that is wrong with the configuration, beyond what its schema says. */
+export interface ConfigFault {
+  /** Where: `["hooks", "entries", "hello", "env"]`. */
+  path: readonly (string | number)[];
+  /** To be read after the key: `names the channel "mian", which does not exist`. */
+  message: string;
+  /** The name that was probably meant. */
+  nearest?: string | undefined;
+  hint?: string | undefined;
+}
+
+/**
+ * Finds everything that a start would leave out or refuse. It starts nothing and changes nothing: `portico config
+ * validate` runs it without a gateway.
+ */
+export type ConfigCheck = (
+  subject: ConfigCheckSubject,
+) => readonly ConfigFault[] | Promise<readonly ConfigFault[]>;
+
 export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   /** Unique; the same name in a higher root replaces the lower one. */
   name: string;
@@ -45,6 +76,13 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
    * merged; `*` stands for any key of a map. Defaults are filled in before `setup`.
    */
   config?: C;
+  /** Checks what the schemas of `config` cannot say, whether or not the plugin runs. */
+  configCheck?: () => Promise<{ default: ConfigCheck }>;
+  /**
+   * The names of what `setup` adds to a point (`{ tool: ["clock"] }`), for checks of the configuration that run
+   * without it. Of a user's plugin that says none, checks pass over whatever it might add.
+   */
+  names?: Readonly<Record<string, readonly string[]>>;
   /** The events that this plugin emits, with what each lets handlers do: declared while the plugin is active. */
   events?: { readonly [K in EventName]?: EventSpec<K> };
   /** The plugin's own error codes with their HTTP statuses: `{ job_not_found: 404 }`. */

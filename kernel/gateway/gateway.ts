@@ -2,10 +2,11 @@
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { createBus } from "../bus.ts";
-import { takesEffectAtNextStart } from "../config/compose.ts";
+import { keysAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
+import { historyFileFor } from "../config/history.ts";
 import { kernelSchemas } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
@@ -13,13 +14,20 @@ import { createHookHost } from "../extensions/hooks/host.ts";
 import { createPluginHost } from "../extensions/plugins/host.ts";
 import { createProtection } from "../extensions/protection.ts";
 import { extensionDirs, listRoots } from "../extensions/roots.ts";
-import { lookUp, parseKeyPath } from "../text/key-path.ts";
+import { lookUp } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
 import { beganAt, leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
-import type { EventName, EventSpec, Paths, ServiceName, Services } from "../types.ts";
+import type {
+  ContributionPoint,
+  EventName,
+  EventSpec,
+  Paths,
+  ServiceName,
+  Services,
+} from "../types.ts";
 import { checkAtStart, exposureNotices } from "./checks.ts";
 import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
@@ -37,12 +45,21 @@ const pluginsTimeoutMs = 30_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { env, link } = options;
   const { config: file, home } = options.paths;
-  const config = await openConfig({ file, env, envFile: envFileIn(home), link });
+  let gateway: Gateway | undefined;
+  const config = await openConfig({
+    file,
+    env,
+    envFile: envFileIn(home),
+    link,
+    historyFile: historyFileFor(home, options.paths.state, file),
+    paths: options.paths,
+    names: (point) => gateway?.namesAt(point),
+  });
   // They are read before the plugins are known, without whom the whole cannot be checked.
   for (const section of Object.keys(kernelSchemas)) config.section(section);
   const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
-  const gateway = new Gateway(options, config, paths);
+  gateway = new Gateway(options, config, paths);
   await gateway.start();
   return gateway;
 }
@@ -156,6 +173,14 @@ export class Gateway {
   /** What plugins contribute to a point. */
   readonly list = this.#contributions.list;
 
+  /** What enabled plugins add to a point, as they declare it or have added it; undefined where that is not known. */
+  namesAt(point: string): string[] | undefined {
+    const { names, isComplete } = this.plugins.declaredNames(point);
+    const items = this.#contributions.list(point as ContributionPoint) as { name?: string }[];
+    if (!isComplete && items.length === 0) return undefined;
+    return [...names, ...items.flatMap(({ name }) => name ?? [])];
+  }
+
   /** A service that a plugin provides. Throws `service_unavailable` where none does. */
   use<K extends ServiceName>(name: K): Services[K] {
     return this.#services.use(name);
@@ -230,9 +255,8 @@ export class Gateway {
     const { config, log } = this;
     log.log.level = config.kernel.log.level;
     for (const secret of config.secrets()) log.addSecret(secret);
-    for (const key of back ? [] : keys)
-      if (takesEffectAtNextStart(config.composed, parseKeyPath(key)))
-        log.log.warn({ key }, `${key} takes effect at the next start`);
+    for (const key of back ? [] : keysAtNextStart(config.composed, keys))
+      log.log.warn({ key }, `${key} takes effect at the next start`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
     if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys }, OWN_DOING);

@@ -1,14 +1,16 @@
 /** The services that the gateway itself provides. */
 import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
+import type { ConfigEdit } from "../config/edits.ts";
 import { maskSecrets } from "../config/secrets.ts";
+import type { WriteOptions } from "../config/write.ts";
 import type { Paths } from "../contract/common.ts";
 import type { Workers } from "../contract/workers.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { ServerRoutes } from "../http/types.ts";
 import type { LogBook } from "../log/log.ts";
-import type { KeyPath } from "../text/key-path.ts";
+import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { exposureNotices } from "./checks.ts";
 import type { GatewayServers } from "./servers.ts";
 
@@ -98,14 +100,23 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
       /** Applies the file now. */
       refresh: () => config.refresh(),
       async set(path: string | KeyPath, value: unknown): Promise<void> {
-        await config.set(path, value);
+        await config.change([{ path: toKeyPath(path), value }], { mayLeaveOut: true });
       },
-      async unset(path: string): Promise<void> {
-        await config.unset(path);
-      },
+      /** See `ConfigStore`: the one way in which the file is changed. */
+      change: (edits: readonly ConfigEdit[], how?: WriteOptions) => config.change(edits, how),
+      restore: (id: number | undefined, how?: WriteOptions) => config.restore(id, how),
+      version: () => config.version(),
+      versions: () => config.versions(),
+      differences: (from?: number | string, to?: number | string) => config.differences(from, to),
+      /** Keys that were changed and wait for the next start. */
+      awaitingStart: () => config.awaitingStart(),
+      /** What the gateway leaves out of the active configuration, and why. */
+      leftOut: () => config.leftOut(),
       schema: () => config.composed,
       /** What is active, secrets masked. */
       shown: () => maskSecrets(config.current, config.composed),
+      /** What the file says: without defaults, secrets masked. */
+      written: () => maskSecrets(config.raw, config.composed),
     },
     log: { recent: log.recent, follow: log.follow },
     plugins,

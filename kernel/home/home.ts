@@ -2,10 +2,12 @@
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError } from "../config/error.ts";
+import { historyFileFor } from "../config/history.ts";
 import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import type { Loader } from "../modules/load.ts";
 import { type PluginCandidate, readPlugins } from "../extensions/plugins/candidate.ts";
+import { checkOf, declaredNames } from "../extensions/plugins/declared.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
@@ -59,16 +61,27 @@ async function openHomeConfig(
 ): Promise<ConfigStore> {
   const { openConfig } = await import("../config/config.ts");
   const envFile = envFileIn(home.paths.home);
+  const candidates = await pluginsOf(home);
   const config = await openConfig({
     file,
     env,
     envFile,
     unsetAllowed: readRunning(home.paths.state) !== undefined,
+    historyFile: historyFileFor(home.paths.home, home.paths.state, file),
+    paths: home.paths,
+    names: (point) => {
+      const isEnabled = (name: string) => config.kernel.plugins.entries[name]?.enabled !== false;
+      const { names, isComplete } = declaredNames(candidates, isEnabled, point);
+      return isComplete ? names : undefined;
+    },
   });
   const { Type } = await import("@sinclair/typebox");
-  // Of a plugin that does not load, the section's schema is not known: anything goes.
-  for (const { name, dir, meta } of await pluginsOf(home))
-    config.define(dir, meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) });
+  for (const candidate of candidates) {
+    const { name, dir, meta } = candidate;
+    // Of a plugin that does not load, the section's schema is not known: anything goes.
+    const schemas = meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) };
+    config.define(dir, schemas, checkOf(candidate, candidates));
+  }
   return config;
 }
 
@@ -94,8 +107,8 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
     },
     /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
     async config(file?: string): Promise<ConfigFile> {
-      const { configFileOf } = await import("./config-file.ts");
-      return configFileOf(await openHomeConfig(home, env, file));
+      const { ConfigFile } = await import("./config-file.ts");
+      return new ConfigFile(await openHomeConfig(home, env, file));
     },
     /** What its plugins say of themselves. With `word`, only that one is loaded which is known to have the command. */
     async definitions(word?: string): Promise<PluginDefinition[]> {

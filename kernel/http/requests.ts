@@ -3,6 +3,7 @@
  * credentials; the body is only read when the handler asks for it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { changeAs } from "../config/origin.ts";
 import { PorticoError } from "../errors.ts";
 import type { Client, Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
@@ -12,6 +13,7 @@ import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./acces
 import { RequestContext, type ServerContext } from "./request-context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
+import { originOf } from "./access/origin.ts";
 import { createRouter, type Found } from "./router.ts";
 
 export interface RequestsOptions {
@@ -78,7 +80,9 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
 
   function handle(route: Route, call: RequestContext, client: Client): void {
     call.client = client;
-    const result = route.handler(call);
+    const result = mayChange(call)
+      ? changeAs(originOf(call), () => route.handler(call))
+      : route.handler(call);
     if (!(result instanceof Object && "then" in result)) finish(call, result);
     else
       Promise.resolve(result).then(
@@ -127,6 +131,10 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       })),
   };
 }
+
+/** Calls of the owner that may change the configuration: what they change is attributed to them. */
+const mayChange = ({ method, client }: RequestContext): boolean =>
+  client.kind === "owner" && method !== "GET" && method !== "HEAD";
 
 /** Why no route takes it. A base address that was forgotten, or written twice, is the commonest slip of clients. */
 function noMatch(

@@ -45,6 +45,10 @@ export function parseKeyPath(text: string): (string | number)[] {
   return path;
 }
 
+/** A path, or the text of one. */
+export const toKeyPath = (path: string | KeyPath): KeyPath =>
+  typeof path === "string" ? parseKeyPath(path) : path;
+
 const unquote = (quoted: string): string => quoted.slice(1, -1).replace(/\\(.)/g, "$1");
 
 /** What lies at a path, by own properties only; undefined where nothing does. */

@@ -12,6 +12,8 @@ export default definePlugin({
     "agents.defaults.sandbox": sandboxSchema,
     "agents.list": listSchema,
   },
+  configCheck: () => import("./config-check.ts"),
+  names: { provider: ["agent"], builtinChannel: ["agent"] },
   events,
   contributions: { grant: { fields: { name: "string", kind: "string", find: "function" } } },
   needs: ["store"],

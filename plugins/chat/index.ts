@@ -9,6 +9,7 @@ export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-toke
 export { jsonBody } from "./openai/members.ts";
 export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { periodOf } from "./kit/period.ts";
+export { modelFault, modelPatternFault } from "./judging/known-models.ts";
 // Streams: bytes cut anywhere in, bytes of an OpenAI stream out.
 export {
   createJsonDecoder,

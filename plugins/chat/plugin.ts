@@ -15,6 +15,7 @@ export default definePlugin({
   name: "chat",
   description: "Chat completions over any number of model backends, with routing and fail-over",
   config: { "channels.*": ChannelConfig, "models.*": AliasConfig },
+  configCheck: () => import("./config-check.ts"),
   events,
   errors,
   contributions: {

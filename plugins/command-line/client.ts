@@ -88,7 +88,10 @@ export function createClient(options: ClientOptions): GatewayClient {
         : Buffer.isBuffer(body)
           ? body
           : Buffer.from(JSON.stringify(body));
-    const headers: Record<string, string | number> = { accept: "application/json" };
+    const headers: Record<string, string | number> = {
+      accept: "application/json",
+      "user-agent": "portico-cli/1",
+    };
     // in UTF-8, a character for each byte: a header takes no others
     if (options.token)
       headers["authorization"] = `Bearer ${Buffer.from(options.token).toString("latin1")}`;

@@ -5,6 +5,7 @@ import { keysSchema } from "./schema.ts";
 export default definePlugin({
   name: "keys",
   description: "Client keys with allowed models, rate limits, budgets and an expiry",
+  configCheck: () => import("./config-check.ts"),
   config: { "gateway.keys": keysSchema },
   needs: ["store"],
   commands: { keys: () => import("./cli.ts") },

@@ -6,6 +6,7 @@ import { azure } from "./wire.ts";
 
 export default definePlugin({
   name: "provider-azure",
+  names: { provider: ["azure"] },
   description: "Chat models deployed on Azure OpenAI",
   config: { "channels.*": channelSchema },
   setup(ctx) {

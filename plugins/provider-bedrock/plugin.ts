@@ -6,6 +6,7 @@ import { createBedrock } from "./wire.ts";
 
 export default definePlugin({
   name: "provider-bedrock",
+  names: { provider: ["bedrock"] },
   description: "Chat models on Amazon Bedrock",
   config: { "channels.*": channelSchema },
   setup(ctx) {

@@ -3,6 +3,7 @@ import { definePlugin, timerMs, Type } from "portico";
 
 export default definePlugin({
   name: "provider-echo",
+  names: { provider: ["echo"], builtinChannel: ["echo"] },
   description: "The echo model: answers with the last user message",
   config: {
     "channels.*": Type.Object({

@@ -6,6 +6,7 @@ import { AI_STUDIO, gemini } from "./wire.ts";
 
 export default definePlugin({
   name: "provider-gemini",
+  names: { provider: ["gemini"] },
   description: "Chat models of Google: Gemini over AI Studio or Vertex AI",
   config: { "channels.*": channelSchema },
   setup(ctx) {

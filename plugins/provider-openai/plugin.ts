@@ -1,8 +1,10 @@
 /** Every server that speaks OpenAI's format, with presets for the well-known ones. */
 import { definePlugin } from "portico";
+import { presetNames } from "./preset-names.ts";
 
 export default definePlugin({
   name: "provider-openai",
+  names: { provider: presetNames },
   description: "OpenAI and every server of its format: OpenRouter, Groq, DeepSeek, vLLM, …",
   async setup(ctx) {
     const { presets } = await import("./presets.ts");

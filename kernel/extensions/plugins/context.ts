@@ -38,7 +38,7 @@ export interface PluginParts {
   contributions: ContributionRegistry;
   points: ContributionPoints;
   mount: Mount;
-  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
+  config: Pick<ConfigStore, "define" | "section" | "check" | "change">;
   /** Opens (or shares) the loopback server of that name. */
   openServer(options: ServerOptions): Promise<OpenServer>;
   addReadiness(name: string, check: () => string | undefined): Dispose;
@@ -160,8 +160,8 @@ export function createPluginContext(
           "forbidden",
           `The plugin ${name} does not declare ${formatKeyPath(path)}.`,
         );
-      if (value === undefined) await parts.config.unset(path);
-      else await parts.config.set(path, value);
+      const edit = value === undefined ? { path, remove: true as const } : { path, value };
+      await parts.config.change([edit], { mayLeaveOut: true });
     },
     readiness: (check) => stage("readiness", () => parts.addReadiness(name, check)),
   });

@@ -14,6 +14,7 @@ import {
   readPlugin,
 } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
+import { declaredNames } from "./declared.ts";
 import { createPoints } from "./points.ts";
 import { describePlugin, type PluginRecord, pluginStanding } from "./record.ts";
 import { createSections, isConcerned, sectionsOf } from "./sections.ts";
@@ -45,6 +46,7 @@ export function createPluginHost({
   /** What a plugin says of a configuration that cannot be right. */
   let refusal: PorticoError | undefined;
   let hookMembers: readonly string[] = [];
+  let known: readonly PluginCandidate[] = [];
 
   /** Services that it needs and nobody provides. */
   const missing = ({ meta }: PluginCandidate): string[] =>
@@ -60,6 +62,7 @@ export function createPluginHost({
     slot: (name) => ({ log: parts.log.child({ plugin: name }) }),
     read: (found, before) => readPlugin(found, loader, before),
     scanned(candidates) {
+      known = candidates;
       const definitions = candidates.flatMap(({ meta }) => meta ?? []);
       points.declare(definitions, enabled);
       sections.define(candidates);
@@ -130,6 +133,8 @@ export function createPluginHost({
     standings: () => host.each((slot, candidate) => pluginStanding(slot, candidate, missing)),
     /** The members of a hook's `ctx` that any plugin here may give, running or not. */
     hookMembers: () => hookMembers,
+    /** The names that enabled plugins declare to add to a point. */
+    declaredNames: (point: string) => declaredNames(known, enabled, point),
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>
       [...slots.values()]

@@ -3,7 +3,15 @@ import { Type } from "@sinclair/typebox";
 import type { ConfigOf, ConfigSchemas, Dispose, PluginDefinition } from "../../types.ts";
 import { isAtOrBelow } from "../../text/key-path.ts";
 import type { PluginCandidate } from "./candidate.ts";
+import type { LoadCheck } from "../../config/sections.ts";
 import type { PluginParts } from "./context.ts";
+import { checkOf } from "./declared.ts";
+
+interface Defined {
+  schemas: ConfigSchemas;
+  check: LoadCheck | undefined;
+  undo: Dispose;
+}
 
 /** The same at each scan: a definition that is new makes the whole configuration be checked anew. */
 const none: ConfigSchemas = {};
@@ -11,17 +19,19 @@ const none: ConfigSchemas = {};
 /** Tells the configuration which sections there are: those of every plugin, running or not. */
 export function createSections({ config, log }: Pick<PluginParts, "config" | "log">) {
   /** By the directory that owns them. */
-  const defined = new Map<string, { schemas: ConfigSchemas; undo: Dispose }>();
+  const defined = new Map<string, Defined>();
   let scans = 0;
 
-  function defineOne({ dir, meta, refused, name }: PluginCandidate): void {
+  function defineOne(candidate: PluginCandidate, all: readonly PluginCandidate[]): void {
+    const { dir, meta, refused, name } = candidate;
     const before = defined.get(dir);
     // A version that does not load leaves the sections as they were; without any, its own must not be an unknown key.
     if (!meta && before && !refused) return;
     const schemas = meta ? (meta.config ?? none) : { [name]: Type.Optional(Type.Any()) };
-    if (before?.schemas === schemas) return;
+    const check = checkOf(candidate, all);
+    if (before?.schemas === schemas && before.check === check) return;
     void before?.undo();
-    defined.set(dir, { schemas, undo: config.define(dir, schemas) });
+    defined.set(dir, { schemas, check, undo: config.define(dir, schemas, check) });
   }
 
   return {
@@ -32,7 +42,7 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
         void undo();
         defined.delete(dir);
       }
-      candidates.forEach(defineOne);
+      for (const candidate of candidates) defineOne(candidate, candidates);
       // At a start, whoever starts it looks.
       if (scans++ === 0) return;
       try {

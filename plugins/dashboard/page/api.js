@@ -8,15 +8,17 @@ export const forgetToken = () => sessionStorage.removeItem(KEY);
 
 /** An answer that is no 2xx; status 0: no answer at all. */
 export class ApiError extends Error {
-  constructor(status, code, message) {
+  constructor(status, code, message, details = {}) {
     super(message);
     this.status = status;
     this.code = code;
+    /** The error as the gateway sent it. */
+    this.details = details;
   }
 }
 
 /** Fetches with the token. Throws `ApiError`; a refused token also tells the page, which asks for another. */
-export async function request(method, path, { body, signal } = {}) {
+export async function request(method, path, { body, signal, version } = {}) {
   let answer;
   try {
     answer = await fetch(path, {
@@ -26,6 +28,7 @@ export async function request(method, path, { body, signal } = {}) {
       headers: {
         authorization: `Bearer ${headerValue(sessionStorage.getItem(KEY) ?? "")}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(version === undefined ? {} : { "if-match": `"${version}"` }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
@@ -40,6 +43,7 @@ export async function request(method, path, { body, signal } = {}) {
     answer.status,
     error?.code ?? "",
     error?.message ?? `The gateway answered ${answer.status}.`,
+    error,
   );
 }
 
@@ -66,7 +70,10 @@ export async function inTime(work, signal) {
 export const get = (path, { signal } = {}) =>
   inTime(async (signal) => (await request("GET", path, { signal })).json(), signal);
 export const post = async (path, body) => (await request("POST", path, { body })).json();
-export const patch = async (path, body) => (await request("PATCH", path, { body })).json();
+
+/** Changes the configuration as it was at a version; a 412 says what has changed since. */
+export const change = async (method, path, body, version) =>
+  (await request(method, path, { body, version })).json();
 export const del = async (path) => (await request("DELETE", path)).json();
 
 /** The value, or the error: for pages of several parts, of which each may be missing. */

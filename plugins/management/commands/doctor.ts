@@ -85,7 +85,7 @@ async function configOf(
   try {
     const config = await home.config();
     value = config.current;
-    config.check();
+    await config.check();
     return { value, problems: [] };
   } catch (error) {
     const found =

@@ -1,16 +1,24 @@
-/** `portico config`: the configuration file, read and written without a running gateway. */
+/** `portico config`: the configuration of a home, without a running gateway, or that of the gateway at `--url`. */
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
-import { resolve } from "node:path";
-import { type ConfigProblem, type Dispose, isPorticoError, problemText } from "portico";
+import { basename, resolve } from "node:path";
+import { type ConfigProblem, isPorticoError, problemText } from "portico";
 import type { Command, CommandIO } from "portico/command-line";
+import type { Change } from "./change.ts";
+import { doorOf } from "./door.ts";
 import { printable } from "./schema.ts";
+import { afterwards, differenceLines, versionLines } from "./show.ts";
+
+const dryRun = {
+  "dry-run": { type: "boolean", description: "Show what would change, and write nothing" },
+} as const;
+const key = { name: "key", description: "A path such as channels.main.baseUrl" };
 
 const command: Command = {
   name: "config",
   summary: "Read, write and check the configuration",
   description:
-    "Works on the file itself; no gateway needs to run. One that runs applies a change at once.",
+    "Works on the file itself, so no gateway needs to run; a running one applies a change at once. With --url, it works on the gateway at that address.",
   commands: [
     {
       name: "get",
@@ -18,48 +26,79 @@ const command: Command = {
       args: [{ name: "key", description: "A path such as gateway.port", optional: true }],
       options: { reveal: { type: "boolean", description: "Show secrets instead of ********" } },
       examples: ["portico config get", "portico config get gateway.auth.token --reveal"],
-      async run(io) {
-        const config = await io.home().config();
-        const shown = config.get(io.args["key"], io.options["reveal"] === true) ?? null;
-        io.show(shown, (one) =>
-          one === null ? "" : typeof one === "string" ? one : JSON.stringify(one, null, 2),
-        );
-      },
+      run: get,
     },
     {
       name: "set",
       summary: "Write one key; without VALUE, remove it so that its default is in force",
-      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that would not load is refused, and the file stays as it was. Comments and order of the file stay as they are.`,
-      args: [
-        { name: "key", description: "A path such as channels.main.baseUrl" },
-        { name: "value", optional: true },
-      ],
+      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that would not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
+      args: [key, { name: "value", optional: true }],
+      options: dryRun,
       examples: [
         "portico config set gateway.port 8080",
         `portico config set gateway.auth.token '\${PORTICO_TOKEN}'`,
+        `portico config set channels.local '{provider: "ollama"}' --dry-run`,
       ],
       run: (io) => (io.args["value"] === undefined ? unset(io) : set(io, io.args["value"])),
     },
     {
       name: "unset",
       summary: "Remove one key, so that its default is in force",
-      args: [{ name: "key", description: "A path such as channels.main.baseUrl" }],
+      args: [key],
+      options: dryRun,
       examples: ["portico config unset gateway.port"],
       run: unset,
     },
     {
       name: "validate",
-      summary: "Check the configuration, or another FILE",
+      summary: "Check the configuration, or another FILE, as a start of the gateway would",
       args: [{ name: "file", optional: true }],
       examples: ["portico config validate", "portico config validate ./new.json"],
       run: validate,
+    },
+    {
+      name: "history",
+      summary: "List the last 20 versions: who wrote them, when, and from where",
+      examples: ["portico config history", "portico config history --json"],
+      async run(io) {
+        io.show({ versions: await doorOf(io).versions() }, ({ versions }) =>
+          versionLines(io, versions),
+        );
+      },
+    },
+    {
+      name: "diff",
+      summary: "Show what the latest change did, or what differs between two versions",
+      description:
+        "FROM and TO are numbers of portico config history. With FROM alone, the current version is compared with it. Secrets are masked.",
+      args: [
+        { name: "from", optional: true },
+        { name: "to", optional: true },
+      ],
+      examples: ["portico config diff", "portico config diff 3", "portico config diff 3 5"],
+      async run(io) {
+        const [from, to] = [idIn(io, "from"), idIn(io, "to")];
+        io.show({ changes: await doorOf(io).differences(from, to) }, ({ changes }) =>
+          differenceLines(changes),
+        );
+      },
+    },
+    {
+      name: "undo",
+      summary: "Bring back the version before the latest change, or another one",
+      description:
+        "An undo is a version too, so nothing is lost. Repeated, it goes further back; portico config undo N goes to any version of portico config history.",
+      args: [{ name: "version", optional: true }],
+      options: dryRun,
+      examples: ["portico config undo", "portico config undo 3 --dry-run"],
+      run: undo,
     },
     {
       name: "schema",
       summary: "Print the JSON Schema of the configuration, all plugins' sections included",
       examples: ["portico config schema > portico.schema.json"],
       async run(io) {
-        // The plugins make it, whatever the file holds: a broken one is mended with its help.
+        // The plugins make it, whatever the file holds: a broken one is repaired with its help.
         io.print(JSON.stringify(printable((await io.home().config(devNull)).schema), null, 2));
       },
     },
@@ -67,101 +106,79 @@ const command: Command = {
 };
 export default command;
 
+async function get(io: CommandIO): Promise<void> {
+  const value = await doorOf(io).get(io.args["key"], io.options["reveal"] === true);
+  io.show(value, (shown) => {
+    if (shown === null) return "";
+    return typeof shown === "string" ? shown : JSON.stringify(shown, null, 2);
+  });
+}
+
 async function set(io: CommandIO, words: string): Promise<void> {
   const key = io.args["key"] ?? "";
-  const config = await io.home().config();
-  const { written, atNextStart, unconfirmed } = await underGateway(io, () =>
-    config.set(key, words),
-  );
-  const hint = atNextStart ? " It takes effect at the next start of the gateway." : "";
-  io.show({ key, value: written, unconfirmed }, () => `Set ${key}.${hint}${doubt(unconfirmed)}`);
+  const changed = await doorOf(io).set(key, words, isDryRun(io));
+  io.show({ key, ...changed }, () => report(io, changed, `Set ${key}.`));
 }
 
 async function unset(io: CommandIO): Promise<void> {
   const key = io.args["key"] ?? "";
-  const config = await io.home().config();
-  const { undo, unconfirmed } = await underGateway(io, async () => ({
-    undo: await config.unset(key),
-  }));
-  const removed = undo !== undefined;
-  io.show({ key, removed, unconfirmed }, () =>
-    removed ? `Removed ${key}.${doubt(unconfirmed)}` : `${key} was not set.`,
+  const changed = await doorOf(io).unset(key, isDryRun(io));
+  const removed = changed.changes.length > 0;
+  io.show({ key, removed, ...changed }, () =>
+    removed ? report(io, changed, `Removed ${key}.`) : `${key} was not set.`,
   );
 }
 
-interface Unconfirmed {
-  /** Why it is not known whether the running gateway has the change. */
-  unconfirmed?: string;
+async function undo(io: CommandIO): Promise<void> {
+  const changed = await doorOf(io).undo(idIn(io, "version"), isDryRun(io));
+  io.show(changed, () => [
+    ...(isDryRun(io) ? [] : differenceLines(changed.changes)),
+    ...report(io, changed, "Undone."),
+  ]);
 }
 
-function doubt(unconfirmed: string | undefined): string {
-  if (unconfirmed === undefined) return "";
-  return ` The running gateway did not confirm that it has it: ${unconfirmed} See portico doctor.`;
+const isDryRun = (io: CommandIO): boolean => io.options["dry-run"] === true;
+
+function report(io: CommandIO, changed: Change, done: string): string[] {
+  if (!isDryRun(io)) return [done + afterwards(changed)];
+  return [...differenceLines(changed.changes), `Nothing was written.${afterwards(changed)}`];
 }
 
-/**
- * A gateway that runs from this home has the change when the command ends, instead of a moment later. One that refuses
- * it has the file back as it was, unless there was something wrong with it before: one of two faults may be mended.
- */
-async function underGateway<T extends { undo: Dispose | undefined }>(
-  io: CommandIO,
-  change: () => Promise<T>,
-): Promise<T & Unconfirmed> {
-  if (!io.home().running()) return change();
-  const before = await refresh(io);
-  const changed = await change();
-  const after = await refresh(io);
-  if ("failure" in after) {
-    // its token may just have been changed, or it may be told to stop
-    const { status, message } = after.failure;
-    const isTaken = !("failure" in before) && status === 401;
-    if (isTaken || !io.home().running()) return changed;
-    return { ...changed, unconfirmed: status === undefined ? "it does not answer." : message };
-  }
-  if (!after.problem) return changed;
-  if ("failure" in before || before.problem)
-    throw new Error(
-      `It is written, but the running gateway goes on without it: ${after.problem.message}`,
-    );
-  await changed.undo?.();
-  await refresh(io);
-  throw new Error(
-    `The running gateway refuses it, and the file is as it was: ${after.problem.message}`,
-  );
-}
-
-type Refreshed = { problem: { message: string } | null } | { failure: Error & { status?: number } };
-
-/** Lets the gateway read the file. */
-function refresh(io: CommandIO): Promise<Refreshed> {
-  const options = { timeoutMs: 20_000 };
-  return io.gateway
-    .request<{ problem: { message: string } | null }>(
-      "POST",
-      "/kernel/config/refresh",
-      undefined,
-      options,
-    )
-    .catch((failure) => ({ failure }));
+function idIn(io: CommandIO, name: string): number | undefined {
+  const word = io.args[name];
+  if (word === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
+  throw new Error(`"${word}" is not a version: write a number of portico config history.`);
 }
 
 async function validate(io: CommandIO): Promise<void> {
-  const given = io.args["file"];
-  const file = given === undefined ? undefined : resolve(io.cwd, given);
-  if (file !== undefined && !existsSync(file)) throw new Error(`There is no file ${given}.`);
   try {
-    const config = await io.home().config(file);
-    config.check();
-    io.show({ valid: true, file: config.file }, () =>
-      existsSync(config.file)
-        ? `${config.file} is right.`
-        : `${config.file} is not there; the defaults are in force.`,
+    const { file, problems } = await judged(io);
+    if (problems.length > 0) return refuse(io, problems, file);
+    io.show({ valid: true, file }, () =>
+      isAbsentFile(file) ? `${file} is not there; the defaults are in force.` : `${file} is right.`,
     );
   } catch (error) {
-    const problems =
-      isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
-    if (problems && io.json) io.print(JSON.stringify({ valid: false, problems }, null, 2));
-    else if (problems) for (const problem of problems) io.print(problemText(problem));
-    throw error;
+    const problems = isPorticoError(error) ? error.details?.["problems"] : undefined;
+    if (!problems) throw error;
+    refuse(io, problems as ConfigProblem[], io.args["file"] ?? "portico.json");
   }
+}
+
+const isAbsentFile = (file: string): boolean => file.startsWith("/") && !existsSync(file);
+
+async function judged(io: CommandIO): Promise<{ file: string; problems: ConfigProblem[] }> {
+  const name = io.args["file"];
+  if (name === undefined) return doorOf(io).validate();
+  const file = resolve(io.cwd, name);
+  if (!existsSync(file)) throw new Error(`There is no file ${name}.`);
+  const config = await io.home().config(file);
+  return { file: config.file, problems: await config.problems() };
+}
+
+/** One line for each problem, then the failure. */
+function refuse(io: CommandIO, problems: readonly ConfigProblem[], file: string): never {
+  if (io.json) io.print(JSON.stringify({ valid: false, problems }, null, 2));
+  else for (const problem of problems) io.print(problemText(problem));
+  throw new Error(`${basename(file)}: ${problems.map(problemText).join("; ")}`);
 }

@@ -1,118 +1,231 @@
-/** `/kernel/config`: the configuration for who looks at it from elsewhere, secrets masked; a key of it, or members of an object, to write. */
+/** `/kernel/config`: the configuration as it may be shown, its changes, and what it was before. */
 import {
+  type Call,
   compile,
+  type ConfigEdit,
+  type ConfigWritten,
   isPorticoError,
   type Management,
   MASK,
   type Mount,
+  parseKeyPath,
   PorticoError,
+  reply,
   Type,
 } from "portico";
 import { printable } from "../config/schema.ts";
+import { expectedVersions, versionTag } from "../config/version-header.ts";
 
-const change = compile(
-  Type.Object(
-    { key: Type.String({ minLength: 1 }), value: Type.Optional(Type.Unknown()) },
-    { additionalProperties: false },
-  ),
+type Config = Management["config"];
+
+const closed = { additionalProperties: false } as const;
+const Path = Type.Array(Type.Union([Type.String(), Type.Integer({ minimum: 0 })]), { minItems: 1 });
+
+const keyChange = compile(
+  Type.Object({ key: Type.String({ minLength: 1 }), value: Type.Optional(Type.Unknown()) }, closed),
 );
 
-const membersChange = compile(
-  Type.Object(
-    {
-      path: Type.Array(Type.String(), { minItems: 1 }),
-      members: Type.Record(Type.String(), Type.Unknown()),
-    },
-    { additionalProperties: false },
-  ),
+const membersChange = Type.Object(
+  { path: Path, members: Type.Record(Type.String(), Type.Unknown()) },
+  closed,
 );
+const Edit = Type.Union([
+  Type.Object({ path: Path, value: Type.Unknown() }, closed),
+  Type.Object({ path: Path, remove: Type.Literal(true) }, closed),
+]);
+const editsChange = Type.Object(
+  { edits: Type.Array(Edit, { minItems: 1, maxItems: 1000 }) },
+  closed,
+);
+const patch = compile(Type.Union([membersChange, editsChange]));
+const undoRequest = compile(
+  Type.Object({ to: Type.Optional(Type.Integer({ minimum: 1 })) }, closed),
+);
+
+const owner = { access: "gateway" } as const;
 
 export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "config">): void {
-  const owner = { access: "gateway" } as const;
   mount.route(
     "GET",
     "/kernel/config",
     { ...owner, summary: "The configuration with its schema, secrets masked" },
-    () => ({
-      schema: printable(config.schema()),
-      value: config.shown(),
-      problem: config.problem() ?? null,
-    }),
+    () => showConfig(config),
   );
   mount.route(
     "POST",
     "/kernel/config",
     { ...owner, summary: "Writes one key of the configuration; without a value it is removed" },
     async (call) => {
-      const { key, value: given } = await call.json(change);
-      const value = unmasked(given, at(config.shown(), key.split(".")));
-      refuseMasked(value, "value");
-      await (value === undefined ? config.unset(key) : config.set(key, value)).catch(
-        refusing("value"),
-      );
-      return { ok: true, key };
+      const { key, value } = await call.json(keyChange);
+      const path = parseKeyPath(key);
+      const edit = value === undefined ? { path, remove: true as const } : { path, value };
+      const written = await change(config, call, [edit], "value");
+      return answer({ ok: true, key, ...written });
     },
   );
   mount.route(
     "PATCH",
     "/kernel/config",
-    {
-      ...owner,
-      summary: "Writes members of one object of the configuration, all or none; null removes one",
-    },
+    { ...owner, summary: "Writes several keys of the configuration, all or none" },
     async (call) => {
-      const { path, members } = await call.json(membersChange);
-      refuseMasked(members, "members");
-      const there = at(config.shown(), path);
-      // Of a member that is undefined the text stays as it is: what is shown of it is not what stands there.
-      const kept = isObject(there) ? Object.keys(there).map((name) => [name, undefined]) : [];
-      const removed = (name: string) => members[name] === null;
-      const next = Object.entries({ ...Object.fromEntries(kept), ...members }).filter(
-        ([name]) => !removed(name),
-      );
-      await config.set(path, Object.fromEntries(next)).catch(refusing("members"));
-      return { ok: true, path };
+      const body = await call.json(patch);
+      const isMembers = "members" in body;
+      const edits = isMembers ? memberEdits(config, body.path, body.members) : body.edits;
+      const written = await change(config, call, edits, isMembers ? "members" : "edits");
+      return answer({ ok: true, path: isMembers ? body.path : undefined, ...written });
     },
   );
+  mountHistoryRoutes(mount, config);
+}
+
+function mountHistoryRoutes(mount: Mount, config: Config): void {
+  mount.route(
+    "GET",
+    "/kernel/config/history",
+    { ...owner, summary: "The last versions of the configuration: who, when, from where" },
+    async () => ({ versions: (await config.versions()).reverse() }),
+  );
+  mount.route(
+    "GET",
+    "/kernel/config/diff",
+    { ...owner, summary: "What changed between two versions, secrets masked" },
+    async ({ query }) => ({
+      changes: await config.differences(versionIn(query, "from"), versionIn(query, "to")),
+    }),
+  );
+  mount.route(
+    "POST",
+    "/kernel/config/undo",
+    { ...owner, summary: "Brings back the version before the latest change, or another one" },
+    async (call) => {
+      const { to } = (await call.body()).length > 0 ? await call.json(undoRequest) : {};
+      const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
+      const written = await config.restore(to, how).catch(refusing(config, call, "to"));
+      return answer({ ok: true, ...withoutUndo(written) });
+    },
+  );
+}
+
+async function showConfig(config: Config) {
+  await config.refresh();
+  const body = {
+    version: await config.version(),
+    schema: printable(config.schema()),
+    value: config.shown(),
+    written: config.written(),
+    problem: config.problem() ?? null,
+    leftOut: await config.leftOut(),
+    awaitingStart: config.awaitingStart(),
+  };
+  return answer(body);
+}
+
+/** The version of what the response shows stands in its `ETag` too. */
+function answer(body: { version: string } & Record<string, unknown>) {
+  return reply(200, body, { etag: versionTag(body.version) });
+}
+
+async function change(config: Config, call: Call, edits: readonly ConfigEdit[], param: string) {
+  const expected = expectedVersions(call);
+  const shown = config.shown();
+  const kept = edits.map((edit) =>
+    "value" in edit && isObject(edit.value)
+      ? { ...edit, value: unmasked(edit.value, at(shown, edit.path)) }
+      : edit,
+  );
+  for (const edit of kept) if ("value" in edit) refuseMasked(edit.value, param);
+  const written = await config
+    .change(kept, { expected, dryRun: isDryRun(call) })
+    .catch(refusing(config, call, param));
+  return withoutUndo(written);
+}
+
+const withoutUndo = ({ undo: _, ...written }: ConfigWritten) => written;
+
+const isDryRun = ({ query }: Call): boolean => query.get("dryRun") === "true";
+
+/** `null` removes a member. The members that are not named stay as they are written. */
+function memberEdits(
+  config: Config,
+  path: readonly (string | number)[],
+  members: Record<string, unknown>,
+): ConfigEdit[] {
+  const present = at(config.shown(), path);
+  if (present !== undefined && !isObject(present))
+    throw new PorticoError("invalid_request_error", "There is no object at that path.", {
+      param: "path",
+    });
+  return Object.entries(members).map(([name, value]) => {
+    const member = [...path, name];
+    return value === null ? { path: member, remove: true } : { path: member, value };
+  });
+}
+
+function versionIn(query: URLSearchParams, name: string): number | string | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  return /^\d{1,9}$/.test(text) ? Number(text) : text;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const at = (value: unknown, path: readonly string[]): unknown =>
-  path.reduce(
-    (there, step) => (isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined),
-    value,
-  );
+function at(value: unknown, path: readonly (string | number)[]): unknown {
+  let here = value;
+  for (const step of path) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
+    here = (here as Record<string | number, unknown>)[step];
+  }
+  return here;
+}
 
 const isMasked = (value: unknown): boolean => JSON.stringify(value ?? null).includes(MASK);
 
-/** A member that comes back as it was shown, masked, is `undefined` here: its text stays as it is. */
+/** What comes back as it was shown, masked, is `undefined` here: its text stays as it is. */
 function unmasked(value: unknown, shown: unknown): unknown {
-  if (!isObject(value) || !isObject(shown)) return value;
-  const member = ([name, one]: [string, unknown]): [string, unknown] => {
-    const before = at(shown, [name]);
-    const isKept =
-      !isObject(one) && isMasked(one) && JSON.stringify(one) === JSON.stringify(before);
-    return [name, isKept ? undefined : unmasked(one, before)];
-  };
-  return Object.fromEntries(Object.entries(value).map(member));
+  if (!isObject(value)) {
+    const isKept = isMasked(value) && JSON.stringify(value) === JSON.stringify(shown);
+    return isKept ? undefined : value;
+  }
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    unmasked(member, at(shown, [name])),
+  ]);
+  return Object.fromEntries(members);
 }
 
-/** Whoever saves what was masked would lose what stands there. */
+/** Whoever saves what was masked would lose what is there. */
 function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value))
     throw new PorticoError(
       "invalid_request_error",
-      "The value is masked: give the secret itself.",
+      "The value is masked. Send the secret itself.",
       { param },
     );
 }
 
-function refusing(param: string): (error: unknown) => never {
-  return (error) => {
-    if (!isPorticoError(error) || error.code !== "config_error") throw error;
-    throw new PorticoError("invalid_request_error", error.message, { param, cause: error });
+/** A change that would not load is the caller's fault; one that comes too late is told what has changed since. */
+function refusing(config: Config, call: Call, param: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!isPorticoError(error)) throw error;
+    if (error.code === "precondition_failed") throw await withChanges(config, call, error);
+    if (error.code !== "config_error") throw error;
+    throw new PorticoError("invalid_request_error", error.message, {
+      param,
+      details: error.details,
+      cause: error,
+    });
   };
+}
+
+async function withChanges(config: Config, call: Call, error: PorticoError) {
+  const [read] = expectedVersions(call);
+  const versions = await config.versions();
+  const current = versions.at(-1);
+  const isKept = versions.some(({ version }) => version === read);
+  const changes = isKept ? await config.differences(read) : undefined;
+  return new PorticoError("precondition_failed", error.message, {
+    details: { ...error.details, changes, latest: current },
+  });
 }

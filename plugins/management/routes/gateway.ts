@@ -2,6 +2,7 @@
 import { type Management, type Mount, type PluginContext, reply } from "portico";
 import type { Notice } from "portico/command-line";
 import { type Everywhere, hooksOf, type WorkerStatus } from "../everywhere.ts";
+import { configNotices } from "../config/notices.ts";
 import { unheardEvents } from "../hooks/unheard.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
@@ -20,6 +21,10 @@ export function mountGatewayRoutes(
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
   const hooks: Notice = { name: "hooks", list: async () => unheardEvents(gateway) };
+  const configuration: Notice = {
+    name: "configuration",
+    list: () => configNotices(gateway.config),
+  };
   const [pluginsText, hooksText] = [standingsText(), standingsText()];
   const status = coalesce(async () => {
     const workers = await everywhere.status();
@@ -52,9 +57,12 @@ export function mountGatewayRoutes(
       config: {
         file: gateway.paths.config,
         problem: workers.find(({ problem }) => problem)?.problem,
+        awaitingStart: gateway.config.awaitingStart(),
       },
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
-      notices: (await Promise.all([own, hooks, ...mount.list("notice")].map(textsOf))).flat(),
+      notices: (
+        await Promise.all([own, configuration, hooks, ...mount.list("notice")].map(textsOf))
+      ).flat(),
       workers:
         count === undefined
           ? undefined

@@ -318,10 +318,7 @@ test("a file that cannot be read says so", async () => {
     await openConfig({ file: join(directory, "portico.json"), env: {} });
     assert.unreachable();
   } catch (error) {
-    assert.is(
-      (error as Error).message,
-      "The configuration portico.json cannot be read: it is a directory.",
-    );
+    assert.is((error as Error).message, "The file portico.json cannot be read: it is a directory.");
   }
 });
 

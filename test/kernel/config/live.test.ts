@@ -104,7 +104,7 @@ test("config set leaves the file as it was where the running gateway refuses the
     assert.is(code, 1, words.join(" "));
     assert.match(
       stderr,
-      /^portico: .*(refuses it, and the file is as it was: .*NOT_SET_ANYWHERE|must be|must not be empty)/,
+      /^portico: .*(rejected the change.*NOT_SET_ANYWHERE|must be|must not be empty)/,
     );
     assert.is(readFileSync(file, "utf8"), before);
   }
@@ -119,7 +119,7 @@ test("config set leaves the file as it was where the running gateway refuses the
   await until("the problem", () => gateway.gateway.config.problem);
   assert.match(
     (await set("agents.defaults.maxSteps", "8")).stderr,
-    "It is written, but the running gateway goes on without it",
+    "Saved, but the running gateway rejected it",
   );
   assert.match(readFileSync(file, "utf8"), '"maxSteps": 8');
   await gateway.stop();

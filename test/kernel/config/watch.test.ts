@@ -89,7 +89,7 @@ test("a broken file changes nothing, is logged with its line, and mending it cle
   assert.match(config.problem!.message, "never closed");
   assert.is(config.kernel.gateway.port, 1);
   assert.ok(
-    lines.some(({ fields, message }) => fields["line"] === 2 && message?.includes("not in force")),
+    lines.some(({ fields, message }) => fields["line"] === 2 && message?.includes("never closed")),
   );
   write('{\n  gateway: { port: 2 },\n  log: { level: "loud" },\n}');
   await until("the next problem", () => config.problem?.line === 3);

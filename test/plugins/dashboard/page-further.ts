@@ -3,7 +3,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
-import { EVIL, openSection, order, picture, testSignedIn, USUAL_SIZE } from "./support.ts";
+import {
+  EVIL,
+  openSection,
+  order,
+  picture,
+  testSignedIn,
+  USUAL_SIZE,
+  visitSignedIn,
+} from "./support.ts";
 
 testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   const { page } = visitor;
@@ -103,74 +111,126 @@ testSignedIn(
 
 testSignedIn("the configuration is a form, which shows no secret", async (visitor, { gateway }) => {
   const { page } = visitor;
+  const written = () => readFileSync(join(gateway.home, "portico.json"), "utf8");
   await openSection(visitor, "Configuration");
-  const steps = page.getByLabel("agents.defaults.maxSteps", { exact: true });
-  await steps.fill("7");
-  await page.getByRole("button", { name: "Save: agents.defaults.maxSteps" }).click();
-  await until(
-    "the file",
-    () =>
-      readFileSync(join(gateway.home, "portico.json"), "utf8").includes('"maxSteps": 7') ||
-      readFileSync(join(gateway.home, "portico.json"), "utf8").includes("maxSteps: 7"),
-  );
-  assert.is(await page.getByLabel("gateway.auth.token", { exact: true }).inputValue(), "");
+  const save = async () => {
+    await page.getByRole("button", { name: "Review and save" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved 1 change\./).waitFor();
+  };
+  await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("7");
+  await page.getByRole("button", { name: "Review and save" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("agents.defaults.maxSteps").waitFor();
+  await dialog.getByText("+ 7").waitFor();
+  assert.not.match(written(), /maxSteps"?: 7/, "a review writes nothing");
+  await picture(page, "configuration-review");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByText(/^Saved 1 change\./).waitFor();
+  assert.match(written(), /"?maxSteps"?: 7/);
+  await page.getByRole("button", { name: "Undo", exact: true }).click();
+  await until("the undo", () => !/maxSteps/.test(written()));
   // A secret is not read over a shoulder, whether or not there is one yet.
-  for (const key of ["gateway.auth.token", "gateway.auth.password"])
-    assert.is(await page.getByLabel(key, { exact: true }).getAttribute("type"), "password", key);
+  for (const key of ["gateway.auth.token", "gateway.auth.password"]) {
+    const field = page.getByLabel(key, { exact: true });
+    assert.is(await field.inputValue(), "");
+    assert.is(await field.getAttribute("type"), "password", key);
+  }
   // What may be a number or a word is written as either.
-  const every = page.getByLabel("agents.defaults.heartbeat.every", { exact: true });
   for (const value of ["45m", "0"]) {
-    await every.fill(value);
-    if (value === "0") await every.press("Enter");
-    else await page.getByRole("button", { name: "Save: agents.defaults.heartbeat.every" }).click();
-    await page.getByText("agents.defaults.heartbeat.every is written").waitFor();
+    await page.getByLabel("agents.defaults.heartbeat.every", { exact: true }).fill(value);
+    await save();
     await until("the value", async () => {
       const { value: config } = await gateway.json("GET", "/kernel/config");
       return String(config.agents.defaults.heartbeat.every) === value;
     });
   }
+  await page.getByLabel("gateway.port", { exact: true }).fill("18799");
+  await page.getByRole("button", { name: "Review and save" }).click();
+  await dialog.getByText("gateway.port takes effect at the next start.").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Discard" }).click();
   const shown = await gateway.request("GET", "/kernel/config");
   assert.not.match(await shown.text(), gateway.token);
-  const refused = await gateway.request("POST", "/kernel/config", {
-    key: "agents.defaults.maxSteps",
-    value: -1,
-  });
-  assert.is(refused.status < 500 && refused.status >= 400, true, String(refused.status));
-  const masked = await gateway.request("POST", "/kernel/config", {
-    key: "gateway.auth.token",
-    value: "********",
-  });
-  assert.is(masked.status, 400);
-  assert.is(
-    (await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps" })).status,
-    200,
-  );
 });
 
-testSignedIn("a map that holds secrets is changed beside them", async (visitor, { gateway }) => {
-  const { page } = visitor;
-  await openSection(visitor, "Configuration");
-  const field = page.getByLabel("channels", { exact: true });
-  const shown = JSON.parse(await field.inputValue());
-  assert.is(shown.away.apiKey, "********");
-  const save = async (channels: object, outcome: string) => {
-    await field.fill(JSON.stringify(channels));
-    await page.getByRole("button", { name: "Save: channels" }).click();
-    await page.getByText(outcome).waitFor();
-  };
-  const written = () => readFileSync(join(gateway.home, "portico.json"), "utf8");
-  await save({ ...shown, away: { ...shown.away, timeoutMs: 4321 } }, "channels is written");
-  assert.match(written(), /"?timeoutMs"?: 4321/);
-  assert.match(written(), /"?apiKey"?: "k"/);
-  assert.not.match(written(), /\*{8}/);
-  await save(
-    { ...shown, other: { ...shown.away } },
-    "The value is masked: give the secret itself.",
-  );
-  await field.fill("{");
-  await page.getByRole("button", { name: "Save: channels" }).click();
-  await page.getByText("channels: this is not JSON").waitFor();
-});
+testSignedIn(
+  "an entry of a map is changed beside its secret and its neighbours, and only removed by name",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    const stored = () => JSON.parse(readFileSync(join(gateway.home, "portico.json"), "utf8"));
+    await openSection(visitor, "Configuration");
+    const dialog = page.getByRole("dialog");
+    const save = async () => {
+      await page.getByRole("button", { name: "Review and save" }).click();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await page.getByText(/^Saved 1 change\./).waitFor();
+    };
+    await page.locator("[data-key='entry-channels.away'] > summary").click();
+    await page.getByLabel("Add a setting to channels.away").selectOption("timeoutMs");
+    await page.getByLabel("channels.away.timeoutMs", { exact: true }).fill("4321");
+    await save();
+    assert.is(stored().channels.away.timeoutMs, 4321);
+    assert.is(stored().channels.away.apiKey, "k");
+    await page.getByLabel("Name of a new entry of channels", { exact: true }).fill("other");
+    await page.getByRole("button", { name: "Add to channels", exact: true }).click();
+    const added = page.getByLabel("channels.other (new)");
+    await added.fill("{");
+    await page.getByText("channels.other: this is not JSON").first().waitFor();
+    await added.fill('{ "provider": "ekho" }');
+    await page.getByRole("button", { name: "Review and save" }).click();
+    await dialog.getByText(/ekho/).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await added.fill('{ "provider": "echo" }');
+    await save();
+    assert.equal(Object.keys(stored().channels), ["away", "other"]);
+    await page.locator("[data-key='entry-channels.other'] > summary").click();
+    await page.getByRole("button", { name: "Remove channels.other" }).click();
+    assert.equal(Object.keys(stored().channels), ["away", "other"], "not yet");
+    await picture(page, "configuration");
+    await save();
+    assert.equal(Object.keys(stored().channels), ["away"]);
+    await page
+      .getByText(/channels\.other/)
+      .first()
+      .waitFor();
+  },
+);
+
+testSignedIn(
+  "of two browsers that save at once, the second is shown the difference, and nothing is lost",
+  async (visitor, setting) => {
+    const { page } = visitor;
+    const other = await visitSignedIn(setting);
+    const stored = () =>
+      JSON.parse(readFileSync(join(setting.gateway.home, "portico.json"), "utf8"));
+    for (const each of [visitor, other]) await openSection(each, "Configuration");
+    await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("11");
+    await other.page.getByRole("searchbox", { name: "Filter" }).fill("log.level");
+    await other.page.getByLabel("log.level", { exact: true }).selectOption("debug");
+    for (const each of [page, other.page]) {
+      await each.getByRole("button", { name: "Review and save" }).click();
+      await each.getByRole("dialog").getByRole("button", { name: "Save" }).waitFor();
+    }
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved 1 change\./).waitFor();
+    const dialog = other.page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("Nothing was saved. Your own changes are kept.").waitFor();
+    await dialog.getByText("agents.defaults.maxSteps").waitFor();
+    await picture(other.page, "configuration-conflict");
+    assert.is(stored().log?.level, undefined);
+    await dialog.getByRole("button", { name: "Review my changes on top of it" }).click();
+    await dialog.getByText("log.level").waitFor();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await other.page.getByText(/^Saved 1 change\./).waitFor();
+    assert.equal([stored().agents.defaults.maxSteps, stored().log.level], [11, "debug"]);
+    // Back to where the other tests expect it.
+    await other.page.getByRole("button", { name: "Undo", exact: true }).click();
+    await until("the undo", () => stored().log?.level === undefined);
+    await other.page.context().close();
+  },
+);
 
 testSignedIn(
   "a mapping is edited on a request that was caught, tried before it is saved, and what goes out is posted again",

@@ -28,8 +28,17 @@ test.after(() => gateway.stop());
 
 const file = () => join(gateway.home, "portico.json");
 const stored = () => JSON.parse(readFileSync(file(), "utf8")).webhooks.mappings[name];
-const patch = (members: object, path: unknown = ["webhooks", "mappings", name]) =>
-  gateway.request("PATCH", "/kernel/config", { path, members });
+const tag = async () =>
+  (await gateway.request("GET", "/kernel/config")).headers.get("etag") as string;
+const patch = async (members: object, path: unknown = ["webhooks", "mappings", name]) =>
+  gateway.request(
+    "PATCH",
+    "/kernel/config",
+    { path, members },
+    {
+      headers: { "if-match": await tag() },
+    },
+  );
 
 test("are written in one go, and the others stay as they are written, secrets and references too", async () => {
   const response = await patch({
@@ -50,7 +59,7 @@ test("one that would not load leaves all as they were", async () => {
   for (const [members, path] of [
     [{ message: "Other.", match: 7 }],
     [{ message: "Other.", mesage: "x" }],
-    [{ message: "Other.", verify: { scheme: "github", secret: "********" } }],
+    [{ message: "Other.", verify: { scheme: "gitlab", secret: "********x" } }],
     [{ message: "Other." }, []],
     [{ message: "Other." }, "webhooks"],
     [{ message: "Other." }, ["webhooks", "mappings", name, "message"]],

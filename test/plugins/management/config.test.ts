@@ -81,7 +81,7 @@ test("unset, and set without a value, bring the default back", async () => {
     (await portico(home, "unset gateway.auth.token")).stdout,
     "Removed gateway.auth.token.\n",
   );
-  assert.is((await portico(home, "set gateway.port")).stdout, "Removed gateway.port.\n");
+  assert.match((await portico(home, "set gateway.port")).stdout, /^Removed gateway\.port\./);
   assert.is((await portico(home, "unset gateway.port")).stdout, "gateway.port was not set.\n");
   assert.is((await portico(home, "get gateway.port")).stdout, "18789\n");
 });
@@ -131,7 +131,9 @@ test("what set answers shows no secret", async () => {
   const { home } = homeWith("{}");
   const { stdout } = await portico(home, "set gateway.auth.token hush-hush-hush --json");
   assert.not.match(stdout, "hush");
-  assert.equal(JSON.parse(stdout), { key: "gateway.auth.token", value: "********" });
+  const { key, value, changes } = JSON.parse(stdout);
+  assert.equal([key, value], ["gateway.auth.token", "********"]);
+  assert.equal(changes, [{ key: "gateway.auth.token", kind: "added", after: "********" }]);
 });
 
 test("validate says right, or everything that is wrong with its line", async () => {

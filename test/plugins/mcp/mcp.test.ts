@@ -134,7 +134,7 @@ test("servers of the configuration come and go while the gateway runs", async ()
     return one?.error && one;
   });
   assert.is(server.name, "gone");
-  await gateway.gateway.config.set("mcp.servers", {});
+  await gateway.gateway.config.unset("mcp.servers.gone");
   assert.equal(await gateway.json("GET", "/mcp/servers"), { servers: [] });
 });
 
@@ -194,7 +194,8 @@ test("a wrong server at the start is named, and takes nothing else down", async 
     "wrong",
     "and bars no change of another",
   );
-  await gateway.gateway.config.set("mcp.servers", { sums: server() });
+  await gateway.gateway.config.unset("mcp.servers.none");
+  await gateway.gateway.config.set("mcp.servers.sums", server());
   assert.is((await gateway.request("GET", "/ready")).status, 200);
 });
 

@@ -186,7 +186,9 @@ test("a turn holds its tools; nothing that was said is told", async () => {
 test("without a collector nothing is sent any more", async () => {
   const config = await gateway.json("GET", "/kernel/config");
   assert.not.match(JSON.stringify(config.value), "collector-key-1", "its key is masked");
-  await gateway.json("POST", "/kernel/config", { key: "telemetry.otlp" });
+  const headers = { "if-match": `"${config.version}"` };
+  const change = { key: "telemetry.otlp" };
+  assert.is((await gateway.request("POST", "/kernel/config", change, { headers })).status, 200);
   const before = seen.length;
   await (await ask({ model: "echo" })).text();
   await new Promise((resolve) => setTimeout(resolve, 60));

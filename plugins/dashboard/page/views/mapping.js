@@ -1,5 +1,5 @@
 /** One mapping of the webhooks: its words, tried on a request that was caught before they are saved. */
-import { attempt, get, patch, post } from "../api.js";
+import { attempt, change, get, post } from "../api.js";
 import { action, h, json, notice, problem, say } from "../dom.js";
 
 export const mapping = {
@@ -23,11 +23,12 @@ export const mapping = {
       );
       return;
     }
-    root.replaceChildren(...page(name, found, kept.value, left));
+    root.replaceChildren(...page(name, found, config.value.version, kept.value, left));
   },
 };
 
-function page(name, config, kept, left) {
+function page(name, config, readVersion, kept, left) {
+  let version = readVersion;
   const match = h(
     "textarea",
     { id: "mapping-match", rows: "4" },
@@ -77,7 +78,8 @@ function page(name, config, kept, left) {
     const members = Object.fromEntries(
       changes.map(([key, value]) => [key, value === "" ? null : (value ?? null)]),
     );
-    await patch("/kernel/config", { path: ["webhooks", "mappings", name], members });
+    const body = { path: ["webhooks", "mappings", name], members };
+    ({ version } = await change("PATCH", "/kernel/config", body, version));
     Object.assign(config, Object.fromEntries(changes));
     return `${changes.map(([key]) => key).join(", ")} of ${name}: saved`;
   }

@@ -1,0 +1,39 @@
+/** The configuration that is active: what the file said when it was last found right. */
+import type { TSchema } from "@sinclair/typebox";
+import { deepFreeze } from "./diff.ts";
+import { evaluate } from "./evaluate.ts";
+import type { Reading } from "./read.ts";
+import type { SectionRegistry } from "./sections.ts";
+
+export type Evaluated = ReturnType<typeof evaluate>;
+
+export class ActiveConfig {
+  readonly #sections: SectionRegistry;
+  #reading: Reading;
+  /** Valid for one reading and one schema; evaluated again when either changes. */
+  #cache: { reading: Reading; schema: TSchema; evaluated: Evaluated } | undefined;
+
+  constructor(reading: Reading, sections: SectionRegistry) {
+    this.#reading = reading;
+    this.#sections = sections;
+  }
+
+  get reading(): Reading {
+    return this.#reading;
+  }
+
+  /** With its values frozen. */
+  get evaluated(): Evaluated {
+    const schema = this.#sections.composed;
+    if (this.#cache?.reading !== this.#reading || this.#cache.schema !== schema) {
+      const evaluated = evaluate(this.#reading, schema);
+      deepFreeze(evaluated.value);
+      this.#cache = { reading: this.#reading, schema, evaluated };
+    }
+    return this.#cache.evaluated;
+  }
+
+  activate(reading: Reading): void {
+    this.#reading = reading;
+  }
+}

@@ -1,0 +1,91 @@
+/** Changes of single keys, and the rule that entries of a map are only removed by their names. */
+import type { TSchema } from "@sinclair/typebox";
+import { PorticoError } from "../errors.ts";
+import { mapValueSchema } from "../schema/defaults.ts";
+import { formatKeyPath, isAtOrBelow, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
+import { schemaAt } from "./compose.ts";
+import { setInText, unsetInText } from "./json5/edit.ts";
+import type { Reading } from "./read.ts";
+import { expandReferences } from "./references.ts";
+
+export type ConfigEdit =
+  /** Strings are taken as in the file: `${NAME}` is a reference. Undefined members keep their text. */
+  | { path: KeyPath; value: unknown }
+  /** Brings the default back. */
+  | { path: KeyPath; remove: true };
+
+export const isRemoval = (edit: ConfigEdit): edit is { path: KeyPath; remove: true } =>
+  "remove" in edit;
+
+/** The file's text with the edit made: comments, order and references of everything else stay. */
+export function applyEdit(text: string, edit: ConfigEdit, { raw, env }: Reading): string {
+  if (isRemoval(edit)) return unsetInText(text, edit.path);
+  const meaning = expandReferences(valueAt(raw, edit.path), env).value;
+  return setInText(text, edit.path, edit.value, meaning);
+}
+
+/**
+ * Throws where entries of a map (a channel, a key, a mapping) would go without an edit that removes them by name:
+ * whoever writes a map as a whole may not know of entries that others added.
+ */
+export function refuseLostEntries(
+  before: unknown,
+  after: unknown,
+  edits: readonly ConfigEdit[],
+  schema: TSchema,
+): void {
+  const removed = edits.filter(isRemoval).map(({ path }) => formatKeyPath(path));
+  const isNamed = (key: string) => removed.some((path) => isAtOrBelow(key, path));
+  const lost = entriesOf(before, schema, [])
+    .filter((path) => valueAt(after, path) === undefined)
+    .map(formatKeyPath)
+    .filter((key) => !isNamed(key));
+  if (lost.length === 0) return;
+  const shown = lost.slice(0, 10).join(", ");
+  throw new PorticoError(
+    "invalid_request_error",
+    `This would remove ${shown}. A map is changed entry by entry: write the entries that you change by their own keys, and remove others by name.`,
+    { param: lost[0] as string, details: { lost } },
+  );
+}
+
+/** Throws where an edit would remove a map with all its entries. */
+export function refuseWholeMaps(
+  before: unknown,
+  edits: readonly ConfigEdit[],
+  schema: TSchema,
+): void {
+  for (const { path } of edits.filter(isRemoval)) {
+    const entries = entriesOf(valueAt(before, path), schemaAt(schema, path), path);
+    if (entries.length === 0) continue;
+    const key = formatKeyPath(path);
+    throw new PorticoError(
+      "invalid_request_error",
+      `${key} holds entries (${entries.slice(0, 10).map(formatKeyPath).join(", ")}). Remove them one by one, by their names.`,
+      { param: key },
+    );
+  }
+}
+
+/** The paths of all entries of maps in a value: `hooks.entries.hello`. */
+function entriesOf(value: unknown, schema: TSchema | undefined, path: KeyPath): KeyPath[] {
+  if (!schema || !isRecord(value)) return [];
+  const isMap = isMapOfEntries(schema);
+  const named = (schema["properties"] ?? {}) as Record<string, unknown>;
+  return Object.entries(value).flatMap(([name, item]) => {
+    const below = entriesOf(item, schemaAt(schema, [name]), [...path, name]);
+    const isEntry = isMap && !Object.hasOwn(named, name);
+    return isEntry ? [[...path, name], ...below] : below;
+  });
+}
+
+/** A map by name of things that have members of their own; headers and variables are none. */
+export function isMapOfEntries(schema: TSchema | undefined): boolean {
+  const value = schema && mapValueSchema(schema);
+  return value !== undefined && takesObjects(value);
+}
+
+function takesObjects(schema: TSchema): boolean {
+  const variants = (schema["anyOf"] ?? schema["allOf"]) as TSchema[] | undefined;
+  return variants ? variants.some(takesObjects) : schema["type"] === "object";
+}

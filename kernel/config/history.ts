@@ -1,0 +1,134 @@
+/**
+ * The last versions of the configuration file with who wrote each, when and from where, in the home's state. They hold
+ * the file's secrets, so the file is its owner's alone (0600).
+ */
+import { join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import { sha } from "../files/sha.ts";
+import { isRecord } from "../text/key-path.ts";
+import { type ConfigDifference, differencesBetween } from "./differences.ts";
+import { editFile, readText } from "./file.ts";
+import { isBlank, parse, plainValue } from "./json5/parse.ts";
+import type { ChangeOrigin } from "./origin.ts";
+
+const KEPT_VERSIONS = 20;
+const KEPT_KEYS = 50;
+
+export interface ConfigVersion extends ChangeOrigin {
+  /** Counts up from 1. */
+  id: number;
+  /** Names the content: the same text has the same version. */
+  version: string;
+  /** ISO 8601. */
+  at: string;
+  /** The keys that differ from the version before. */
+  keys: string[];
+  /** The id of the version whose content this one brought back. */
+  restored?: number;
+  text: string;
+}
+
+/** What is known of a version beside its text. */
+export interface VersionNote extends ChangeOrigin {
+  at?: Date | undefined;
+  restored?: number | undefined;
+}
+
+/** Names a text of the configuration file: the entity tag over HTTP. */
+export const versionOf = (text: string | undefined): string => sha(text ?? "").slice(0, 16);
+
+/** Where the versions of a configuration file lie. One that is not the home's own has a history of its own. */
+export function historyFileFor(home: string, state: string, config: string): string {
+  const isOwn = config === join(home, "portico.json");
+  return join(
+    state,
+    isOwn ? "config-history.json" : `config-history-${sha(config).slice(0, 8)}.json`,
+  );
+}
+
+export class ConfigHistory {
+  readonly #file: string;
+  readonly #schema: () => TSchema;
+
+  /** The schema tells entries of maps from keys of sections. */
+  constructor(file: string, schema: () => TSchema) {
+    this.#file = file;
+    this.#schema = schema;
+  }
+
+  /** Oldest first. A history that cannot be understood counts as empty. */
+  async list(): Promise<ConfigVersion[]> {
+    return versionsIn(await readText(this.#file));
+  }
+
+  /** Adds a text unless it is the latest already. Resolves with the id of the version that holds it. */
+  async add(text: string, note: VersionNote): Promise<number> {
+    let id = 0;
+    await editFile(this.#file, async (stored) => {
+      const versions = versionsIn(stored);
+      const latest = versions.at(-1);
+      id = latest?.id ?? 0;
+      if (latest?.text === text) return undefined;
+      id += 1;
+      const { at = new Date(), ...origin } = note;
+      const changes = latest ? changesBetween(latest.text, text, this.#schema()) : [];
+      const keys = changes.map(({ key }) => key).slice(0, KEPT_KEYS);
+      const added = { id, version: versionOf(text), at: at.toISOString(), ...origin, keys, text };
+      return JSON.stringify([...versions, added].slice(-KEPT_VERSIONS));
+    });
+    return id;
+  }
+
+  /** Forgets a version that was taken back before anybody used it. */
+  async drop(id: number): Promise<void> {
+    await editFile(this.#file, async (stored) => {
+      const versions = versionsIn(stored);
+      const others = versions.filter((version) => version.id !== id);
+      return others.length === versions.length ? undefined : JSON.stringify(others);
+    });
+  }
+}
+
+/**
+ * The version to which an undo leads: the one before the latest change. Undoing an undo goes further back instead of
+ * returning to what was undone, so that repeated undos walk through the history.
+ */
+export function versionBefore(versions: readonly ConfigVersion[]): ConfigVersion | undefined {
+  let at = versions.length - 1;
+  for (;;) {
+    const restored = versions[at]?.restored;
+    if (restored === undefined) return versions[at - 1];
+    const source = versions.findIndex(({ id }) => id === restored);
+    if (source === -1) return undefined;
+    at = source;
+  }
+}
+
+function versionsIn(stored: string | undefined): ConfigVersion[] {
+  try {
+    const value: unknown = JSON.parse(stored ?? "[]");
+    return Array.isArray(value) ? value.filter(isVersion) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isVersion(value: unknown): value is ConfigVersion {
+  return isRecord(value) && typeof value["id"] === "number" && typeof value["text"] === "string";
+}
+
+/** What differs between two texts; nothing where one cannot be read. */
+export function changesBetween(before: string, after: string, schema: TSchema): ConfigDifference[] {
+  const [previous, next] = [contentOf(before), contentOf(after)];
+  return previous && next ? differencesBetween(previous, next, schema) : [];
+}
+
+/** What a text says; undefined where it is not JSON5. */
+export function contentOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = isBlank(text) ? {} : plainValue(parse(text));
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+/** What the schemas of the kernel's own sections cannot say. */
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+import { absolutePath } from "../files/paths.ts";
+import { reasonOf } from "../files/reason.ts";
+import { valueAt } from "../text/key-path.ts";
+import type { ConfigCheck, ConfigFault } from "../types.ts";
+
+export const kernelConfigCheck: ConfigCheck = ({ config }) => {
+  const tls = valueAt(config, ["gateway", "tls"]) as { cert: string; key: string } | undefined;
+  return tls === undefined ? [] : checkTls(tls);
+};
+
+/** HTTPS is only served with a certificate and a key that can be read and belong together. */
+function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  const read = (name: "cert" | "key"): Buffer | undefined => {
+    try {
+      return readFileSync(absolutePath(tls[name]));
+    } catch (error) {
+      const message = `names the file ${tls[name]}, which cannot be read: ${missingOr(error)}`;
+      faults.push({ path: ["gateway", "tls", name], message });
+      return undefined;
+    }
+  };
+  const cert = read("cert");
+  const key = read("key");
+  if (!cert || !key) return faults;
+  try {
+    createSecureContext({ cert, key });
+    return [];
+  } catch (error) {
+    const reason = (error as Error).message.split(":").at(-1);
+    const message = `names a certificate and a key that cannot be used together: ${reason}`;
+    return [{ path: ["gateway", "tls"], message }];
+  }
+}
+
+function missingOr(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" ? "it does not exist" : reasonOf(error);
+}

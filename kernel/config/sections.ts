@@ -1,0 +1,49 @@
+/** The sections of the configuration: each owner's schemas, and its check of what schemas cannot say. */
+import type { TSchema } from "@sinclair/typebox";
+import type { ConfigCheck, ConfigSchemas, Dispose } from "../types.ts";
+import { composeSchema } from "./compose.ts";
+import { kernelConfigCheck } from "./kernel-check.ts";
+import { kernelSchemas } from "./schema.ts";
+
+/** Loads a check when it is needed: most commands do without. */
+export type LoadCheck = () => Promise<{ default: ConfigCheck }>;
+
+export interface SectionOwner {
+  /** For messages about a check that fails itself. */
+  name: string;
+  schemas: ConfigSchemas;
+  check?: LoadCheck | undefined;
+}
+
+export class SectionRegistry {
+  readonly #owners = new Map<symbol, SectionOwner>();
+  #composed: TSchema | undefined;
+
+  constructor() {
+    this.define({
+      name: "kernel",
+      schemas: kernelSchemas,
+      check: async () => ({ default: kernelConfigCheck }),
+    });
+  }
+
+  /** Adds an owner's sections. The result takes them away again. */
+  define(owner: SectionOwner): Dispose {
+    const key = Symbol(owner.name);
+    this.#owners.set(key, owner);
+    this.#composed = undefined;
+    return () => {
+      if (this.#owners.delete(key)) this.#composed = undefined;
+    };
+  }
+
+  /** All sections as one schema; the same object until an owner comes or goes. */
+  get composed(): TSchema {
+    this.#composed ??= composeSchema([...this.#owners.values()].map(({ schemas }) => schemas));
+    return this.#composed;
+  }
+
+  owners(): SectionOwner[] {
+    return [...this.#owners.values()];
+  }
+}

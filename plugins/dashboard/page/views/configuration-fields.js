@@ -1,0 +1,317 @@
+/** The fields of the configuration's form, made from its schema. Each change goes into `drafts`, by its key. */
+import { h, problem } from "../dom.js";
+
+const MASKED = "********";
+
+/** One part of the page for each section; those that the file speaks of are open. */
+export function sectionsOf(config, drafts, changed) {
+  const form = { ...config, drafts, changed };
+  return Object.entries(config.schema.properties ?? {}).map(([name, schema]) =>
+    h(
+      "details",
+      {
+        class: "config-section",
+        "data-key": `section-${name}`,
+        open: isOpen(config, drafts, name),
+      },
+      h("summary", {}, h("strong", {}, name), " ", muted(schema.description)),
+      partsOf(form, schema, [name]),
+    ),
+  );
+}
+
+function isOpen({ written }, drafts, name) {
+  const hasDraft = [...drafts.values()].some(({ path }) => path[0] === name);
+  return hasDraft || Object.hasOwn(written, name);
+}
+
+const muted = (text) => h("span", { class: "muted small" }, text ?? "");
+
+/** A section's members, a map's entries, or one field. */
+function partsOf(form, schema, path) {
+  const entry = entrySchema(schema);
+  if (entry) return mapOf(form, schema, entry, path);
+  const inner = schema.type === "object" ? Object.entries(schema.properties ?? {}) : [];
+  if (inner.length === 0) return field(form, schema, path);
+  return inner.map(([name, below]) => partsOf(form, below, [...path, name]));
+}
+
+/** The schema of a map's entries that have members of their own; undefined for anything else. */
+function entrySchema(schema) {
+  if (schema.type !== "object") return undefined;
+  const rest = schema.additionalProperties ?? Object.values(schema.patternProperties ?? {})[0];
+  const isEntry = (each) => each?.type === "object" || (each?.anyOf ?? []).some(isEntry);
+  return isEntry(rest) ? rest : undefined;
+}
+
+const valueAt = (value, path) =>
+  path.reduce(
+    (here, step) =>
+      typeof here === "object" && here !== null && Object.hasOwn(here, step)
+        ? here[step]
+        : undefined,
+    value,
+  );
+
+function keyOf(path) {
+  return path
+    .map((step) => (/^[^\s.[\]"']+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** Entries are changed and removed one by one: no other entry is ever written along. */
+function mapOf(form, schema, entry, path) {
+  const key = keyOf(path);
+  const named = Object.keys(schema.properties ?? {});
+  const names = Object.keys(valueAt(form.value, path) ?? {}).filter(
+    (name) => !named.includes(name),
+  );
+  const list = h("div", { class: "entries" });
+  const added = [...form.drafts.values()]
+    .filter((draft) => draft.isNew && keyOf(draft.path.slice(0, -1)) === key)
+    .map((draft) => draft.path.at(-1));
+  list.append(...names.map((name) => entryOf(form, entry, [...path, name])));
+  list.append(...added.map((name) => newEntry(form, entry, [...path, name])));
+  const fixed = named.map((name) => partsOf(form, schema.properties[name], [...path, name]));
+  return h("div", {}, fixed, list, adder(form, entry, path, names, list));
+}
+
+function adder(form, entry, path, names, list) {
+  const key = keyOf(path);
+  const name = h("input", { "aria-label": `Name of a new entry of ${key}`, placeholder: "name" });
+  const trouble = problem(" ");
+  trouble.textContent = "";
+  const add = () => {
+    const wanted = name.value.trim();
+    const isTaken = names.includes(wanted) || form.drafts.has(keyOf([...path, wanted]));
+    trouble.textContent = isTaken ? `There is an entry ${wanted} already.` : "";
+    if (wanted === "" || isTaken) return name.focus();
+    list.append(newEntry(form, entry, [...path, wanted]));
+    name.value = "";
+  };
+  return h(
+    "div",
+    { class: "row" },
+    name,
+    h("button", { type: "button", onclick: add, "aria-label": `Add to ${key}` }, "Add"),
+    trouble,
+  );
+}
+
+function newEntry(form, schema, path) {
+  const key = keyOf(path);
+  const draft = form.drafts.get(key);
+  const initial = draft?.value ?? {};
+  const remember = (value, error) => {
+    form.drafts.set(key, { path, value, error, isNew: true });
+    form.changed();
+  };
+  if (!draft) remember(initial);
+  const { element, trouble } = jsonControl(`config-${key}`, initial, (value, error) =>
+    remember(value ?? {}, error),
+  );
+  const drop = h(
+    "button",
+    {
+      type: "button",
+      "aria-label": `Do not add ${key}`,
+      onclick: () => {
+        form.drafts.delete(key);
+        box.remove();
+        form.changed();
+      },
+    },
+    "Do not add",
+  );
+  const box = h(
+    "div",
+    { class: "field entry", "data-key": key },
+    h("label", { for: `config-${key}` }, `${key} (new)`),
+    muted(settingsOf(schema)),
+    h("div", { class: "row" }, element, drop),
+    trouble,
+  );
+  return box;
+}
+
+/** What a new entry may hold, for whoever writes it. */
+function settingsOf(schema) {
+  const names = alternatives(schema).flatMap((each) => Object.keys(each.properties ?? {}));
+  return names.length === 0 ? "" : `JSON with ${names.join(", ")}`;
+}
+
+function entryOf(form, schema, path) {
+  const key = keyOf(path);
+  const body = h("div", {}, entryFields(form, schema, path));
+  const summary = h("summary", {}, h("strong", {}, key));
+  const remove = h("button", { type: "button" });
+  const show = () => {
+    const isGone = form.drafts.get(key)?.remove === true;
+    body.hidden = isGone;
+    summary.classList.toggle("gone", isGone);
+    remove.textContent = isGone ? "Keep" : "Remove";
+    remove.ariaLabel = `${isGone ? "Keep" : "Remove"} ${key}`;
+  };
+  remove.addEventListener("click", () => {
+    if (form.drafts.get(key)?.remove) form.drafts.delete(key);
+    else form.drafts.set(key, { path, remove: true });
+    show();
+    form.changed();
+  });
+  show();
+  return h("details", { class: "entry", "data-key": `entry-${key}` }, summary, body, remove);
+}
+
+/** What the entry says, and the other settings on demand. An entry that may also be a text is one field. */
+function entryFields(form, schema, path) {
+  const written = valueAt(form.written, path);
+  const isObject = typeof written === "object" && written !== null && !Array.isArray(written);
+  const known = alternatives(schema).find(({ type }) => type === "object")?.properties ?? {};
+  if (!isObject) return field(form, schema, path);
+  const names = Object.keys(written);
+  const fields = h(
+    "div",
+    {},
+    names.map((name) => partsOf(form, known[name] ?? {}, [...path, name])),
+  );
+  const rest = Object.keys(known).filter((name) => !names.includes(name));
+  return [fields, rest.length > 0 && moreSettings(form, known, rest, path, fields)];
+}
+
+function moreSettings(form, known, rest, path, fields) {
+  const choose = h(
+    "select",
+    { "aria-label": `Add a setting to ${keyOf(path)}` },
+    h("option", { value: "" }, "Add a setting …"),
+    rest.map((name) => h("option", { value: name }, name)),
+  );
+  const open = (name) => {
+    fields.append(...[partsOf(form, known[name], [...path, name])].flat(3));
+    [...choose.options].find(({ value }) => value === name)?.remove();
+  };
+  choose.addEventListener("change", () => {
+    if (choose.value !== "") open(choose.value);
+    choose.value = "";
+  });
+  for (const name of rest) if (form.drafts.has(keyOf([...path, name]))) open(name);
+  return choose;
+}
+
+function field(form, schema, path) {
+  const key = keyOf(path);
+  const draft = form.drafts.get(key);
+  const saved = valueAt(form.value, path);
+  const isWritten = valueAt(form.written, path) !== undefined;
+  const trouble = h("p", { class: "problem", role: "alert" }, draft?.error ?? "");
+  const remember = (value, error) => {
+    trouble.textContent = error ?? "";
+    const isSame = error === undefined && JSON.stringify(value) === JSON.stringify(saved);
+    if (isSame) form.drafts.delete(key);
+    else if (value === undefined && error === undefined)
+      form.drafts.set(key, { path, remove: true });
+    else form.drafts.set(key, { path, value, error });
+    row.classList.toggle("changed", form.drafts.has(key));
+    form.changed();
+  };
+  const value = draft && !draft.remove ? draft.value : saved;
+  const { element } = controlFor(`config-${key}`, schema, value, remember);
+  const marks = [
+    schema.atNextStart ? "takes effect at the next start" : "",
+    isWritten ? "" : "default",
+  ].filter(Boolean);
+  const row = h(
+    "div",
+    { class: "field", "data-key": key },
+    h("label", { for: `config-${key}` }, key),
+    marks.length > 0 && muted(` ${marks.join(", ")}`),
+    h("div", { class: "muted small" }, schema.description ?? ""),
+    h("div", { class: "row" }, element, isWritten && resetButton(key, element, remember)),
+    trouble,
+  );
+  row.classList.toggle("changed", draft !== undefined);
+  return row;
+}
+
+/** Removes the key from the file. */
+function resetButton(key, element, remember) {
+  const reset = () => {
+    element.value = "";
+    remember(undefined);
+  };
+  return h(
+    "button",
+    { type: "button", onclick: reset, "aria-label": `Use the default of ${key}` },
+    "Default",
+  );
+}
+
+/** What a value may be: a schema of its own, or several. */
+const alternatives = (schema) => schema.anyOf ?? [schema];
+const typeOf = (schema) => schema.type ?? typeof schema.const;
+
+function controlFor(id, schema, value, remember) {
+  const choices =
+    schema.type === "boolean" ? [true, false] : alternatives(schema).map((each) => each.const);
+  if (choices.every((each) => each !== undefined)) return choice(id, choices, value, remember);
+  const types = new Set(alternatives(schema).map(typeOf));
+  const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
+  if (isPlain || typeof value === "string") return line(id, schema, types, value, remember);
+  return jsonControl(id, value, remember);
+}
+
+function choice(id, choices, value, remember) {
+  const options = ["", ...choices].map((each) =>
+    h(
+      "option",
+      { value: String(each), selected: String(each) === String(value ?? "") },
+      String(each),
+    ),
+  );
+  const element = h("select", { id }, options);
+  element.addEventListener("change", () =>
+    remember(choices.find((each) => String(each) === element.value)),
+  );
+  return { element };
+}
+
+function jsonControl(id, value, remember) {
+  const trouble = h("p", { class: "problem", role: "alert" });
+  const text = value === undefined ? "" : JSON.stringify(value, null, 2);
+  const element = h("textarea", { id, rows: String(Math.min(12, text.split("\n").length + 1)) });
+  element.value = text;
+  element.addEventListener("input", () => {
+    trouble.textContent = "";
+    if (element.value.trim() === "") return remember(undefined);
+    try {
+      remember(JSON.parse(element.value));
+    } catch (error) {
+      const key = id.slice("config-".length);
+      trouble.textContent = `${key}: this is not JSON: ${error.message}`;
+      remember(value, trouble.textContent);
+    }
+  });
+  return { element, trouble };
+}
+
+/** A text or a number, or what may be either. */
+function line(id, schema, types, value, remember) {
+  const isMasked = value === MASKED;
+  const isSecret = isMasked || alternatives(schema).some(({ secret }) => secret);
+  const takesNumber = types.has("number") || types.has("integer");
+  const isNumber = takesNumber && !types.has("string");
+  const element = h("input", {
+    id,
+    type: isSecret ? "password" : isNumber ? "number" : "text",
+    step: "any",
+    autocomplete: "off",
+    placeholder: isMasked ? "set; a new value replaces it" : "",
+    value: isMasked ? "" : value,
+  });
+  element.addEventListener("input", () => {
+    const text = element.value;
+    if (text === "") return remember(isMasked ? MASKED : undefined);
+    remember(takesNumber && Number.isFinite(Number(text)) ? Number(text) : text);
+  });
+  return { element };
+}

@@ -1,0 +1,100 @@
+/** The configuration file of a home, whether or not a gateway runs from it. */
+import type { ConfigDifference, ConfigWritten, VersionInfo } from "portico";
+import type { CommandIO } from "portico/command-line";
+import type { Change, ConfigDoor } from "./change.ts";
+
+type Refreshed = { problem: { message: string } | null } | { failure: Error & { status?: number } };
+
+const REFRESH_MS = 20_000;
+
+export class FileDoor implements ConfigDoor {
+  readonly #io: CommandIO;
+
+  constructor(io: CommandIO) {
+    this.#io = io;
+  }
+
+  async get(key: string | undefined, reveal: boolean): Promise<unknown> {
+    return (await this.#file()).get(key, reveal) ?? null;
+  }
+
+  async set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }> {
+    const file = await this.#file();
+    return this.#underGateway(dryRun, () => file.set(key, words, { dryRun }));
+  }
+
+  async unset(key: string, dryRun: boolean): Promise<Change> {
+    const file = await this.#file();
+    return this.#underGateway(dryRun, () => file.unset(key, { dryRun }));
+  }
+
+  async undo(to: number | undefined, dryRun: boolean): Promise<Change> {
+    const file = await this.#file();
+    return this.#underGateway(dryRun, () => file.restore(to, { dryRun }));
+  }
+
+  async versions(): Promise<VersionInfo[]> {
+    return (await this.#file()).versions();
+  }
+
+  async differences(from?: number, to?: number): Promise<ConfigDifference[]> {
+    return (await this.#file()).differences(from, to);
+  }
+
+  async validate() {
+    const file = await this.#file();
+    return { file: file.file, problems: await file.problems() };
+  }
+
+  #file() {
+    return this.#io.home().config();
+  }
+
+  /**
+   * A gateway that runs from this home has the change when the command ends, instead of a moment later. Where it refuses
+   * the change, the file goes back to what it was, unless something was wrong with it before: one of two faults may be
+   * repaired.
+   */
+  async #underGateway<T extends ConfigWritten>(
+    dryRun: boolean,
+    change: () => Promise<T>,
+  ): Promise<Omit<T, "undo"> & Change> {
+    const home = this.#io.home();
+    if (dryRun || !home.running()) return withoutUndo(await change());
+    const before = await this.#refresh();
+    const changed = await change();
+    const after = await this.#refresh();
+    if ("failure" in after) {
+      // The gateway's token may just have been changed, or the gateway may be stopping.
+      const { status, message } = after.failure;
+      const isTaken = !("failure" in before) && status === 401;
+      if (isTaken || !home.running()) return withoutUndo(changed);
+      const unconfirmed = status === undefined ? "it does not answer." : message;
+      return { ...withoutUndo(changed), unconfirmed };
+    }
+    if (!after.problem) return withoutUndo(changed);
+    if ("failure" in before || before.problem)
+      throw new Error(`Saved, but the running gateway rejected it: ${after.problem.message}`);
+    await changed.undo?.();
+    await this.#refresh();
+    throw new Error(
+      `The running gateway rejected the change, and the file is as it was: ${after.problem.message}`,
+    );
+  }
+
+  /** Lets the gateway read the file. */
+  #refresh(): Promise<Refreshed> {
+    return this.#io.gateway
+      .request<{ problem: { message: string } | null }>(
+        "POST",
+        "/kernel/config/refresh",
+        undefined,
+        { timeoutMs: REFRESH_MS },
+      )
+      .catch((failure) => ({ failure }));
+  }
+}
+
+function withoutUndo<T extends ConfigWritten>({ undo: _, ...written }: T) {
+  return written;
+}

@@ -1,0 +1,105 @@
+/** The configuration of the gateway at `--url`. Each write carries the version that was read just before. */
+import {
+  type ConfigDifference,
+  type ConfigProblem,
+  parseKeyPath,
+  readConfigValue,
+  type VersionInfo,
+} from "portico";
+import type { GatewayClient } from "portico/command-line";
+import type { Change, ConfigDoor } from "./change.ts";
+import { versionTag } from "./version-header.ts";
+
+interface Shown {
+  version: string;
+  value: unknown;
+  problem: { message: string; line?: number } | null;
+  leftOut: ConfigProblem[];
+}
+
+const PATH = "/kernel/config";
+
+export class GatewayDoor implements ConfigDoor {
+  readonly #gateway: GatewayClient;
+
+  constructor(gateway: GatewayClient) {
+    this.#gateway = gateway;
+  }
+
+  async get(key: string | undefined, reveal: boolean): Promise<unknown> {
+    if (reveal)
+      throw new Error("A gateway shows no secrets over HTTP. Leave out --url or --reveal.");
+    const { value } = await this.#read();
+    return key === undefined ? value : (valueAt(value, key) ?? null);
+  }
+
+  /** Words that fit as text only (`12345` for a token) are sent again as text. */
+  async set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }> {
+    const value = readConfigValue(words);
+    const isAmbiguous = typeof value !== "string" && typeof value !== "object";
+    const changed = await this.#write("POST", PATH, { key, value }, dryRun).catch((error) => {
+      if (!isAmbiguous || error.status !== 400) throw error;
+      return this.#write("POST", PATH, { key, value: words }, dryRun).catch(() => {
+        throw error;
+      });
+    });
+    const shown = await this.#read();
+    return { ...changed, value: valueAt(shown.value, key) };
+  }
+
+  unset(key: string, dryRun: boolean): Promise<Change> {
+    return this.#write("POST", PATH, { key }, dryRun);
+  }
+
+  undo(to: number | undefined, dryRun: boolean): Promise<Change> {
+    return this.#write("POST", `${PATH}/undo`, to === undefined ? {} : { to }, dryRun);
+  }
+
+  async versions(): Promise<VersionInfo[]> {
+    const { versions } = await this.#gateway.request<{ versions: VersionInfo[] }>(
+      "GET",
+      `${PATH}/history`,
+    );
+    return versions.reverse();
+  }
+
+  async differences(from?: number, to?: number): Promise<ConfigDifference[]> {
+    const { changes } = await this.#gateway.request<{ changes: ConfigDifference[] }>(
+      "GET",
+      `${PATH}/diff`,
+      undefined,
+      { query: { from, to } },
+    );
+    return changes;
+  }
+
+  async validate() {
+    const { problem, leftOut } = await this.#read();
+    const broken = problem ? [{ key: "", ...problem }] : [];
+    return { file: "the gateway's configuration", problems: [...broken, ...leftOut] };
+  }
+
+  #read(): Promise<Shown> {
+    return this.#gateway.request<Shown>("GET", PATH);
+  }
+
+  async #write(method: string, path: string, body: object, dryRun: boolean): Promise<Change> {
+    const { version } = await this.#read();
+    const { ok: _, ...changed } = await this.#gateway.request<Change & { ok: true }>(
+      method,
+      path,
+      body,
+      { headers: { "if-match": versionTag(version) }, query: { dryRun: dryRun || undefined } },
+    );
+    return changed;
+  }
+}
+
+function valueAt(value: unknown, key: string): unknown {
+  let here = value;
+  for (const step of parseKeyPath(key)) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
+    here = (here as Record<string | number, unknown>)[step];
+  }
+  return here;
+}
