@@ -27,12 +27,16 @@ export function partsOf(principal: Principal): { kind: PrincipalKind; name: stri
   return { kind: principal.slice(0, colon) as PrincipalKind, name };
 }
 
+/** A name as `principalNamed` writes it. */
+const WRITTEN_NAME = /^(?:[^%:]|%25|%3A)+$/;
+
 /** Undefined for anything that is no principal. */
 export function readPrincipal(value: unknown): Principal | undefined {
   if (value === "owner" || value === "outside") return value;
   if (typeof value !== "string") return undefined;
   const colon = value.indexOf(":");
-  const isKnown = colon > 0 && colon < value.length - 1 && KINDS.includes(value.slice(0, colon));
+  const isKnown =
+    KINDS.includes(value.slice(0, colon)) && WRITTEN_NAME.test(value.slice(colon + 1));
   return isKnown ? (value as Principal) : undefined;
 }
 

@@ -47,7 +47,7 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
     store: () => ctx.use("store"),
     defaults: () => config()["agents.defaults"],
     async access(principal) {
-      const grant = (await findGrant(ctx, principal)) ?? {};
+      const grant = await findGrant(ctx, principal);
       return decideAccess({ principal, grant, stateDir: ctx.paths.state });
     },
     agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],

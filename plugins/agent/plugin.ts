@@ -22,6 +22,7 @@ export default definePlugin({
     sessions: () => import("./cli/sessions.ts"),
     heartbeat: () => import("./cli/heartbeat.ts"),
     turns: () => import("./cli/turns.ts"),
+    tools: () => import("./cli/tools.ts"),
   },
   setup(ctx, config) {
     ctx.onConfig(setUp(ctx, config));

@@ -9,6 +9,7 @@ import { agentProvider } from "./provider.ts";
 import { mountAgent } from "./routes/agent.ts";
 import { mountHeartbeat } from "./routes/heartbeat.ts";
 import { mountSessions } from "./routes/sessions.ts";
+import { mountTools } from "./routes/tools.ts";
 import { mountTurns } from "./routes/turns.ts";
 import { createService } from "./service.ts";
 import { deadTurns } from "./queue/status.ts";
@@ -29,6 +30,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   ctx.add("notice", { name: "turns", list: () => deadTurns(agent) });
   mountAgent({ agent, service, worker, progress });
   mountTurns(agent, service);
+  mountTools(agent);
   mountSessions(agent);
   mountHeartbeat(agent, service, heartbeat);
   ctx.route(

@@ -4,14 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { partsOf, type Principal, type Tool } from "portico";
+import { partsOf, type Principal, type PrincipalKind, type Tool } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Grant } from "./grants.ts";
 
 /** What the owner's configuration grants to a principal, and where things lie on this machine. */
 export interface AccessOptions {
   principal: Principal;
-  grant: Grant;
+  /** Undefined where no entry has the principal's name: it has what every principal of its kind has. */
+  grant: Grant | undefined;
   /** The gateway's `state` directory. */
   stateDir: string;
 }
@@ -19,6 +20,8 @@ export interface AccessOptions {
 export interface Access {
   readonly principal: Principal;
   readonly isOwner: boolean;
+  /** The configuration has an entry for it; always true of the owner and of `outside`. */
+  readonly isKnown: boolean;
   /** Whether its turns have the tool. */
   mayUseTool(tool: Pick<Tool, "name" | "principals">): boolean;
   /** The directory of its files and notes; undefined for the owner, whose are in the workspace. */
@@ -41,12 +44,14 @@ const SHARED_FILES = ["AGENTS.md", "SOUL.md"];
 /** Those, and what the agent knows of the owner. */
 const OWNERS_FILES = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "MEMORY.md"];
 
-export function decideAccess({ principal, grant, stateDir }: AccessOptions): Access {
+export function decideAccess({ principal, grant: granted, stateDir }: AccessOptions): Access {
   const isOwner = principal === "owner";
+  const grant = granted ?? {};
   const sessions = sessionsOf(principal, grant);
   return {
     principal,
     isOwner,
+    isKnown: granted !== undefined || partsOf(principal) === undefined,
     mayUseTool: (tool) => mayUseTool(principal, grant, tool),
     ownDirectory: isOwner ? undefined : ownDirectory(stateDir, principal),
     workspaceFiles: isOwner ? OWNERS_FILES : SHARED_FILES,
@@ -61,6 +66,10 @@ export function decideAccess({ principal, grant, stateDir }: AccessOptions): Acc
 /** The directory of a principal's files. Its name is a digest, since a principal's name may hold anything. */
 export function ownDirectory(stateDir: string, principal: Principal): string {
   return join(stateDir, "principals", createHash("sha256").update(principal).digest("hex"));
+}
+
+export function isKindOfPrincipal(kind: string): kind is PrincipalKind {
+  return ["key", "webhook", "poll", "user"].includes(kind);
 }
 
 function mayUseTool(

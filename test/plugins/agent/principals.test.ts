@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
+import { portico } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -394,6 +395,43 @@ test("the owner's private hosts are not fetched for others", async () => {
   const used = toolCall("web", { url });
   await inApp();
   assert.match(used.result(), "Error:");
+});
+
+test("the owner is told what a principal may use", async () => {
+  const allowedOf = async (as: string) => {
+    const { tools } = await g.json("GET", `/tools?as=${encodeURIComponent(as)}`);
+    const usable = tools.filter(({ allowed }: { allowed: boolean }) => allowed);
+    return usable.map(({ name }: { name: string }) => name).sort();
+  };
+  assert.equal(await allowedOf("key:app"), COMMON);
+  assert.equal(await allowedOf("webhook:ci"), COMMON);
+  assert.equal(await allowedOf("webhook:widened"), [...COMMON, "cron"].sort());
+  assert.equal(await allowedOf("poll:news"), COMMON);
+  assert.equal(await allowedOf("outside"), []);
+  assert.ok((await allowedOf("owner")).includes("polls"));
+  const { reach } = await g.json("GET", "/tools?as=webhook:loud");
+  assert.equal([reach.browser, reach.network, reach.announce], ["own", "public", true]);
+  for (const [as, status] of [
+    ["key:none", 404],
+    ["user:me", 404],
+    ["key:50%", 404],
+    ["nobody", 400],
+    ["key:", 400],
+  ] as const)
+    assert.is((await g.request("GET", `/tools?as=${encodeURIComponent(as)}`)).status, status, as);
+});
+
+test("portico tools list tells it on the command line", async () => {
+  const list = (...args: string[]) => portico(g.home, ["tools", "list", ...args]);
+  const { stdout } = await list("--as", "webhook:widened");
+  assert.match(stdout, /cron +yes/);
+  assert.match(stdout, /polls +no/);
+  assert.match(stdout, "without the owner's profiles");
+  const shown = JSON.parse((await list("--as", "key:app", "--json")).stdout);
+  assert.is(shown.principal, "key:app");
+  const missing = await list("--as", "key:none");
+  assert.is(missing.code, 1);
+  assert.match(missing.stderr, 'client key named "none"');
 });
 
 test.run();

@@ -1,0 +1,80 @@
+/** `portico tools`. */
+import { defineCommand } from "portico/command-line";
+
+interface ToolList {
+  principal: string;
+  agent: string;
+  tools: { name: string; description: string; allowed: boolean; principals: string[] }[];
+  reach: {
+    files: "workspace" | "own";
+    workspaceFiles: string[];
+    browser: "host" | "own";
+    network: "configured" | "public";
+    sessions: string[];
+    announce: boolean;
+  };
+}
+
+const WORDS = {
+  files: { workspace: "the workspace", own: "a directory of its own" },
+  browser: {
+    host: "the host's browsers, profiles and nodes",
+    own: "a browser context of its own, without the owner's profiles, tabs and cookies",
+  },
+  network: { configured: "what the settings allow", public: "public addresses only" },
+};
+
+const DESCRIPTION_CHARS = 70;
+
+export default defineCommand({
+  name: "tools",
+  summary: "The agent's tools, and who may use them",
+  commands: [
+    {
+      name: "list",
+      summary: "What the turns of the owner, a client key, a webhook or a poll may use",
+      options: {
+        as: {
+          type: "string",
+          value: "WHO",
+          description: "key:NAME, webhook:NAME (a key or a mapping), poll:NAME; default: owner",
+        },
+        agent: { type: "string", value: "ID", description: "With the settings of this agent" },
+      },
+      async run(io) {
+        const query = {
+          as: io.options["as"] as string | undefined,
+          agent: io.options["agent"] as string | undefined,
+        };
+        const answer = await io.gateway.request<ToolList>("GET", "/tools", undefined, { query });
+        io.show(answer, (list) => [...io.table(...tableOf(list)), "", ...reachLines(list)]);
+      },
+    },
+  ],
+});
+
+function tableOf({ tools }: ToolList): [string[], (string | undefined)[][]] {
+  const rows = tools.map(({ name, allowed, principals, description }) => [
+    name,
+    allowed ? "yes" : "no",
+    principals.join(" "),
+    firstLine(description),
+  ]);
+  return [["TOOL", "MAY USE", "OPEN TO", ""], rows];
+}
+
+function firstLine(text: string): string {
+  const line = text.split("\n", 1)[0] ?? "";
+  return line.length > DESCRIPTION_CHARS ? `${line.slice(0, DESCRIPTION_CHARS - 1)}…` : line;
+}
+
+function reachLines({ principal, reach }: ToolList): string[] {
+  return [
+    `${principal} reaches:`,
+    `  files     ${WORDS.files[reach.files]}; is told ${reach.workspaceFiles.join(", ") || "no file"} of the workspace`,
+    `  browser   ${WORDS.browser[reach.browser]}`,
+    `  network   ${WORDS.network[reach.network]}`,
+    `  sessions  ${reach.sessions.join(", ") || "only the one that a turn runs in"}`,
+    `  announce  ${reach.announce ? "yes" : "no"}`,
+  ];
+}

@@ -1,0 +1,90 @@
+/** `GET /tools`: the tools that there are, and who may use them. */
+import {
+  partsOf,
+  PorticoError,
+  type Principal,
+  principalNamed,
+  readPrincipal,
+  Type,
+} from "portico";
+import { type Access, isKindOfPrincipal } from "../access/access.ts";
+import { type AgentContext, MAIN_AGENT } from "../context.ts";
+import { allowedTools } from "../turns/tools.ts";
+import { owner } from "./common.ts";
+
+const query = Type.Object({
+  as: Type.Optional(
+    Type.String({
+      description:
+        "Whose: owner (default), outside, or key:NAME, webhook:NAME (a key or a mapping), poll:NAME",
+    }),
+  ),
+  agent: Type.Optional(Type.String({ description: "With the settings of which agent" })),
+});
+
+export function mountTools(agent: AgentContext): void {
+  const { ctx } = agent;
+  ctx.route(
+    "GET",
+    "/tools",
+    { ...owner, summary: "The agent's tools, and what a principal may use", query },
+    async (call) => {
+      const principal = readWanted(call.query.get("as") ?? "owner");
+      const access = await agent.access(principal);
+      if (!access.isKnown)
+        throw new PorticoError("not_found", `There is no ${described(principal)}.`, {
+          param: "as",
+        });
+      const agentId = call.query.get("agent") ?? MAIN_AGENT;
+      const rules = agent.settings(agentId).tools;
+      const all = ctx.list("tool");
+      const usable = allowedTools(all, rules, access);
+      const tools = [...new Map(all.map((tool) => [tool.name, tool])).values()].map((tool) => ({
+        name: tool.name,
+        description: tool.description,
+        origin: tool.origin,
+        principals: ["owner", ...(tool.principals ?? [])],
+        allowed: usable.has(tool.name),
+      }));
+      return { principal, agent: agentId, tools, reach: reachOf(access) };
+    },
+  );
+}
+
+/** What its tools reach, in the words of the settings. */
+function reachOf({ isOwner, browser, network, sessions, workspaceFiles, mayAnnounce }: Access) {
+  return {
+    files: isOwner ? ("workspace" as const) : ("own" as const),
+    workspaceFiles,
+    browser,
+    network,
+    sessions,
+    announce: mayAnnounce,
+  };
+}
+
+function readWanted(text: string): Principal {
+  const principal = readPrincipal(text);
+  if (principal !== undefined) return principal;
+  // a name as the configuration has it may hold characters that a principal has escaped
+  const colon = text.indexOf(":");
+  const kind = text.slice(0, colon);
+  const name = text.slice(colon + 1);
+  if (isKindOfPrincipal(kind) && name !== "") return principalNamed(kind, name);
+  throw new PorticoError(
+    "invalid_request_error",
+    `There is no principal ${JSON.stringify(text)}. Say owner, outside, key:NAME, webhook:NAME or poll:NAME.`,
+    { param: "as" },
+  );
+}
+
+function described(principal: Principal): string {
+  const { kind, name } = partsOf(principal) ?? { kind: principal, name: "" };
+  const nouns: Record<string, string> = {
+    key: "client key",
+    webhook: "webhook key or mapping",
+    poll: "poll",
+    user: "user",
+  };
+  return `${nouns[kind] ?? kind} named ${JSON.stringify(name)}`;
+}
