@@ -122,6 +122,8 @@ export interface EgressProxyOptions {
         warn(fields: object | string, message?: string): void;
       }
     | undefined;
+  /** Whether a client may use the proxy; by default every process of this machine may. */
+  isClient?: ((peer: { remotePort: number; localPort: number }) => Promise<boolean>) | undefined;
   /** To connect to an upstream, ms; default 15000. */
   connectTimeoutMs?: number | undefined;
   /**

@@ -9,6 +9,7 @@ import type { DebuggingServer, OpenDebuggingServer } from "./debugging/server.ts
 import { launch } from "./launch.ts";
 import type { Multiplexer } from "./debugging/multiplexer.ts";
 import type { RelayControl } from "../relay/server.ts";
+import { createPeerCheck, knowsPeers } from "../net/socket-owner.ts";
 import type { Profile, Profiles } from "../session/profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 
@@ -80,10 +81,12 @@ async function launchManaged(
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
   const debugging = await openDebugging(profile, deps);
+  let pid: number | undefined;
   const proxy = await startEgressProxy({
     guard: deps.guard,
     log: deps.log,
     proxyUrl: profile.proxy,
+    isClient: knowsPeers ? createPeerCheck(() => pid) : undefined,
   });
   const release = async (): Promise<void> =>
     void (await Promise.all([debugging.close(), proxy.close()]));
@@ -98,6 +101,9 @@ async function launchManaged(
       userAgent: profile.userAgent,
       args: profile.args,
       timeoutMs: config.launchTimeoutMs,
+      onProcess: (started) => {
+        pid = started;
+      },
     });
     debugging.serve(browser.clients);
     return {

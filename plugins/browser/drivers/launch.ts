@@ -23,6 +23,8 @@ export interface LaunchOptions {
   /** Of the profile; what is set here counts more. */
   args?: readonly string[] | undefined;
   timeoutMs: number;
+  /** Called with the id of the process as soon as there is one. */
+  onProcess?(pid: number): void;
 }
 
 export interface LaunchedBrowser {
@@ -161,6 +163,7 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
   });
+  if (child.pid !== undefined) options.onProcess?.(child.pid);
   const pipe = new DebuggingPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   try {
     const clients = new Multiplexer(pipe);

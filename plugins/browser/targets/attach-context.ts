@@ -1,6 +1,7 @@
 /** A sandbox in a browser that runs elsewhere: a context of its own there, which goes with the connection. */
 import { startEgressProxy } from "portico/egress";
 import { attach, type Attachment, type DriverDeps } from "../drivers/attach.ts";
+import { createPeerCheck, knowsPeers, listenerGroup } from "../net/socket-owner.ts";
 import type { Profile } from "../session/profiles.ts";
 
 /** As `attach`, but apart from everything else in that browser. Where it is on this machine, our proxy judges its traffic. */
@@ -11,7 +12,17 @@ export async function attachContext(
 ): Promise<Attachment> {
   const found = await attach(profile, deps, asked);
   if (!found.isLocal) return { ...found, ownContext: {} };
-  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
+  const group = await groupOf(found);
+  if (group === undefined)
+    deps.log.warn(
+      { profile: profile.name },
+      "which process the browser is cannot be told here: its egress proxy serves every process of this machine",
+    );
+  const proxy = await startEgressProxy({
+    guard: deps.guard,
+    log: deps.log,
+    isClient: group === undefined ? undefined : createPeerCheck(() => group),
+  });
   return {
     ...found,
     // Not "enforced": WebRTC of a browser that somebody else started may go past the proxy.
@@ -22,4 +33,12 @@ export async function attachContext(
       await proxy.close();
     },
   };
+}
+
+/** The group of processes that the browser is; one that we started leads its own. */
+async function groupOf({ pid, wsUrl }: Attachment): Promise<number | undefined> {
+  if (!knowsPeers) return undefined;
+  if (pid !== undefined) return pid;
+  const port = wsUrl === undefined ? 0 : Number(new URL(wsUrl).port);
+  return port === 0 ? undefined : listenerGroup(port);
 }

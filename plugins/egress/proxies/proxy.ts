@@ -116,8 +116,20 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     return upstream;
   }
 
+  /** Whether the process at the other end may use the proxy. */
+  async function mayUse({ remotePort, localPort }: Socket): Promise<boolean> {
+    if (options.isClient === undefined) return true;
+    if (remotePort === undefined || localPort === undefined) return false;
+    return options.isClient({ remotePort, localPort });
+  }
+
   async function serve(client: Socket): Promise<void> {
     client.setTimeout(HANDSHAKE_MS);
+    if (!(await mayUse(client))) {
+      log?.warn({}, "a process that is not the browser's was refused by its egress proxy");
+      client.destroy();
+      return;
+    }
     const target = await handshake(client);
     client.setTimeout(0);
     const upstream = await open(client, target).catch((error: unknown) => {
