@@ -45,6 +45,7 @@ export default definePlugin({
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
     const { createRunCounts, offerRuns, runsEverywhere } = await import("./upstream/run-counts.ts");
     const { RENEW_MS, Spending } = await import("./routing/limits/spending.ts");
+    const { Signatures } = await import("./signatures/signatures.ts");
     const { createBudgets } = await import("./routing/budget.ts");
     const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
@@ -117,6 +118,7 @@ export default definePlugin({
       log: ctx.log,
       ownPorts,
       provider: channels.provider,
+      signatures: new Signatures({ kv: () => ctx.find("store")?.kv, now: Date.now }),
       budgets: createBudgets(pricing),
       spending,
       runs,

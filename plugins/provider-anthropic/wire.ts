@@ -8,6 +8,7 @@ import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Anthropic Messages (version 2023-06-01) and back. */
 export const anthropic: WireProvider = {
+  signsReasoning: () => true,
   rules: anthropicRules,
   encode: encodeMessages,
   decode: decodeMessage,

@@ -5,6 +5,7 @@ import { authorize, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeConverse } from "./request.ts";
+import { isClaude } from "portico/provider";
 import { bedrockRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
@@ -12,6 +13,7 @@ import { decodeStream } from "./stream.ts";
 export function createBedrock(surroundings: Surroundings): WireProvider {
   return {
     rules: bedrockRules,
+    signsReasoning: ({ model }) => isClaude(model),
     encode: (request, target) => encodeConverse(request, target, surroundings),
     decode: decodeResponse,
     decoder: decodeStream,

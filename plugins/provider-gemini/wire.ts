@@ -18,6 +18,7 @@ export { AI_STUDIO } from "./address.ts";
 
 /** OpenAI's form to `generateContent` and back. */
 export const gemini: WireProvider = {
+  signsReasoning: () => true,
   rules: geminiRules,
   encode: encodeGenerate,
   decode: decodeResponse,

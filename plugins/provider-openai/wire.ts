@@ -20,6 +20,8 @@ export function openaiProvider({ name, description, baseUrl, rules, lists }: Pre
     wire: {
       streamUsage: true,
       rules,
+      // Google's own endpoint of the format sends `extra_content` with calls, and refuses them without it.
+      signsReasoning: ({ baseUrl }) => /(?:^|[/.])googleapis\.com/.test(baseUrl),
       passThrough: (target) => ({
         url: chatUrl(target.baseUrl),
         headers: headersOf(target),

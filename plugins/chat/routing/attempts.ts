@@ -18,6 +18,8 @@ import { type Candidate, type Routing, resolve, resolveList } from "./router.ts"
 import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
 import { checkTranslated } from "../upstream/untranslated.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
+import type { Signatures } from "../signatures/signatures.ts";
+import { rememberSignatures } from "../signatures/watch-response.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
@@ -26,6 +28,7 @@ export interface Engine extends TryServices {
   routing: Routing;
   provider(name: string): ChatProvider | undefined;
   budgets: Budgets;
+  signatures: Signatures;
   spending: Spending;
 }
 
@@ -170,9 +173,14 @@ function attemptOnce(
       },
     );
   }
-  return attemptWire({
+  const isSigned = provider.wire.signsReasoning?.(target) === true && mayHoldCalls(job);
+  const signatures = isSigned ? engine.signatures : undefined;
+  // Its calls are read.
+  if (isSigned) job.mayPassRaw = false;
+  const response = attemptWire({
     client: engine.upstreams,
     wire: provider.wire,
+    signatures,
     target,
     job,
     timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
@@ -180,6 +188,13 @@ function attemptOnce(
     askUsage: !target.bare && asksForUsage(channel, provider, job),
     watcher,
   });
+  if (signatures === undefined) return response;
+  return response.then((begun) => rememberSignatures(signatures, begun, job, channel.name));
+}
+
+/** Only calls of tools are sent back with signatures. */
+function mayHoldCalls({ request }: Job): boolean {
+  return request.tools != null || request.messages.some((message) => message.tool_calls != null);
 }
 
 function pause(ms: number, job: Job): Promise<void> {

@@ -2,6 +2,7 @@
 import type { PorticoError } from "portico";
 import type { ChatProvider, NativeForm, WireProvider } from "portico/chat";
 import type { Job } from "../job.ts";
+import type { Signatures } from "../signatures/signatures.ts";
 import type { UpstreamClient } from "./http/upstream-client.ts";
 import type { AttemptTarget } from "./target.ts";
 
@@ -31,6 +32,8 @@ export interface LocalAttempt extends Attempt {
 export interface WireAttempt extends Attempt {
   client: UpstreamClient;
   wire: WireProvider;
+  /** Where the upstream wants signatures of reasoning again. */
+  signatures: Signatures | undefined;
   /** The request goes out in the caller's own form, and so the response comes back. */
   native?: NativeForm | undefined;
   timeoutMs: number;

@@ -27,6 +27,7 @@ const WIRE: Kinds<WireProvider> = {
   error: "function",
   native: "object",
   listModels: "object",
+  signsReasoning: "function",
   streamUsage: "boolean",
   routes: "object",
   embeddings: "object",

@@ -138,6 +138,11 @@ export interface WireProvider {
   native?: Record<string, NativeForm>;
   /** The request that lists models, and how to read its response. */
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
+  /**
+   * The upstream signs reasoning, and wants its signatures (`extra_content`) again with tool calls. The gateway remembers
+   * them for clients that do not send them back.
+   */
+  signsReasoning?(target: Target): boolean;
   /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
   streamUsage?: boolean;
   /** Further routes that the upstream has, or has the like of. */

@@ -40,9 +40,17 @@ function beginNative(attempt: WireAttempt, native: NativeForm): Promise<ChatResp
 }
 
 function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
-  const { wire, target, job, askUsage } = attempt;
+  const { job, signatures, target } = attempt;
   if (job.translated) checkTranslated(job.request);
-  const applied = applyChatRules(wire.rules ?? NO_RULES, job.request, {
+  if (signatures === undefined) return sendChat(attempt, job.request);
+  const restoring = signatures.restore(job.client, target.channel, job.request);
+  return restoring.then((request) => sendChat(attempt, request));
+}
+
+/** `given`: the job's request, or the one with the signatures that the client did not send back. */
+function sendChat(attempt: WireAttempt, given: Job["request"]): Promise<ChatResponse> {
+  const { wire, target, job, askUsage } = attempt;
+  const applied = applyChatRules(wire.rules ?? NO_RULES, given, {
     target,
     isTranslated: job.translated,
     isWellFormed: isWellFormed(job),
@@ -52,9 +60,20 @@ function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   const send = (sent: WireRequest) => {
     const dropped = [...applied.dropped, ...sent.dropped.map((path) => sourcePath(request, path))];
     job.trace.additions = additionsOf(attempt, sent);
-    return exchange(attempt, sent, { changed: applied.changed, dropped });
+    const changed = [...restoredIn(job.request, given), ...applied.changed];
+    return exchange(attempt, sent, { changed, dropped });
   };
   return call instanceof Promise ? call.then(send) : send(call);
+}
+
+/** The messages that got signatures back, for `x-portico-changed`. */
+function restoredIn(asked: Job["request"], given: Job["request"]): string[] {
+  if (asked === given) return [];
+  return given.messages.flatMap((message, i) =>
+    message === asked.messages[i]
+      ? []
+      : [`restored-signature ${sourcePath(given, `messages[${i}]`)}`],
+  );
 }
 
 /** What the gateway has added to the request: see `WireRequest`. */

@@ -1,0 +1,217 @@
+/**
+ * Signatures of reasoning for clients that do not send them back. Models that reason want the signature of a tool call, or
+ * of the reasoning before it, again with the call; most clients keep only the members of OpenAI's format. What a response
+ * brought is kept for a day, by client, channel, the call's id and a hash of its name and arguments: ids such as `call_0`
+ * repeat.
+ */
+import { createHash } from "node:crypto";
+import type { Client } from "portico";
+import { type ChatMessage, type ChatRequest, isObject, type ToolCallPart } from "portico/provider";
+import type { Store } from "portico/store";
+
+/** `extra_content` of a call and of its message. */
+interface Extras {
+  call?: unknown;
+  message?: unknown;
+}
+
+/** What a response brought, as one row. */
+interface Entry extends Extras {
+  key: string;
+  at: number;
+}
+
+export interface SignatureServices {
+  /** Absent where there is no store: then only this process remembers. */
+  kv(): Store["kv"] | undefined;
+  now(): number;
+}
+
+const DAY_MS = 86_400_000;
+/** Larger ones are not kept: reasoning with its signature has some kilobytes. */
+const MOST_BYTES_OF_ENTRY = 128 * 1024;
+/** Rows of a client lie in so many buckets, each of which is bounded: so is what one client takes of the store. */
+const BUCKETS = 256;
+const MOST_BYTES_OF_BUCKET = 256 * 1024;
+/** In this process, of all clients. */
+const MOST_ENTRIES = 5000;
+const MOST_BYTES = 32 * 1024 * 1024;
+/** The last calls of a conversation; older ones need no signature. */
+const MOST_CALLS = 200;
+
+export class Signatures {
+  readonly #services: SignatureServices;
+  readonly #recent: RecentEntries;
+
+  constructor(services: SignatureServices) {
+    this.#services = services;
+    this.#recent = new RecentEntries(services.now);
+  }
+
+  /** Keeps what a message of a response brought. */
+  remember(client: Client, channel: string, message: Pick<ChatMessage, string>): void {
+    const { tool_calls: calls, extra_content: extra } = message as ChatMessage;
+    const owner = ownerOf(client);
+    for (const call of calls ?? []) {
+      const { extra_content: ofCall } = call;
+      if (extra == null && ofCall == null) continue;
+      const at = this.#services.now();
+      const entry: Entry = { key: keyOf(channel, call), at, call: ofCall, message: extra };
+      if (sizeOf(entry) > MOST_BYTES_OF_ENTRY) continue;
+      this.#recent.set(owner, entry.key, entry);
+      void this.#store(owner, entry);
+    }
+  }
+
+  /** The request with the signatures that its messages lack; the same request where none is known. */
+  async restore(client: Client, channel: string, request: ChatRequest): Promise<ChatRequest> {
+    const owner = ownerOf(client);
+    const messages = [...request.messages];
+    let isChanged = false;
+    let calls = 0;
+    for (let i = messages.length - 1; i >= 0 && calls < MOST_CALLS; i--) {
+      const message = messages[i]!;
+      const list = message.tool_calls;
+      if (message.role !== "assistant" || !Array.isArray(list) || isSigned(message)) continue;
+      calls += list.length;
+      const extras = await Promise.all(
+        list.map((call) => this.#recall(owner, keyOf(channel, call))),
+      );
+      const signed = withExtras(message, extras);
+      if (signed === message) continue;
+      messages[i] = signed;
+      isChanged = true;
+    }
+    return isChanged ? { ...request, messages } : request;
+  }
+
+  async #recall(owner: string, key: string): Promise<Extras | undefined> {
+    const recent = this.#recent.get(owner, key);
+    if (recent !== undefined) return recent.entry;
+    const stored = (await this.#read(owner, key)).find((entry) => entry.key === key);
+    this.#recent.set(owner, key, stored);
+    return stored;
+  }
+
+  async #store(owner: string, entry: Entry): Promise<void> {
+    const kv = this.#services.kv();
+    if (kv === undefined) return;
+    const others = (await this.#read(owner, entry.key)).filter(({ key }) => key !== entry.key);
+    const entries = [entry, ...others];
+    while (sizeOf(entries) > MOST_BYTES_OF_BUCKET) entries.pop();
+    try {
+      await kv.set(namespaceOf(owner), bucketOf(entry.key), entries, { ttlMs: DAY_MS });
+    } catch {
+      // A store that is full or gone costs a signature, and no response.
+    }
+  }
+
+  async #read(owner: string, key: string): Promise<Entry[]> {
+    const oldest = this.#services.now() - DAY_MS;
+    try {
+      const entries = await this.#services.kv()?.get(namespaceOf(owner), bucketOf(key));
+      return Array.isArray(entries) ? entries.filter(({ at }: Entry) => at > oldest) : [];
+    } catch {
+      return [];
+    }
+  }
+}
+
+/** The latest entries, those that are not there among them, so that a store is asked for each once. */
+class RecentEntries {
+  readonly #now: () => number;
+  readonly #entries = new Map<string, { entry: Entry | undefined; bytes: number; at: number }>();
+  #bytes = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get(owner: string, key: string): { entry: Entry | undefined } | undefined {
+    const id = `${owner}\n${key}`;
+    const known = this.#entries.get(id);
+    if (known === undefined) return undefined;
+    if (known.at <= this.#now() - DAY_MS) {
+      this.#delete(id);
+      return undefined;
+    }
+    // The last one that is used is the last one to go.
+    this.#entries.delete(id);
+    this.#entries.set(id, known);
+    return known;
+  }
+
+  set(owner: string, key: string, entry: Entry | undefined): void {
+    const id = `${owner}\n${key}`;
+    this.#delete(id);
+    const bytes = entry === undefined ? 0 : sizeOf(entry);
+    this.#entries.set(id, { entry, bytes, at: entry?.at ?? this.#now() });
+    this.#bytes += bytes;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= MOST_ENTRIES && this.#bytes <= MOST_BYTES) return;
+      this.#delete(oldest);
+    }
+  }
+
+  #delete(id: string): void {
+    this.#bytes -= this.#entries.get(id)?.bytes ?? 0;
+    this.#entries.delete(id);
+  }
+}
+
+function isSigned(message: ChatMessage): boolean {
+  const { extra_content: extra, tool_calls: calls } = message;
+  return extra != null || (calls ?? []).some((call) => call.extra_content != null);
+}
+
+function withExtras(message: ChatMessage, extras: readonly (Extras | undefined)[]): ChatMessage {
+  if (extras.every((one) => one === undefined)) return message;
+  const ofMessage = extras.find((one) => one?.message != null)?.message;
+  const calls = message.tool_calls!.map((call, i) => {
+    const extra = extras[i]?.call;
+    return extra == null ? call : { ...call, extra_content: extra };
+  });
+  return {
+    ...message,
+    tool_calls: calls,
+    ...(ofMessage != null && { extra_content: ofMessage }),
+  };
+}
+
+function ownerOf(client: Client): string {
+  return client.kind === "key" ? `key:${client.key}` : "owner";
+}
+
+function namespaceOf(owner: string): string {
+  return `signatures:${owner}`;
+}
+
+function keyOf(channel: string, { id, function: fn }: ToolCallPart): string {
+  const parts = [channel, id, fn?.name, canonicalJson(fn?.arguments)];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+}
+
+function bucketOf(key: string): string {
+  return String(Buffer.from(key, "base64url").readUInt32BE() % BUCKETS);
+}
+
+/** Clients parse arguments and write them anew, with other spaces and another order of members. */
+function canonicalJson(text: unknown): unknown {
+  if (typeof text !== "string") return text ?? null;
+  try {
+    return JSON.stringify(sorted(JSON.parse(text === "" ? "{}" : text)));
+  } catch {
+    return text;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]));
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
+}
