@@ -148,5 +148,7 @@ export interface Authenticator {
   authenticate(
     token: string,
     req: IncomingMessage,
+    /** The client's address, that of `X-Forwarded-For` behind a trusted proxy. */
+    caller: { readonly address: string },
   ): Client | undefined | Promise<Client | undefined>;
 }

@@ -5,12 +5,13 @@ const limit = (description: string) => ({ type: "number", value: "N", descriptio
 
 export default defineCommand({
   name: "keys",
-  summary: "Client keys: make, list and revoke them",
+  summary: "Client keys: make, list, rotate and revoke them",
   description:
     "A client key opens /v1 and nothing else. Only its hash is kept, in gateway.keys of the configuration, where its limits can be changed too; or in the store that several gateways share.",
   examples: [
     "portico keys create ci --models 'main/gpt-4o*' --rpm 60 --budget 5/day",
-    "portico keys create guest --expires 30d",
+    "portico keys create guest --expires 30d --allow 10.0.0.0/8",
+    "portico keys rotate ci --overlap 24h",
     "portico keys revoke ci",
   ],
   commands: [
@@ -36,6 +37,11 @@ export default defineCommand({
           value: "DATE",
           description: "its last day, a time, or how long from now: 30d, 12h",
         },
+        allow: {
+          type: "list",
+          value: "ADDRESS",
+          description: "addresses or networks that it may be used from: 10.0.0.0/8; default any",
+        },
       },
       async run(io) {
         const made = await io.gateway.request<KeyView & { key: string }>(
@@ -48,6 +54,34 @@ export default defineCommand({
           "",
           "This is the only time that the key is shown.",
           ...warnings.map((warning) => `warning: ${warning}`),
+        ]);
+      },
+    },
+    {
+      name: "rotate",
+      summary: "Give a key a new secret: the old one works on for a while",
+      args: [{ name: "name", description: "the key's name" }],
+      options: {
+        overlap: {
+          type: "string",
+          value: "TIME",
+          description: "how long both secrets work: 24h (default), 30m, 0",
+        },
+      },
+      async run(io) {
+        const { overlap } = io.options;
+        const made = await io.gateway.request<KeyView & { key: string }>(
+          "POST",
+          `/keys/${encodeURIComponent(io.args["name"] ?? "")}/rotate`,
+          overlap === undefined ? {} : { overlap },
+        );
+        io.show(made, ({ name, key, previousUntil }) => [
+          key,
+          "",
+          "This is the only time that the key is shown.",
+          previousUntil === undefined
+            ? `The old secret of ${name} opens nothing any more.`
+            : `The old secret of ${name} works until ${previousUntil}.`,
         ]);
       },
     },
@@ -66,7 +100,7 @@ export default defineCommand({
               key.requestsPerMinute ?? "",
               key.tokensPerMinute ?? "",
               budgetOf(key),
-              key.expires ?? "",
+              key.expiresAt ?? key.expires ?? "",
             ]),
           ),
           ...keys.flatMap(({ name, warnings = [] }) =>
@@ -92,15 +126,22 @@ export default defineCommand({
 });
 
 function bodyOf({ args, options }: CommandIO): Record<string, unknown> {
-  const models = options["models"] as string[] | undefined;
   return {
     name: args["name"],
-    models: models?.flatMap((text) => text.split(",")).map((text) => text.trim()),
+    models: listed(options["models"]),
     requestsPerMinute: options["rpm"],
     tokensPerMinute: options["tpm"],
     budget: options["budget"] === undefined ? undefined : readBudget(String(options["budget"])),
-    expires: options["expires"] === undefined ? undefined : readExpiry(String(options["expires"])),
+    expiresAt:
+      options["expires"] === undefined ? undefined : readExpiry(String(options["expires"])),
+    allowedIps: listed(options["allow"]),
   };
+}
+
+/** A list with commas, or an option that is given several times. */
+function listed(value: unknown): string[] | undefined {
+  const texts = value as string[] | undefined;
+  return texts?.flatMap((text) => text.split(",")).map((text) => text.trim());
 }
 
 function readBudget(text: string): { usd: number; per: string } {

@@ -1,11 +1,17 @@
 /** What one key may do, and whose key it is. */
 import { createHash, randomBytes } from "node:crypto";
-import { type Authenticator, type Client, PorticoError } from "portico";
+import {
+  type Authenticator,
+  type Client,
+  type Networks,
+  parseNetworks,
+  PorticoError,
+} from "portico";
 import type { KeyConfig, KeysConfig } from "./schema.ts";
 
 const DAY_MS = 86_400_000;
 
-export interface Grant extends Omit<KeyConfig, "hash"> {
+export interface Grant extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   readonly name: string;
 }
 export type State = "active" | "disabled" | "expired";
@@ -21,15 +27,16 @@ export function grantOf(client: Client): Grant | undefined {
 }
 
 export function stateOf(
-  { enabled, expires }: Pick<Grant, "enabled" | "expires">,
+  { enabled, expires, expiresAt }: Pick<Grant, "enabled" | "expires" | "expiresAt">,
   now: number,
 ): State {
   if (!enabled) return "disabled";
-  return expires !== undefined && now >= endOf(expires) ? "expired" : "active";
+  const isOver = [expires, expiresAt].some((end) => end !== undefined && now >= endOf(end));
+  return isOver ? "expired" : "active";
 }
 
 /** A time that cannot be read is over. */
-function endOf(expires: string): number {
+export function endOf(expires: string): number {
   const time = Date.parse(expires);
   if (Number.isNaN(time)) return 0;
   return expires.length === 10 ? time + DAY_MS : time;
@@ -39,8 +46,9 @@ export function hashOf(key: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Names a key for good, and tells nothing of its hash. */
-function idOf(hash: string): string {
+/** Names a key for good, whatever its secret becomes, and tells nothing of its hash. */
+export function idOf({ hash, id }: Pick<KeyConfig, "hash" | "id">): string {
+  if (id !== undefined) return id;
   return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
 }
 
@@ -53,38 +61,64 @@ export function newKey(): string {
 /** Whether `newKey` may have made it. */
 export const isKey = (token: string): boolean => token.startsWith(MARK);
 
+/** One secret of a key. */
+interface Secret {
+  client: Client;
+  /** Absent: for as long as the key works. */
+  until?: number;
+  allowed: Networks | undefined;
+}
+
 /** Knows keys by their hashes: looking one up tells nothing about another, however long it takes. */
 export function createAuthenticator(
   keys: KeysConfig,
   now: () => number,
 ): Authenticator & { clientOf(name: string): Client | undefined } {
-  const clients = new Map<string, Client>();
-  for (const [name, { hash, ...rest }] of Object.entries(keys)) {
-    const grant: Grant = Object.freeze({ name, ...rest });
-    ours.add(grant);
-    clients.set(hash, Object.freeze({ kind: "key", key: name, keyId: idOf(hash), grant }));
-  }
+  const secrets = new Map<string, Secret>();
+  for (const [name, key] of Object.entries(keys))
+    for (const [hash, secret] of secretsOf(name, key)) secrets.set(hash, secret);
   return {
     name: "client keys",
     /** Of a key that works, for what runs on its account while no caller waits. */
     clientOf(name) {
-      const client = [...clients.values()].find(({ key }) => key === name);
+      const client = [...secrets.values()].find((secret) => secret.client.key === name)?.client;
       const isActive = client && stateOf(client.grant as Grant, now()) === "active";
       return isActive ? client : undefined;
     },
-    authenticate(token) {
-      if (clients.size === 0) return undefined;
-      const client = clients.get(hashOf(token));
-      if (client === undefined) return undefined;
+    authenticate(token, _req, { address }) {
+      if (secrets.size === 0) return undefined;
+      const secret = secrets.get(hashOf(token));
+      if (secret === undefined) return undefined;
+      const { client, until, allowed } = secret;
+      if (until !== undefined && now() >= until)
+        throw refused("This secret of the key was rotated away. Use the new one.");
       const state = stateOf(client.grant as Grant, now());
-      if (state === "active") return client;
+      if (state === "expired") throw refused("This key has expired. Ask for a new one.");
+      if (state === "disabled") throw refused("This key is switched off.");
+      if (allowed === undefined || allowed.contains(address)) return client;
       throw new PorticoError(
-        "unauthorized",
-        state === "expired"
-          ? "This key has expired. Ask for a new one."
-          : "This key is switched off.",
-        { type: "authentication_error", headers: { "www-authenticate": 'Bearer realm="portico"' } },
+        "address_not_allowed",
+        "This key may not be used from this address: it is not in the key's allowedIps.",
+        { type: "permission_error" },
       );
     },
   };
+}
+
+function* secretsOf(name: string, key: KeyConfig): Generator<[hash: string, Secret]> {
+  const { hash, previous, id: _, ...rest } = key;
+  const grant: Grant = Object.freeze({ name, ...rest });
+  ours.add(grant);
+  const client: Client = Object.freeze({ kind: "key", key: name, keyId: idOf(key), grant });
+  const allowed = rest.allowedIps && parseNetworks(rest.allowedIps);
+  yield [hash, { client, allowed }];
+  if (previous !== undefined)
+    yield [previous.hash, { client, allowed, until: endOf(previous.until) }];
+}
+
+function refused(message: string): PorticoError {
+  return new PorticoError("unauthorized", message, {
+    type: "authentication_error",
+    headers: { "www-authenticate": 'Bearer realm="portico"' },
+  });
 }

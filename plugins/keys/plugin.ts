@@ -1,5 +1,6 @@
 /** Keys for clients beside the owner's token, each with limits of its own. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { keysSchema } from "./schema.ts";
 
 export default definePlugin({
@@ -7,6 +8,7 @@ export default definePlugin({
   description: "Client keys with allowed models, rate limits, budgets and an expiry",
   configCheck: () => import("./config-check.ts"),
   config: { "gateway.keys": keysSchema },
+  errors,
   needs: ["store"],
   commands: { keys: () => import("./cli.ts") },
 
@@ -31,12 +33,12 @@ export default definePlugin({
     });
     ctx.add("authenticator", {
       name: known.name,
-      authenticate(token, req) {
-        const client = known.authenticate(token, req);
+      authenticate(token, req, caller) {
+        const client = known.authenticate(token, req, caller);
         if (client !== undefined || !stored.isShared || !isKey(token)) return client;
         return stored
           .find(hashOf(token))
-          .then((isThere) => (isThere ? known.authenticate(token, req) : undefined));
+          .then((isThere) => (isThere ? known.authenticate(token, req, caller) : undefined));
       },
     });
     const holders = createHolders(ctx);

@@ -1,22 +1,34 @@
 /** `/keys`: makes, lists and revokes. */
-import { type Call, compile, type PluginContext, PorticoError, reply } from "portico";
+import {
+  type Call,
+  compile,
+  type PluginContext,
+  PorticoError,
+  refuseNetwork,
+  reply,
+} from "portico";
 import { periodOf } from "portico/chat";
-import { hashOf, newKey, type State, stateOf } from "./grant.ts";
+import { parseDuration } from "portico/schedules";
+import { endOf, hashOf, idOf, newKey, type State, stateOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
 import { budgetWarnings } from "./warnings.ts";
-import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
+import { createRequest, type KeyConfig, type KeysConfig, rotateRequest } from "./schema.ts";
 
 const create = compile(createRequest);
+const rotation = compile(rotateRequest);
+const DEFAULT_OVERLAP = "24h";
 
 /** Names of keys that are being made, in the store; what a crash leaves there is forgotten after a while. */
 const MAKING = "keys.making";
 const MAKING_MS = 30_000;
 
-/** A key as lists show it: without its hash. */
-export interface KeyView extends Omit<KeyConfig, "hash"> {
+/** A key as lists show it: without its hashes. */
+export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   name: string;
   state: State;
+  /** While the secret before still works: until when. */
+  previousUntil?: string;
   /** Of the budget's current day or month; null where it cannot be told. */
   spentUsd?: number | null;
   /** Where its budget holds nobody back, or it opens nothing from the start. */
@@ -33,8 +45,18 @@ export function mountKeys(
   const configure = (name: string, key: object | undefined) =>
     ctx.setConfig(["gateway", "keys", name], key);
 
-  async function view(name: string, { hash: _, ...rest }: KeyConfig): Promise<KeyView> {
-    const shown: KeyView = { name, state: stateOf(rest, now()), ...rest };
+  async function view(name: string, key: KeyConfig): Promise<KeyView> {
+    const { hash: _, previous, id: __, ...rest } = key;
+    const end = rest.expiresAt ?? rest.expires;
+    const shown: KeyView = {
+      name,
+      state: stateOf(rest, now()),
+      ...rest,
+      expiresAt: end,
+      expires: end,
+    };
+    if (previous !== undefined && endOf(previous.until) > now())
+      shown.previousUntil = previous.until;
     if (rest.budget === undefined) return shown;
     const since = periodOf(rest.budget.per, now()).start;
     const spent = ctx.find("usage")?.spent(name, since) ?? Promise.resolve(null);
@@ -46,17 +68,47 @@ export function mountKeys(
   /** Of several who make a key of one name at once, on whichever gateway or worker, one gets it. */
   async function make(call: Call) {
     const { name, ...limits } = await call.json(create);
-    if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
-      throw new PorticoError("invalid_request_error", "`expires` is not a date.", {
-        param: "expires",
-      });
+    checkLimits(limits);
+    return alone(name, () => makeAlone(name, limits));
+  }
+
+  async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { kv } = ctx.use("store");
     if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw taken(name);
     try {
-      return await makeAlone(name, limits);
+      return await work();
     } finally {
       await kv.delete(MAKING, name).catch(() => {}); // it goes by itself
     }
+  }
+
+  /** A new secret for the same holder; the old one works on for the overlap. */
+  async function rotate(call: Call) {
+    const name = call.params["name"] ?? "";
+    const { overlap = DEFAULT_OVERLAP } = (await call.json(rotation)) ?? {};
+    const overlapMs = parseDuration(overlap, "overlap", 0);
+    return alone(name, async () => {
+      await stored.refresh();
+      const known = keyNamed(name);
+      const key = newKey();
+      const until = new Date(now() + overlapMs).toISOString();
+      const next: KeyConfig = {
+        ...known,
+        hash: hashOf(key),
+        previous: { hash: known.hash, until },
+        id: idOf(known),
+      };
+      if (stored.has(name)) await stored.replace(known.hash, name, next);
+      else await configure(name, next);
+      return { ...(await view(name, keyNamed(name))), key };
+    });
+  }
+
+  /** Throws `not_found`. */
+  function keyNamed(name: string): KeyConfig {
+    const known = Object.hasOwn(keys(), name) ? keys()[name] : undefined;
+    if (known !== undefined) return known;
+    throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
   }
 
   async function makeAlone(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
@@ -72,18 +124,14 @@ export function mountKeys(
       throw new PorticoError("internal_error", "The key was written, but is not in force.");
     const shown = await view(name, made);
     if (shown.state !== "expired") return reply(201, { ...shown, key });
-    const over = `it has expired already (${limits.expires}), and opens nothing`;
+    const over = `it has expired already (${limits.expiresAt ?? limits.expires}), and opens nothing`;
     return reply(201, { ...shown, warnings: [over, ...(shown.warnings ?? [])], key });
   }
 
   async function revoke({ params }: Call) {
     const name = params["name"] ?? "";
     await stored.refresh();
-    if (!Object.hasOwn(keys(), name))
-      throw new PorticoError(
-        "not_found",
-        `There is no key \`${name}\`: see \`portico keys list\`.`,
-      );
+    keyNamed(name);
     await stored.remove(name);
     if (Object.hasOwn(keys(), name)) await configure(name, undefined);
     return { name, revoked: true };
@@ -97,7 +145,22 @@ export function mountKeys(
     };
   });
   ctx.route("POST", "/keys", options("Makes a client key"), make);
+  ctx.route("POST", "/keys/:name/rotate", options("Gives a client key a new secret"), rotate);
   ctx.route("DELETE", "/keys/:name", options("Revokes a client key"), revoke);
+}
+
+/** What the schema of a body does not say. Throws `invalid_request_error` with `param`. */
+function checkLimits({ expires, expiresAt, allowedIps = [] }: Partial<KeyConfig>): void {
+  for (const [param, time] of Object.entries({ expires, expiresAt }))
+    if (time !== undefined && Number.isNaN(Date.parse(time)))
+      throw new PorticoError("invalid_request_error", `\`${param}\` is not a date.`, { param });
+  for (const [i, address] of allowedIps.entries()) {
+    const problem = refuseNetwork(address);
+    if (problem !== undefined)
+      throw new PorticoError("invalid_request_error", `\`${address}\` ${problem}.`, {
+        param: `allowedIps[${i}]`,
+      });
+  }
 }
 
 function taken(name: string): PorticoError {

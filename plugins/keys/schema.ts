@@ -1,8 +1,17 @@
 /** `gateway.keys` of the configuration, and the body of `POST /keys`. */
-import { type Static, Type } from "portico";
+import { refuseNetwork, type Static, Type } from "portico";
 
 const count = (description: string) =>
   Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
+
+const time = (description: string) =>
+  Type.String({
+    pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
+    expected: "a date like 2026-12-31, or a time like 2026-12-31T12:00Z",
+    refuse: (text: unknown) =>
+      Number.isNaN(Date.parse(String(text))) ? "is not a date" : undefined,
+    description,
+  });
 
 const limits = {
   models: Type.Optional(
@@ -30,24 +39,43 @@ const limits = {
       { description: "What it may cost." },
     ),
   ),
-  expires: Type.Optional(
-    Type.String({
-      pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
-      expected: "a date like 2026-12-31, or a time like 2026-12-31T12:00Z",
-      refuse: (text: unknown) =>
-        Number.isNaN(Date.parse(String(text))) ? "is not a date" : undefined,
-      description: "A date (the key works until it is over, in UTC) or a time in ISO form.",
+  expiresAt: Type.Optional(
+    time("A time in ISO form, or a date: the key works until that day is over, in UTC."),
+  ),
+  expires: Type.Optional(time("The older name of `expiresAt`.")),
+  allowedIps: Type.Optional(
+    Type.Array(Type.String({ refuse: refuseNetwork }), {
+      minItems: 1,
+      description: "Addresses and networks (10.0.0.0/8) that the key may be used from.",
     }),
   ),
 };
 
-const Key = Type.Object({
-  hash: Type.String({
+const hash = (description: string) =>
+  Type.String({
     pattern: "^sha256:[0-9a-f]{64}$",
     expected: "sha256: and 64 hexadecimal digits",
     secret: true,
-    description: "SHA-256 of the key, in hex. The key itself is kept nowhere.",
-  }),
+    description,
+  });
+
+const Key = Type.Object({
+  hash: hash("SHA-256 of the key, in hex. The key itself is kept nowhere."),
+  previous: Type.Optional(
+    Type.Object(
+      {
+        hash: hash("SHA-256 of the secret before."),
+        until: time("Until then both secrets work."),
+      },
+      { description: "The secret that was rotated away, while it still works." },
+    ),
+  ),
+  id: Type.Optional(
+    Type.String({
+      pattern: "^[0-9a-f]{16}$",
+      description: "Who holds the key, whatever its secret; written when it is rotated.",
+    }),
+  ),
   ...limits,
   enabled: Type.Boolean({ default: true }),
 });
@@ -64,6 +92,18 @@ export const createRequest = Type.Object(
       expected: "letters, digits, dots, dashes and underscores, at most 64",
     }),
     ...limits,
+  },
+  { additionalProperties: false },
+);
+
+/** The body of `POST /keys/:name/rotate`. */
+export const rotateRequest = Type.Object(
+  {
+    overlap: Type.Optional(
+      Type.Union([Type.String(), Type.Number()], {
+        description: 'How long the old secret works beside the new one: "24h" (default), "0".',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

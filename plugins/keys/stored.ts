@@ -74,6 +74,14 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
     },
     put: (name: string, key: KeyConfig) =>
       change(() => kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey)),
+    /** With another secret; other gateways know both at once. */
+    replace: (oldHash: string, name: string, key: KeyConfig) =>
+      change(async () => {
+        await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
+        await kv().delete(NAMESPACE, oldHash);
+      }),
+    /** Whether it stands here, and not in a gateway's own configuration. */
+    has: (name: string) => [...known.values()].some((stored) => stored.name === name),
     async remove(name: string): Promise<void> {
       const hashes = [...known].filter(([, stored]) => stored.name === name).map(([hash]) => hash);
       if (hashes.length > 0)

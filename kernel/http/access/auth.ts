@@ -83,7 +83,7 @@ export function createAuth(options: AuthOptions) {
     let failure: unknown;
     for (const authenticator of authenticators()) {
       try {
-        const client = await authenticator.authenticate(bearer, req);
+        const client = await authenticator.authenticate(bearer, req, caller);
         if (!client) continue;
         if (client.kind === "owner" || access === "client") return client;
         throw new PorticoError(

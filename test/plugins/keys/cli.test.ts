@@ -33,7 +33,8 @@ test("portico keys and portico usage", async () => {
     assert.ok(key, made.stdout);
 
     const { keys } = await gateway.json("GET", "/keys");
-    const { expires, ...shown } = keys[0];
+    const { expires, expiresAt, ...shown } = keys[0];
+    assert.is(expires, expiresAt, "its older name");
     assert.equal(shown, {
       name: "ci",
       state: "active",
