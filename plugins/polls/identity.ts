@@ -1,6 +1,6 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
-import { PorticoError, TimeSlices } from "portico";
+import { exactJson, PorticoError, TimeSlices } from "portico";
 
 /** One thing that a source lists. */
 export interface Item {
@@ -22,7 +22,8 @@ function canonical(value: unknown, depth = 0): string {
   if (depth > MAX_DEPTH)
     throw new PorticoError("upstream_error", "An item of the source is nested too deeply.");
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one, depth + 1)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (typeof value !== "object" || value === null || exactJson.isNumber(value))
+    return exactJson.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner, depth + 1)}`).join(",")}}`;
 }

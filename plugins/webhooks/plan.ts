@@ -3,6 +3,7 @@ import {
   type Call,
   checkJsonType,
   compile,
+  exactJson,
   parseJson,
   type PluginContext,
   PorticoError,
@@ -161,7 +162,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
 
   async function transformed({ name, config }: Mapping, request: Request): Promise<Change> {
     if (config.transform === undefined) return { overrides: {} };
-    const input = { ...request, mapping: name };
+    const input = { ...request, body: exactJson.toPlain(request.body), mapping: name };
     return readChange(
       await transforms.run(config.transform, input, settings().config.transformTimeoutMs),
       name,

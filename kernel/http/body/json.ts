@@ -2,6 +2,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
+import { exactJson } from "../../text/exact-json.ts";
 import { type BodyLimits, checkJsonLimits, DEFAULT_BODY_LIMITS } from "./limits.ts";
 import { hasBody } from "./read.ts";
 
@@ -31,6 +32,8 @@ export interface ParseOptions {
   latin1?: string;
   /** Those of the request (`call.limits`), so that the owner's settings count; otherwise the defaults. */
   limits?: BodyLimits;
+  /** Whole numbers beyond 2^53 keep their digits: see `exactJson`. */
+  exact?: boolean;
 }
 
 /**
@@ -40,13 +43,16 @@ export interface ParseOptions {
  */
 export function parseJson(
   bytes: Buffer,
-  { latin1, limits = DEFAULT_BODY_LIMITS }: ParseOptions = {},
+  { latin1, limits = DEFAULT_BODY_LIMITS, exact = false }: ParseOptions = {},
 ): unknown {
   if (bytes.length === 0) throw invalid("The request body is empty. Send a JSON value.");
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
-  checkJsonLimits(text, limits);
+  const { longIntegers } = checkJsonLimits(text, limits);
   try {
-    return JSON.parse(text, hasProtoKey(text) ? withoutProto : undefined);
+    if (!exact || longIntegers.length === 0)
+      return JSON.parse(text, hasProtoKey(text) ? withoutProto : undefined);
+    const value = exactJson.parse(text, longIntegers);
+    return hasProtoKey(text) ? withoutProtoKeys(value) : value;
   } catch (error) {
     const place = /at position (\d+)/.exec((error as Error).message)?.[1];
     throw invalid(
@@ -57,6 +63,14 @@ export function parseJson(
 
 function withoutProto(key: string, value: unknown): unknown {
   return key === "__proto__" ? undefined : value;
+}
+
+/** The same for a value that was read already. */
+function withoutProtoKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutProtoKeys);
+  if (typeof value !== "object" || value === null || exactJson.isNumber(value)) return value;
+  const members = Object.entries(value).filter(([name]) => name !== "__proto__");
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutProtoKeys(member)]));
 }
 
 function decoded(bytes: Buffer): string {

@@ -1,6 +1,11 @@
 /** What a body may hold, in whatever form it is written. Its readers count before they build anything of it. */
 import { PorticoError } from "../../errors.ts";
-import { DEFAULT_JSON_LIMITS, type JsonLimits, scanJson } from "../../text/json-scan.ts";
+import {
+  DEFAULT_JSON_LIMITS,
+  type JsonLimits,
+  type JsonScan,
+  scanJson,
+} from "../../text/json-scan.ts";
 
 export type BodyLimits = JsonLimits;
 export const DEFAULT_BODY_LIMITS: BodyLimits = DEFAULT_JSON_LIMITS;
@@ -21,7 +26,8 @@ export function limitError(limit: keyof BodyLimits, limits: BodyLimits): Portico
 }
 
 /** Throws `invalid_request_error` for a JSON text that breaks one of the limits. */
-export function checkJsonLimits(text: string, limits: BodyLimits): void {
-  const { broken } = scanJson(text, limits);
-  if (broken !== undefined) throw limitError(broken, limits);
+export function checkJsonLimits(text: string, limits: BodyLimits): JsonScan {
+  const scan = scanJson(text, limits);
+  if (scan.broken !== undefined) throw limitError(scan.broken, limits);
+  return scan;
 }

@@ -1,6 +1,6 @@
 /** Turns what is new into deliveries of the payload. */
 import { clip, shorten } from "portico/strings";
-import type { Principal } from "portico";
+import { exactJson, type Principal } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/schedules";
 import { digest } from "../poll.ts";
@@ -34,7 +34,7 @@ export interface News {
 }
 
 const asJson = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, null, indent) ?? String(value);
+  exactJson.stringify(value, indent) ?? String(value);
 
 /** The payload of a poll that was given none. */
 export function defaultPayload(kind: string): PayloadSpec {

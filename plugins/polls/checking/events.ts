@@ -1,5 +1,5 @@
 /** What the bus hears of checks. */
-import type { PluginContext } from "portico";
+import { exactJson, type PluginContext } from "portico";
 import { isoDate } from "portico/schedules";
 import type { Run } from "portico/store";
 import { type Poll, placeOf, principalOfPoll } from "../poll.ts";
@@ -26,7 +26,7 @@ export async function announceChange(
   { news, diff }: Checked,
 ): Promise<void> {
   const changedAt = new Date(run.endedAt!).toISOString();
-  const items = news.slice(0, ITEMS_IN_EVENT);
+  const items = news.slice(0, ITEMS_IN_EVENT).map(exactJson.toPlain);
   const change = { ...factsOf(poll, run), changedAt, count: news.length, items, diff };
   await ctx.emit("poll:changed", change, aboutOf(poll));
 }

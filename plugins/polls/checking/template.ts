@@ -1,3 +1,4 @@
+import { exactJson } from "portico";
 import { valueAt } from "../value-path.ts";
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z_][\w.[\]*$-]*)\}/g;
@@ -5,12 +6,10 @@ const PLACEHOLDER = /\{(json\s+)?([A-Za-z_][\w.[\]*$-]*)\}/g;
 /** What a template may name: `item`, `diff`, `url`, `count`, `name`, … */
 export type TemplateValues = Record<string, unknown>;
 
-const asText = (value: unknown): string =>
-  value === undefined || value === null
-    ? ""
-    : typeof value === "object"
-      ? JSON.stringify(value)
-      : String(value);
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? exactJson.stringify(value)! : String(value);
+}
 
 /** Fills in `{item.title}` and its kin; `{json item}` as JSON. What is not there renders empty. */
 export function render(template: string, values: TemplateValues): string {
@@ -18,7 +17,7 @@ export function render(template: string, values: TemplateValues): string {
     // Braces that name nothing of ours (a JSON example in the text) stay as they are.
     if (!Object.hasOwn(values, /^\w+/.exec(path)![0])) return whole;
     const value = valueAt(values, path);
-    return json === undefined ? asText(value) : (JSON.stringify(value) ?? "");
+    return json === undefined ? asText(value) : (exactJson.stringify(value) ?? "");
   });
 }
 

@@ -1,5 +1,5 @@
 /** Documents in JSON, which are counted before they are parsed. */
-import { scanJson } from "portico";
+import { exactJson, scanJson } from "portico";
 import { CheckFailed } from "./source.ts";
 
 /** A list of as many items as are compared, with a few fields each; what holds more was made to exhaust us. */
@@ -11,12 +11,12 @@ const EXCESS = {
   maxDepth: `is nested more than ${LIMITS.maxDepth} levels deep`,
 };
 
-/** Throws `CheckFailed` for a document that holds too much, and a `SyntaxError` for one that is not JSON. */
+/** Whole numbers beyond 2^53 keep their digits. Throws `CheckFailed` for a document that holds too much, and a `SyntaxError` for one that is not JSON. */
 export function parseDocument(text: string): unknown {
-  const { broken } = scanJson(text, LIMITS);
+  const { broken, longIntegers } = scanJson(text, LIMITS);
   if (broken !== undefined)
     throw new CheckFailed(`The document ${EXCESS[broken]}: ask for less of it.`);
-  return JSON.parse(text);
+  return exactJson.parse(text, longIntegers);
 }
 
 /** True for JSON to its end. One that holds too much to be parsed is judged by its last character. */

@@ -1,6 +1,6 @@
 import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
-import { TimeSlices } from "portico";
+import { exactJson, TimeSlices } from "portico";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
 import { parseDocument } from "./json-text.ts";
@@ -43,6 +43,10 @@ export async function jsonItems(
     const id = key === undefined ? undefined : valueAt(value, key);
     return id === undefined || id === null
       ? { value }
-      : { value, id: typeof id === "object" ? JSON.stringify(id) : String(id) };
+      : { value, id: isPlain(id) ? String(id) : exactJson.stringify(id) };
   });
+}
+
+function isPlain(id: unknown): boolean {
+  return typeof id !== "object" || exactJson.isNumber(id);
 }

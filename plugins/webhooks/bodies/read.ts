@@ -1,6 +1,13 @@
 /** The body of a mapping's request as a value, by its content type. */
 import { isUtf8 } from "node:buffer";
-import { type BodyLimits, type Call, isPorticoError, parseJson, PorticoError } from "portico";
+import {
+  type BodyLimits,
+  type Call,
+  checkJsonType,
+  isPorticoError,
+  parseJson,
+  PorticoError,
+} from "portico";
 import { decodeText, encodingOf } from "portico/strings";
 import { readForm, readMultipart } from "./forms.ts";
 
@@ -8,8 +15,13 @@ import { readForm, readMultipart } from "./forms.ts";
 export async function readContent(call: Call): Promise<unknown> {
   const type = call.req.headers["content-type"];
   return readerOf(type) === undefined
-    ? call.json().catch(refuse)
+    ? readJson(call).catch(refuse)
     : readBytes(await call.body(), type, call.limits);
+}
+
+async function readJson(call: Call): Promise<unknown> {
+  checkJsonType(call.req);
+  return parseJson(await call.body(), { limits: call.limits, exact: true });
 }
 
 function refuse(error: unknown): never {
@@ -27,7 +39,7 @@ export async function readBytes(
   limits: BodyLimits,
 ): Promise<unknown> {
   const read = readerOf(type);
-  return read ? read(bytes, type ?? "", limits) : parseJson(bytes, { limits });
+  return read ? read(bytes, type ?? "", limits) : parseJson(bytes, { limits, exact: true });
 }
 
 /** True where the bytes are more than a text in UTF-8, so that the value is kept instead. */
@@ -47,7 +59,8 @@ function readerOf(type = ""): Reader | undefined {
       (await import("./xml.ts")).readXml(textOf(bytes, type, true), limits);
   if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
   if (/^application\/(.+\+)?json$/.test(essence) && /charset\s*=\s*"?(?!utf-?8)/i.test(type))
-    return (bytes, type, limits) => parseJson(Buffer.from(textOf(bytes, type)), { limits });
+    return (bytes, type, limits) =>
+      parseJson(Buffer.from(textOf(bytes, type)), { limits, exact: true });
   return undefined;
 }
 

@@ -1,5 +1,5 @@
 /** One request while it is looked at, and its row in the delivery log. */
-import { type Call, isPorticoError } from "portico";
+import { type Call, exactJson, isPorticoError } from "portico";
 import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
@@ -123,7 +123,7 @@ export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewD
   const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
   const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed
-    ? JSON.stringify(visit.plan?.request.body)
+    ? exactJson.stringify(visit.plan?.request.body)
     : (visit.raw?.toString("utf8") ?? "");
   return rowOf(visit, { outcome, itemId, status, action, missing, payload, parsed });
 }

@@ -1,5 +1,5 @@
 /** Keeps secrets out of the delivery log and of what is shown of it. */
-import { isSecretName, MASK } from "portico";
+import { exactJson, isSecretName, MASK } from "portico";
 import { maskNamed } from "portico/strings";
 
 /** Anything shorter would be found where it is no secret, in an event's name or a word of the payload. */
@@ -43,7 +43,7 @@ export function maskText(text: string, secrets: readonly string[], shortest = SH
 export function maskPayload(payload: string, secrets: readonly string[]): string {
   const text = maskText(payload, secrets);
   try {
-    return JSON.stringify(maskNamed(JSON.parse(text)));
+    return exactJson.stringify(maskNamed(exactJson.parse(text))) ?? "";
   } catch {
     return /^\s*</.test(text)
       ? text.replace(ELEMENT, maskElement)

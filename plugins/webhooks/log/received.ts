@@ -1,5 +1,5 @@
 /** Tells hooks and feeds about an accepted delivery. */
-import type { PluginContext, PluginDefinition } from "portico";
+import { exactJson, type PluginContext, type PluginDefinition } from "portico";
 import type { Job } from "../jobs.ts";
 import { maskFields } from "./mask.ts";
 import type { Request } from "../mappings/paths.ts";
@@ -46,7 +46,7 @@ export function announceDelivery(
     sessionId,
     headers: maskFields(request.headers, secrets),
     query: maskFields(request.query, secrets),
-    body: request.body,
+    body: exactJson.toPlain(request.body),
     address,
   };
   void ctx.emit("webhook:received", context, { sessionKey: sessionId, principal });

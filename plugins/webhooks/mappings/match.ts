@@ -1,4 +1,5 @@
 /** Whether a mapping's `match` holds for a request. */
+import { exactJson } from "portico";
 import { lookUp, type Path, pathAt, type Request } from "./paths.ts";
 import { readPattern } from "./patterns.ts";
 import type { Condition } from "../schema.ts";
@@ -29,11 +30,12 @@ async function readCondition(
   return (value) => isText(value) && pattern(String(value));
 }
 
-/** Same type and value: `"1"` is not `1`. */
+/** Same type and value: `"1"` is not `1`. A number that no double holds is written as a text of its digits. */
 function isSame(value: unknown, wanted: string | number | boolean | null): boolean {
-  return value === wanted;
+  return exactJson.isNumber(value) ? String(value) === wanted : value === wanted;
 }
 
 function isText(value: unknown): boolean {
+  if (exactJson.isNumber(value)) return true;
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }

@@ -1,5 +1,5 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
-import { PorticoError } from "portico";
+import { exactJson, PorticoError } from "portico";
 import { clip } from "portico/strings";
 import type { Request } from "./paths.ts";
 import type { MappingConfig } from "../schema.ts";
@@ -142,7 +142,7 @@ function sessionOf(
 }
 
 function payloadOf(body: unknown): string {
-  return clip(JSON.stringify(body, null, 2) ?? "", PAYLOAD_CHARS);
+  return clip(exactJson.stringify(body, 2) ?? "", PAYLOAD_CHARS);
 }
 
 /** A session's id is no place for line breaks, nor for a whole payload. */

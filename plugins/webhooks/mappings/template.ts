@@ -1,5 +1,5 @@
 /** Templates: `{body.a.b}`, `{headers.x}`, `{query.x}`, `{json body.a}`. Other braces stay as they are. */
-import { didYouMean, PorticoError } from "portico";
+import { didYouMean, exactJson, PorticoError } from "portico";
 import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
 
 interface Rendered {
@@ -57,7 +57,7 @@ export function readTemplate(source: string, key: string): Template {
         if (typeof segment === "string") return names ? named(segment, names) : segment;
         const value = lookUp(request, segment.path);
         if (value === undefined) missing.push(segment.placeholder);
-        const text = segment.json ? (JSON.stringify(value, null, 2) ?? "") : shown(value);
+        const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : shown(value);
         isBlank &&= text.trim() === "";
         return text;
       });
@@ -107,5 +107,5 @@ function named(words: string, names: Readonly<Record<string, string>>): string {
 
 function shown(value: unknown): string {
   if (value === undefined || value === null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? exactJson.stringify(value)! : String(value);
 }

@@ -144,6 +144,21 @@ test("json: a list, a list within, one object; what does not fit fails", async (
   }
 });
 
+test("ids and contents beyond 2^53 are told apart, and templates show their digits", async () => {
+  const [a, b] = ["7615917337495251231", "7615917337495251232"];
+  const list = (id: string, key?: string) => jsonItems(`[{"id":${id}}]`, undefined, key);
+  for (const key of ["id", undefined]) {
+    const { seen } = await newItems(await list(a, key), []);
+    const { fresh } = await newItems(await list(b, key), seen);
+    assert.is(fresh.length, 1, key);
+    assert.is((await newItems(await list(a, key), seen)).fresh.length, 0);
+    const values = { item: fresh[0]!.value };
+    assert.is(render("{item.id} {json item} {item}", values), `${b} {"id":${b}} {"id":${b}}`);
+  }
+  const [feedItem] = await jsonItems(`{"items":[{"id":${a}}]}`, "items", "id");
+  assert.is(feedItem!.id, a);
+});
+
 test("differences show what went and what came", () => {
   assert.is(lineDiff("a\nb\nc", "a\nx\nc\nd"), "- b\n+ x\n+ d");
   assert.is(lineDiff("", "new"), "- \n+ new");

@@ -1,5 +1,5 @@
 /** JSON Feed 1.0 and 1.1. */
-import { TimeSlices } from "portico";
+import { exactJson, TimeSlices } from "portico";
 import { parseDocument } from "../json-text.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { CheckFailed, countable } from "../source.ts";
@@ -9,7 +9,9 @@ type Fields = Record<string, unknown>;
 const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
 const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const asText = (value: unknown): string | undefined =>
-  typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+  typeof value === "string" || typeof value === "number" || exactJson.isNumber(value)
+    ? String(value)
+    : undefined;
 
 export function jsonFeed(text: string): Promise<FeedItem[]> {
   let document: unknown;

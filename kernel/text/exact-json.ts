@@ -1,0 +1,91 @@
+/**
+ * JSON whose whole numbers keep their digits. A double holds whole numbers up to 2^53 only, and the ids of many services
+ * are larger: read by `JSON.parse`, two of them can become one.
+ */
+import { randomUUID } from "node:crypto";
+import { scanJson } from "./json-scan.ts";
+
+/** A whole number beyond 2^53, as it was written. As text it is its digits, in arithmetic the nearest double. */
+export class ExactNumber {
+  readonly #digits: string;
+
+  constructor(digits: string) {
+    this.#digits = digits;
+  }
+
+  toString(): string {
+    return this.#digits;
+  }
+
+  valueOf(): number {
+    return Number(this.#digits);
+  }
+
+  /** For a `JSON.stringify` that is not `exactJson.stringify`: the digits survive, as a text. */
+  toJSON(): string {
+    return this.#digits;
+  }
+}
+
+/** Stands before the digits while they pass through the engine as a text. Nobody outside can know it. */
+const MARK = `exact number ${randomUUID()} `;
+const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
+const UNLIMITED = {
+  maxValues: Number.POSITIVE_INFINITY,
+  maxMembers: Number.POSITIVE_INFINITY,
+  maxDepth: Number.POSITIVE_INFINITY,
+};
+
+export const exactJson = {
+  /** As `JSON.parse`. `longIntegers`: where the scan of this text found them, if it was scanned before. */
+  parse(text: string, longIntegers = scanJson(text, UNLIMITED).longIntegers): unknown {
+    const value: unknown = JSON.parse(text);
+    const marked = markUnsafe(text, longIntegers);
+    return marked === undefined ? value : JSON.parse(marked, unmark);
+  },
+
+  /** As `JSON.stringify`. */
+  stringify(value: unknown, indent?: number): string | undefined {
+    const text = JSON.stringify(value, mark, indent) as string | undefined;
+    return text?.includes(MARK) ? text.replace(MARKED, "$1") : text;
+  },
+
+  isNumber: (value: unknown): value is ExactNumber => value instanceof ExactNumber,
+
+  /** A copy for code that takes plain values only (a structured clone, a user's function): digits as texts. */
+  toPlain(value: unknown): unknown {
+    if (value instanceof ExactNumber) return value.toString();
+    if (Array.isArray(value)) return value.map(exactJson.toPlain);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, exactJson.toPlain(member)]),
+    );
+  },
+};
+
+/** The text with each whole number that no double holds as a marked text; undefined where there is none. */
+function markUnsafe(text: string, longIntegers: readonly number[]): string | undefined {
+  const pieces: string[] = [];
+  let end = 0;
+  for (let i = 0; i < longIntegers.length; i += 2) {
+    const [from, to] = [longIntegers[i]!, longIntegers[i + 1]!];
+    const digits = text.slice(from, to);
+    if (Number.isSafeInteger(Number(digits))) continue;
+    pieces.push(text.slice(end, from), `"${MARK}${digits}"`);
+    end = to;
+  }
+  if (end === 0) return undefined;
+  return pieces.join("") + text.slice(end);
+}
+
+function unmark(_name: string, value: unknown): unknown {
+  return typeof value === "string" && value.startsWith(MARK)
+    ? new ExactNumber(value.slice(MARK.length))
+    : value;
+}
+
+/** The engine has asked `toJSON` by then, so the value is looked up where it stands. */
+function mark(this: unknown, name: string, value: unknown): unknown {
+  const original = (this as Record<string, unknown>)[name];
+  return original instanceof ExactNumber ? `${MARK}${original}` : value;
+}

@@ -1,0 +1,80 @@
+/** Ids beyond 2^53 keep their digits on their way through mappings. */
+import * as assert from "uvu/assert";
+import { suite } from "../../support/suite.ts";
+import { type Receiver, startReceiver, TOKEN } from "./sender.ts";
+
+const test = suite("large numbers in webhooks");
+let gateway: Receiver;
+const A = "7615917337495251231";
+const B = "7615917337495251232";
+
+test.before(async () => {
+  gateway = await startReceiver({
+    mappings: {
+      order: {
+        message: "Order {body.id} of {json body.customer}",
+        session: "webhook:order:{body.id}",
+        wait: true,
+        respond: { status: 200, body: "{body.id}" },
+      },
+      text: { match: { "body.id": A }, message: "x" },
+      listed: { match: { "body.id": { in: [A, 5] } }, message: "x" },
+      pattern: { match: { "body.id": { regex: `^${A}$` } }, message: "x" },
+      quiet: {
+        message: "{body.id}",
+        coalesce: { key: "{body.id}", windowMs: 400, maxWaitMs: 2000 },
+      },
+    },
+  });
+});
+test.after(() => gateway.stop());
+
+test("in templates, in every form that holds JSON", async () => {
+  const forms: [type: string, body: string][] = [
+    ["application/json", `{"id":${A},"customer":{"no":${B}}}`],
+    ["application/json; charset=latin1", `{"id":${A},"customer":{"no":${B}}}`],
+    ["application/cloudevents+json", `{"id":${A},"customer":{"no":${B}}}`],
+  ];
+  for (const [type, body] of forms) {
+    const response = await gateway.send("/hooks/order", body, {
+      authorization: `Bearer ${TOKEN}`,
+      "content-type": type,
+    });
+    assert.is(response.status, 200);
+    assert.is(response.text.replaceAll('"', ""), A, type);
+  }
+  const { messages } = await gateway.json("GET", `/sessions/webhook:order:${A}`);
+  assert.match(JSON.stringify(messages), B);
+});
+
+test("a match holds for these digits alone", async () => {
+  for (const mapping of ["text", "listed", "pattern"]) {
+    const outcome = async (id: string) => {
+      const { body } = await gateway.send(`/hooks/${mapping}`, `{"id":${id}}`);
+      return body.outcome ?? "accepted";
+    };
+    assert.is(await outcome(A), "accepted", mapping);
+    assert.is(await outcome(B), "skipped", mapping);
+    assert.is(await outcome("7615917337495251000"), "skipped", mapping);
+  }
+});
+
+test("two ids that a double takes for one are two bursts", async () => {
+  const sessionOf = async (id: string) =>
+    (await gateway.send("/hooks/quiet", `{"id":${id}}`)).body.sessionId as string;
+  const first = await sessionOf(A);
+  assert.is.not(await sessionOf(B), first);
+  assert.is(await sessionOf(A), first);
+});
+
+test("the delivery log shows the digits, and a replay reads them", async () => {
+  await gateway.send("/hooks/order", `{"id":${B},"customer":1}`);
+  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1");
+  const { id } = deliveries[0];
+  const { payload } = await gateway.json("GET", `/webhooks/deliveries/${id}`);
+  assert.match(payload, `"id":${B}`);
+  const { sessionId } = await gateway.json("POST", `/webhooks/deliveries/${id}/replay`);
+  assert.is(sessionId, `webhook:order:${B}`);
+});
+
+test.run();
