@@ -40,7 +40,7 @@ export { reply } from "./http/response/reply.ts";
 export { checkJsonType, parseJson } from "./http/body/json.ts";
 export { type BodyLimits, limitError } from "./http/body/limits.ts";
 export { exactJson } from "./text/exact-json.ts";
-export { type JsonLimits, scanJson } from "./text/json-scan.ts";
+export type { JsonLimits } from "./text/json-scan.ts";
 export { createThrottle, type Throttle } from "./http/access/throttle.ts";
 export { type Secret, secretOf } from "./http/access/secret.ts";
 export {

@@ -37,6 +37,9 @@ const UNLIMITED = {
 };
 
 export const exactJson = {
+  /** Counts before anything is parsed: whoever reads text from outside asks this first. */
+  scan: scanJson,
+
   /** As `JSON.parse`. `longIntegers`: where the scan of this text found them, if it was scanned before. */
   parse(text: string, longIntegers = scanJson(text, UNLIMITED).longIntegers): unknown {
     const value: unknown = JSON.parse(text);

@@ -1,7 +1,7 @@
 /** What a message of an MCP server may hold. It is counted before the protocol's library parses and checks it. */
 import { deserializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { type JsonLimits, scanJson } from "portico";
+import { exactJson, type JsonLimits } from "portico";
 import type { Fetch } from "portico/egress";
 
 const LIMITS: JsonLimits = { maxValues: 100_000, maxMembers: 10_000, maxDepth: 100 };
@@ -14,7 +14,7 @@ const EXCESS: Readonly<Record<keyof JsonLimits, string>> = {
 
 /** Why a message is refused; undefined for one within the limits. */
 function excessOf(text: string): string | undefined {
-  const { broken } = scanJson(text, LIMITS);
+  const { broken } = exactJson.scan(text, LIMITS);
   return broken && `The MCP server sent a message that ${EXCESS[broken]}.`;
 }
 

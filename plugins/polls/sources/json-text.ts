@@ -1,5 +1,5 @@
 /** Documents in JSON, which are counted before they are parsed. */
-import { exactJson, scanJson } from "portico";
+import { exactJson } from "portico";
 import { CheckFailed } from "./source.ts";
 
 /** A list of as many items as are compared, with a few fields each; what holds more was made to exhaust us. */
@@ -13,7 +13,7 @@ const EXCESS = {
 
 /** Whole numbers beyond 2^53 keep their digits. Throws `CheckFailed` for a document that holds too much, and a `SyntaxError` for one that is not JSON. */
 export function parseDocument(text: string): unknown {
-  const { broken, longIntegers } = scanJson(text, LIMITS);
+  const { broken, longIntegers } = exactJson.scan(text, LIMITS);
   if (broken !== undefined)
     throw new CheckFailed(`The document ${EXCESS[broken]}: ask for less of it.`);
   return exactJson.parse(text, longIntegers);
@@ -21,7 +21,7 @@ export function parseDocument(text: string): unknown {
 
 /** True for JSON to its end. One that holds too much to be parsed is judged by its last character. */
 export function isWholeJson(text: string): boolean {
-  if (scanJson(text, LIMITS).broken !== undefined)
+  if (exactJson.scan(text, LIMITS).broken !== undefined)
     return text.endsWith(text.startsWith("{") ? "}" : "]");
   try {
     JSON.parse(text);
