@@ -56,7 +56,6 @@ export { compile } from "./schema/check.ts";
 export { timerMs } from "./schema/timer.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
-export { TimeSlices } from "./timing/time-slices.ts";
 export { absolutePath, type HomeOptions } from "./files/paths.ts";
 export * from "./types.ts";
 

@@ -1,6 +1,7 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
-import { exactJson, PorticoError, TimeSlices } from "portico";
+import { exactJson, PorticoError } from "portico";
+import { TimeSlices } from "./time-slices.ts";
 
 /** One thing that a source lists. */
 export interface Item {

@@ -1,5 +1,5 @@
 /** Whether a document that is one text is there to its end. */
-import { TimeSlices } from "portico";
+import { TimeSlices } from "../time-slices.ts";
 import { isWholeJson } from "./json-text.ts";
 import { linesOf } from "./lines.ts";
 import { CheckFailed, type Ending, type Form } from "./source.ts";

@@ -1,6 +1,7 @@
 import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
-import { exactJson, TimeSlices } from "portico";
+import { exactJson } from "portico";
+import { TimeSlices } from "../time-slices.ts";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
 import { parseDocument } from "./json-text.ts";

@@ -1,5 +1,5 @@
 /** Texts line by line, without a list of all lines: a text of five megabytes can have as many of them. */
-import { TimeSlices } from "portico";
+import { TimeSlices } from "../time-slices.ts";
 
 /** What is read between two looks at the clock. */
 const PIECE_CHARS = 16 * 1024;

@@ -1,5 +1,6 @@
 /** JSON Feed 1.0 and 1.1. */
-import { exactJson, TimeSlices } from "portico";
+import { exactJson } from "portico";
+import { TimeSlices } from "../../time-slices.ts";
 import { parseDocument } from "../json-text.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { CheckFailed, countable } from "../source.ts";

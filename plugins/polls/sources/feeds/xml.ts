@@ -1,7 +1,7 @@
 /** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. */
 import { decodeHTMLStrict } from "entities";
 import { Parser } from "htmlparser2";
-import { TimeSlices } from "portico";
+import { TimeSlices } from "../../time-slices.ts";
 import { CheckFailed } from "../source.ts";
 
 /** Enough for any feed; what is deeper was made to exhaust us. */

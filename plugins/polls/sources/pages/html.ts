@@ -1,6 +1,6 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode, type Text } from "domhandler";
-import { TimeSlices } from "portico";
+import { TimeSlices } from "../../time-slices.ts";
 import { decodeText } from "portico/strings";
 import { endingOf } from "../ending.ts";
 import { fetchSource } from "../fetch.ts";

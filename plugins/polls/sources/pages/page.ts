@@ -2,7 +2,7 @@
 import { type AnyNode, type Document, isText } from "domhandler";
 import { Parser } from "parse5";
 import { adapter, type Htmlparser2TreeAdapterMap } from "parse5-htmlparser2-tree-adapter";
-import { TimeSlices } from "portico";
+import { TimeSlices } from "../../time-slices.ts";
 import { CheckFailed } from "../source.ts";
 
 /** As browsers have it. The work on a page grows with its size times its depth. */
