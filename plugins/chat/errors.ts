@@ -2,6 +2,7 @@
 export const errors = {
   model_not_found: 404,
   unsupported_endpoint: 400,
+  context_length_exceeded: 400,
   upstream_error: 502,
   upstream_auth: 502,
   upstream_overloaded: 503,

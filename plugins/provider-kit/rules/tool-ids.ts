@@ -14,18 +14,21 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
       "Numbers an id that an earlier call has (`call_0` becomes `call_0_2`), the call's and its result's alike, the same way on every turn.",
     chat(request, notes) {
       const ids = new IdRegister(idAtUpstream);
-      return eachMessage(request, (message, place) =>
-        message.role === "assistant"
+      return eachMessage(request, (message, place) => {
+        ids.hear(message.role);
+        return message.role === "assistant"
           ? renameCalls(message, place, ids, notes)
-          : renameResult(message, place, ids, notes),
-      );
+          : renameResult(message, place, ids, notes);
+      });
     },
     messages(request, notes) {
       // Ids of this form go out as they are.
       const ids = new IdRegister((id) => id);
-      return eachMessage(request as unknown as RuleChat, (message, place) =>
-        renameBlocks(message, place, ids, notes),
-      ) as unknown as JsonObject;
+      const changed = eachMessage(request as unknown as RuleChat, (message, place) => {
+        ids.hear(message.role);
+        return renameBlocks(message, place, ids, notes);
+      });
+      return changed as unknown as JsonObject;
     },
   };
 }
@@ -36,14 +39,16 @@ class IdRegister {
   readonly #taken = new Set<string>();
   /** The new ids of the calls that wait for a result, by their old id, in the order of the calls. */
   readonly #waiting = new Map<string, string[]>();
+  #lastRole = "";
 
   constructor(idAtUpstream: (id: string) => string) {
     this.#idAtUpstream = idAtUpstream;
   }
 
-  /** Results that follow belong to calls that follow. */
-  beginTurn(): void {
-    this.#waiting.clear();
+  /** Results behind a turn of the assistant belong to its calls, and messages of it in a row are one turn. */
+  hear(role: string): void {
+    if (role === "assistant" && this.#lastRole !== "assistant") this.#waiting.clear();
+    this.#lastRole = role;
   }
 
   call(id: string): string {
@@ -68,7 +73,6 @@ function renameCalls(
   ids: IdRegister,
   notes: RuleNotes,
 ): RuleMessage {
-  ids.beginTurn();
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return message;
   const renamed = calls.map((call: JsonObject, i) => {
@@ -101,7 +105,6 @@ function renameBlocks(
   ids: IdRegister,
   notes: RuleNotes,
 ): RuleMessage {
-  if (message.role === "assistant") ids.beginTurn();
   const { content } = message;
   if (!Array.isArray(content)) return message;
   const renamed = content.map((block: JsonObject, i) => {
