@@ -123,7 +123,7 @@ export class Sandboxes {
     );
     const control = new BrowserControl({
       config: () => sandboxed(config(), cdpUrl, principal),
-      paths: { ...paths, home: dir, state: dir },
+      paths: { ...paths, home: dir, state: dir, tmp: temporaryRoot(paths, dir, principal) },
       statesDir: join(dir, "states"),
       log,
       env,
@@ -198,6 +198,11 @@ export class Sandboxes {
     for (const key of [...this.#open.keys()]) void this.#remove(key);
     await Promise.allSettled([...this.#ending]);
   }
+}
+
+/** Downloads and uploads of others than the owner lie apart: the owner's are not theirs to upload. */
+function temporaryRoot(paths: Paths, dir: string, principal: Principal): string {
+  return principal === "owner" ? paths.tmp : join(dir, "tmp");
 }
 
 /** No session's name holds a line break. */

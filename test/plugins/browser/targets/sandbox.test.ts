@@ -1,5 +1,5 @@
 /** Sandboxed sessions, through the agent: a model of OpenAI's format asks for the tool, pages show which cookies came. */
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { unfenced } from "../../../support/fence.ts";
+import { askAsKey, clientKey } from "../../../support/principals.ts";
 import { until, untilRight } from "../../../support/until.ts";
 import {
   type BrowserGateway,
@@ -66,8 +67,13 @@ let site: Site;
 let model: Awaited<ReturnType<typeof startModel>>;
 
 /** A gateway with that sandbox; its pages may come from `localhost` alone, whatever is private. */
-function start(sandbox: object, browser: object = {}): Promise<BrowserGateway> {
+function start(
+  sandbox: object,
+  browser: object = {},
+  more: Record<string, unknown> = {},
+): Promise<BrowserGateway> {
   const config = {
+    ...more,
     channels: { up: { provider: "openai", baseUrl: model.url, apiKey: "k" } },
     agents: { defaults: { model: "up/scripted", sandbox } },
   };
@@ -224,6 +230,69 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
     );
     assert.match(String(JSON.parse(String(ended.result))[1]), "cookies: none");
     await until("the sandbox to be gone", () => sandboxes(browser).length === 0);
+  } finally {
+    await browser.stop();
+  }
+});
+
+test("a client key's turns have a browser of their own: no tab, cookie, profile or file of the owner's", async () => {
+  const browser = await start(
+    { mode: "off" },
+    {},
+    { gateway: { keys: { ...clientKey("ann"), ...clientKey("bob") } } },
+  );
+  const asKey = async (key: string, ...steps: object[]): Promise<string[]> =>
+    (JSON.parse(await askAsKey(browser.gateway, key, JSON.stringify(steps), "s")) as string[]).map(
+      unfenced,
+    );
+  const cookie = (value: string) => ({
+    action: "cookieSet",
+    input: { cookie: { name: "who", value, domain: "example.com", path: "/" } },
+    ...common,
+  });
+  const blank = { action: "open", url: "about:blank", ...common };
+  const cookies = { action: "cookies", ...common };
+  try {
+    await turn(browser, "main", visit("/mark?as=owner"), blank, cookie("owner"));
+    const [, , own, tabs, status, ...refused] = await asKey(
+      "ann",
+      blank,
+      cookie("ann"),
+      cookies,
+      { action: "tabs" },
+      { action: "status" },
+      { action: "tabs", target: "host" },
+      { action: "cookies", target: "node", node: "any" },
+      { action: "tabs", profile: "relay" },
+      { action: "profiles" },
+      visit("/"),
+      { action: "navigate", url: browser.gateway.url },
+    );
+    assert.match(String(own), "ann");
+    assert.not.match(String(own), /owner|mark/);
+    assert.is(JSON.parse(String(tabs)).tabs.length, 1, "its own tab only");
+    assert.match(String(status), "sandbox");
+    const reasons = [
+      "are the owner's",
+      "are the owner's",
+      "leave profile out",
+      "no profiles",
+      // the settings exempt localhost for the owner
+      "public addresses only",
+      "belongs to the gateway",
+    ];
+    for (const [index, reason] of reasons.entries()) assert.match(String(refused[index]), reason);
+    const [, bobs] = await asKey("bob", blank, cookies);
+    assert.not.match(String(bobs), /ann|owner/);
+    const [again] = await asKey("ann", cookies);
+    assert.match(String(again), "ann", "its session keeps it");
+    const uploads = join(tmpdir(), "portico", "uploads");
+    mkdirSync(uploads, { recursive: true });
+    const secret = `secret-${process.pid}.txt`;
+    writeFileSync(join(uploads, secret), "the owner's");
+    const [chosen] = await asKey("ann", { action: "fileChooser", paths: [secret] });
+    rmSync(join(uploads, secret));
+    assert.match(String(chosen), /^Error: /);
   } finally {
     await browser.stop();
   }
