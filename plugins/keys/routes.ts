@@ -12,7 +12,7 @@ import { parseDuration } from "portico/schedules";
 import { endOf, hashOf, idOf, newKey, type State, stateOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
-import { budgetWarnings } from "./warnings.ts";
+import { budgetWarnings, estimateWarnings } from "./warnings.ts";
 import { createRequest, type KeyConfig, type KeysConfig, rotateRequest } from "./schema.ts";
 
 const create = compile(createRequest);
@@ -57,10 +57,12 @@ export function mountKeys(
     };
     if (previous !== undefined && endOf(previous.until) > now())
       shown.previousUntil = previous.until;
-    if (rest.budget === undefined) return shown;
+    const estimates = await estimateWarnings(ctx, name, rest).catch(() => []);
+    if (rest.budget === undefined)
+      return { ...shown, warnings: estimates.length > 0 ? estimates : undefined };
     const since = periodOf(rest.budget.per, now()).start;
     const spent = ctx.find("usage")?.spent(name, since) ?? Promise.resolve(null);
-    const warnings = await budgetWarnings(ctx, rest);
+    const warnings = [...(await budgetWarnings(ctx, rest)), ...estimates];
     const spentUsd = await spent.catch(() => null);
     return { ...shown, spentUsd, warnings: warnings.length > 0 ? warnings : undefined };
   }

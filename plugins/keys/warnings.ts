@@ -35,6 +35,34 @@ export async function budgetWarnings(
   ];
 }
 
+/** So long a limit is looked back on. */
+const LOOK_BACK_MS = 86_400_000;
+
+/** Limits whose counts are guesses, since upstreams did not tell their usage. */
+export async function estimateWarnings(
+  ctx: PluginContext,
+  name: string,
+  { budget, tokensPerMinute }: Pick<KeyConfig, "budget" | "tokensPerMinute">,
+): Promise<string[]> {
+  if (budget === undefined && tokensPerMinute === undefined) return [];
+  const store = ctx.use("store");
+  await ctx.find("usage")?.flush();
+  const rows = await store.usage.sum({
+    key: name,
+    since: store.now() - LOOK_BACK_MS,
+    by: ["channel", "model"],
+  });
+  const estimated = rows.filter((row) => row.estimated > 0);
+  if (estimated.length === 0) return [];
+  const all = rows.reduce((sum, { requests }) => sum + requests, 0);
+  const some = estimated.reduce((sum, row) => sum + row.estimated, 0);
+  const where = estimated.map(({ channel, model }) => `${channel}/${model}`);
+  const more = where.length > SHOWN ? ` and ${where.length - SHOWN} more` : "";
+  return [
+    `its limits rest on estimates: ${some} of ${all} answers in 24 h came without usage that can be true (${where.slice(0, SHOWN).join(", ")}${more})`,
+  ];
+}
+
 /** Those that it may use, listed or named by it. */
 async function modelsOf(
   ctx: PluginContext,

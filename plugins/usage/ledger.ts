@@ -3,12 +3,14 @@
  * where a budget is shared with others, who must see what it has cost as soon as the response has ended.
  */
 import type { Client, Logger } from "portico";
-import type { ChatRecord, MaybePromise, Usage } from "portico/chat";
+import type { ChatRecord, MaybePromise, ModelFacts, Usage } from "portico/chat";
 import type { Store, UsageFilter, UsageRecord } from "portico/store";
 import {
   type CostOf,
   count,
   createPrices,
+  factsOf,
+  type Library,
   loadList,
   needsList,
   type Priced,
@@ -28,6 +30,7 @@ const SPENT_FRESH_MS = 5_000;
 const SETTLED_MS = 86_400_000;
 const SETTLED_FRESH_MS = 60_000;
 const LONGEST_NAME = 200;
+const MOST_FACTS = 2000;
 
 export interface LedgerServices {
   store: () => Store;
@@ -68,6 +71,9 @@ export class Ledger {
   /** Readings of them that have not begun: they are of use to all who ask by then. */
   #reading = new Map<string, Promise<number>>();
   #costOf: CostOf;
+  #library: Library | undefined;
+  /** By channel, provider and model: looking one up takes the library some time. */
+  readonly #facts = new Map<string, ModelFacts>();
   #list: Promise<void> | undefined;
   /** The list of prices is there, or it is known that it cannot be read. */
   #listed = false;
@@ -161,6 +167,19 @@ export class Ledger {
     return this.#listed || !needsList(this.#services.prices, to) ? cost() : this.#load().then(cost);
   }
 
+  /** What is known of a channel's model. */
+  async facts(to: Priced): Promise<ModelFacts> {
+    await this.#load();
+    const id = `${to.channel}/${to.provider}/${to.model}`;
+    const known = this.#facts.get(id);
+    if (known !== undefined) return known;
+    if (this.#facts.size >= MOST_FACTS) this.#facts.clear();
+    const now = this.#services.store().now();
+    const facts = factsOf(this.#services.prices, this.#library, to, now);
+    this.#facts.set(id, facts);
+    return facts;
+  }
+
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
     const next = this.#turn.then(job, job);
     this.#turn = next.catch(() => {});
@@ -177,6 +196,7 @@ export class Ledger {
   async #load(): Promise<void> {
     this.#list ??= loadList().then(
       (library) => {
+        this.#library = library;
         this.#costOf = createPrices(this.#services.prices, library);
       },
       (error: unknown) =>

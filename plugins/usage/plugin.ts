@@ -30,6 +30,7 @@ export default definePlugin({
       name: "usage",
       now: () => store().now(),
       costOf: (to, used) => ledger.costOf(to, used),
+      facts: (to) => ledger.facts(to),
       spent: (channel, since) => ledger.spent({ channel }, since),
     });
     ctx.provide("usage", {

@@ -1,9 +1,9 @@
 /** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
 import { fitsPattern } from "portico/strings";
-import type { Usage } from "portico/chat";
+import type { ModelFacts, Usage } from "portico/chat";
 import type { OwnPrices, Price } from "./schema.ts";
 
-type Library = typeof import("@pydantic/genai-prices");
+export type Library = typeof import("@pydantic/genai-prices");
 type Counts = Record<string, number>;
 
 /** Where a request went. */
@@ -100,6 +100,26 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
       output * rates.output
     );
   };
+}
+
+/** What is known of a model without asking it. `library` is undefined where it cannot be read. */
+export function factsOf(
+  own: OwnPrices,
+  library: Library | undefined,
+  to: Priced,
+  at: number,
+): ModelFacts {
+  const listed = library && lookUp(library, to, { input_tokens: 1 }, at);
+  const contextWindow = listed?.model.context_window;
+  const price = ownPrice(own, to);
+  if (price !== undefined) return { contextWindow, price };
+  if (FREE.has(to.provider)) return { contextWindow, price: { input: 0, output: 0 } };
+  const rates = library && readRates(library, to, at);
+  if (rates === undefined) return { contextWindow };
+  const perMillion = (rate: number) => rounded(rate * 1e6);
+  const { input, output, cacheRead } = rates;
+  const known = { input: perMillion(input), output: perMillion(output) };
+  return { contextWindow, price: { ...known, cachedInput: perMillion(cacheRead) } };
 }
 
 interface TokenCounts {

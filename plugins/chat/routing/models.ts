@@ -17,6 +17,16 @@ export interface ModelEntry {
   object: "model";
   created: number;
   owned_by: string;
+  /** Tokens; absent where it is not known. */
+  context_window?: number | undefined;
+  /** US dollars per token, as texts; absent where they are not known. */
+  pricing?: ModelPricing | undefined;
+}
+
+export interface ModelPricing {
+  prompt: string;
+  completion: string;
+  input_cache_read?: string | undefined;
 }
 
 interface Kept {

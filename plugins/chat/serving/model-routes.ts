@@ -1,13 +1,14 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
 import { type Call, type Client, didYouMean, isPorticoError, PorticoError } from "portico";
-import type { ModelEntry } from "../routing/models.ts";
+import type { ModelFacts } from "portico/chat";
+import type { ModelEntry, ModelPricing } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
 import { type Endpoint, mayUse, usable } from "./access.ts";
 import { anthropicModel, anthropicModels, isAnthropicClient } from "./anthropic-models.ts";
 
 /** `GET /v1/models`, in the form of the client. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
-  const data = await usableModels(endpoint, call.client);
+  const data = await describeModels(endpoint, await usableModels(endpoint, call.client));
   return isAnthropicClient(call) ? anthropicModels(data, call.query) : { object: "list", data };
 }
 
@@ -40,7 +41,40 @@ async function oneModel(endpoint: Endpoint, client: Client, path: string): Promi
     throw await withNearest(endpoint, client, notFound(id));
   const listed = (await endpoint.models()).find((model) => model.id === id);
   const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
-  return listed ?? { id, object: "model", created, owned_by: first.channel.name };
+  const model = listed ?? { id, object: "model", created, owned_by: first.channel.name };
+  return describeModel(endpoint, model);
+}
+
+/** With context window and price, as far as they are known. */
+async function describeModels(endpoint: Endpoint, models: ModelEntry[]): Promise<ModelEntry[]> {
+  const described: ModelEntry[] = [];
+  for (const model of models) described.push(await describeModel(endpoint, model));
+  return described;
+}
+
+/** By its first target. What asks other models has neither. */
+async function describeModel({ engine }: Endpoint, model: ModelEntry): Promise<ModelEntry> {
+  const pricing = engine.spending.services.pricing();
+  const [first] = await candidatesOf(engine.routing, model.id);
+  if (first === undefined || pricing?.facts === undefined) return model;
+  const { name, config } = first.channel;
+  if (engine.provider(config.provider)?.composite === true) return model;
+  const target = { channel: name, provider: config.provider, model: first.model };
+  const { contextWindow, price } = await pricing.facts(target);
+  return { ...model, context_window: contextWindow, pricing: price && pricingOf(price) };
+}
+
+function pricingOf({ input, output, cachedInput }: NonNullable<ModelFacts["price"]>): ModelPricing {
+  return {
+    prompt: perToken(input),
+    completion: perToken(output),
+    input_cache_read: cachedInput === undefined ? undefined : perToken(cachedInput),
+  };
+}
+
+/** Of a price per million, without an exponent. */
+function perToken(usd: number): string {
+  return usd === 0 ? "0" : (usd / 1e6).toFixed(15).replace(/\.?0+$/, "");
 }
 
 /** A channel may have more than it lists; one that asks other models (the agent) refuses what it does not list. */

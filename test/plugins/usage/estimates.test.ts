@@ -60,6 +60,7 @@ test.before(async () => {
   gateway = await startGateway({
     config: {
       channels: { whole: channel, stream: channel, said: channel, tagged: channel },
+      models: { quick: "whole/gpt-4o-mini" },
       usage: { prices: { "*": { input: 1, output: 2 } } },
     },
   });
@@ -128,6 +129,38 @@ test("a whole response tells its cost", async () => {
   assert.is(headers.get("x-portico-cost"), "0.000026");
   const streamed = await ask("stream/good", { stream: true });
   assert.is(streamed.headers.get("x-portico-cost"), null);
+});
+
+test("a key's limits that rest on estimates are told", async () => {
+  const { key: token } = await gateway.json("POST", "/keys", {
+    name: "held",
+    tokensPerMinute: 1e6,
+  });
+  const one = async () =>
+    (await gateway.json("GET", "/keys")).keys.find(({ name }: any) => name === "held").warnings;
+  const body = (model: string) => ({ model, messages });
+  await gateway.request("POST", "/v1/chat/completions", body("whole/good"), { token });
+  assert.is(await one(), undefined);
+  await gateway.request("POST", "/v1/chat/completions", body("whole/missing"), { token });
+  assert.match((await one())[0], /estimates: 1 of 2 answers .*whole\/missing/);
+  const listed = await portico(gateway.home, ["keys", "list"]);
+  assert.match(listed.stdout, /warning: held: its limits rest on estimates/);
+});
+
+test("models tell their context window and price, where they are known", async () => {
+  const one = async (id: string) => gateway.json("GET", `/v1/models/${id}`);
+  const known = await one("whole/gpt-4o-mini");
+  assert.is(known.context_window, 128_000);
+  assert.equal(
+    known.pricing,
+    { prompt: "0.000001", completion: "0.000002" },
+    "prices of one's own",
+  );
+  assert.is((await one("whole/nobody-knows")).context_window, undefined);
+  const agent = await one("agent");
+  assert.equal([agent.context_window, agent.pricing], [undefined, undefined]);
+  const { data } = await gateway.json("GET", "/v1/models");
+  assert.is(data.find(({ id }: any) => id === "quick").context_window, 128_000, "an alias");
 });
 
 test("tags reach reports and single requests, from the header and the body", async () => {

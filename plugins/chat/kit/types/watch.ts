@@ -72,8 +72,18 @@ export interface ChatPricing {
     to: { channel: string; provider: string; model: string },
     usage: Usage,
   ): MaybePromise<number | undefined>;
+  /** What is known of a channel's model, for listings. */
+  facts?(to: { channel: string; provider: string; model: string }): MaybePromise<ModelFacts>;
   /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */
   spent(channel: string, since: number): Promise<number>;
+}
+
+/** What is not known is absent. */
+export interface ModelFacts {
+  /** Tokens. */
+  contextWindow?: number | undefined;
+  /** US dollars per million tokens. */
+  price?: { input: number; output: number; cachedInput?: number | undefined } | undefined;
 }
 
 /** A promise only where something must be waited for. */
