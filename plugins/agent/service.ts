@@ -33,12 +33,12 @@ export function createService(
     item: NewItem;
   } {
     const { turnId = newId("turn"), session, ...rest } = request;
-    if (typeof request.delivery === "object") checkTarget(request.delivery, "delivery");
     const settings = agent.settings(request.agent);
     const sessionId =
       session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
     const body = {
       ...rest,
+      delivery: sealDelivery(request.delivery),
       principal: request.principal ?? currentPrincipal(),
       temporary: request.temporary ?? session === undefined,
     };
@@ -51,6 +51,13 @@ export function createService(
       maxAttempts: settings.maxAttempts,
     };
     return { turnId, sessionId, item };
+  }
+
+  /** As it may be stored: without its secrets. */
+  function sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"] {
+    if (typeof delivery !== "object") return delivery;
+    checkTarget(delivery, "delivery");
+    return ctx.use("deliveries").seal(delivery);
   }
 
   function wakeItem(request: WakeRequest): { eventId: string; item: NewItem } {
@@ -124,6 +131,7 @@ export function createService(
     mainSession: MAIN_SESSION,
     fence,
     turnItem,
+    sealDelivery,
     wakeItem,
     async startTurn(request, options = {}) {
       const { turnId, item } = turnItem(request);

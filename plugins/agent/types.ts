@@ -1,5 +1,5 @@
 /** What the agent shares with webhooks, cron, polls, hooks and the dashboard. Types only: nobody imports this at run time. */
-import type { DeliveryTarget } from "portico/deliveries";
+import type { DeliveryTarget, StoredTarget } from "portico/deliveries";
 import type { NewItem } from "portico/store";
 import type { Principal } from "portico";
 import type { Access } from "./access/access.ts";
@@ -109,6 +109,8 @@ export interface CommandContext {
 
 /** The service `agent`: turns and wakes, to be started, followed and stopped. */
 export interface AgentService {
+  /** As it may be stored before a turn is made of it: its secrets are references, or encrypted. */
+  sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"];
   /**
    * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
    * `commitSchedule` with your own rows. The turn runs as soon as that is committed. The item may still be changed
@@ -187,7 +189,7 @@ export interface TurnRequest {
   /** Free data: shown to the model as fenced data, and carried in the turn's events. */
   context?: Record<string, unknown>;
   /** `announce`: the answer is posted to the main session and the event feed too; or where the turn's end is posted. */
-  delivery?: "announce" | "none" | DeliveryTarget;
+  delivery?: "announce" | "none" | DeliveryTarget | StoredTarget;
   /** Default `agents.defaults.timeoutMs`. */
   timeoutMs?: number;
   /** A known id makes it idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */

@@ -2,10 +2,25 @@
  * `portico/deliveries`: results that are posted to somebody's URL. Put `deliveryItem` into the transaction that ends the
  * work: from then on the delivery is durable, and is tried until it arrives or is dead.
  */
-export { deliveryItem, type DeliveryMessage, type DeliveryTarget } from "./message.ts";
+import type { DeliveriesService } from "./stored-target.ts";
+import type { DeliveryTarget } from "./message.ts";
+
+export {
+  deliveryItem,
+  type DeliveryMessage,
+  type DeliveryTarget,
+  type StoredTarget,
+} from "./message.ts";
 export { checkTarget } from "./target.ts";
 
 declare module "portico" {
+  interface Services {
+    deliveries: DeliveriesService;
+  }
+  interface Contributions {
+    /** Targets that the owner's configuration holds, by their paths: their secrets are not stored. */
+    deliveryTargets: { name: string; list(): Record<string, DeliveryTarget> };
+  }
   interface Events {
     /** A result could not be delivered and is not tried again. */
     "delivery:failed": {

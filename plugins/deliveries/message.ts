@@ -12,6 +12,14 @@ export interface DeliveryTarget {
   publicOnly?: boolean | undefined;
 }
 
+/** A target as it is stored: its secret and headers stand in the configuration, or are encrypted. */
+export interface StoredTarget extends Pick<DeliveryTarget, "url" | "publicOnly"> {
+  /** The path of the configuration where the target stands. */
+  from?: string;
+  /** Its encrypted secret and headers. */
+  sealed?: string;
+}
+
 /** What is posted, as Standard Webhooks has it. */
 export interface DeliveryMessage {
   type: string;
@@ -21,7 +29,7 @@ export interface DeliveryMessage {
 }
 
 export interface DeliveryBody {
-  target: DeliveryTarget;
+  target: StoredTarget;
   message: DeliveryMessage;
   /** Whose work it tells of. Deliveries of older versions have none. */
   principal?: Principal;
@@ -33,7 +41,7 @@ const MOST_ATTEMPTS = 8;
 /** The durable work item of one delivery. `of` names what it is about: the same again is no second delivery. */
 export function deliveryItem(
   of: string,
-  target: DeliveryTarget,
+  target: StoredTarget,
   message: DeliveryMessage,
   principal: Principal,
 ): NewItem {

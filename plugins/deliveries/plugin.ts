@@ -1,8 +1,12 @@
 /** Results that are posted to a URL: durable, signed, tried again, and dead in the end. */
+import { join } from "node:path";
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { DELIVERY } from "./message.ts";
 import { mountRoutes } from "./routes.ts";
 import { type DeliveriesConfig, deliveriesSchema } from "./schema.ts";
+import { createSealing } from "./stored-target.ts";
+import { createVault } from "./vault.ts";
 import { startDeliveries } from "./worker.ts";
 
 export default definePlugin({
@@ -22,6 +26,8 @@ export default definePlugin({
       },
     },
   },
+  errors,
+  contributions: { deliveryTargets: { fields: { name: "string", list: "function" } } },
   needs: ["store"],
   commands: { deliveries: () => import("./cli.ts") },
   setup(ctx, config) {
@@ -29,7 +35,9 @@ export default definePlugin({
     ctx.onConfig((next: typeof config) => {
       settings = next.deliveries;
     });
-    mountRoutes(ctx);
+    const sealing = createSealing(ctx, createVault(join(ctx.paths.state, "delivery-key")));
+    ctx.provide("deliveries", sealing);
+    mountRoutes(ctx, sealing);
     ctx.add("notice", {
       name: "deliveries",
       async list() {
@@ -39,6 +47,6 @@ export default definePlugin({
           : [];
       },
     });
-    startDeliveries(ctx, () => settings);
+    startDeliveries(ctx, () => settings, sealing);
   },
 });

@@ -2,14 +2,15 @@
 import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } from "portico";
 import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
-import { DELIVERY, type DeliveryBody, deliveryItem } from "./message.ts";
+import { DELIVERY, type DeliveryBody, deliveryItem, type StoredTarget } from "./message.ts";
+import type { DeliveriesService } from "./stored-target.ts";
 
 const owner = { access: "gateway" } as const;
 const STATES = ["queued", "running", "done", "dead", "cancelled"] as const;
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
-export function mountRoutes(ctx: PluginContext): void {
+export function mountRoutes(ctx: PluginContext, sealing: DeliveriesService): void {
   const { items, enqueue } = lazyStore(ctx);
 
   ctx.route(
@@ -34,16 +35,7 @@ export function mountRoutes(ctx: PluginContext): void {
     async ({ params }) => {
       const item = await find(params["id"] ?? "");
       const { target, message } = item.body;
-      const headers = Object.entries(target.headers ?? {}).map(([name, value]) => [
-        name,
-        isSecretHeader(name) ? MASK : value,
-      ]);
-      return {
-        ...shown(item),
-        signed: target.secret !== undefined,
-        headers: Object.fromEntries(headers),
-        message,
-      };
+      return { ...shown(item), ...signing(target), message };
     },
   );
 
@@ -67,6 +59,20 @@ export function mountRoutes(ctx: PluginContext): void {
       return { ok: true, deliveryId: again.id, replayOf: item.id };
     },
   );
+
+  /** What is added to each request, secrets masked; nothing where the secrets are gone. */
+  function signing(stored: StoredTarget): { signed?: boolean; headers?: Record<string, string> } {
+    try {
+      const { secret, headers = {} } = sealing.open(stored);
+      const masked = Object.entries(headers).map(([name, value]) => [
+        name,
+        isSecretHeader(name) ? MASK : value,
+      ]);
+      return { signed: secret !== undefined, headers: Object.fromEntries(masked) };
+    } catch {
+      return {};
+    }
+  }
 
   /** By its id, in short too. */
   async function find(id: string): Promise<WorkItem<DeliveryBody>> {

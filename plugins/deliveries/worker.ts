@@ -5,6 +5,7 @@ import { guardedFetch, retryAfterMs } from "portico/egress";
 import type { Claim, ClaimOutcome } from "portico/store";
 import { guardOf } from "./guard.ts";
 import { DELIVERY, type DeliveryBody } from "./message.ts";
+import type { DeliveriesService } from "./stored-target.ts";
 import type { DeliveriesConfig } from "./schema.ts";
 import { signedHeaders } from "./sign.ts";
 
@@ -23,7 +24,11 @@ interface Attempt {
   final?: boolean;
 }
 
-export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesConfig): void {
+export function startDeliveries(
+  ctx: PluginContext,
+  settings: () => DeliveriesConfig,
+  sealing: DeliveriesService,
+): void {
   const store = () => ctx.use("store");
 
   async function run(claim: Claim<DeliveryBody>, signal: AbortSignal): Promise<void> {
@@ -69,11 +74,12 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
 
   async function post(
     id: string,
-    { target, message }: DeliveryBody,
+    { target: stored, message }: DeliveryBody,
     signal: AbortSignal,
   ): Promise<Attempt> {
     const body = JSON.stringify(message);
     try {
+      const target = sealing.open(stored);
       const { status, headers } = await guardedFetch(guardOf(ctx, settings(), target), target.url, {
         method: "POST",
         headers: {
@@ -100,7 +106,10 @@ export function startDeliveries(ctx: PluginContext, settings: () => DeliveriesCo
       if (!isPorticoError(failure))
         return { error: { code: "unreachable", message: String((failure as Error).message) } };
       const { code, message: why, status } = failure;
-      return { error: { code, message: why }, final: code === "address_blocked" || status === 400 };
+      // Another gateway at the same store may have the key.
+      const isFinal =
+        code === "address_blocked" || code === "delivery_secret_gone" || status === 400;
+      return { error: { code, message: why }, final: isFinal };
     }
   }
 

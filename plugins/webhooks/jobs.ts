@@ -90,7 +90,7 @@ function started(
   burstKey: string | undefined,
 ): Job {
   if (mapping.burst && burstKey !== undefined)
-    return burstJob(mapping, mapping.burst, rendering, burstKey);
+    return burstJob(agent, mapping, mapping.burst, rendering, burstKey);
   if (rendering.action === "wake")
     return wakeJob(agent, wakeOf([rendering]), principalOfMapping(mapping));
   return { ...turnJob(agent, turnOf([rendering])), wait: mapping.config.wait };
@@ -111,6 +111,7 @@ export function principalOfMapping({ name }: Pick<Mapping, "name">): Principal {
 
 /** One of a burst: it lies in a lane of its own until that has been quiet, then the whole lane becomes one turn. */
 function burstJob(
+  agent: AgentService,
   mapping: Mapping,
   { windowMs, maxWaitMs }: NonNullable<Mapping["burst"]>,
   rendering: Rendering,
@@ -124,7 +125,12 @@ function burstJob(
     id,
     lane: `${mapping.name}:${key}`,
     kind: BURST,
-    body: { ...rendering, session, temporary: rendering.session === undefined },
+    body: {
+      ...rendering,
+      delivery: agent.sealDelivery(rendering.delivery),
+      session,
+      temporary: rendering.session === undefined,
+    },
     settle: { windowMs, maxWaitMs },
   };
   const message = "The delivery is collected with others of its kind.";

@@ -1,4 +1,5 @@
 /** Makes the webhooks of their rooms. */
+import type { DeliveryTarget } from "portico/deliveries";
 import { type Call, createThrottle, type PluginContext } from "portico";
 import type {} from "portico/cluster";
 import { wrongAtStart } from "portico/strings";
@@ -11,6 +12,15 @@ import type { WebhooksConfig } from "./schema.ts";
 import { grantsOf, readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
+
+/** The targets of all mappings, by where they stand in the configuration. */
+function deliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget> {
+  const targets: Record<string, DeliveryTarget> = {};
+  for (const { name, config } of mappings.values())
+    if (typeof config.delivery === "object")
+      targets[`webhooks.mappings.${name}.delivery`] = config.delivery;
+  return targets;
+}
 
 export interface Webhooks {
   handle(call: Call): Promise<unknown>;
@@ -42,6 +52,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     kind: "webhook",
     find: (webhook) => grantsOf(current, webhook),
   });
+  ctx.add("deliveryTargets", { name: "webhooks", list: () => deliveryTargets(current) });
   ctx.add("notice", {
     name: "webhooks",
     list: () => [...current.broken.values()].map((problem) => `A mapping is refused: ${problem}`),

@@ -1,0 +1,62 @@
+/** Targets as they lie in the store: what is secret in them is a reference to the configuration, or encrypted. */
+import { isDeepStrictEqual } from "node:util";
+import type { PluginContext } from "portico";
+import { deliveryError } from "./errors.ts";
+import type { DeliveryTarget, StoredTarget } from "./message.ts";
+import type { Vault } from "./vault.ts";
+
+/** The service `deliveries`. */
+export interface DeliveriesService {
+  /** The form of a target that may be stored. One that has it already stays as it is. */
+  seal(target: DeliveryTarget | StoredTarget): StoredTarget;
+  /** The target with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */
+  open(target: StoredTarget): DeliveryTarget;
+}
+
+export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): DeliveriesService {
+  /** Path of the configuration → the target that stands there. */
+  const configured = (): Record<string, DeliveryTarget> =>
+    Object.assign({}, ...ctx.list("deliveryTargets").map((source) => source.list()));
+
+  return {
+    seal(target) {
+      if (isStored(target)) return target;
+      const { secret, headers, ...open } = target;
+      if (secret === undefined && Object.keys(headers ?? {}).length === 0) return open;
+      const wanted = plain(target);
+      const path = Object.entries(configured()).find(([, one]) =>
+        isDeepStrictEqual(plain(one), wanted),
+      )?.[0];
+      if (path !== undefined) return { ...open, from: path };
+      return { ...open, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };
+    },
+    open({ from, sealed, ...target }) {
+      if (from !== undefined) return { ...target, ...targetAt(from) };
+      if (sealed === undefined) return target;
+      try {
+        return { ...target, ...JSON.parse(vault.decrypt(sealed)) };
+      } catch (cause) {
+        throw deliveryError("delivery_key_unknown", KEY_UNKNOWN, cause);
+      }
+    },
+  };
+
+  function targetAt(path: string): DeliveryTarget {
+    const target = configured()[path];
+    if (target !== undefined) return plain(target);
+    const message = `The configuration no longer has ${path}, which holds the delivery's secrets.`;
+    throw deliveryError("delivery_secret_gone", message);
+  }
+}
+
+const KEY_UNKNOWN =
+  "The delivery's secrets were encrypted with another key than state/delivery-key of this home: start the delivery's work again.";
+
+const isStored = (target: DeliveryTarget | StoredTarget): target is StoredTarget =>
+  "from" in target || "sealed" in target;
+
+const plain = ({ url, secret, headers }: DeliveryTarget): DeliveryTarget => ({
+  url,
+  ...(secret !== undefined && { secret }),
+  ...(headers !== undefined && { headers }),
+});

@@ -1,0 +1,70 @@
+/** Secrets at rest: encrypted with a key that lies in the home's state, and so in no backup of the store alone. */
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const PURPOSE = Buffer.from("portico delivery 1");
+
+export interface Vault {
+  encrypt(text: string): string;
+  /** Throws where the text was encrypted with another key, or changed since. */
+  decrypt(sealed: string): string;
+}
+
+/** The key is made when it is first needed. */
+export function createVault(keyFile: string): Vault {
+  let key: Buffer | undefined;
+  const ownKey = (): Buffer => {
+    key ??= readKey(keyFile) ?? makeKey(keyFile);
+    return key;
+  };
+  return {
+    encrypt(text) {
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", ownKey(), iv).setAAD(PURPOSE);
+      const content = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+      return Buffer.concat([iv, cipher.getAuthTag(), content]).toString("base64url");
+    },
+    decrypt(sealed) {
+      const bytes = Buffer.from(sealed, "base64url");
+      const iv = bytes.subarray(0, IV_BYTES);
+      const tag = bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
+      const options = { authTagLength: TAG_BYTES };
+      const decipher = createDecipheriv("aes-256-gcm", ownKey(), iv, options);
+      decipher.setAAD(PURPOSE).setAuthTag(tag);
+      const content = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
+      return Buffer.concat([content, decipher.final()]).toString("utf8");
+    },
+  };
+}
+
+function readKey(file: string): Buffer | undefined {
+  let key: Buffer;
+  try {
+    key = readFileSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  if (key.length !== KEY_BYTES) throw new Error(`${file} holds no key of ${KEY_BYTES} bytes`);
+  chmodSync(file, 0o600);
+  return key;
+}
+
+/** Several workers may make it at the same time: a link never replaces what is there, and is there whole. */
+function makeKey(file: string): Buffer {
+  const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(temporary, randomBytes(KEY_BYTES), { mode: 0o600 });
+  try {
+    linkSync(temporary, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  return readKey(file) as Buffer;
+}

@@ -1,0 +1,172 @@
+/** Secrets of deliveries at rest: references to the configuration, or encrypted; never in the clear. */
+import { createHmac } from "node:crypto";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("secrets of deliveries");
+const CONFIGURED = `whsec_${Buffer.alloc(24, 9).toString("base64")}`;
+const ROTATED = `whsec_${Buffer.alloc(24, 7).toString("base64")}`;
+const SENT = `whsec_${Buffer.alloc(24, 8).toString("base64")}`;
+const TOKEN = "Bearer very-secret-token-of-a-receiver";
+
+const received: { path: string; headers: IncomingHttpHeaders; text: string }[] = [];
+let status = 200;
+const receiver = createServer((req, res) => {
+  let text = "";
+  req.setEncoding("utf8");
+  req.on("data", (part) => (text += part));
+  req.on("end", () => {
+    received.push({ path: req.url ?? "", headers: req.headers, text });
+    res.writeHead(status).end();
+  });
+});
+const home = makeHome();
+let target = "";
+let g: InProcessGateway;
+
+const start = (secret: string | undefined) =>
+  startGateway({
+    home,
+    config: {
+      gateway: { auth: { token: "t" } },
+      agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
+      deliveries: { retryMs: [20] },
+      webhooks: {
+        token: "hook-token",
+        mappings: secret && {
+          build: {
+            message: "Build",
+            delivery: { url: `${target}/mapping`, secret, headers: { authorization: TOKEN } },
+          },
+          burst: {
+            message: "Burst",
+            coalesce: { key: "one", windowMs: 50 },
+            delivery: { url: `${target}/burst`, secret },
+          },
+        },
+      },
+    },
+  });
+
+test.before(async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  target = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+  g = await start(CONFIGURED);
+});
+test.after(async () => {
+  await g.stop();
+  receiver.close();
+});
+
+const arrived = (path: string) =>
+  until(`${path} to arrive`, () => received.find((one) => one.path === path));
+const hook = (name: string) => g.request("POST", `/hooks/${name}`, {}, { token: "hook-token" });
+const turn = (path: string) =>
+  g.json("POST", "/agent", {
+    message: "hi",
+    delivery: { url: `${target}${path}`, secret: SENT, headers: { authorization: TOKEN } },
+  });
+
+/** All bytes of the store. */
+const stored = (): string =>
+  readdirSync(join(home, "state"), { withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.includes(".db"))
+    .map((entry) => readFileSync(join(home, "state", entry.name), "latin1"))
+    .join("");
+
+test("what a caller sends arrives signed and with its headers, and is stored encrypted", async () => {
+  await turn("/sent");
+  const { headers } = await arrived("/sent");
+  assert.match(String(headers["webhook-signature"]), /^v1,/);
+  assert.is(headers.authorization, TOKEN);
+  const bytes = stored();
+  assert.ok(bytes.includes("/sent"));
+  for (const secret of [SENT, SENT.slice(6), TOKEN]) assert.not.ok(bytes.includes(secret));
+});
+
+test("the key lies in the home's state, for its owner alone", () => {
+  const facts = statSync(join(home, "state", "delivery-key"));
+  assert.equal([facts.mode & 0o777, facts.size], [0o600, 32]);
+});
+
+test("what stands in the configuration is stored as a reference, bursts included", async () => {
+  await hook("build");
+  await hook("burst");
+  for (const path of ["/mapping", "/burst"])
+    assert.match(String((await arrived(path)).headers["webhook-signature"]), /^v1,/);
+  const bytes = stored();
+  assert.ok(bytes.includes("webhooks.mappings.build.delivery"));
+  for (const secret of [CONFIGURED, CONFIGURED.slice(6), TOKEN])
+    assert.not.ok(bytes.includes(secret));
+});
+
+test("listings show that a delivery is signed, and no secret", async () => {
+  const { deliveries } = await g.json("GET", "/deliveries");
+  assert.ok(deliveries.length >= 3);
+  for (const { id } of deliveries) {
+    const one = await g.json("GET", `/deliveries/${id}`);
+    assert.is(one.signed, true);
+    assert.not.match(JSON.stringify(one), /very-secret|whsec_/);
+  }
+});
+
+test("a secret that was rotated signs what still waits, after a restart too", async () => {
+  status = 503;
+  received.length = 0;
+  await hook("build");
+  await arrived("/mapping");
+  await g.stop();
+  g = await start(ROTATED);
+  status = 200;
+  const { deliveries } = await g.json("GET", "/deliveries");
+  await until("the delivery", async () => {
+    const one = await g.json("GET", `/deliveries/${deliveries[0].id}`);
+    return one.state === "done";
+  });
+  const { headers, text } = received.at(-1) as (typeof received)[number];
+  const content = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
+  const key = Buffer.from(ROTATED.slice(6), "base64");
+  const signature = createHmac("sha256", key).update(content).digest("base64");
+  assert.is(headers["webhook-signature"], `v1,${signature}`);
+});
+
+test("a reference to what is gone ends the delivery, and says what is gone", async () => {
+  status = 503;
+  received.length = 0;
+  await hook("build");
+  await arrived("/mapping");
+  await g.stop();
+  g = await start(undefined);
+  const { deliveries } = await g.json("GET", "/deliveries");
+  await until("the end", async () => {
+    const { state, error } = await g.json("GET", `/deliveries/${deliveries[0].id}`);
+    return state === "dead" && error.code === "delivery_secret_gone";
+  });
+  status = 200;
+});
+
+test("without its key a delivery is not sent unsigned", async () => {
+  status = 503;
+  received.length = 0;
+  await turn("/keyless");
+  await arrived("/keyless");
+  await g.stop();
+  rmSync(join(home, "state", "delivery-key"));
+  received.length = 0;
+  status = 200;
+  g = await start(CONFIGURED);
+  const { deliveries } = await g.json("GET", "/deliveries");
+  await until("an error", async () => {
+    const { error } = await g.json("GET", `/deliveries/${deliveries[0].id}`);
+    return error?.code === "delivery_key_unknown";
+  });
+  assert.is(received.length, 0);
+});
+
+test.run();
