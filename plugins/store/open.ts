@@ -4,7 +4,6 @@ import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
 import { postgresEngine } from "./postgres/engine.ts";
-import { addAgain } from "./operations/enqueue.ts";
 import type { Engine } from "./sql/engine.ts";
 import { sqliteEngine } from "./sqlite/engine.ts";
 import { makePrivateDir } from "./private-files.ts";
@@ -48,7 +47,7 @@ export function openEngine({ url, log, clock, isPart, sharedBy = "nobody" }: Sto
     log,
     clock: clock ?? Date.now,
     isPart,
-    journal: { replay: addAgain, sharing },
+    sharing,
   });
 }
 

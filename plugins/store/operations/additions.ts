@@ -1,6 +1,7 @@
-/** Adding work: all items of a transaction go in together, and then each of their lanes comes ready once. */
+/** Adding work: all items of a transaction go in together, and then each of their lanes becomes ready once. */
+import { laneLock } from "../sql/locks.ts";
 import type { Deferred, Operation, Param, Transaction } from "../sql/operation.ts";
-import { all, first, insertion, toJson } from "../sql/query.ts";
+import { insertion, toJson } from "../sql/query.ts";
 import type { NewItem } from "../types.ts";
 import { holdLane, type LaneOpening, openLanes } from "./lanes.ts";
 
@@ -8,68 +9,55 @@ interface Addition {
   item: NewItem;
   runAt: number;
   now: number;
-  row: Param[];
 }
 
+const DEFAULT_ATTEMPTS = 5;
+
 const insertItems = insertion(
-  "INSERT INTO items (kind, lane, holder, max_attempts, run_at, created_at, id, body, state)",
+  "INSERT INTO items (id, kind, lane, holder, max_attempts, run_at, created_at, body, state)",
   "(?, ?, ?, ?, ?, ?, ?, ?, 'queued')",
-  "ON CONFLICT (id) DO NOTHING",
-  6,
+  "ON CONFLICT (id) DO NOTHING RETURNING id",
 );
 
 class NewItems implements Deferred {
   readonly all: Addition[] = [];
 
   *write(tx: Transaction): Operation<void> {
-    let openings: LaneOpening[] = [];
-    for (const { item, runAt, now } of (yield* this.#insert()).sort(byLane)) {
+    const openings = new Map<string, LaneOpening>();
+    for (const { item, runAt, now } of yield* this.#insert()) {
       const { id, kind, lane, settle } = item;
-      const last = openings.at(-1);
+      const key = laneLock(item);
+      const opening = openings.get(key);
       if (settle) {
-        yield* openLanes(tx, openings);
-        openings = [];
+        // what was added to the lane before must count as its first waiting item
+        yield* openLanes(tx, [...openings.values()]);
+        openings.clear();
         yield* holdLane(tx, item, settle, now);
-      } else if (last?.lane === lane && last.kind === kind) {
-        last.readyAt = Math.min(last.readyAt, runAt);
-      } else openings.push({ id, kind, lane, readyAt: runAt, since: now });
+      } else if (opening) opening.readyAt = Math.min(opening.readyAt, runAt);
+      else openings.set(key, { id, kind, lane, readyAt: runAt, since: now });
     }
-    yield* openLanes(tx, openings);
+    yield* openLanes(tx, [...openings.values()]);
   }
 
-  /** Returns those that were not there before, each id once. (RETURNING would double what a row costs.) */
+  /** Returns those that were not there before, each id once. */
   *#insert(): Operation<Addition[]> {
-    const before = yield* first<{ seq: number | null }>("SELECT MAX(seq) AS seq FROM items");
-    if ((yield* insertItems(this.all.map(({ row }) => row))) === this.all.length) return this.all;
-    const inserted = yield* all<{ id: string }>(
-      "SELECT id FROM items WHERE seq > ?",
-      before?.seq ?? 0,
-    );
-    const ids = new Set(inserted.map(({ id }) => id));
-    return this.all.filter(({ item }) => ids.delete(item.id));
+    const { rows } = yield* insertItems(this.all.map(rowOf));
+    const inserted = new Set(rows.map(({ id }) => id));
+    return this.all.filter(({ item }) => inserted.delete(item.id));
   }
+}
+
+function rowOf({ item, runAt, now }: Addition): Param[] {
+  const { id, kind, lane, holder = null, maxAttempts = DEFAULT_ATTEMPTS } = item;
+  return [id, kind, lane, holder, maxAttempts, runAt, now, toJson(item.body) ?? "null"];
 }
 
 export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   const { now } = tx;
   const additions = tx.deferred(NewItems).all;
   for (const item of items) {
-    const { id, kind, lane, holder = null, maxAttempts = 5 } = item;
+    tx.require(laneLock(item));
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
-    additions.push({
-      item,
-      runAt,
-      now,
-      row: [kind, lane, holder, maxAttempts, runAt, now, id, toJson(item.body) ?? "null"],
-    });
+    additions.push({ item, runAt, now });
   }
-}
-
-/** So that two transactions that add to the same lanes never wait for each other crosswise. */
-function byLane({ item: a }: Addition, { item: b }: Addition): number {
-  return compare(a.kind, b.kind) || compare(a.lane, b.lane);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,8 +1,18 @@
 /** Events that one turn takes together, and that end with it. */
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { laneLock, type Lock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, first, run } from "../sql/query.ts";
 import type { WorkItem } from "../types.ts";
 import { type ItemRow, reopenLane, settleLane, toItem } from "./lanes.ts";
+
+/** The lanes to which the items return that `by` has drained, unless it is done. */
+export function* drainedLanes(by: string): Operation<Lock[]> {
+  const rows = yield* all<{ kind: string; lane: string }>(
+    "SELECT DISTINCT kind, lane FROM items WHERE drained_by = ? AND state = 'held'",
+    by,
+  );
+  return rows.map(laneLock);
+}
 
 /** What an item had drained is done with it, or goes back to its lane where the item came to nothing. */
 export function* endDrained(
@@ -39,14 +49,21 @@ export function* endDrained(
   for (const row of back) yield* reopenLane(tx, row, row.run_at);
 }
 
-export function* drain(
-  tx: Transaction,
-  lane: string,
-  kind: string,
-  max: number,
-  by: string,
-  maxChars = Number.POSITIVE_INFINITY,
-): Operation<WorkItem[]> {
+export interface DrainOptions {
+  lane: string;
+  kind: string;
+  max: number;
+  /** The item that takes them. */
+  by: string;
+  maxChars?: number | undefined;
+}
+
+export function drain(options: DrainOptions): Write<WorkItem[]> {
+  return { locks: [laneLock(options)], run: (tx) => bind(tx, options) };
+}
+
+function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
+  const { lane, kind, max, by, maxChars = Number.POSITIVE_INFINITY } = options;
   const held = yield* all<ItemRow>(
     "SELECT * FROM items WHERE drained_by = ? AND kind = ? ORDER BY seq",
     by,
@@ -56,7 +73,7 @@ export function* drain(
   if (room <= 0) return held.map(toItem);
   const chars = maxChars - held.reduce((sum, { body }) => sum + body.length, 0);
   const taken: ItemRow[] = [];
-  for (const id of yield* fitting(tx, lane, kind, room, chars, by)) {
+  for (const id of yield* fitting(tx, options, room, chars)) {
     const row = yield* first<ItemRow>(
       "UPDATE items SET state = 'held', drained_by = ?, started_at = ? WHERE id = ? AND state = 'queued' RETURNING *",
       by,
@@ -78,34 +95,37 @@ interface Waiting {
 /** The ids of what is due, in order, as far as there is room; one that is longer than all room only by itself. */
 function* fitting(
   tx: Transaction,
-  lane: string,
-  kind: string,
+  { lane, kind, by }: DrainOptions,
   room: number,
   chars: number,
-  by: string,
 ): Operation<string[]> {
-  const select = `SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND {waiting} AND`;
-  const waiting = [
-    ...(yield* all<Waiting>(
-      `${select} run_at <= 0 ORDER BY run_at, seq LIMIT ?`,
-      kind,
-      lane,
-      room,
-    )),
-    ...(yield* all<Waiting>(
-      `${select} run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT ?`,
-      kind,
-      lane,
-      tx.now,
-      room,
-    )),
-  ].sort((a, b) => a.seq - b.seq);
+  const due = yield* dueItems(tx, kind, lane, room);
+  const ids: string[] = [];
   let left = chars;
-  const next = waiting.slice(0, room);
-  const end = next.findIndex((item) => (left -= item.chars) < 0);
-  if (end !== 0) return (end < 0 ? next : next.slice(0, end)).map(({ id }) => id);
+  for (const item of due) {
+    left -= item.chars;
+    if (left < 0) break;
+    ids.push(item.id);
+  }
+  const [next] = due;
+  if (ids.length > 0 || !next) return ids;
   const bound = yield* first("SELECT 1 AS yes FROM items WHERE drained_by = ? LIMIT 1", by);
-  return bound ? [] : next.slice(0, 1).map(({ id }) => id);
+  return bound ? [] : [next.id];
+}
+
+/** Two queries, each of which reads the index in order and stops at its limit. */
+function* dueItems(
+  tx: Transaction,
+  kind: string,
+  lane: string,
+  limit: number,
+): Operation<Waiting[]> {
+  const select = `SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND {waiting}`;
+  const order = "ORDER BY run_at, seq LIMIT ?";
+  const atOnce = yield* all<Waiting>(`${select} AND run_at <= 0 ${order}`, kind, lane, limit);
+  const due = `${select} AND run_at > 0 AND run_at <= ? ${order}`;
+  const later = yield* all<Waiting>(due, kind, lane, tx.now, limit);
+  return [...atOnce, ...later].sort((a, b) => a.seq - b.seq).slice(0, limit);
 }
 
 export function* pending(tx: Transaction, lane: string, kind: string): Operation<number> {

@@ -1,7 +1,8 @@
 /** Small values by namespace and key. */
 import { refuseLong } from "../records/long-keys.ts";
-import type { Operation, Param, Transaction } from "../sql/operation.ts";
-import { all, first, fromJson, prefixEnd, run, toJson } from "../sql/query.ts";
+import { type Lock, rowLock } from "../sql/locks.ts";
+import type { Operation, Param, Transaction, Write } from "../sql/operation.ts";
+import { all, first, fromJson, prefixEnd, remove, run, toJson } from "../sql/query.ts";
 
 const ALIVE = "(expires_at IS NULL OR expires_at > ?)";
 
@@ -30,24 +31,38 @@ function paramsOf(tx: Transaction, { namespace, key, value, ttlMs }: Entry): Par
   return [namespace, key, toJson(value) ?? "null", ttlMs === undefined ? null : tx.now + ttlMs];
 }
 
+export function keyLock(namespace: string, key: string): Lock {
+  return rowLock("kv", namespace, key);
+}
+
 export function* setValue(tx: Transaction, entry: Entry): Operation<void> {
+  tx.require(keyLock(entry.namespace, entry.key));
   yield* run(SET, ...paramsOf(tx, entry));
 }
 
-/** Returns false where the key has a value already. */
-export function* addValue(tx: Transaction, entry: Entry): Operation<boolean> {
-  return (yield* run(`${SET} WHERE kv.expires_at <= ?`, ...paramsOf(tx, entry), tx.now)) > 0;
+export function writeValue(entry: Entry): Write<void> {
+  return { locks: [keyLock(entry.namespace, entry.key)], run: (tx) => setValue(tx, entry) };
 }
 
-export function* deleteValue(tx: Transaction, namespace: string, key: string): Operation<boolean> {
-  return (
-    (yield* run(
-      `DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`,
-      namespace,
-      key,
-      tx.now,
-    )) > 0
-  );
+/** Resolves to false where the key has a value already. */
+export function addValue(entry: Entry): Write<boolean> {
+  return {
+    locks: [keyLock(entry.namespace, entry.key)],
+    *run(tx) {
+      const sql = `${SET} WHERE kv.expires_at <= ?`;
+      return (yield* run(sql, ...paramsOf(tx, entry), tx.now)) > 0;
+    },
+  };
+}
+
+export function deleteValue(namespace: string, key: string): Write<boolean> {
+  return {
+    locks: [keyLock(namespace, key)],
+    *run(tx) {
+      const sql = `DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`;
+      return (yield* run(sql, namespace, key, tx.now)) > 0;
+    },
+  };
 }
 
 export function* listKeys(tx: Transaction, namespace: string, prefix: string): Operation<string[]> {
@@ -62,8 +77,17 @@ export function* listKeys(tx: Transaction, namespace: string, prefix: string): O
   return rows.map((row) => row.key);
 }
 
-/** Forgets what has expired, in every table that has a time of expiry. */
-export function* sweep(tx: Transaction): Operation<void> {
-  for (const table of ["kv", "known", "limits", "reservations"])
-    yield* run(`DELETE FROM ${table} WHERE expires_at <= ?`, tx.now);
+const EXPIRING = { kv: "namespace, key", known: "key", limits: "key", reservations: "id, key" };
+
+/** Forgets what has expired, in every table that has a time of expiry. What is in use is left for the next time. */
+export function sweep(): Write<void> {
+  return {
+    locks: [],
+    *run(tx) {
+      for (const [table, key] of Object.entries(EXPIRING)) {
+        const expired = `SELECT ${key} FROM ${table} WHERE expires_at <= ? {skip}`;
+        yield* remove(`DELETE FROM ${table} WHERE (${key}) IN (${expired})`, tx.now);
+      }
+    },
+  };
 }

@@ -1,17 +1,20 @@
-/** Keys that were used already, and what their first user was told. */
-import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
+/** Keys that were used already, and the answers that their first users got. */
 import { shortKey } from "../records/long-keys.ts";
+import { type Lock, rowLock } from "../sql/locks.ts";
+import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
 import { fromJson, insertion, toJson } from "../sql/query.ts";
 import type { Dedup, KnownKey } from "../types.ts";
 
-const INSERT = "INSERT INTO known (key, answer, at, expires_at)";
-const UNLESS_KNOWN = `ON CONFLICT (key) DO UPDATE
-  SET answer = excluded.answer, at = excluded.at, expires_at = excluded.expires_at
-  WHERE known.expires_at <= excluded.at`;
-const insertKeys = insertion(INSERT, "(?, ?, ?, ?)", UNLESS_KNOWN);
+const insertKeys = insertion(
+  "INSERT INTO known (key, answer, at, expires_at)",
+  "(?, ?, ?, ?)",
+  `ON CONFLICT (key) DO UPDATE
+   SET answer = excluded.answer, at = excluded.at, expires_at = excluded.expires_at`,
+);
 
 type Row = [key: string, answer: string | null, at: number, expiresAt: number];
 
+/** The keys that this transaction adds. */
 class NewKeys implements Deferred {
   readonly byKey = new Map<string, Row>();
 
@@ -20,10 +23,14 @@ class NewKeys implements Deferred {
   }
 }
 
+export function knownLock(key: string): Lock {
+  return rowLock("known", shortKey(key));
+}
+
 export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey | undefined> {
   const key = shortKey(longKey);
-  const [, newAnswer, at = 0, expiresAt = 0] = tx.deferred(NewKeys).byKey.get(key) ?? [];
-  if (expiresAt > tx.now) return { answer: fromJson(newAnswer), at };
+  const [, newAnswer, newAt = 0, expiresAt = 0] = tx.deferred(NewKeys).byKey.get(key) ?? [];
+  if (expiresAt > tx.now) return { answer: fromJson(newAnswer), at: newAt };
   const { rows } = yield {
     sql: "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
     params: [key, tx.now],
@@ -34,18 +41,9 @@ export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey 
   return row && { answer: fromJson(row.answer), at: row.at };
 }
 
-/** For a key that was not known a moment ago. Returns false where somebody else was faster. */
-export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
-  const key = shortKey(dedup.key);
-  const row: Row = [key, toJson(dedup.answer), tx.now, tx.now + dedup.ttlMs];
-  if (tx.isAlone) {
-    tx.deferred(NewKeys).byKey.set(key, row);
-    return true;
-  }
-  const { changes } = yield {
-    sql: `${INSERT} VALUES (?, ?, ?, ?) ${UNLESS_KNOWN}`,
-    params: row,
-    apart: true,
-  };
-  return changes > 0;
+/** For a key that is not known. */
+export function firstUse(tx: Transaction, { key: longKey, answer, ttlMs }: Dedup): void {
+  tx.require(knownLock(longKey));
+  const key = shortKey(longKey);
+  tx.deferred(NewKeys).byKey.set(key, [key, toJson(answer), tx.now, tx.now + ttlMs]);
 }

@@ -1,4 +1,5 @@
 /** The rows of the queue, and when a lane comes ready. */
+import { laneLock } from "../sql/locks.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { first, fromJson, insertion, optional, run } from "../sql/query.ts";
 import type { ItemError, ItemState, WorkItem } from "../types.ts";
@@ -26,9 +27,7 @@ export interface ItemRow {
 export interface LaneRow {
   kind: string;
   lane: string;
-  ready_at: number;
   head: string | null;
-  token: number;
 }
 
 /** A row as its owner knows it. */
@@ -85,6 +84,7 @@ export function reopenLane(
   { id, kind, lane }: ItemRow,
   readyAt: number,
 ): Operation<void> {
+  tx.require(laneLock({ kind, lane }));
   return openLanes(tx, [{ id, kind, lane, readyAt, since: tx.now }]);
 }
 
@@ -116,12 +116,7 @@ export function* holdLane(
 
 /** Gives a lane that has nothing in progress the time of its next item, or removes it. */
 export function* settleLane(tx: Transaction, kind: string, lane: string): Operation<void> {
-  // what another transaction is adding must be seen below, or wait for this one
-  yield {
-    sql: "SELECT 1 FROM lanes WHERE kind = ? AND lane = ? {hold}",
-    params: [kind, lane],
-    locks: true,
-  };
+  tx.require(laneLock({ kind, lane }));
   const next = yield* first<{ run_at: number; seq: number }>(
     `SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND {waiting} ORDER BY run_at, seq LIMIT 1`,
     kind,

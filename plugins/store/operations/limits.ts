@@ -1,6 +1,7 @@
 /** Rate limits: a log of hits that slides with the clock. */
-import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
 import { shortKey } from "../records/long-keys.ts";
+import { limitLock } from "../sql/locks.ts";
+import type { Deferred, Operation, Transaction, Write } from "../sql/operation.ts";
 import { insertion } from "../sql/query.ts";
 import type { Limit, Take } from "../types.ts";
 
@@ -33,35 +34,32 @@ class Logs implements Deferred {
     const rows = [...this.byKey].flatMap(([key, { hits, expiresAt }]) =>
       expiresAt === undefined ? [] : [[shortKey(key), JSON.stringify(hits), expiresAt] as const],
     );
-    // in order, so that two transactions never wait for each other crosswise
-    yield* upsertLogs(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
+    yield* upsertLogs(rows);
   }
 }
 
-export function* take(
-  tx: Transaction,
-  key: string,
-  cost: number,
-  max: number,
-  windowMs: number,
-): Operation<Take> {
-  const { byKey } = tx.deferred(Logs);
-  const log = byKey.get(key) ?? (yield* readLog(byKey, key));
-  return takeFrom(log, tx.now, cost, max, windowMs);
+export function take(limit: Limit, cost: number): Write<Take> {
+  return { locks: [limitLock(limit.key)], soft: true, run: (tx) => takeFrom(tx, limit, cost) };
 }
 
-/**
- * The logs of several keys, which no other transaction takes of until this one ends. They are locked in the order of their
- * keys, so that two transactions never wait for each other crosswise.
- */
+export function* takeFrom(tx: Transaction, limit: Limit, cost: number): Operation<Take> {
+  return count(yield* logOf(tx, limit.key), tx.now, cost, limit);
+}
+
+/** The logs of several keys. */
 export function* readLogs(
   tx: Transaction,
   keys: readonly string[],
 ): Operation<ReadonlyMap<string, Log>> {
-  const { byKey } = tx.deferred(Logs);
   const logs = new Map<string, Log>();
-  for (const key of keys.toSorted()) logs.set(key, byKey.get(key) ?? (yield* readLog(byKey, key)));
+  for (const key of keys) logs.set(key, yield* logOf(tx, key));
   return logs;
+}
+
+function* logOf(tx: Transaction, key: string): Operation<Log> {
+  tx.require(limitLock(key));
+  const { byKey } = tx.deferred(Logs);
+  return byKey.get(key) ?? (yield* readLog(byKey, key));
 }
 
 /** What a log holds of the window that ends now. */
@@ -78,19 +76,7 @@ export function addTo(log: Log, now: number, amount: number, windowMs: number): 
   log.expiresAt = newestOf(log.hits) + windowMs + 1;
 }
 
-/** Until the transaction ends no other one takes of it. */
-export function* hold(tx: Transaction, key: string): Operation<void> {
-  const { byKey } = tx.deferred(Logs);
-  if (!byKey.has(key)) yield* readLog(byKey, key);
-}
-
-/** A hit of a log that this transaction has read before; undefined where it has not. */
-export function takeAtOnce(tx: Transaction, { key, max, windowMs }: Limit): Take | undefined {
-  const log = tx.deferred(Logs).byKey.get(key);
-  return log && takeFrom(log, tx.now, 1, max, windowMs);
-}
-
-function takeFrom(log: Log, now: number, cost: number, max: number, windowMs: number): Take {
+function count(log: Log, now: number, cost: number, { max, windowMs }: Limit): Take {
   const { hits } = log;
   const back = settleClock(log, now, windowMs);
   const since = now - windowMs;
@@ -123,13 +109,6 @@ function settleClock(log: Log, now: number, windowMs: number): number {
 
 function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
   const key = shortKey(longKey);
-  // there may be no row to lock yet
-  yield {
-    sql: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':limit:' || ?, 0))",
-    params: [key],
-    locks: true,
-    apart: true,
-  };
   const { rows } = yield {
     sql: "SELECT hits FROM limits WHERE key = ?",
     params: [key],

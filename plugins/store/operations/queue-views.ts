@@ -1,6 +1,6 @@
 /** Looking at the queue, and forgetting what has ended. */
-import type { Operation } from "../sql/operation.ts";
-import { all, conditions, first, optional, pageSize, run } from "../sql/query.ts";
+import type { Operation, Write } from "../sql/operation.ts";
+import { all, conditions, first, optional, pageSize, remove } from "../sql/query.ts";
 import type {
   EndedState,
   ItemFilter,
@@ -40,13 +40,14 @@ export function* countItems(kind: string, state: ItemState): Operation<number> {
   return row?.n ?? 0;
 }
 
-export function* pruneItems(before: number, states: readonly EndedState[]): Operation<number> {
+/** Passes over what another transaction is changing, such as an item that is put back into its lane. */
+export function pruneItems(before: number, states: readonly EndedState[]): Write<number> {
   const marks = states.map(() => "?").join(", ");
-  return yield* run(
-    `DELETE FROM items WHERE finished_at < ? AND state IN (${marks})`,
-    before,
-    ...states,
-  );
+  const ended = `SELECT seq FROM items WHERE finished_at < ? AND state IN (${marks}) {skip}`;
+  return {
+    locks: [],
+    run: () => remove(`DELETE FROM items WHERE seq IN (${ended})`, before, ...states),
+  };
 }
 
 export function* queueStats(): Operation<QueueStats> {

@@ -7,7 +7,8 @@ import type {
   ReservationRequest,
   ReservationState,
 } from "../records/reservations.ts";
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { limitLock, type Lock, rowLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { conditions } from "../sql/query.ts";
 import { addTo, type Log, newestOf, readLogs, usedWithin, waitFor } from "./limits.ts";
 
@@ -16,13 +17,32 @@ const TOLERANCE = 1e-9;
 /** Amounts that other requests hold may be settled at any moment. */
 const SOON_MS = 1000;
 
-/**
- * Sets all amounts aside under `id`, or none. Locks the counts in the order of their keys, so that two transactions never
- * wait for each other crosswise.
- */
-export function* reserve(
+interface Reservation {
+  id: string;
+  holder: string;
+  ttlMs: number;
+}
+
+/** Sets all amounts aside under the reservation's id, or none. */
+export function reserve(
+  reservation: Reservation,
+  requests: readonly ReservationRequest[],
+): Write<Reserved> {
+  return {
+    locks: [rowLock("reservations", reservation.id), ...locksOfCounts(requests)],
+    soft: true,
+    run: (tx) => setAside(tx, reservation, requests),
+  };
+}
+
+/** A period's count has a name of its own, and what is reserved is counted by key. */
+function locksOfCounts(counts: readonly Count[]): Lock[] {
+  return counts.flatMap((count) => [limitLock(count.key), limitLock(logName(count))]);
+}
+
+function* setAside(
   tx: Transaction,
-  { id, holder, ttlMs }: { id: string; holder: string; ttlMs: number },
+  { id, holder, ttlMs }: Reservation,
   requests: readonly ReservationRequest[],
 ): Operation<Reserved> {
   const counts = yield* readCounts(tx, requests);
@@ -47,26 +67,38 @@ export function* reserve(
 }
 
 /** Gives back what stands under `id`, and adds what was used. */
-export function* settle(tx: Transaction, id: string, charges: readonly Charge[]): Operation<void> {
-  const counts = yield* readCounts(tx, charges);
-  for (const { key, window, amount } of charges) {
-    const log = counts.get(key)!;
-    if ("ms" in window) addTo(log, tx.now, amount, window.ms);
-    else addToPeriod(log, window, amount);
-  }
-  yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
+export function settle(id: string, charges: readonly Charge[]): Write<void> {
+  return {
+    locks: [rowLock("reservations", id), ...locksOfCounts(charges)],
+    soft: true,
+    *run(tx) {
+      const counts = yield* readCounts(tx, charges);
+      for (const { key, window, amount } of charges) {
+        const log = counts.get(key)!;
+        if ("ms" in window) addTo(log, tx.now, amount, window.ms);
+        else addToPeriod(log, window, amount);
+      }
+      yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
+    },
+  };
 }
 
-/** Keeps all reservations of a holder for another while: those of a process that died go by themselves. */
-export function* extendReservations(
-  tx: Transaction,
-  holder: string,
-  ttlMs: number,
-): Operation<void> {
-  yield {
-    sql: "UPDATE reservations SET expires_at = ? WHERE holder = ?",
-    params: [tx.now + ttlMs, holder],
-    apart: true,
+/**
+ * Keeps all reservations of a holder for another while: those of a process that died go by themselves. What is being
+ * settled at this moment is passed over.
+ */
+export function extendReservations(holder: string, ttlMs: number): Write<void> {
+  return {
+    locks: [],
+    soft: true,
+    *run(tx) {
+      const held = "SELECT id, key FROM reservations WHERE holder = ? {skip}";
+      yield {
+        sql: `UPDATE reservations SET expires_at = ? WHERE (id, key) IN (${held})`,
+        params: [tx.now + ttlMs, holder],
+        apart: true,
+      };
+    },
   };
 }
 

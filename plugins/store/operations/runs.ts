@@ -1,6 +1,7 @@
 /** Histories: what was run, when, and how it ended. */
 import type { Run } from "../types.ts";
-import type { Operation } from "../sql/operation.ts";
+import { type Lock, rowLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, conditions, first, fromJson, optional, pageSize, run, toJson } from "../sql/query.ts";
 
 interface RunRow {
@@ -25,7 +26,17 @@ function toRun(row: RunRow): Run {
   };
 }
 
-export function* putRun(entry: Run): Operation<void> {
+/** All runs of an owner. */
+export function runsLock(owner: string): Lock {
+  return rowLock("runs", owner);
+}
+
+export function writeRun(entry: Run): Write<void> {
+  return { locks: [runsLock(entry.owner)], run: (tx) => putRun(tx, entry) };
+}
+
+export function* putRun(tx: Transaction, entry: Run): Operation<void> {
+  tx.require(runsLock(entry.owner));
   yield* run(
     `INSERT INTO runs (id, owner, at, status, ended_at, item_id, data) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, at = excluded.at, status = excluded.status,
@@ -64,12 +75,16 @@ export function* listRuns(filter: {
   return rows.map(toRun);
 }
 
-export function* pruneRuns(owner: string, keep: number): Operation<number> {
-  return yield* run(
-    `DELETE FROM runs WHERE owner = ? AND id NOT IN
-       (SELECT id FROM runs WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?)`,
-    owner,
-    owner,
-    keep,
-  );
+export function pruneRuns(owner: string, keep: number): Write<number> {
+  return {
+    locks: [runsLock(owner)],
+    run: () =>
+      run(
+        `DELETE FROM runs WHERE owner = ? AND id NOT IN
+           (SELECT id FROM runs WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?)`,
+        owner,
+        owner,
+        keep,
+      ),
+  };
 }

@@ -1,7 +1,9 @@
 /** Schedules: rows that move forward by compare-and-swap. */
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { type Lock, rowLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, first, fromJson, optional, run, toJson } from "../sql/query.ts";
-import type { NewSchedule, ScheduleCommit, Schedule, ScheduleSlot } from "../types.ts";
+import type { Batch, NewSchedule, ScheduleCommit, Schedule, ScheduleSlot } from "../types.ts";
+import { addBatch, locksOf } from "./enqueue.ts";
 
 interface ScheduleRow {
   kind: string;
@@ -32,7 +34,21 @@ function toSchedule(row: ScheduleRow): Schedule {
   };
 }
 
-export function* putSchedule(
+function scheduleLock({ kind, id }: { kind: string; id: string }): Lock {
+  return rowLock("schedules", kind, id);
+}
+
+export function writeSchedule(
+  schedule: NewSchedule,
+  expectedRev: number | undefined,
+): Write<Schedule | undefined> {
+  return {
+    locks: [scheduleLock(schedule)],
+    run: (tx) => putSchedule(tx, schedule, expectedRev),
+  };
+}
+
+function* putSchedule(
   tx: Transaction,
   schedule: NewSchedule,
   expectedRev: number | undefined,
@@ -116,9 +132,14 @@ export function* failingSchedules(kind: string): Operation<Schedule[]> {
   return rows.map(toSchedule);
 }
 
-export function* deleteSchedule(tx: Transaction, kind: string, id: string): Operation<boolean> {
-  tx.touch(`schedule:${kind}`);
-  return (yield* run("DELETE FROM schedules WHERE kind = ? AND id = ?", kind, id)) > 0;
+export function deleteSchedule(kind: string, id: string): Write<boolean> {
+  return {
+    locks: [scheduleLock({ kind, id })],
+    *run(tx) {
+      tx.touch(`schedule:${kind}`);
+      return (yield* run("DELETE FROM schedules WHERE kind = ? AND id = ?", kind, id)) > 0;
+    },
+  };
 }
 
 export function* dueSchedules(kind: string, now: number, limit: number): Operation<Schedule[]> {
@@ -149,7 +170,34 @@ export function* scheduleCursor(kind: string, id: string): Operation<unknown> {
   return fromJson(row?.poll_cursor);
 }
 
-export function* tick(tx: Transaction, slot: ScheduleSlot): Operation<number | undefined> {
+export function tick(slot: ScheduleSlot, batch: Batch | undefined): Write<number | undefined> {
+  return withBatch(slot, (tx) => takeSlot(tx, slot), batch);
+}
+
+export function commitSchedule(
+  commit: ScheduleCommit,
+  batch: Batch | undefined,
+): Write<number | undefined> {
+  return withBatch(commit, (tx) => commitRevision(tx, commit), batch);
+}
+
+/** The batch goes in where the schedule has moved on. */
+function withBatch(
+  schedule: { kind: string; id: string },
+  move: (tx: Transaction) => Operation<number | undefined>,
+  batch: Batch | undefined,
+): Write<number | undefined> {
+  return {
+    locks: [scheduleLock(schedule), ...locksOf(batch)],
+    *run(tx) {
+      const rev = yield* move(tx);
+      if (rev !== undefined) yield* addBatch(tx, batch);
+      return rev;
+    },
+  };
+}
+
+function* takeSlot(tx: Transaction, slot: ScheduleSlot): Operation<number | undefined> {
   const at = slot.expectedNext === null ? "next_at IS NULL" : "next_at = ?";
   const row = yield* first<{ rev: number }>(
     `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND ${at} RETURNING rev`,
@@ -166,10 +214,7 @@ export function* tick(tx: Transaction, slot: ScheduleSlot): Operation<number | u
   return row.rev;
 }
 
-export function* commitSchedule(
-  tx: Transaction,
-  commit: ScheduleCommit,
-): Operation<number | undefined> {
+function* commitRevision(tx: Transaction, commit: ScheduleCommit): Operation<number | undefined> {
   const row = yield* first<{ rev: number }>(
     `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
     commit.next,

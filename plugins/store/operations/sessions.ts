@@ -1,5 +1,6 @@
 /** Sessions and their transcripts. */
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { type Lock, rowLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import {
   all,
   conditions,
@@ -8,6 +9,7 @@ import {
   optional,
   pageSize,
   prefixEnd,
+  remove,
   run,
   toJson,
 } from "../sql/query.ts";
@@ -36,13 +38,22 @@ export function* getSession(id: string): Operation<Session | undefined> {
   return row && toSession(row);
 }
 
+/** A session and its messages. */
+export function sessionLock(id: string): Lock {
+  return rowLock("sessions", id);
+}
+
+export function writeSession(id: string, meta: Record<string, unknown>): Write<Session> {
+  return { locks: [sessionLock(id)], run: (tx) => putSession(tx, id, meta) };
+}
+
 export function* putSession(
   tx: Transaction,
   id: string,
   meta: Record<string, unknown>,
 ): Operation<Session> {
-  const row = yield* first<SessionRow>("SELECT * FROM sessions WHERE id = ? {hold}", id);
-  const known = row && toSession(row);
+  tx.require(sessionLock(id));
+  const known = yield* getSession(id);
   const merged = mergeMeta(known?.meta, meta);
   yield* run(
     `INSERT INTO sessions (id, created_at, updated_at, meta) VALUES (?, ?, ?, ?)
@@ -61,7 +72,7 @@ export function* putSession(
   };
 }
 
-/** A key set to `null` goes. */
+/** A key that is set to `null` is removed. */
 function mergeMeta(
   known: Record<string, unknown> | undefined,
   change: Record<string, unknown>,
@@ -101,12 +112,17 @@ export function* bytesOfSessions(prefix: string): Operation<number> {
   return Number(row?.bytes ?? 0);
 }
 
+export function writeMessages(id: string, messages: readonly NewMessage[]): Write<void> {
+  return { locks: [sessionLock(id)], run: (tx) => appendMessages(tx, id, messages) };
+}
+
 export function* appendMessages(
   tx: Transaction,
   id: string,
   messages: readonly NewMessage[],
 ): Operation<void> {
   const bodies = messages.map(({ body }) => toJson(body) ?? "null");
+  tx.require(sessionLock(id));
   const row = yield* first<{ last_seq: number }>(
     `INSERT INTO sessions (id, created_at, updated_at, messages, last_seq, bytes, meta) VALUES (?, ?, ?, ?, ?, ?, '{}')
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at,
@@ -163,16 +179,26 @@ export function* transcript(
   }));
 }
 
-export function* clearSession(tx: Transaction, id: string): Operation<number> {
-  yield* run(
-    "UPDATE sessions SET messages = 0, bytes = 0, updated_at = ? WHERE id = ?",
-    tx.now,
-    id,
-  );
-  return yield* run("DELETE FROM messages WHERE session = ?", id);
+export function clearSession(id: string): Write<number> {
+  return {
+    locks: [sessionLock(id)],
+    *run(tx) {
+      yield* run(
+        "UPDATE sessions SET messages = 0, bytes = 0, updated_at = ? WHERE id = ?",
+        tx.now,
+        id,
+      );
+      return yield* remove("DELETE FROM messages WHERE session = ?", id);
+    },
+  };
 }
 
-export function* deleteSession(id: string): Operation<boolean> {
-  yield* run("DELETE FROM messages WHERE session = ?", id);
-  return (yield* run("DELETE FROM sessions WHERE id = ?", id)) > 0;
+export function deleteSession(id: string): Write<boolean> {
+  return {
+    locks: [sessionLock(id)],
+    *run() {
+      yield* remove("DELETE FROM messages WHERE session = ?", id);
+      return (yield* remove("DELETE FROM sessions WHERE id = ?", id)) > 0;
+    },
+  };
 }

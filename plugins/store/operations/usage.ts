@@ -1,6 +1,7 @@
 /** Usage of models: sums per minute, and blocks of single requests. */
-import type { Operation, Transaction } from "../sql/operation.ts";
-import { all, conditions, first, insertion, run } from "../sql/query.ts";
+import { rowLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
+import { all, conditions, first, insertion, remove, run } from "../sql/query.ts";
 import type {
   NewRequests,
   RequestBlock,
@@ -35,9 +36,11 @@ function additionTo(table: string, key: readonly string[]): string {
     ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
 }
 
-export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
-  // in order, so that two transactions never wait for each other crosswise
-  for (const record of records.toSorted(byRow)) {
+/** All gateways add to the same few rows, and number their requests from one counter. */
+const USAGE = rowLock("usage");
+
+function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
+  for (const record of records) {
     const at = record.at ?? tx.now;
     const minute = at - (at % MINUTE);
     const where = [record.key ?? "", record.channel ?? "", record.model ?? ""];
@@ -64,22 +67,6 @@ function sumsOf(record: UsageRecord): number[] {
     record.unpriced ?? 0,
     record.estimated ?? 0,
   ];
-}
-
-function byRow(a: UsageRecord, b: UsageRecord): number {
-  const minutes =
-    (a.at ?? Infinity) === (b.at ?? Infinity) ? 0 : (a.at ?? Infinity) - (b.at ?? Infinity);
-  return (
-    compare(a.tag, b.tag) ||
-    minutes ||
-    compare(a.key, b.key) ||
-    compare(a.channel, b.channel) ||
-    compare(a.model, b.model)
-  );
-}
-
-function compare(a = "", b = ""): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Sums by tag come from rows of their own: a request without a tag is in none, one with two tags in two. */
@@ -116,13 +103,20 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
   return rows.map((row) => ({ ...row }) as unknown as UsageSum);
 }
 
-export function* appendUsage(
-  tx: Transaction,
+/** In transactions of their own, so that nothing else waits for the usage of other gateways. */
+export function appendUsage(
   records: readonly UsageRecord[],
   requests: NewRequests | undefined,
-): Operation<void> {
-  yield* addUsage(tx, records);
-  if (requests) yield* addRequests(requests);
+): Write<void> {
+  return {
+    locks: [USAGE],
+    group: "usage",
+    soft: true,
+    *run(tx) {
+      yield* addUsage(tx, records);
+      if (requests) yield* addRequests(requests);
+    },
+  };
 }
 
 const insertBlocks = insertion(
@@ -183,8 +177,14 @@ export function* listRequests({
   );
 }
 
-export function* pruneUsage(before: number): Operation<number> {
-  const sums = yield* run("DELETE FROM usage_minutes WHERE minute < ?", before);
-  yield* run("DELETE FROM usage_tags WHERE minute < ?", before);
-  return sums + (yield* run("DELETE FROM usage_requests WHERE last_at < ?", before));
+export function pruneUsage(before: number): Write<number> {
+  return {
+    locks: [USAGE],
+    group: "usage",
+    *run() {
+      const sums = yield* remove("DELETE FROM usage_minutes WHERE minute < ?", before);
+      yield* remove("DELETE FROM usage_tags WHERE minute < ?", before);
+      return sums + (yield* remove("DELETE FROM usage_requests WHERE last_at < ?", before));
+    },
+  };
 }

@@ -1,9 +1,16 @@
 /** Work in lanes: leasing it, ending it. */
-import { endDrained } from "./drain.ts";
-import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { laneLock, type Lock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, first, optional, run, toJson } from "../sql/query.ts";
-import type { Claim, ClaimOutcome, Shares } from "../types.ts";
+import type { Batch, Claim, ClaimOutcome, Shares } from "../types.ts";
+import { drainedLanes, endDrained } from "./drain.ts";
+import { addBatch, locksOf } from "./enqueue.ts";
+import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
+
+interface LaneName {
+  kind: string;
+  lane: string;
+}
 
 /** True where `claim` has something to do: spares an empty queue the write. */
 export function* anythingReady(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
@@ -18,52 +25,6 @@ export function* anythingReady(tx: Transaction, kinds: readonly string[]): Opera
   return false;
 }
 
-export function* claim(
-  tx: Transaction,
-  { worker, max, leaseMs, kinds, shares }: ClaimOptions,
-): Operation<Claim[]> {
-  const lanes: LaneRow[] = [];
-  for (const kind of kinds) {
-    if (lanes.length >= max) break;
-    const room = max - lanes.length;
-    lanes.push(
-      ...(shares === undefined
-        ? yield* readyLanes(tx, kind, room)
-        : yield* readyLanesByShares(tx, kind, room, shares)),
-    );
-  }
-  if (lanes.length === 0) return [];
-  const counter = yield* first<{ value: number }>(
-    "UPDATE counters SET value = value + ? WHERE name = 'token' RETURNING value",
-    lanes.length,
-  );
-  let token = (counter?.value ?? 0) - lanes.length;
-  const claims: Claim[] = [];
-  for (const lane of lanes) {
-    const id = lane.head ?? (yield* nextOf(tx, lane.kind, lane.lane));
-    const row = id === undefined ? undefined : yield* begin(tx, id);
-    if (!row) {
-      yield* run("UPDATE lanes SET head = NULL WHERE kind = ? AND lane = ?", lane.kind, lane.lane);
-      yield* settleLane(tx, lane.kind, lane.lane);
-      continue;
-    }
-    token++;
-    const leaseUntil = tx.now + leaseMs;
-    yield* run(
-      `UPDATE lanes SET head = ?, token = ?, worker = ?, lease_until = ?, ready_at = ? WHERE kind = ? AND lane = ?`,
-      row.id,
-      token,
-      worker,
-      leaseUntil,
-      leaseUntil,
-      lane.kind,
-      lane.lane,
-    );
-    claims.push({ worker, token, leaseUntil, item: toItem(row) });
-  }
-  return claims;
-}
-
 interface ClaimOptions {
   worker: string;
   /** Of lanes. */
@@ -73,21 +34,73 @@ interface ClaimOptions {
   shares?: Shares | undefined;
 }
 
+export function claim(options: ClaimOptions): Write<Claim[]> {
+  return {
+    // it waits for no lane, but takes those that are free
+    locks: [],
+    soft: true,
+    *run(tx) {
+      const claims: Claim[] = [];
+      for (const lane of yield* takeReadyLanes(tx, options)) {
+        const claimed = yield* claimHead(tx, lane, options);
+        if (claimed) claims.push(claimed);
+      }
+      return claims;
+    },
+  };
+}
+
 /** What is due (a retry, a dead worker's lane) goes first, so that a steady stream of new work never starves it. */
 const READY = ["ready_at > 0 AND ready_at <= ?", "ready_at = 0 AND ready_at <= ?"];
+/** Lanes that are looked at in vain when other gateways claim the same ones at this moment. */
+const SPARE_LANES = 32;
 
-function* readyLanes(tx: Transaction, kind: string, max: number): Operation<LaneRow[]> {
+function* takeReadyLanes(
+  tx: Transaction,
+  { kinds, max, shares }: ClaimOptions,
+): Operation<LaneRow[]> {
   const lanes: LaneRow[] = [];
+  for (const kind of kinds) {
+    const room = max - lanes.length;
+    if (room <= 0) break;
+    const more = shares ? takeByShares(tx, kind, room, shares) : takeFirst(tx, kind, room);
+    lanes.push(...(yield* more));
+  }
+  return lanes;
+}
+
+function* takeFirst(tx: Transaction, kind: string, max: number): Operation<LaneRow[]> {
+  const ready: LaneName[] = [];
   for (const range of READY) {
-    if (lanes.length >= max) break;
-    const found = yield* all<LaneRow>(
-      `SELECT kind, lane, ready_at, head, token FROM lanes WHERE kind = ? AND ${range}
-       ORDER BY ready_at, ord LIMIT ? {lock}`,
+    const room = max + SPARE_LANES - ready.length;
+    if (room <= 0) break;
+    const rows = yield* all<LaneName>(
+      `SELECT kind, lane FROM lanes WHERE kind = ? AND ${range} ORDER BY ready_at, ord LIMIT ?`,
       kind,
       tx.now,
-      max - lanes.length,
+      room,
     );
-    lanes.push(...found);
+    ready.push(...rows);
+  }
+  return yield* lockFree(tx, ready, max);
+}
+
+/** Locks up to `max` of these lanes, and passes over those that others have locked or claimed meanwhile. */
+function* lockFree(tx: Transaction, ready: readonly LaneName[], max: number): Operation<LaneRow[]> {
+  if (ready.length === 0) return [];
+  const byLock = new Map(ready.map((lane) => [laneLock(lane), lane]));
+  const { rows } = yield { tryLocks: [...byLock.keys()], most: max };
+  const lanes: LaneRow[] = [];
+  for (const { name } of rows) {
+    const { kind, lane } = byLock.get(String(name))!;
+    // once more: another gateway may have claimed it before it was locked
+    const row = yield* first<LaneRow>(
+      "SELECT kind, lane, head FROM lanes WHERE kind = ? AND lane = ? AND ready_at <= ?",
+      kind,
+      lane,
+      tx.now,
+    );
+    if (row) lanes.push(row);
   }
   return lanes;
 }
@@ -101,38 +114,88 @@ const HOLDER = `COALESCE(
   '')`;
 
 /** One lane at a time, since each changes what is left for the next. */
-function* readyLanesByShares(
+function* takeByShares(
   tx: Transaction,
   kind: string,
   max: number,
   { used, each, together }: Shares,
 ): Operation<LaneRow[]> {
   const counts = new Map(Object.entries(used));
+  const lookedAt: string[] = [];
   const lanes: LaneRow[] = [];
-  for (const range of READY) {
-    while (lanes.length < max) {
-      const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
-      const full = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
-      const passed = all >= together ? `AND ${HOLDER} = ''` : without(HOLDER, full);
-      const taken = without("lane", lanes);
-      const found = yield* first<LaneRow & { holder: string }>(
-        `SELECT kind, lane, ready_at, head, token, ${HOLDER} AS holder FROM lanes
-         WHERE kind = ? AND ${range} ${taken} ${passed} ORDER BY ready_at, ord LIMIT 1 {lock}`,
-        kind,
-        tx.now,
-        ...lanes.map(({ lane }) => lane),
-        ...(all >= together ? [] : full),
-      );
-      if (found === undefined) break;
-      lanes.push(found);
-      if (found.holder !== "") counts.set(found.holder, (counts.get(found.holder) ?? 0) + 1);
-    }
+  while (lanes.length < max && lookedAt.length < max + SPARE_LANES) {
+    const sum = [...counts.values()].reduce((total, count) => total + count, 0);
+    const full = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
+    const among = sum >= together ? OF_NOBODY : without(HOLDER, full);
+    const next = yield* firstReady(tx, kind, lookedAt, among);
+    if (!next) break;
+    lookedAt.push(next.lane);
+    const taken = yield* lockFree(tx, [next], 1);
+    lanes.push(...taken);
+    if (taken.length > 0 && next.holder !== "")
+      counts.set(next.holder, (counts.get(next.holder) ?? 0) + 1);
   }
   return lanes;
 }
 
-function without(sql: string, values: readonly unknown[]): string {
-  return values.length === 0 ? "" : `AND ${sql} NOT IN (${values.map(() => "?").join(", ")})`;
+interface Condition {
+  sql: string;
+  params: readonly string[];
+}
+
+const OF_NOBODY: Condition = { sql: `AND ${HOLDER} = ''`, params: [] };
+
+function without(sql: string, values: readonly string[]): Condition {
+  if (values.length === 0) return { sql: "", params: [] };
+  return { sql: `AND ${sql} NOT IN (${values.map(() => "?").join(", ")})`, params: values };
+}
+
+function* firstReady(
+  tx: Transaction,
+  kind: string,
+  lookedAt: readonly string[],
+  among: Condition,
+): Operation<(LaneName & { holder: string }) | undefined> {
+  const others = without("lane", lookedAt);
+  for (const range of READY) {
+    const lane = yield* first<LaneName & { holder: string }>(
+      `SELECT kind, lane, ${HOLDER} AS holder FROM lanes
+       WHERE kind = ? AND ${range} ${others.sql} ${among.sql} ORDER BY ready_at, ord LIMIT 1`,
+      kind,
+      tx.now,
+      ...others.params,
+      ...among.params,
+    );
+    if (lane) return lane;
+  }
+  return undefined;
+}
+
+function* claimHead(
+  tx: Transaction,
+  { kind, lane, head }: LaneRow,
+  { worker, leaseMs }: ClaimOptions,
+): Operation<Claim | undefined> {
+  const id = head ?? (yield* nextOf(tx, kind, lane));
+  const row = id === undefined ? undefined : yield* begin(tx, id);
+  if (!row) {
+    yield* run("UPDATE lanes SET head = NULL WHERE kind = ? AND lane = ?", kind, lane);
+    yield* settleLane(tx, kind, lane);
+    return undefined;
+  }
+  const token = Number((yield { nextToken: true }).rows[0]?.["token"]);
+  const leaseUntil = tx.now + leaseMs;
+  yield* run(
+    `UPDATE lanes SET head = ?, token = ?, worker = ?, lease_until = ?, ready_at = ? WHERE kind = ? AND lane = ?`,
+    row.id,
+    token,
+    worker,
+    leaseUntil,
+    leaseUntil,
+    kind,
+    lane,
+  );
+  return { worker, token, leaseUntil, item: toItem(row) };
 }
 
 function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {
@@ -143,19 +206,18 @@ function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string 
     lane,
     tx.now,
   );
+  if (due) return due.id;
   // not `= 0`: then the order would be that of the items' key too, by which all that has ever ended comes first
-  const next =
-    due ??
-    (yield* first<{ id: string }>(
-      `SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`,
-      kind,
-      lane,
-    ));
+  const next = yield* first<{ id: string }>(
+    `SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`,
+    kind,
+    lane,
+  );
   return next?.id;
 }
 
-function* begin(tx: Transaction, id: string): Operation<ItemRow | undefined> {
-  return yield* first<ItemRow>(
+function begin(tx: Transaction, id: string): Operation<ItemRow | undefined> {
+  return first<ItemRow>(
     `UPDATE items SET state = 'running', attempts = attempts + 1, started_at = ?, retry_at = NULL
      WHERE id = ? AND state IN ('queued', 'running') RETURNING *`,
     tx.now,
@@ -163,18 +225,24 @@ function* begin(tx: Transaction, id: string): Operation<ItemRow | undefined> {
   );
 }
 
-export function* extend(tx: Transaction, held: Claim, leaseMs: number): Operation<boolean> {
-  const until = tx.now + leaseMs;
-  const changes = yield* run(
-    "UPDATE lanes SET lease_until = ?, ready_at = ? WHERE kind = ? AND lane = ? AND head = ? AND token = ?",
-    until,
-    until,
-    held.item.kind,
-    held.item.lane,
-    held.item.id,
-    held.token,
-  );
-  return changes > 0;
+export function extend({ item, token }: Claim, leaseMs: number): Write<boolean> {
+  return {
+    locks: [laneLock(item)],
+    soft: true,
+    *run(tx) {
+      const until = tx.now + leaseMs;
+      const changes = yield* run(
+        "UPDATE lanes SET lease_until = ?, ready_at = ? WHERE kind = ? AND lane = ? AND head = ? AND token = ?",
+        until,
+        until,
+        item.kind,
+        item.lane,
+        item.id,
+        token,
+      );
+      return changes > 0;
+    },
+  };
 }
 
 export function* workers(): Operation<string[]> {
@@ -184,64 +252,108 @@ export function* workers(): Operation<string[]> {
   return rows.map(({ worker }) => worker);
 }
 
-export function* abandon(tx: Transaction, worker: string): Operation<number> {
-  const lanes = yield* all<LaneRow>(
-    "SELECT kind, lane, ready_at, head, token FROM lanes WHERE worker = ? {lock}",
-    worker,
-  );
-  for (const { kind, lane } of lanes) {
-    // the token goes too: should the worker live after all, it cannot finish
-    yield* run(
-      "UPDATE lanes SET ready_at = ?, lease_until = NULL, worker = NULL, token = 0 WHERE kind = ? AND lane = ? AND worker = ?",
-      tx.now,
-      kind,
-      lane,
-      worker,
-    );
-    tx.touch(kind);
-  }
-  return lanes.length;
+export function abandon(worker: string): Write<number> {
+  return {
+    locks: function* lanesOfWorker() {
+      return (yield* lanesOf(worker)).map(laneLock);
+    },
+    *run(tx) {
+      const lanes = yield* lanesOf(worker);
+      for (const { kind, lane } of lanes) {
+        tx.require(laneLock({ kind, lane }));
+        // the token goes too: should the worker live after all, it cannot finish
+        yield* run(
+          "UPDATE lanes SET ready_at = ?, lease_until = NULL, worker = NULL, token = 0 WHERE kind = ? AND lane = ?",
+          tx.now,
+          kind,
+          lane,
+        );
+        tx.touch(kind);
+      }
+      return lanes.length;
+    },
+  };
 }
 
-/** False where the lease was lost; then nothing has changed. */
-export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operation<boolean> {
+function lanesOf(worker: string): Operation<LaneName[]> {
+  return all<LaneName>("SELECT kind, lane FROM lanes WHERE worker = ?", worker);
+}
+
+/** Resolves to false where the lease was lost; then nothing has changed. */
+export function finish(
+  held: Claim,
+  outcome: ClaimOutcome,
+  emits: Batch | undefined,
+): Write<boolean> {
+  const { item } = held;
+  const known: Lock[] = [laneLock(item), ...locksOf(emits)];
+  const putsBack = outcome.state === "dead" || outcome.state === "cancelled";
+  return {
+    locks: putsBack ? () => withDrained(known, item.id) : known,
+    *run(tx) {
+      const isOurs = yield* endClaim(tx, held, outcome);
+      if (isOurs) yield* addBatch(tx, emits);
+      return isOurs;
+    },
+  };
+}
+
+function* withDrained(locks: readonly Lock[], by: string): Operation<Lock[]> {
+  return [...locks, ...(yield* drainedLanes(by))];
+}
+
+function* endClaim(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operation<boolean> {
   const { id, kind, lane } = held.item;
-  const retry = outcome.state === "retry";
+  const isRetry = outcome.state === "retry";
   const owned = yield* run(
     `UPDATE lanes SET worker = NULL, lease_until = NULL, token = 0, ready_at = ?, head = ?
      WHERE kind = ? AND lane = ? AND head = ? AND token = ?`,
-    retry ? outcome.at : 0,
-    retry ? id : null,
+    isRetry ? outcome.at : 0,
+    isRetry ? id : null,
     kind,
     lane,
     id,
     held.token,
   );
   if (owned === 0) return false;
-  const error = outcome.state === "done" ? null : toJson(outcome.error);
-  if (retry) {
-    yield* run(
-      "UPDATE items SET state = 'queued', retry_at = ?, error = ?, failures = failures + ? WHERE id = ?",
-      outcome.at,
-      error,
-      outcome.interrupted === true ? 0 : 1,
-      id,
-    );
-    tx.touch(kind);
-    return true;
-  }
+  if (isRetry) yield* retryItem(tx, held, outcome);
+  else yield* endItem(tx, held, outcome);
+  return true;
+}
+
+function* retryItem(
+  tx: Transaction,
+  { item }: Claim,
+  { at, error, interrupted }: Extract<ClaimOutcome, { state: "retry" }>,
+): Operation<void> {
+  yield* run(
+    "UPDATE items SET state = 'queued', retry_at = ?, error = ?, failures = failures + ? WHERE id = ?",
+    at,
+    toJson(error),
+    interrupted === true ? 0 : 1,
+    item.id,
+  );
+  tx.touch(item.kind);
+}
+
+function* endItem(
+  tx: Transaction,
+  { item }: Claim,
+  outcome: Exclude<ClaimOutcome, { state: "retry" }>,
+): Operation<void> {
+  const isDone = outcome.state === "done";
+  const error = isDone ? null : toJson(outcome.error);
   yield* run(
     "UPDATE items SET state = ?, finished_at = ?, result = ?, error = ?, body = COALESCE(?, body) WHERE id = ?",
     outcome.state,
     tx.now,
-    outcome.state === "done" ? toJson(outcome.result) : null,
+    isDone ? toJson(outcome.result) : null,
     error,
-    outcome.state === "done" ? toJson(outcome.body) : null,
-    id,
+    isDone ? toJson(outcome.body) : null,
+    item.id,
   );
-  yield* endDrained(tx, id, outcome.state, error);
-  yield* settleLane(tx, kind, lane);
-  return true;
+  yield* endDrained(tx, item.id, outcome.state, error);
+  yield* settleLane(tx, item.kind, item.lane);
 }
 
 export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefined> {
@@ -257,32 +369,50 @@ export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefi
   return next;
 }
 
-export function* cancel(tx: Transaction, id: string): Operation<boolean> {
-  const row = yield* first<ItemRow>(
-    `UPDATE items SET state = 'cancelled', finished_at = ?, retry_at = NULL
-     WHERE id = ? AND state IN ('queued', 'running') RETURNING *`,
-    tx.now,
-    id,
-  );
-  if (!row) return false;
-  yield* endDrained(tx, id, "cancelled", null);
-  yield* run(
-    "UPDATE lanes SET head = NULL, worker = NULL, lease_until = NULL WHERE kind = ? AND lane = ? AND head = ?",
-    row.kind,
-    row.lane,
-    id,
-  );
-  yield* settleLane(tx, row.kind, row.lane);
-  return true;
+/** The lane of an item, which never changes. */
+function* laneOfItem(id: string): Operation<Lock[]> {
+  const row = yield* first<LaneName>("SELECT kind, lane FROM items WHERE id = ?", id);
+  return row ? [laneLock(row)] : [];
 }
 
-export function* replay(tx: Transaction, id: string): Operation<boolean> {
-  const row = yield* first<ItemRow>(
-    `UPDATE items SET state = 'queued', attempts = 0, failures = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL
-     WHERE id = ? AND state IN ('dead', 'cancelled') RETURNING *`,
-    id,
-  );
-  if (!row) return false;
-  yield* reopenLane(tx, row, 0);
-  return true;
+export function cancel(id: string): Write<boolean> {
+  return {
+    locks: function* locksOfItem() {
+      return yield* withDrained(yield* laneOfItem(id), id);
+    },
+    *run(tx) {
+      const row = yield* first<ItemRow>(
+        `UPDATE items SET state = 'cancelled', finished_at = ?, retry_at = NULL
+         WHERE id = ? AND state IN ('queued', 'running') RETURNING *`,
+        tx.now,
+        id,
+      );
+      if (!row) return false;
+      yield* endDrained(tx, id, "cancelled", null);
+      yield* run(
+        "UPDATE lanes SET head = NULL, worker = NULL, lease_until = NULL WHERE kind = ? AND lane = ? AND head = ?",
+        row.kind,
+        row.lane,
+        id,
+      );
+      yield* settleLane(tx, row.kind, row.lane);
+      return true;
+    },
+  };
+}
+
+export function replay(id: string): Write<boolean> {
+  return {
+    locks: () => laneOfItem(id),
+    *run(tx) {
+      const row = yield* first<ItemRow>(
+        `UPDATE items SET state = 'queued', attempts = 0, failures = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL
+         WHERE id = ? AND state IN ('dead', 'cancelled') RETURNING *`,
+        id,
+      );
+      if (!row) return false;
+      yield* reopenLane(tx, row, 0);
+      return true;
+    },
+  };
 }

@@ -1,7 +1,6 @@
 /** A copy of the whole store as a file of the embedded engine, which any gateway opens, and `store migrate` moves back. */
 import { existsSync, rmSync } from "node:fs";
 import { type Logger, PorticoError } from "portico";
-import { addAgain } from "../operations/enqueue.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { sqliteEngine } from "../sqlite/engine.ts";
 import { type Source, transfer } from "../transfer/transfer.ts";
@@ -30,14 +29,14 @@ export async function copyToFile(
     file: part,
     log,
     clock: now,
-    journal: { replay: addAgain, sharing: "private" },
+    sharing: "private",
     isPart: true,
   });
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
     const source: Source = {
-      read: (operation) => perform(client, new SharedTransaction(false).perform(operation, now())),
+      read: (operation) => perform(client, new SharedTransaction().read(operation, now())),
     };
     await transfer(source, target, { from: "backup" });
     return await target.backup(file);

@@ -12,8 +12,8 @@ interface QueryResult {
 interface QueryConfig {
   text: string;
   name?: string;
-  values?: readonly (string | number | null)[];
-  /** In the place of `ANSWER_MS`. */
+  values?: readonly (string | number | null | readonly string[])[];
+  /** In place of the pool's own. */
   query_timeout?: number | undefined;
 }
 /** The part of pg's interface that is used. */
@@ -27,11 +27,14 @@ export interface Client {
 export interface Pool {
   connect(): Promise<Client>;
   on(event: "error", listener: (error: Error) => void): void;
-  on(event: "connect", listener: (client: Client) => void): void;
   end(): Promise<void>;
 }
+interface DriverPool extends Pool {
+  on(event: "error", listener: (error: Error) => void): void;
+  on(event: "connect", listener: (client: Client) => void): void;
+}
 interface Driver {
-  Pool: new (options: object) => Pool;
+  Pool: new (options: object) => DriverPool;
   Client: new (
     options: object,
   ) => { connect(told: (error?: Error) => void): void; connection: { stream: Socket } };
@@ -49,21 +52,29 @@ const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? N
 const NUMBERS = new Set([21, 23, 700, 701]);
 
 const CONNECT_MS = 5000;
-/**
- * A server that is silent this long is gone without a farewell (it stands still, a firewall has forgotten the connection):
- * the connection is given up. An address may say otherwise: `?query_timeout=30000`.
- */
-const ANSWER_MS = 10_000;
-/** For what takes its time on a large store; not a first statement: that has found the server awake. */
+/** The server itself ends a statement that takes too long. One that says nothing for this much longer is gone. */
+const SILENCE_MS = 1000;
+/** For statements that take their time on a large store, once a first one has found the server awake. */
 export const PATIENT_MS = 600_000;
-const MOST_CONNECTIONS = 10;
-/** A lock that is waited for this long may be part of a circle: everything is undone and tried anew. */
+/** Whoever waits for a lock this long undoes everything and tries anew, so that it does not hold up others. */
 const LOCK_MS = 1000;
 /** A gateway that sleeps within a transaction (a paused machine) loses it, so that nobody waits for it. */
-const IDLE_MS = 15_000;
-const SETTINGS = `SET lock_timeout = ${LOCK_MS}; SET idle_in_transaction_session_timeout = ${IDLE_MS}`;
+const IDLE_MS = 4000;
 
-export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool> {
+export const DEFAULT_POOL = 10;
+export const DEFAULT_STATEMENT_MS = 10_000;
+
+export interface PoolOptions {
+  /** How many connections at most. */
+  size?: number | undefined;
+  /** How long a statement may take. */
+  statementTimeoutMs?: number | undefined;
+}
+
+export async function openPool(
+  url: string,
+  { size = DEFAULT_POOL, statementTimeoutMs = DEFAULT_STATEMENT_MS }: PoolOptions = {},
+): Promise<Pool> {
   const { Pool: Pg, Client: PgClient } = await importPg();
   /** The driver leaves a connection open where it cannot go on by itself, as without a password: until the server ends it. */
   class Connecting extends PgClient {
@@ -74,20 +85,44 @@ export async function openPool(url: string, answerMs = ANSWER_MS): Promise<Pool>
       });
     }
   }
-  const pool = new Pg({
+  const pg = new Pg({
     Client: Connecting,
     connectionString: checked(url),
-    max: MOST_CONNECTIONS,
+    max: size,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: answerMs,
+    query_timeout: statementTimeoutMs + SILENCE_MS,
     keepAlive: true,
-    keepAliveInitialDelayMillis: ANSWER_MS,
+    keepAliveInitialDelayMillis: CONNECT_MS,
     application_name: "portico",
     types,
   });
-  // what runs on a connection hears of its end too; without a listener this would end the process
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
+  // whoever uses a connection hears of its end too; without a listener an error would end the process
+  pg.on("connect", (client) => client.on("error", () => {}));
+  return withSettings(pg, statementTimeoutMs);
+}
+
+/** A pool whose connections have the store's settings. They are no parameters of the start, which poolers refuse. */
+function withSettings(pg: Pool, statementTimeoutMs: number): Pool {
+  const settings = `SET lock_timeout = ${LOCK_MS};
+    SET idle_in_transaction_session_timeout = ${IDLE_MS};
+    SET statement_timeout = ${statementTimeoutMs}`;
+  const prepared = new WeakSet<Client>();
+  return {
+    async connect() {
+      const client = await pg.connect();
+      if (prepared.has(client)) return client;
+      try {
+        await client.query(settings);
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+      prepared.add(client);
+      return client;
+    },
+    on: (event: "error", listener: (error: Error) => void) => pg.on(event, listener),
+    end: () => pg.end(),
+  };
 }
 
 /** Throws for what the driver would say at each connection, as if the server were not there, or silent. */
@@ -129,20 +164,15 @@ async function importPg(): Promise<Driver> {
   }
 }
 
-const prepared = new WeakSet<Client>();
-
-/** A connection of the pool with the store's settings. */
-export async function connect(pool: Pool): Promise<Client> {
-  const client = await pool.connect();
-  if (prepared.has(client)) return client;
+/** Runs one statement that takes as long as it needs, outside of a transaction. */
+export async function queryPatiently(client: Client, text: string): Promise<QueryResult> {
+  const [row] = (await client.query("SHOW statement_timeout")).rows;
+  await client.query(`SET statement_timeout = ${PATIENT_MS}`);
   try {
-    await client.query(SETTINGS);
-  } catch (error) {
-    client.release(error as Error);
-    throw error;
+    return await client.query({ text, query_timeout: PATIENT_MS });
+  } finally {
+    await client.query(`SET statement_timeout = '${row?.["statement_timeout"]}'`);
   }
-  prepared.add(client);
-  return client;
 }
 
 /**
@@ -153,26 +183,26 @@ export const WAITING = "(state || '') = 'queued'";
 
 const statements = new Map<string, { text: string; name: string }>();
 
-/** `?` and `?1` → `$1`, the words for locks, and a name: each connection prepares a statement once. */
+/** Placeholders become `$1`, and words of ours the server's. The name lets each connection prepare a statement once. */
 function statementOf(sql: string): { text: string; name: string } {
-  let known = statements.get(sql);
-  if (!known) {
-    let n = 0;
-    const text = sql
-      .replace("{lock}", "FOR UPDATE SKIP LOCKED")
-      .replace("{hold}", "FOR UPDATE")
-      .replaceAll("{waiting}", WAITING)
-      .replace(/\?(\d*)/g, (_, number) => `$${number || ++n}`);
-    known = { text, name: `s${statements.size}` };
-    statements.set(sql, known);
-  }
-  return known;
+  const known = statements.get(sql);
+  if (known) return known;
+  let n = 0;
+  const text = sql
+    .replaceAll("{skip}", "FOR UPDATE SKIP LOCKED")
+    .replaceAll("{waiting}", WAITING)
+    .replaceAll("?", () => `$${++n}`);
+  const statement = { text, name: `s${statements.size}` };
+  statements.set(sql, statement);
+  return statement;
 }
 
-export async function execute(client: Client, { sql, params, fractions }: Query): Promise<Result> {
+export async function execute(client: Client, query: Query): Promise<Result> {
+  const { sql, params, fractions, patient } = query;
   const texts = withoutNul(params);
   const values = fractions ? texts : texts.map(whole);
-  const query_timeout = sql.startsWith("DELETE") ? PATIENT_MS : undefined;
+  if (patient) await client.query(`SET LOCAL statement_timeout = ${PATIENT_MS}`);
+  const query_timeout = patient ? PATIENT_MS : undefined;
   const { rows, rowCount } = await client.query({ ...statementOf(sql), values, query_timeout });
   return { rows: withNul(rows), changes: rowCount ?? 0 };
 }

@@ -2,14 +2,21 @@
 import type { Logger } from "portico";
 import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { isLimitLock } from "../sql/locks.ts";
+import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
-import { type Client, connect, openPool, PATIENT_MS, type Pool } from "./connection.ts";
+import {
+  type Client,
+  openPool,
+  type Pool,
+  type PoolOptions,
+  queryPatiently,
+} from "./connection.ts";
 import { copyToFile } from "./backup.ts";
 import { invalidIndexes } from "./inspect.ts";
 import { isBroken, isFull, isWrong, NO_WRITES, problemOf, storeUnavailable } from "./failures.ts";
-import { migrate, schemaVersion } from "./migrate.ts";
+import { migrate, schemaVersion, SET_TOKENS } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
 import { CLOCK, perform } from "./perform.ts";
 import { Writer } from "./writer.ts";
@@ -21,11 +28,23 @@ export interface PostgresOptions {
   clock: (() => number) | undefined;
   /** As `StoreOptions` has it. */
   isPart?: boolean | undefined;
+  connections?: PoolOptions | undefined;
 }
+
+/**
+ * What all gateways lock in the same place goes in transactions of its own, which are short: whoever waits for a limit
+ * waits for no turn's end, and nobody but other usage waits for usage.
+ */
+type Group = "limits" | "usage" | "work";
 
 interface Opened {
   pool: Pool;
-  writer: Writer;
+  writers: Record<Group, Writer>;
+}
+
+function groupOf({ locks, group }: Write<unknown>): Group {
+  if (group) return group;
+  return Array.isArray(locks) && locks.some(isLimitLock) ? "limits" : "work";
 }
 
 /** How long a first connection is waited for: the server may be starting too. */
@@ -35,7 +54,7 @@ const RETRY_MS = 100;
 const STANDBY = "current_setting('transaction_read_only') AS standby";
 
 /** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
-export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): Engine {
+export function postgresEngine({ url, log, clock, isPart, connections }: PostgresOptions): Engine {
   let opened: Promise<Opened> | undefined;
   let closed = false;
   let problem: string | undefined;
@@ -69,7 +88,7 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
   }
 
   async function openAll(): Promise<Opened> {
-    const pool = await openPool(url);
+    const pool = await openPool(url, connections);
     pool.on("error", (error) => log.debug({ err: error }, "store: an idle connection broke"));
     try {
       await prepare(pool);
@@ -95,8 +114,12 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
       unavailable: refused,
       succeeded,
     };
-    const writer = new Writer(options);
-    return { pool, writer };
+    const writers = {
+      limits: new Writer(options),
+      usage: new Writer(options),
+      work: new Writer(options),
+    };
+    return { pool, writers };
   }
 
   /** Connects, reads the clock and brings the tables up to date. */
@@ -125,7 +148,7 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
       try {
         const { pool } = await use();
         return await withClient(pool, (client) =>
-          perform(client, new SharedTransaction(false).perform(operation, now())),
+          perform(client, new SharedTransaction().read(operation, now())),
         );
       } catch (error) {
         if (!isBroken(error) || closed || performance.now() > until) throw unavailable(error);
@@ -145,9 +168,11 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
   return {
     now,
     read,
-    async write(operation, options) {
-      const { writer } = await use().catch((error: unknown) => Promise.reject(unavailable(error)));
-      return writer.write(operation, options?.soft === true);
+    async write<T>(write: Write<T>) {
+      const { writers } = await use().catch((error: unknown) => {
+        throw unavailable(error);
+      });
+      return writers[groupOf(write)].write(write);
     },
     onWork(kind, wake) {
       const subscription: { kind: string; wake: () => void; undo?: () => void } = { kind, wake };
@@ -193,6 +218,7 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
         await client.query(
           "SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))",
         );
+        await client.query(SET_TOKENS);
       }),
     backup: (file) => withOpen((client) => copyToFile(client, { file, log, now })),
     compact: () =>
@@ -204,13 +230,13 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
             ],
           );
         const before = await size();
-        await client.query({ text: "VACUUM (ANALYZE)", query_timeout: PATIENT_MS });
+        await queryPatiently(client, "VACUUM (ANALYZE)");
         return { before, after: await size() };
       }),
     async close() {
       if (closed) return;
       const current = await opened?.catch(() => undefined);
-      await current?.writer.ended();
+      await Promise.all(Object.values(current?.writers ?? {}).map((writer) => writer.ended()));
       if (closed) return;
       closed = true;
       notifications?.stop();
@@ -220,7 +246,7 @@ export function postgresEngine({ url, log, clock, isPart }: PostgresOptions): En
 }
 
 async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = await connect(pool);
+  const client = await pool.connect();
   let failure: Error | undefined;
   try {
     return await work(client);

@@ -1,12 +1,16 @@
 /** What goes wrong with the server, in plain words. */
 import { PorticoError } from "portico";
+import { MissingLock } from "../sql/locks.ts";
 
 const BROKEN =
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
 const SILENT = /^(timeout exceeded|Query read timeout)/;
+/** Another gateway has changed the tables meanwhile: a new connection prepares its statements anew. */
+const STALE_PLAN = /^cached plan must not change result type/;
 /** The driver's words where it has no password, or an empty one. */
 const NO_PASSWORD = /^SASL: .*password must be/;
-const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
+/** Serialization failure, deadlock, lock timeout. */
+const CONFLICTS = new Set(["40001", "40P01", "55P03"]);
 
 export const NO_WRITES = "the server takes no writes: it is a standby, or the user may only read";
 
@@ -19,6 +23,7 @@ const reasons: [RegExp, string][] = [
   [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
   [/^53300/, "the server has no connection left"],
+  [/^57014/, "a statement took longer than store.statementTimeoutMs"],
   [/^57P03/, "the server is starting or stopping"],
   [/^(ENOTFOUND|EAI_)/, "its host is not known"],
   [/^(ECONNREFUSED|ENOENT)/, "nobody listens there"],
@@ -30,13 +35,14 @@ export function isBroken(error: unknown): boolean {
   return (
     BROKEN.test(codeOf(error)) ||
     SILENT.test(messageOf(error)) ||
+    STALE_PLAN.test(messageOf(error)) ||
     /^(Connection terminated|Client has)/.test(messageOf(error))
   );
 }
 
-/** Two transactions were in each other's way: the same may go well a moment later. */
+/** Another transaction was in the way: the same may succeed a moment later. */
 export function isConflict(error: unknown): boolean {
-  return IN_CIRCLES.has(codeOf(error));
+  return CONFLICTS.has(codeOf(error)) || error instanceof MissingLock;
 }
 
 export function isFull(error: unknown): boolean {

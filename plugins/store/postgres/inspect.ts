@@ -1,6 +1,6 @@
 /** A database that may hold a store: is it sound? */
 import { contents, type Inspection, strangeness } from "../inspection/inspection.ts";
-import { type Client, connect, openPool, PATIENT_MS } from "./connection.ts";
+import { type Client, openPool, PATIENT_MS } from "./connection.ts";
 import { problemOf } from "./failures.ts";
 import { schemaVersion } from "./migrate.ts";
 import { perform } from "./perform.ts";
@@ -14,10 +14,10 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     ...what,
   });
   // rows are counted, which takes its time
-  const pool = await openPool(url, PATIENT_MS);
+  const pool = await openPool(url, { statementTimeoutMs: PATIENT_MS });
   pool.on("error", () => {});
   try {
-    const client = await connect(pool);
+    const client = await pool.connect();
     try {
       await client.query("SET default_transaction_read_only = on");
       return found(await look(client));

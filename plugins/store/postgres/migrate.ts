@@ -2,6 +2,7 @@
 import { PorticoError } from "portico";
 import { migrations } from "../sql/migrations.ts";
 import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
+import { perform } from "./perform.ts";
 
 const OLDEST_SERVER = 130_000;
 
@@ -19,7 +20,7 @@ export async function migrate(client: Client): Promise<void> {
     );
   await client.query("BEGIN");
   try {
-    await client.query("SET LOCAL lock_timeout = 0");
+    await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0");
     const patiently = (text: string) => client.query({ text, query_timeout: PATIENT_MS });
     await patiently(
       "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
@@ -30,7 +31,10 @@ export async function migrate(client: Client): Promise<void> {
       throw wrong(
         `it was written by a newer portico (schema ${found}, known here: ${migrations.length}): update portico`,
       );
-    for (const sql of migrations.slice(found).flat()) await patiently(translated(sql));
+    for (const part of migrations.slice(found).flat()) {
+      if (typeof part === "string") await patiently(translated(part));
+      else await perform(client, part());
+    }
     if (found === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
     if (found < migrations.length)
       await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
@@ -46,9 +50,13 @@ export async function schemaVersion(client: Client): Promise<number> {
   return Number(row?.["version"] ?? 0);
 }
 
+/** Fencing tokens go on behind those of the counter that SQLite has, and that earlier versions had here too. */
+export const SET_TOKENS = `SELECT setval('lane_tokens', value + 1, false) FROM counters WHERE name = 'token'`;
+
 /** Texts are compared byte by byte, as SQLite does it: ranges of keys and their order depend on it. */
 function translated(sql: string): string {
   return sql
+    .replace("{token sequence}", `CREATE SEQUENCE lane_tokens; ${SET_TOKENS}`)
     .replace("{serial}", "BIGSERIAL PRIMARY KEY")
     .replace("{waiting}", WAITING)
     .replace(/ TEXT\b/g, ' TEXT COLLATE "C"');

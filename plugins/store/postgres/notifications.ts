@@ -1,6 +1,6 @@
 /** Work that other gateways have put in: told by the server, with a slow look of our own where it could not tell. */
 import type { Logger } from "portico";
-import { type Client, connect, type Pool } from "./connection.ts";
+import type { Client, Pool } from "./connection.ts";
 
 const SHORTEST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5000;
@@ -24,8 +24,12 @@ export const LISTENING = `SELECT GREATEST(
   (SELECT COUNT(*) FROM pg_stat_activity
     WHERE datname = current_database() AND query = 'LISTEN "' || ${CHANNEL} || '"')) AS n`;
 
+function literal(text: string): string {
+  return `E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+}
+
 /** Any user of the database may write to the channel, whatever it likes. */
-function told(payload = ""): { from?: unknown; kinds?: unknown } {
+function parsePayload(payload = ""): { from?: unknown; kinds?: unknown } {
   try {
     return (JSON.parse(payload) as object | null) ?? {};
   } catch {
@@ -62,11 +66,11 @@ export class Notifications {
     for (const kind of kinds) for (const each of this.#listeners.get(kind) ?? []) each();
   }
 
-  /** Within a transaction: others hear of it once that is committed. */
-  async tell(client: Client, kinds: ReadonlySet<string>): Promise<void> {
-    if (kinds.size === 0 || this.#channel === undefined) return;
-    const values = [this.#channel, JSON.stringify({ from: this.#origin, kinds: [...kinds] })];
-    await client.query({ text: "SELECT pg_notify($1, $2)", name: "notify", values });
+  /** The end of a transaction: others hear of its kinds of work once it is committed. */
+  commitAndNotify(kinds: ReadonlySet<string>): string {
+    if (kinds.size === 0 || this.#channel === undefined) return "COMMIT";
+    const payload = JSON.stringify({ from: this.#origin, kinds: [...kinds] });
+    return `SELECT pg_notify(${literal(this.#channel)}, ${literal(payload)}); COMMIT`;
   }
 
   async start(): Promise<void> {
@@ -78,7 +82,7 @@ export class Notifications {
     if (this.#stopped) return;
     let client: Client | undefined;
     try {
-      client = await connect(this.#pool);
+      client = await this.#pool.connect();
       const current = client;
       const presence = `pg_advisory_lock_shared(${PRESENCE})`;
       const [row] = (await client.query(`SELECT ${CHANNEL} AS channel, ${presence}`)).rows;
@@ -100,7 +104,7 @@ export class Notifications {
   }
 
   #hear(payload: string | undefined): void {
-    const { from, kinds } = told(payload);
+    const { from, kinds } = parsePayload(payload);
     if (from !== this.#origin) this.wake(Array.isArray(kinds) ? kinds : this.#listeners.keys());
   }
 

@@ -1,16 +1,23 @@
-/** Runs an operation's steps on a connection. */
-import type { Operation, Result } from "../sql/operation.ts";
+/** Runs an operation's steps on a connection, and takes locks. */
+import type { Lock } from "../sql/locks.ts";
+import type { Operation, Result, Step } from "../sql/operation.ts";
 import { type Client, execute } from "./connection.ts";
 
 /** Milliseconds since 1970, by the server. */
 export const CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+
+/** Advisory locks of a transaction: most rows that are locked do not exist yet. Stores in other schemas have their own. */
+const KEY = "hashtextextended(current_schema() || ' ' || name, 0)";
+const TAKE_LOCKS = `SELECT count(pg_advisory_xact_lock(${KEY})) FROM unnest($1::text[]) AS name`;
+const TRY_LOCKS = `SELECT name FROM unnest($1::text[]) AS name WHERE pg_try_advisory_xact_lock(${KEY}) LIMIT $2`;
+const NEXT_TOKEN = "SELECT nextval('lane_tokens') AS token";
 
 export async function perform<T>(client: Client, operation: Operation<T>): Promise<T> {
   let step = operation.next();
   while (!step.done) {
     let result: Result;
     try {
-      result = await execute(client, step.value);
+      result = await executeStep(client, step.value);
     } catch (error) {
       operation.return(undefined as T);
       throw error;
@@ -18,4 +25,22 @@ export async function perform<T>(client: Client, operation: Operation<T>): Promi
     step = operation.next(result);
   }
   return step.value;
+}
+
+async function executeStep(client: Client, step: Step): Promise<Result> {
+  if ("sql" in step) return execute(client, step);
+  if ("nextToken" in step) {
+    const { rows } = await client.query({ text: NEXT_TOKEN, name: "next_token" });
+    return { rows, changes: 0 };
+  }
+  const values = [step.tryLocks, step.most];
+  const { rows } = await client.query({ text: TRY_LOCKS, name: "try_locks", values });
+  return { rows, changes: 0 };
+}
+
+/** Waits for all of these locks, one after the other in the order of their names, which is the same in every gateway. */
+export async function takeLocks(client: Client, locks: Iterable<Lock>): Promise<void> {
+  const names = [...new Set(locks)].sort();
+  if (names.length === 0) return;
+  await client.query({ text: TAKE_LOCKS, name: "take_locks", values: [names] });
 }

@@ -1,21 +1,22 @@
 /**
- * Writes, as few transactions: those that wait when one has ended go into the next together, share its way to the
- * server and its commit; one that fails takes nobody with it.
+ * Group commit: the writes that wait when a transaction has ended go into the next one together, and share its way to the
+ * server and its commit. A write that fails takes no other with it.
  *
- * What can have been written is never tried again: a failure before the commit undoes everything, so that is.
+ * A write whose commit was not answered may have happened, and is never repeated. Any other failure leaves nothing behind.
  */
-import type { Operation, Transaction } from "../sql/operation.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Lock } from "../sql/locks.ts";
+import type { Write } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
-import { type Client, connect, type Pool } from "./connection.ts";
+import type { Client, Pool } from "./connection.ts";
 import { isBroken, isConflict } from "./failures.ts";
 import type { Notifications } from "./notifications.ts";
-import { CLOCK, perform } from "./perform.ts";
+import { CLOCK, perform, takeLocks } from "./perform.ts";
 
-interface Write {
-  operation: (tx: Transaction) => Operation<unknown>;
-  soft: boolean;
+interface PendingWrite {
+  write: Write<unknown>;
   /** When it gives up, however long others stood before it. */
-  until: number;
+  deadline: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -23,125 +24,102 @@ interface Write {
 export interface WriterOptions {
   pool: Pool;
   notifications: Notifications;
-  /** Told of the server's clock; or where tests have their own, that. */
+  /** `note` hears the time of the server; tests have a clock of their own. */
   clock: { note(serverNow: number): void; own: (() => number) | undefined };
   /** Makes the caller's error of one of the server's. */
   unavailable(error: unknown): unknown;
   succeeded(): void;
 }
 
-/** Statements of one transaction are sent one by one: enough to share a commit, and soon done. */
-const BATCH = 128;
-/** Operations of one gateway that wait for each other's locks would stand still: few at a time. */
-const TRANSACTIONS = 1;
+/** Enough to share a commit. Their locks fit into the server's table of locks, which all gateways share. */
+const MOST_WRITES = 128;
 const PATIENCE_MS = 5000;
-const RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1000;
+/** Between attempts where the connection breaks; doubled each time. */
+const RECONNECT_MS = 50;
+const LONGEST_RECONNECT_MS = 1000;
+/** At most this long before the next attempt where another transaction was in the way. */
+const CONFLICT_JITTER_MS = 20;
+/** After so many conflicts the writes of a batch go on alone: one of them waits for somebody who does not move. */
+const CONFLICTS_TOGETHER = 3;
 
-/** Broke off at its commit: whether it was written nobody knows. */
-class Uncertain extends Error {}
+/** The commit was not answered: nobody knows whether it has happened. */
+class UncertainCommit extends Error {}
 
-const isLost = (error: Error): boolean => error instanceof Uncertain || isBroken(error);
+const isLost = (error: unknown): boolean => error instanceof UncertainCommit || isBroken(error);
 
 export class Writer {
   readonly #options: WriterOptions;
-  #waiting: Write[] = [];
-  #running = 0;
-  #scheduled = false;
-  #idle: (() => void)[] = [];
+  #pending: PendingWrite[] = [];
+  #running: Promise<void> | undefined;
 
   constructor(options: WriterOptions) {
     this.#options = options;
   }
 
-  write<T>(operation: (tx: Transaction) => Operation<T>, soft: boolean): Promise<T> {
+  write<T>(write: Write<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const until = performance.now() + PATIENCE_MS;
-      this.#waiting.push({
-        operation,
-        soft,
-        until,
-        resolve: resolve as (value: unknown) => void,
-        reject,
-      });
-      if (this.#scheduled) return;
-      this.#scheduled = true;
-      setImmediate(() => {
-        this.#scheduled = false;
-        this.#start();
-      });
+      const deadline = performance.now() + PATIENCE_MS;
+      this.#pending.push({ write, deadline, resolve: resolve as (value: unknown) => void, reject });
+      this.#running ??= this.#run();
     });
   }
 
   /** Resolves when nothing waits any more. */
   async ended(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#running > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle.push(resolve);
-        this.#start();
-      });
-    }
-  }
-
-  #start(): void {
-    while (this.#running < TRANSACTIONS && this.#waiting.length > 0) {
-      this.#running++;
-      void this.#settle(this.#waiting.splice(0, BATCH)).finally(() => {
-        this.#running--;
-        for (const told of this.#idle.splice(0)) told();
-        this.#start();
-      });
-    }
+    while (this.#running) await this.#running;
   }
 
   /** Never rejects. */
-  async #settle(batch: readonly Write[]): Promise<void> {
+  async #run(): Promise<void> {
+    // calls of the same turn of the event loop belong together
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#pending.length > 0) await this.#settle(this.#pending.splice(0, MOST_WRITES));
+    this.#running = undefined;
+  }
+
+  /** Attempts a batch until each of its writes has succeeded or failed for good. Never rejects. */
+  async #settle(batch: readonly PendingWrite[]): Promise<void> {
     let left = batch;
-    for (let waitMs = RETRY_MS; left.length > 0; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
+    for (let attempt = 1; left.length > 0; attempt++) {
       try {
         return await this.#transact(left);
       } catch (error) {
-        // of several, one alone is less in the way of others
-        const mayGoWell = isBroken(error) || (isConflict(error) && left.length === 1);
-        if (left.length > 1 && !isLost(error as Error)) {
-          for (const one of left) await this.#settle([one]);
+        const delayMs = delayBeforeNext(error, attempt, left.length);
+        if (delayMs === undefined && left.length > 1 && !isLost(error)) {
+          for (const each of left) await this.#settle([each]);
           return;
         }
-        const next = mayGoWell ? performance.now() + waitMs : Number.POSITIVE_INFINITY;
-        this.#refuse(
-          left.filter(({ until }) => next > until),
-          error,
-        );
-        left = left.filter(({ until }) => next <= until);
-        if (left.length > 0)
-          await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
+        left = this.#refuseLate(left, delayMs, error);
+        if (left.length > 0) await sleep(delayMs);
       }
     }
   }
 
-  #refuse(writes: readonly Write[], error: unknown): void {
-    if (writes.length === 0) return;
-    const known = this.#options.unavailable(error instanceof Uncertain ? error.cause : error);
-    for (const one of writes) one.reject(known);
+  /** Returns the writes whose patience outlasts the delay; `undefined`: none has another attempt. */
+  #refuseLate(
+    writes: readonly PendingWrite[],
+    delayMs: number | undefined,
+    error: unknown,
+  ): readonly PendingWrite[] {
+    const next = delayMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + delayMs;
+    const late = writes.filter(({ deadline }) => next > deadline);
+    if (late.length > 0) {
+      const reason = this.#options.unavailable(
+        error instanceof UncertainCommit ? error.cause : error,
+      );
+      for (const { reject } of late) reject(reason);
+    }
+    return writes.filter(({ deadline }) => next <= deadline);
   }
 
-  async #transact(batch: readonly Write[]): Promise<void> {
+  async #transact(batch: readonly PendingWrite[]): Promise<void> {
     const { pool, notifications, succeeded } = this.#options;
-    const client = await connect(pool);
-    let failure: Error | undefined;
+    const client = await pool.connect();
+    const transaction = new SharedTransaction();
     let values: unknown[];
-    const shared = new SharedTransaction(false);
+    let failure: Error | undefined;
     try {
-      const now = await this.#begin(
-        client,
-        batch.every(({ soft }) => soft),
-      );
-      values = [];
-      for (const { operation } of batch)
-        values.push(await perform(client, shared.perform(operation, now())));
-      await perform(client, shared.end());
-      await notifications.tell(client, shared.touched);
-      await this.#commit(client);
+      values = await this.#execute(client, transaction, batch);
     } catch (error) {
       failure = error as Error;
       if (!isLost(failure)) await client.query("ROLLBACK").catch(() => {});
@@ -151,30 +129,58 @@ export class Writer {
     }
     succeeded();
     for (const [i, { resolve }] of batch.entries()) resolve(values[i]);
-    notifications.wake(shared.touched);
+    notifications.wake(transaction.touched);
   }
 
-  async #begin(client: Client, soft: boolean): Promise<() => number> {
+  async #execute(
+    client: Client,
+    transaction: SharedTransaction,
+    batch: readonly PendingWrite[],
+  ): Promise<unknown[]> {
+    const isSoft = batch.every(({ write }) => write.soft);
+    const now = await this.#begin(client, isSoft);
+    const locks: (readonly Lock[])[] = [];
+    for (const { write } of batch)
+      locks.push(await perform(client, transaction.locksOf(write, now())));
+    await takeLocks(client, locks.flat());
+    const values: unknown[] = [];
+    for (const [i, { write }] of batch.entries())
+      values.push(await perform(client, transaction.perform(write, locks[i]!, now())));
+    await perform(client, transaction.end());
+    await this.#commit(client, transaction.touched);
+    return values;
+  }
+
+  /** Returns the clock of the transaction: writes of a long batch see time go on. */
+  async #begin(client: Client, isSoft: boolean): Promise<() => number> {
     const { own, note } = this.#options.clock;
-    const begin = soft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";
-    const sent = performance.now();
+    const begin = isSoft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";
     const results = (await client.query(`${begin}; ${CLOCK}`)) as unknown as {
       rows: Record<string, unknown>[];
     }[];
     const serverNow = Number(results.at(-1)?.rows[0]?.["now"]);
+    const received = performance.now();
     note(serverNow);
-    const back = performance.now();
-    // operations of a long batch see time go on
-    return own ?? (() => Math.round(serverNow + performance.now() - Math.max(sent, back)));
+    return own ?? (() => Math.round(serverNow + performance.now() - received));
   }
 
-  async #commit(client: Client): Promise<void> {
+  async #commit(client: Client, touched: ReadonlySet<string>): Promise<void> {
     try {
-      await client.query("COMMIT");
+      await client.query(this.#options.notifications.commitAndNotify(touched));
     } catch (error) {
-      throw isBroken(error)
-        ? new Uncertain("the commit was not answered", { cause: error })
-        : error;
+      if (!isBroken(error)) throw error;
+      throw new UncertainCommit("the commit was not answered", { cause: error });
     }
   }
+}
+
+/** How long to wait before the next attempt; `undefined` where the same batch would fail again. */
+function delayBeforeNext(error: unknown, attempt: number, writes: number): number | undefined {
+  if (isConflict(error)) {
+    const mayGoOn = writes === 1 || attempt < CONFLICTS_TOGETHER;
+    return mayGoOn ? Math.random() * CONFLICT_JITTER_MS : undefined;
+  }
+  if (!isBroken(error)) return undefined;
+  const longest = Math.min(RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
+  return longest * (0.5 + Math.random());
 }

@@ -1,6 +1,5 @@
 /** The queue: what goes in together, its items and their claims. Times are milliseconds since 1970; bodies anything JSON can hold. */
 import type { NewDelivery, NewMessage, Run } from "./logs.ts";
-import type { UsageRecord } from "./usage.ts";
 
 /** What is written together, in one transaction. */
 export interface Batch {
@@ -13,7 +12,6 @@ export interface Batch {
     meta?: Record<string, unknown>;
   }[];
   kv?: readonly { namespace: string; key: string; value: unknown; ttlMs?: number }[];
-  usage?: readonly UsageRecord[];
 }
 
 export interface Dedup {

@@ -1,8 +1,13 @@
 /**
  * The tables, as steps that only go forward: a released step is never edited, a change is a new step at the end.
- * Written so that SQLite and PostgreSQL both take them.
+ * Written so that SQLite and PostgreSQL both take them. A part of a step that SQL alone cannot do is an operation.
  */
-export const migrations: readonly (readonly string[])[] = [
+import type { Operation } from "./operation.ts";
+import { unpackDeliveries } from "./packed-deliveries.ts";
+
+export type MigrationPart = string | (() => Operation<void>);
+
+export const migrations: readonly (readonly MigrationPart[])[] = [
   [
     `CREATE TABLE items (
       seq {serial},
@@ -194,4 +199,12 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   // who the item counts for, where claims are shared out
   ["ALTER TABLE items ADD COLUMN holder TEXT"],
+  [
+    unpackDeliveries,
+    "DROP INDEX deliveries_blocks",
+    "ALTER TABLE deliveries DROP COLUMN size",
+    "ALTER TABLE deliveries DROP COLUMN first_id",
+  ],
+  // claims of several gateways would wait for each other at a counter
+  ["{token sequence}"],
 ];

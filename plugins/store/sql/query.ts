@@ -1,8 +1,8 @@
 /** Steps of operations, and what rows are made of. */
-import type { Operation, Param } from "./operation.ts";
+import type { Operation, Param, Result } from "./operation.ts";
 
-/** Of rows in one statement: few, since each size is prepared by itself. */
-const SIZES = [64, 32, 16, 8, 4, 2, 1];
+/** Of rows in one statement. Not every size, since each is prepared by itself; but up to 16 rows take one statement. */
+const SIZES = [64, 32, ...Array.from({ length: 16 }, (_, i) => 16 - i)];
 
 export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
   const result = yield { sql, params };
@@ -15,63 +15,42 @@ export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefi
 }
 
 /**
- * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders,
- * `tail` what to do with conflicts. Returns how many rows changed. The first `common` values of rows that come together are
- * mostly the same: then they are handed over once, for that costs more than to write them.
+ * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders, `tail`
+ * what to do with conflicts. Returns the rows that RETURNING names, and how many rows changed.
  */
 export function insertion(
   head: string,
   values: string,
   tail: string,
-  common = 0,
-): (rows: readonly (readonly Param[])[]) => Operation<number> {
-  const statementOf = (size: number, row: (at: number) => string) =>
-    `${head} VALUES ${Array.from({ length: size }, (_, at) => row(at)).join(", ")} ${tail}`;
+): (rows: readonly (readonly Param[])[]) => Operation<Result> {
   const statements = SIZES.map((size) => ({
     size,
-    sql: statementOf(size, () => values),
-    shared: statementOf(size, (at) => numbered(values, common, at)),
+    sql: `${head} VALUES ${new Array(size).fill(values).join(", ")} ${tail}`,
   }));
   return function* insert(rows) {
+    const total: Result = { rows: [], changes: 0 };
     let done = 0;
-    let changed = 0;
-    for (const { size, sql, shared } of statements) {
+    for (const { size, sql } of statements) {
       for (; rows.length - done >= size; done += size) {
-        const some = rows.slice(done, done + size);
-        const isShared = common > 0 && size > 1 && haveInCommon(some, common);
-        const params = isShared ? ownBehind(common, some) : ([] as Param[]).concat(...some); // many times as fast as flat()
-        changed += (yield { sql: isShared ? shared : sql, params }).changes;
+        const params = rows.slice(done, done + size).flat();
+        const result = yield { sql, params };
+        total.rows.push(...result.rows);
+        total.changes += result.changes;
       }
     }
-    return changed;
+    return total;
   };
-}
-
-/** The placeholders of a row with their numbers: the first ones are those of every row. */
-function numbered(values: string, common: number, row: number): string {
-  const own = values.split("?").length - 1 - common;
-  let n = 0;
-  return values.replaceAll("?", () => `?${++n > common ? n + row * own : n}`);
-}
-
-/** The first `common` values of all, once, and then each row's own. */
-function ownBehind(common: number, rows: readonly (readonly Param[])[]): Param[] {
-  const params = rows[0]!.slice(0, common);
-  for (const row of rows) for (let i = common; i < row.length; i++) params.push(row[i]!);
-  return params;
-}
-
-function haveInCommon(rows: readonly (readonly Param[])[], common: number): boolean {
-  const [first] = rows;
-  return rows.every((row) => {
-    for (let i = 0; i < common; i++) if (row[i] !== first![i]) return false;
-    return true;
-  });
 }
 
 /** Returns how many rows changed. */
 export function* run(sql: string, ...params: Param[]): Operation<number> {
   const result = yield { sql, params };
+  return result.changes;
+}
+
+/** As `run`, of rows of which there may be very many. */
+export function* remove(sql: string, ...params: Param[]): Operation<number> {
+  const result = yield { sql, params, patient: true };
   return result.changes;
 }
 

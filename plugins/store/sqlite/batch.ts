@@ -1,23 +1,21 @@
-/** A batch of writes as one transaction. */
-import type { Operation, Transaction } from "../sql/operation.ts";
+/** A batch of writes as one transaction. SQLite has one writer at a time, so locks need not be taken. */
+import type { Operation, Write } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import type { Connection } from "./connection.ts";
 import { isDiskError } from "./failures.ts";
 
-export interface Write {
-  operation: (tx: Transaction) => Operation<unknown>;
+export interface PendingWrite {
+  write: Write<unknown>;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
-/** What is to be told once the transaction is durable. */
-interface Done {
-  settle: () => void;
+/** What is left to do once the transaction is durable. */
+export interface Performed {
+  settle(): void;
+  /** The kinds of work that may have become claimable. */
   touched: ReadonlySet<string>;
 }
-
-/** What goes into the transaction before the batch; `singly` where something has failed, and it may have been that. */
-type Before = (connection: Connection, singly: boolean) => ReadonlySet<string>;
 
 export function perform<T>(connection: Connection, operation: Operation<T>): T {
   let step = operation.next();
@@ -26,63 +24,79 @@ export function perform<T>(connection: Connection, operation: Operation<T>): T {
 }
 
 /**
- * Everything but the commit. Savepoints are only paid for where one of the batch has failed: then all of it is undone,
- * and done again with them. Throws where the whole batch has failed; the transaction may still be open then.
+ * Everything but the commit. Where one of the writes fails, all of them are undone and repeated one by one, so that only
+ * that one is left out. Throws where the whole batch has failed; the transaction may still be open then.
  */
 export function performBatch(
   connection: Connection,
-  batch: readonly Write[],
+  batch: readonly PendingWrite[],
   clock: () => number,
-  before: Before,
-): Done {
+): Performed {
   connection.exec("BEGIN IMMEDIATE");
   try {
-    const earlier = before(connection, false);
-    const { settle, touched } = performAll(connection, batch, clock);
-    return { settle, touched: new Set([...earlier, ...touched]) };
+    return performAll(connection, batch, clock);
   } catch (error) {
     // a full or failing disk ends the whole transaction: nothing of this batch will be there
     if (isDiskError(error) || !connection.inTransaction) throw error;
     connection.exec("ROLLBACK");
     connection.exec("BEGIN IMMEDIATE");
-    const earlier = before(connection, true);
-    const { settle, touched } = performEach(connection, batch, clock);
-    return { settle, touched: new Set([...earlier, ...touched]) };
+    return performEach(connection, batch, clock);
   }
 }
 
-function performAll(connection: Connection, batch: readonly Write[], clock: () => number): Done {
-  const shared = new SharedTransaction(true);
-  const now = clock(); // one for all of them: what rows have in common is handed over once
-  const values = batch.map(({ operation }) => perform(connection, shared.perform(operation, now)));
-  perform(connection, shared.end());
-  const settle = () => {
-    for (let i = 0; i < batch.length; i++) batch[i]!.resolve(values[i]); // entries() makes an array for each
+function performAll(
+  connection: Connection,
+  batch: readonly PendingWrite[],
+  clock: () => number,
+): Performed {
+  const transaction = new SharedTransaction();
+  const values = batch.map(({ write }) => performWrite(connection, transaction, write, clock()));
+  perform(connection, transaction.end());
+  return {
+    touched: transaction.touched,
+    settle() {
+      for (const [i, { resolve }] of batch.entries()) resolve(values[i]);
+    },
   };
-  return { settle, touched: shared.touched };
 }
 
-function performEach(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+/** Each write in a savepoint of its own. */
+export function performEach(
+  connection: Connection,
+  batch: readonly PendingWrite[],
+  clock: () => number,
+): Performed {
   const touched = new Set<string>();
-  const tell = batch.map(({ operation, resolve, reject }) => {
-    const shared = new SharedTransaction(true);
-    let told: () => void;
-    connection.exec("SAVEPOINT one");
+  const settlements: (() => void)[] = [];
+  for (const { write, resolve, reject } of batch) {
+    const transaction = new SharedTransaction();
+    connection.exec("SAVEPOINT single");
     try {
-      const value = perform(connection, shared.perform(operation, clock()));
-      perform(connection, shared.end());
-      for (const kind of shared.touched) touched.add(kind);
-      told = () => resolve(value);
+      const value = performWrite(connection, transaction, write, clock());
+      perform(connection, transaction.end());
+      for (const kind of transaction.touched) touched.add(kind);
+      settlements.push(() => resolve(value));
     } catch (error) {
       if (isDiskError(error) || !connection.inTransaction) throw error;
-      connection.exec("ROLLBACK TO one");
-      told = () => reject(error);
+      connection.exec("ROLLBACK TO single");
+      settlements.push(() => reject(error));
     }
-    connection.exec("RELEASE one");
-    return told;
-  });
-  const settle = () => {
-    for (const one of tell) one();
+    connection.exec("RELEASE single");
+  }
+  return {
+    touched,
+    settle() {
+      for (const settle of settlements) settle();
+    },
   };
-  return { settle, touched };
+}
+
+export function performWrite<T>(
+  connection: Connection,
+  transaction: SharedTransaction,
+  write: Write<T>,
+  now: number,
+): T {
+  const locks = perform(connection, transaction.locksOf(write, now));
+  return perform(connection, transaction.perform(write, locks, now));
 }

@@ -1,7 +1,7 @@
 /** Connections to the file. The only importer of `libsql`. */
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import type { Param, Query, Result } from "../sql/operation.ts";
+import type { Param, Query, Result, Step } from "../sql/operation.ts";
 import { withNul, withoutNul } from "../sql/query.ts";
 import { isBusy } from "./failures.ts";
 import { migrate, WAITING } from "./migrate.ts";
@@ -38,7 +38,7 @@ export interface Connection {
   commit(): Promise<void>;
   /** NORMAL does not wait for the disk: safe from a crash of this process, and the next FULL commit carries it. */
   synchronize(how: "FULL" | "NORMAL"): void;
-  execute(query: Query): Result;
+  execute(step: Step): Result;
   /** For a statement that is not worth keeping. */
   once(sql: string, ...params: Param[]): Row[];
   close(): void;
@@ -56,7 +56,8 @@ const LONGEST_LOG = 16_000;
 const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 const NO_ROWS: Row[] = [];
-const NOTHING: Result = { rows: NO_ROWS, changes: 0 };
+const NEXT_TOKEN =
+  "UPDATE counters SET value = value + 1 WHERE name = 'token' RETURNING value AS token";
 
 /**
  * libsql makes as many threads as there are cores when it opens its first database. With a single one every commit would
@@ -111,13 +112,20 @@ function connectionOf(db: Database): Connection {
   function statementOf(sql: string): { statement: Statement; reader: boolean } {
     let known = statements.get(sql);
     if (!known) {
-      const statement = db.prepare(
-        sql.replace(/\{(lock|hold)\}/, "").replaceAll("{waiting}", WAITING),
-      );
+      const statement = db.prepare(sql.replaceAll("{skip}", "").replaceAll("{waiting}", WAITING));
       known = { statement, reader: statement.reader };
       statements.set(sql, known);
     }
     return known;
+  }
+
+  function executeQuery({ sql, params, one }: Query): Result {
+    const { statement, reader } = statementOf(sql);
+    const values = withoutNul(params);
+    if (!reader) return { rows: NO_ROWS, changes: statement.run(values).changes };
+    if (!one) return { rows: withNul(statement.all(values)), changes: 0 };
+    const row = statement.get(values);
+    return { rows: row ? withNul([row]) : NO_ROWS, changes: 0 };
   }
 
   return {
@@ -134,14 +142,11 @@ function connectionOf(db: Database): Connection {
       if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
       synchronous = how;
     },
-    execute({ sql, params, one, locks }) {
-      if (locks) return NOTHING;
-      const { statement, reader } = statementOf(sql);
-      const values = withoutNul(params);
-      if (!reader) return { rows: NO_ROWS, changes: statement.run(values).changes };
-      if (!one) return { rows: withNul(statement.all(values)), changes: 0 };
-      const row = statement.get(values);
-      return { rows: row ? withNul([row]) : NO_ROWS, changes: 0 };
+    execute(step) {
+      if ("sql" in step) return executeQuery(step);
+      if ("nextToken" in step) return executeQuery({ sql: NEXT_TOKEN, params: [], one: true });
+      // nobody else writes meanwhile
+      return { rows: step.tryLocks.slice(0, step.most).map((name) => ({ name })), changes: 0 };
     },
     once(sql, ...params) {
       const statement = db.prepare(sql);

@@ -90,6 +90,7 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
 async function perform<T>(connection: BackgroundConnection, operation: Operation<T>): Promise<T> {
   let step = operation.next();
   while (!step.done) {
+    if (!("sql" in step.value)) throw new Error("an inspection takes no locks");
     const { sql, params } = step.value;
     step = operation.next({ rows: await connection.all(sql, params), changes: 0 });
   }

@@ -1,4 +1,6 @@
-import { migrations } from "../sql/migrations.ts";
+/** Brings the tables of a file up to date. */
+import type { Operation, Result, Step } from "../sql/operation.ts";
+import { type MigrationPart, migrations } from "../sql/migrations.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { storeUnavailable } from "./failures.ts";
 
@@ -9,6 +11,7 @@ export interface MigratedConnection {
   readonly inTransaction: boolean;
   exec(sql: string): void;
   once(sql: string): readonly Record<string, unknown>[];
+  execute(step: Step): Result;
 }
 
 export function schemaVersion(connection: Pick<MigratedConnection, "once">): number {
@@ -29,13 +32,7 @@ export function migrate(connection: MigratedConnection): void {
     try {
       // read again inside: another process may have migrated while this one waited for the lock
       const version = schemaVersion(connection);
-      for (const sql of migrations[version] ?? []) {
-        connection.exec(
-          sql
-            .replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT")
-            .replace("{waiting}", WAITING),
-        );
-      }
+      for (const part of migrations[version] ?? []) applyPart(connection, part);
       connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
       connection.exec("COMMIT");
     } catch (error) {
@@ -43,6 +40,23 @@ export function migrate(connection: MigratedConnection): void {
       throw error;
     }
   }
+}
+
+function applyPart(connection: MigratedConnection, part: MigrationPart): void {
+  if (typeof part === "function") perform(connection, part());
+  // tokens are counted in the table of counters, which a single writer never waits for
+  else if (part !== "{token sequence}") connection.exec(sqliteOf(part));
+}
+
+function sqliteOf(part: string): string {
+  return part
+    .replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT")
+    .replace("{waiting}", WAITING);
+}
+
+function perform(connection: MigratedConnection, operation: Operation<void>): void {
+  let step = operation.next();
+  while (!step.done) step = operation.next(connection.execute(step.value));
 }
 
 export function refusePart(connection: Pick<MigratedConnection, "once">): void {

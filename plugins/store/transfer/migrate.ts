@@ -82,7 +82,7 @@ function named(engine: Engine, option: string): Engine {
   return {
     ...engine,
     read: (operation, name) => engine.read(operation, name).catch(told),
-    write: (operation, options) => engine.write(operation, options).catch(told),
+    write: (write) => engine.write(write).catch(told),
     check: () => engine.check().catch(told),
     copied: () => engine.copied().catch(told),
   };

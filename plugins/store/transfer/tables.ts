@@ -11,7 +11,8 @@ export interface Table {
 
 /** Read from the migrations themselves, so that a column that is added to them is copied too. */
 export function tablesOf(schemaVersion: number): Table[] {
-  return readTables(migrations.slice(0, schemaVersion).flat());
+  const parts = migrations.slice(0, schemaVersion).flat();
+  return readTables(parts.filter((part) => typeof part === "string"));
 }
 
 export const tables: readonly Table[] = tablesOf(migrations.length);
@@ -40,6 +41,12 @@ function readTables(statements: readonly string[]): Table[] {
       /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
     found.get(to)?.columns.push(column);
     if (type === "TEXT") found.get(to)?.texts.push(column);
+    const [, from = "", dropped] = /^ALTER TABLE (\w+) DROP COLUMN (\w+)/.exec(sql) ?? [];
+    const table = found.get(from);
+    if (table) {
+      table.columns = table.columns.filter((each) => each !== dropped);
+      table.texts = table.texts.filter((each) => each !== dropped);
+    }
   }
   return [...found.values()];
 }

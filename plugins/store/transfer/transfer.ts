@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
-import type { Operation, Param } from "../sql/operation.ts";
+import type { Operation, Param, Write } from "../sql/operation.ts";
 import { PART_MARK, partMark } from "../sql/part.ts";
 import { first, run } from "../sql/query.ts";
 import { keyOf, pagesOf, type Row } from "./pages.ts";
@@ -57,7 +57,7 @@ export async function transfer(
   await confirm?.();
   // before the mark goes: whoever is killed in between begins behind what is there
   await target.copied();
-  await target.write(() => run("DELETE FROM counters WHERE name = ?", PART_MARK));
+  await target.write(alone(() => run("DELETE FROM counters WHERE name = ?", PART_MARK)));
   return sums;
 }
 
@@ -70,9 +70,13 @@ async function begin(target: Target, mark: number): Promise<void> {
       "conflict",
       "The target holds a store already, or part of another: name an empty one.",
     );
-  await target.write(() =>
-    run("INSERT INTO counters (name, value) VALUES (?, ?)", PART_MARK, mark),
-  );
+  const insertMark = "INSERT INTO counters (name, value) VALUES (?, ?)";
+  await target.write(alone(() => run(insertMark, PART_MARK, mark)));
+}
+
+/** Nobody else uses the target. */
+function alone<T>(operation: () => Operation<T>): Write<T> {
+  return { locks: [], run: operation };
 }
 
 /** Nobody has put anything into it: what is counted begins with the tables themselves. */
@@ -101,7 +105,7 @@ async function copy(
   const after = last && table.name !== "counters" ? keyOf(table, last) : undefined;
   let rows = 0;
   for await (const page of pagesOf(source, table, after)) {
-    await target.write(() => insert(table, page));
+    await target.write(alone(() => insert(table, page)));
     told?.({ table: table.name, rows: (rows += page.length) });
   }
   if (rows === 0) told?.({ table: table.name, rows });

@@ -1,15 +1,8 @@
 /** What is read again and again is kept until something is written: nobody may see that it is. */
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
-import { until } from "../../support/until.ts";
 import type { Claim, ItemState, Store } from "../../../plugins/store/types.ts";
-import {
-  isInFile,
-  journalIsUsed,
-  random,
-  type TemporaryStore,
-  temporaryStore,
-} from "./temporary-store.ts";
+import { isInFile, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 const testOfFile = isInFile() ? test : () => {};
 const STATES: ItemState[] = ["queued", "running", "done", "dead", "cancelled"];
@@ -94,21 +87,6 @@ testOfFile(
     assert.not.ok(store.inSoleUse());
   },
 );
-
-testOfFile("what only the journal has counts", async () => {
-  let ids = 0;
-  const enqueue = () =>
-    store.enqueue({ items: [{ id: `t${ids++}`, lane: "a", kind: "turn", body: 0 }] });
-  await until("the journal is used", async () => {
-    await enqueue();
-    return journalIsUsed(t.file);
-  });
-  for (let n = 0; n < 5; n++) {
-    assert.is(await store.items.count("turn", "queued"), ids);
-    await enqueue();
-  }
-  assert.is(await store.items.count("turn", "queued"), ids);
-});
 
 test("a write that is refused changes no count, and hides none that came with it", async () => {
   assert.is(await store.items.count("turn", "queued"), 0);

@@ -6,12 +6,17 @@ import { test } from "../../support/suite.ts";
 import Libsql from "libsql";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
+import { migrations } from "../../../plugins/store/sql/migrations.ts";
 import type { Store } from "../../../plugins/store/types.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { program } from "../../support/runner/bundle.ts";
 import { until } from "../../support/until.ts";
 import { fill, isInFile, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
+const sqliteOf = (part: string): string =>
+  part
+    .replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT")
+    .replace("{waiting}", "state = 'queued'");
 const testOfFile = isInFile() ? test : () => {};
 let t: TemporaryStore;
 let store: Store;
@@ -410,60 +415,44 @@ test("deliveries that share a row are each as they came, whatever they have in c
   }
 });
 
-testOfFile("what deliveries of one sender have in common takes room once", async () => {
-  const headers = { "user-agent": "x".repeat(300) };
-  const deliveries = Array.from({ length: 100 }, (_, n) => ({
-    id: `d${100 + n}`,
-    source: "wake",
-    outcome: "accepted",
-    meta: { headers, requestId: `req_${n}`, bytes: 81 },
-  }));
-  await store.enqueue({ deliveries });
-  await store.close();
-  const db = new Libsql(t.file);
-  const { chars } = db.prepare("SELECT LENGTH(meta) AS chars FROM deliveries").get() as {
-    chars: number;
-  };
-  assert.ok(chars < 5_000, `${chars} characters`);
-  db.prepare("UPDATE deliveries SET meta = ?").run([
-    JSON.stringify({
-      ids: deliveries.map(({ id }) => id),
-      itemIds: deliveries.map(() => null),
-      metas: deliveries.map(({ meta }) => meta),
-    }),
-  ]);
-  db.close();
-  const [newest] = await t.another().deliveries.list();
-  assert.equal(newest?.meta, deliveries.at(-1)?.meta, "as earlier versions have written it");
-});
-
-testOfFile("deliveries of a store that was written before several shared a row", async () => {
-  const old = {
-    id: "d1",
-    at: t.clock.now,
-    source: "wake",
-    outcome: "accepted",
-    itemId: "i1",
-    meta: { n: 1 },
-  };
-  await store.deliveries.append({ ...old, payload: "{}" });
-  await store.close();
-  const before = new Libsql(t.file);
-  before.exec(
-    `DROP INDEX deliveries_blocks; ALTER TABLE deliveries DROP COLUMN size; ALTER TABLE deliveries DROP COLUMN first_id;
-     DROP TABLE reservations; DROP TABLE usage_tags; ALTER TABLE usage_minutes DROP COLUMN estimated;
-     ALTER TABLE sessions DROP COLUMN bytes; ALTER TABLE items DROP COLUMN holder;
-     PRAGMA user_version = 5`,
-  );
-  before.close();
-  const now = t.another();
-  const more = Array.from({ length: 20 }, (_, n) => ({ ...old, id: `d2${n}`, at: old.at + 1 }));
-  await now.enqueue({ deliveries: [...more, old] });
-  assert.equal(await now.deliveries.get("d1"), { ...old, payload: "{}" });
-  assert.is((await now.deliveries.list()).length, 21);
-  assert.is(await now.deliveries.prune({ keep: 20 }), 1);
-  assert.is(await now.deliveries.get("d1"), undefined);
-});
+testOfFile(
+  "deliveries that an earlier version packed into one row come back one by one",
+  async () => {
+    const file = join(t.dir, "old.db");
+    const old = new Libsql(file);
+    for (const part of migrations.slice(0, 6).flat()) old.exec(sqliteOf(part as string));
+    old.exec("PRAGMA user_version = 6");
+    const insert = old.prepare(
+      "INSERT INTO deliveries (id, first_id, at, source, outcome, item_id, size, meta, payload) VALUES (?, ?, ?, 'wake', 'accepted', ?, ?, ?, ?)",
+    );
+    insert.run(["d1", null, 1, "i1", 1, '{"n":1}', "{}"]);
+    const whole = { ids: ["d2", "d3"], itemIds: ["i2", null], metas: [{ n: 2 }, { n: 3 }] };
+    insert.run(["d3", "d2", 2, null, 2, JSON.stringify(whole), '["\\u0000",null]']);
+    const parts = { ...whole, ids: ["d4", "d5"], head: '{"n":', metas: ["4", "5"], tail: "}" };
+    insert.run(["d5", "d4", 3, null, 2, JSON.stringify(parts), "[null,null]"]);
+    old.close();
+    const upgraded = openStore({ url: file, log: quietLog() });
+    try {
+      const list = await upgraded.deliveries.list();
+      assert.equal(
+        list.map(({ id, at, itemId, meta }) => [id, at, itemId, meta]),
+        [
+          ["d5", 3, undefined, { n: 5 }],
+          ["d4", 3, "i2", { n: 4 }],
+          ["d3", 2, undefined, { n: 3 }],
+          ["d2", 2, "i2", { n: 2 }],
+          ["d1", 1, "i1", { n: 1 }],
+        ],
+      );
+      assert.is((await upgraded.deliveries.get("d2"))?.payload, "\0");
+      assert.is((await upgraded.deliveries.get("d3"))?.payload, undefined);
+      assert.is(await upgraded.deliveries.prune({ keep: 2 }), 3);
+      assert.equal(await upgraded.check(), []);
+    } finally {
+      await upgraded.close();
+    }
+  },
+);
 
 test("the character that stands for NUL comes back as itself out of JSON", async () => {
   const body = { text: "\u{10FFFE} and \0" };

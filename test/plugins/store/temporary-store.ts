@@ -1,5 +1,5 @@
 /** Stores for tests: a directory of their own, a clock that tests turn, a log that keeps its lines. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../../plugins/store/open.ts";
@@ -18,10 +18,12 @@ export interface TemporaryStore {
 }
 
 let urlOf: ((file: string) => string) | undefined;
+let checkServer: () => void = () => {};
 
-/** From now on stores of tests are made there, and not in files of their own: the same tests for another engine. */
-export function storesElsewhere(emptyUrl: () => string): void {
+/** From now on stores of tests are made there, and not in files of their own; `check` throws for what went wrong there. */
+export function storesElsewhere(emptyUrl: () => string, check: () => void): void {
   urlOf = emptyUrl;
+  checkServer = check;
 }
 
 /** For a test of what only a file has. */
@@ -52,15 +54,9 @@ export function temporaryStore({ start = 1_800_000_000_000, isFile = false } = {
     async remove() {
       for (const store of stores) await store.close();
       rmSync(dir, { recursive: true, force: true });
+      checkServer();
     },
   };
-}
-
-export const journalOf = (file: string) => `${file}-accepted`;
-
-/** It has an entry: not while it is being made. */
-export function journalIsUsed(file: string): boolean {
-  return existsSync(journalOf(file)) && readFileSync(journalOf(file)).some((byte) => byte !== 0);
 }
 
 /** 32 MB: work on the whole file takes longer than some writes. */

@@ -1,8 +1,8 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { Operation, Query, Transaction } from "../../../plugins/store/sql/operation.ts";
+import type { Step, Write } from "../../../plugins/store/sql/operation.ts";
 import { claim, finish } from "../../../plugins/store/operations/work.ts";
-import { perform } from "../../../plugins/store/sqlite/batch.ts";
+import { performWrite } from "../../../plugins/store/sqlite/batch.ts";
 import { type Connection, connect } from "../../../plugins/store/sqlite/connection.ts";
 import { WAITING } from "../../../plugins/store/sqlite/migrate.ts";
 import { SharedTransaction } from "../../../plugins/store/sql/transaction.ts";
@@ -364,19 +364,19 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
   const connection = await connect(t.file);
   const steps: { sql: string; detail: string }[] = [];
   const explained: Connection = Object.assign(Object.create(connection) as Connection, {
-    execute(query: Query) {
-      if (query.locks) return connection.execute(query);
-      const sql = query.sql.replace("{lock}", "").replace("{waiting}", WAITING);
-      for (const { detail } of connection.once(`EXPLAIN QUERY PLAN ${sql}`, ...query.params))
+    execute(step: Step) {
+      if (!("sql" in step)) return connection.execute(step);
+      const sql = step.sql.replace("{waiting}", WAITING);
+      for (const { detail } of connection.once(`EXPLAIN QUERY PLAN ${sql}`, ...step.params))
         steps.push({ sql, detail: String(detail) });
-      return connection.execute(query);
+      return connection.execute(step);
     },
   });
-  const run = <T>(operation: (tx: Transaction) => Operation<T>) =>
-    perform(explained, new SharedTransaction(true).perform(operation, t.clock.now));
-  const claims = run((tx) => claim(tx, { worker: "w", max: 50, leaseMs: LEASE, kinds: ["turn"] }));
+  const run = <T>(write: Write<T>) =>
+    performWrite(explained, new SharedTransaction(), write, t.clock.now);
+  const claims = run(claim({ worker: "w", max: 50, leaseMs: LEASE, kinds: ["turn"] }));
   assert.is(claims.length, 50);
-  for (const held of claims) assert.ok(run((tx) => finish(tx, held, { state: "done" })));
+  for (const held of claims) assert.ok(run(finish(held, { state: "done" }, undefined)));
   connection.close();
   assert.ok(steps.some(({ detail }) => /^SEARCH lanes USING (COVERING )?INDEX/.test(detail)));
   assert.equal(

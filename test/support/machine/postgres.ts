@@ -16,6 +16,10 @@ export interface TestPostgres {
   /** The address with other parts; `password` is asked for over TCP. */
   tcpUrl(parts?: { user?: string; password?: string; database?: string }): string;
   sql(text: string): string;
+  /** What the server has written to its log since it was first started. */
+  log(): string;
+  /** Throws where two transactions have waited for each other. A server that is stopped does this too. */
+  refuseDeadlocks(): void;
   /** `immediate` is a crash. */
   stop(how?: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
@@ -46,6 +50,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
   if (ready && existsSync(ready)) await copyCluster(ready, data);
   else await makeCluster(bin, dir);
   const port = await freePort();
+  const logFile = join(dir, "log");
   let child: ChildProcess | undefined;
   let schemas = 0;
   process.on("exit", () => child?.kill("SIGQUIT"));
@@ -56,10 +61,12 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       `port=${port}`,
       `unix_socket_directories=${dir}`,
       "max_connections=60",
+      // a transaction that waits for another one crosswise is found soon, and said in the log
+      "deadlock_timeout=100ms",
+      "log_lock_waits=on",
       ...settings,
     ];
-    const log = join(dir, "log");
-    const output = openSync(log, "a");
+    const output = openSync(logFile, "a");
     child = spawn(
       join(bin as string, "postgres"),
       ["-D", data, ...options.flatMap((each) => ["-c", each])],
@@ -77,12 +84,17 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
       return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
     }).catch((error: Error) => {
-      throw new Error(`${error.message}; it said:\n${readFileSync(log, "utf8").slice(-2000)}`, {
+      throw new Error(`${error.message}; it said:\n${log().slice(-2000)}`, {
         cause: error,
       });
     });
   }
 
+  const log = () => readFileSync(logFile, "utf8");
+  const refuseDeadlocks = () => {
+    const found = log().indexOf("deadlock detected");
+    if (found >= 0) throw new Error(`PostgreSQL: ${log().slice(found, found + 2000)}`);
+  };
   const sql = (text: string) =>
     execute(
       "psql",
@@ -104,6 +116,8 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
   const server: TestPostgres = {
     port,
     sql,
+    log,
+    refuseDeadlocks,
     start,
     emptyUrl(name) {
       const schema = name ?? `store_${++schemas}`;
@@ -123,6 +137,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
         how === "fast" ? "SIGINT" : "SIGQUIT",
       );
       await ended;
+      refuseDeadlocks();
     },
   };
   await start();

@@ -4,4 +4,4 @@ import { storesElsewhere } from "../temporary-store.ts";
 
 // what these tests are about is not whether the server's disk keeps its word
 const server = await startPostgres({ settings: ["fsync=off"] });
-storesElsewhere(() => server.emptyUrl());
+storesElsewhere(() => server.emptyUrl(), server.refuseDeadlocks);

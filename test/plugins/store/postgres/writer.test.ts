@@ -11,7 +11,7 @@ test("a write that came while another one waited for the server does not begin t
   const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
   const write = () =>
     writer
-      .write(() => assert.unreachable("it has no connection") as never, false)
+      .write({ locks: [], run: () => assert.unreachable("it has no connection") as never })
       .then(
         () => "written",
         (error: unknown) => error,

@@ -3,7 +3,7 @@
  * until another one asks by touching that file. From then on all share it.
  */
 import { type FSWatcher, utimesSync, watch } from "node:fs";
-import { type FileLock, openLock } from "../connection.ts";
+import { type FileLock, openLock } from "./connection.ts";
 
 const ASK_EVERY_MS = 10;
 /** Whoever does not hear is not waited for any longer. */

@@ -1,0 +1,96 @@
+/**
+ * Earlier versions wrote down what they had accepted in a file of their own, `portico.db-accepted`, and brought it into the
+ * tables a moment later. A home that such a version left behind after a crash may still hold entries: they are brought
+ * into the tables when the store is opened, and the file is removed. Nothing writes it any more.
+ */
+import { existsSync, readFileSync, unlinkSync } from "node:fs";
+import { crc32 } from "node:zlib";
+import type { Logger } from "portico";
+import { addBatch, locksOfEnqueue, type NewBatch } from "../operations/enqueue.ts";
+import { firstUse } from "../operations/known.ts";
+import { takeFrom } from "../operations/limits.ts";
+import type { Transaction, Write } from "../sql/operation.ts";
+import { performEach } from "./batch.ts";
+import type { Connection } from "./connection.ts";
+
+/** Of each entry: the length of its text, a checksum of the rest, and its number. */
+const HEADER_BYTES = 16;
+/** The name of the counter that holds the number of the newest entry in the tables. */
+const COUNTER = "journal";
+
+interface Entry {
+  number: number;
+  text: string;
+}
+
+export function recoverOldJournal(connection: Connection, storeFile: string, log: Logger): void {
+  const path = `${storeFile}-accepted`;
+  if (!existsSync(path)) return;
+  connection.synchronize("FULL");
+  connection.exec("BEGIN IMMEDIATE");
+  try {
+    const done = newestInTables(connection);
+    const entries = readEntries(readFileSync(path)).filter(({ number }) => number > done);
+    for (const entry of entries) addEntry(connection, entry, log);
+    const newest = entries.at(-1)?.number ?? done;
+    connection.once(
+      `INSERT INTO counters (name, value) VALUES (?, ?)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      COUNTER,
+      newest,
+    );
+    connection.exec("COMMIT");
+    log.info({ entries: entries.length }, "store: entries of an old journal are in the tables");
+  } catch (error) {
+    if (connection.inTransaction) connection.exec("ROLLBACK");
+    throw error;
+  }
+  unlinkSync(path);
+}
+
+function newestInTables(connection: Connection): number {
+  const [row] = connection.once("SELECT value FROM counters WHERE name = ?", COUNTER);
+  return Number(row?.["value"] ?? 0);
+}
+
+/** An entry that the tables refuse is left out, so that it does not keep the store from being opened. */
+function addEntry(connection: Connection, { number, text }: Entry, log: Logger): void {
+  const { now, entry } = JSON.parse(text) as { now: number; entry: NewBatch };
+  const reject = (error: unknown): void => {
+    log.error({ err: error, number }, "store: an entry of an old journal cannot be written");
+  };
+  performEach(
+    connection,
+    [{ write: addAccepted(entry), resolve: () => {}, reject }],
+    () => now,
+  ).settle();
+}
+
+/** The batch was accepted already: neither its key nor its limit is asked again. */
+function addAccepted(batch: NewBatch): Write<void> {
+  return {
+    locks: locksOfEnqueue(batch),
+    *run(tx: Transaction) {
+      if (batch.limit) yield* takeFrom(tx, batch.limit, 1);
+      if (batch.dedup) firstUse(tx, batch.dedup);
+      yield* addBatch(tx, batch);
+    },
+  };
+}
+
+/** The entries in order, up to one that was torn by a crash or is left over from an earlier round. */
+function readEntries(bytes: Buffer): Entry[] {
+  const entries: Entry[] = [];
+  let at = 0;
+  while (at + HEADER_BYTES <= bytes.length) {
+    const end = at + HEADER_BYTES + bytes.readUInt32LE(at);
+    const number = bytes.readDoubleLE(at + 8);
+    const last = entries.at(-1);
+    const isNext = last === undefined || number === last.number + 1;
+    if (end === at + HEADER_BYTES || end > bytes.length || !isNext) break;
+    if (crc32(bytes.subarray(at + 8, end)) !== bytes.readUInt32LE(at + 4)) break;
+    entries.push({ number, text: bytes.toString("utf8", at + HEADER_BYTES, end) });
+    at = end;
+  }
+  return entries;
+}
