@@ -36,8 +36,14 @@ interface DeliveryView {
   query?: Record<string, string>;
   error?: { code: string; message: string };
   missing?: string[];
+  reason?: Reason;
   replayOf?: string;
   payload?: string | null;
+}
+interface Reason {
+  path: string;
+  expected: unknown;
+  actual?: unknown;
 }
 interface Replayed {
   deliveryId: string;
@@ -54,7 +60,11 @@ interface Tested {
   missing: string[];
   nearest: Record<string, string>;
   outcome?: string;
+  reason?: Reason;
 }
+
+const describeReason = ({ path, expected, actual }: Reason): string =>
+  `${path} must be ${JSON.stringify(expected)}, but ${actual === undefined ? "is not there" : `is ${JSON.stringify(actual)}`}`;
 
 const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
@@ -110,6 +120,7 @@ function details(one: DeliveryView): string[] {
     ...(one.replayOf ? [`replay of   ${one.replayOf}`] : []),
     ...(one.error ? [`error       ${one.error.code}: ${one.error.message}`] : []),
     ...(one.missing?.length ? [`no value    ${one.missing.join(" ")}`] : []),
+    ...(one.reason ? [`skipped     ${describeReason(one.reason)}`] : []),
     ...Object.entries(one.query ?? {}).map(([name, value]) => `query       ${name}=${value}`),
     ...Object.entries(one.headers ?? {}).map(([name, value]) => `header      ${name}: ${value}`),
     "",
@@ -296,7 +307,11 @@ export default defineCommand({
         io.show(await io.gateway.request<Tested>("POST", "/webhooks/test", request), (one) => [
           `${one.source} → ${one.action}${one.session ? ` in the session ${one.session}` : ""}`,
           ...(one.outcome
-            ? ["skipped: the request does not match, or its transform drops it"]
+            ? [
+                one.reason
+                  ? `skipped: ${describeReason(one.reason)}`
+                  : "skipped: its transform drops the request",
+              ]
             : []),
           ...one.missing.map(
             (name) =>

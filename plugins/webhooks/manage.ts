@@ -1,11 +1,11 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import {
-  type BodyLimits,
   type Call,
   compile,
   maskAddress,
   type PluginContext,
   PorticoError,
+  exactJson,
 } from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
@@ -13,7 +13,6 @@ import { newId } from "portico/agent";
 import type {} from "portico/cluster";
 import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
-import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
 import { newestDeliveries } from "./log/newest.ts";
 import type { Job } from "./jobs.ts";
@@ -22,7 +21,8 @@ import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
 import { finished } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
-import { permissionToReplay, type Planner, readTarget, type Target } from "./plan.ts";
+import type { BodySource } from "./bodies/read.ts";
+import { permissionToReplay, type Planner, type Reading, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
 import { type MappingConfig, testRequest } from "./schema.ts";
 import { type Mapping, readMapping, sampleOf, type Settings } from "./settings.ts";
@@ -42,6 +42,15 @@ const MOST_LOOKED_AT = 1000;
 export function mountManagement({ ctx, settings, log, planner, samples }: ManagementOptions): void {
   const checkTest = compile(testRequest);
   const store = () => ctx.use("store");
+
+  async function readAgain(target: Target, source: BodySource): Promise<Reading> {
+    try {
+      return await planner.read(target, source);
+    } catch (cause) {
+      const message = `There is nothing to replay. ${(cause as Error).message}`;
+      throw new PorticoError("conflict", message, { cause });
+    }
+  }
 
   ctx.route("GET", "/webhooks", { ...owner, summary: "Webhook endpoints and mappings" }, () =>
     listing(settings()),
@@ -94,14 +103,14 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
       const target = readTarget(`${settings().prefix}/${path}`, settings());
       if (target.kind === "unknown" || target.kind === "status")
         throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
+      const bytes = Buffer.from(delivery.payload);
+      const isParsed = delivery.meta["parsed"] === true;
       const request: Request = {
         headers,
         query,
-        body: await bodyOf(
-          delivery.payload,
-          delivery.meta["parsed"] ? undefined : headers["content-type"],
-          call.limits,
-        ),
+        ...(isParsed
+          ? { body: exactJson.parse(delivery.payload) }
+          : await readAgain(target, { bytes, type: headers["content-type"], limits: call.limits })),
       };
       const permission = permissionToReplay(settings(), delivery.meta["credential"]);
       const { job, source } = await planner.plan(target, request, permission);
@@ -166,7 +175,13 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
         headers: { ...kept?.headers, ...given.headers },
         query: { ...kept?.query, ...given.query },
       };
-      const { job, source, missing = [], rendering } = await planner.plan(target, request);
+      const {
+        job,
+        source,
+        missing = [],
+        rendering,
+        mismatch,
+      } = await planner.plan(target, request);
       const nearest = missing.map(
         (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
       );
@@ -176,6 +191,7 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
         action: job.action,
         status: job.status,
         outcome: isSkipped(job) ? "skipped" : undefined,
+        reason: mismatch,
         response: job.respond && finished(job.respond, "{result}"),
         session: job.sessionId && (rendering?.session ?? "(one of its own)"),
         task: rendering?.task,
@@ -294,20 +310,6 @@ const shownDelivery = (delivery: Mapping["config"]["delivery"] = "none"): string
 
 function shown({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
-}
-
-async function bodyOf(
-  payload: string,
-  type: string | undefined,
-  limits: BodyLimits,
-): Promise<unknown> {
-  try {
-    return await readBytes(Buffer.from(payload), type, limits);
-  } catch (cause) {
-    throw new PorticoError("conflict", `There is nothing to replay. ${(cause as Error).message}`, {
-      cause,
-    });
-  }
 }
 
 function listing({ enabled, prefix, config, tokens, mappings, broken, warning }: Settings) {

@@ -1,16 +1,16 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
 import {
-  type Call,
-  checkJsonType,
   compile,
   exactJson,
+  isPorticoError,
   parseJson,
   type PluginContext,
   PorticoError,
 } from "portico";
 import type { AgentService } from "portico/agent";
-import { readContent } from "./bodies/read.ts";
+import { type BodySource, readBody, unwrapPayload } from "./bodies/read.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
+import type { Mismatch } from "./mappings/match.ts";
 import type { Request } from "./mappings/paths.ts";
 import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
 import { agentRequest, wakeRequest } from "./schema.ts";
@@ -34,17 +34,20 @@ export interface Plan {
   missing?: readonly string[];
   /** A sender asks whether we are there. */
   challenge?: boolean;
-  /** The mapping was called by its name, and its match does not hold. */
-  unmatched?: boolean;
+  /** The mapping was called by its name, and this condition of its match does not hold. */
+  mismatch?: Mismatch;
   rendering?: Rendering;
 }
 
 export interface Planner {
-  /** The body, whose bytes are `raw`, as the target takes it. Throws 415, 400. */
-  read(target: Target, call: Call, raw: Buffer): unknown;
+  /** The body as the target takes it. Throws 415, 400. */
+  read(target: Target, source: BodySource): Reading | Promise<Reading>;
   /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
   plan(target: Target, request: Request, permission?: Permission): Plan | Promise<Plan>;
 }
+
+/** A body, and how single mappings read it (see `Request`). */
+export type Reading = Pick<Request, "body" | "variants">;
 
 /** What a caller may start; without one everything. */
 interface Permission {
@@ -103,37 +106,32 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   const agentCheck = compile(agentRequest);
   const agent = (): AgentService => ctx.use("agent");
 
-  /** `undefined` where the mapping that is called by its name does not match. */
-  function find(
+  /** The mapping that a request is for; the mismatch where it was called by its name and does not match. */
+  function selectMapping(
     target: Target,
     request: Request,
     allowed: (mapping: Mapping) => boolean,
-  ): Mapping | undefined {
+  ): { mapping: Mapping } | { mismatch: Mismatch } {
     const candidates =
       target.kind === "mapping"
         ? [target.mapping]
         : [...settings().mappings.values()].filter(({ match }) => match);
-    const fitting = candidates.filter(({ match }) => !match || match(request));
-    const mapping = fitting.find(allowed);
-    if (mapping) return mapping;
-    if (fitting[0]?.verifier)
-      throw new PorticoError(
-        "unauthorized",
-        `The mapping ${fitting[0].name} takes signed requests only.`,
-        {
-          headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
-        },
-      );
-    if (fitting.length > 0)
-      throw new PorticoError(
-        "forbidden",
-        "This key may not call the mapping that this request is for.",
-      );
-    if (target.kind === "mapping") return undefined;
+    const results = candidates.map((mapping) => ({
+      mapping,
+      mismatch: mapping.match?.mismatch(viewFor(mapping, request)),
+    }));
+    const fitting = results.filter(({ mismatch }) => mismatch === undefined);
+    const selected = fitting.find(({ mapping }) => allowed(mapping));
+    if (selected) return { mapping: selected.mapping };
+    const [refused] = fitting;
+    if (refused) throw refuseMapping(refused.mapping);
+    const mismatch = results[0]?.mismatch;
+    if (target.kind === "mapping" && mismatch) return { mismatch };
     throw new PorticoError("no_mapping", "No mapping matches this request: see webhooks.mappings.");
   }
 
-  async function planMapping(mapping: Mapping, request: Request): Promise<Plan> {
+  async function planMapping(mapping: Mapping, given: Request): Promise<Plan> {
+    const request = viewFor(mapping, given);
     const source = mapping.name;
     const change = await transformed(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
@@ -170,10 +168,11 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   }
 
   return {
-    read(target, call, raw) {
-      if (target.kind !== "wake" && target.kind !== "agent") return readContent(call);
-      checkJsonType(call.req);
-      return parseJson(raw, { limits: call.limits });
+    read(target, source) {
+      if (target.kind === "wake" || target.kind === "agent")
+        return { body: parseJson(source.bytes, { limits: source.limits }) };
+      if (target.kind === "mapping") return readFor(target.mapping, source);
+      return readForRoot([...settings().mappings.values()], source);
     },
     plan(target, request, { mapping: signed = target.mapping, allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
@@ -192,18 +191,64 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
         const { challenge } = request.body as { challenge: string };
         return { source, request, job: emptyJob(200, { challenge }), challenge: true };
       }
-      const mapping = find(target, request, allowed);
-      if (mapping) return planMapping(mapping, request);
-      // a sender that is told 404 for what it only sends along switches the webhook off
-      const message = "The request does not match what the mapping asks for: nothing was started.";
-      return {
-        source,
-        request,
-        job: emptyJob(200, { status: 200, message, outcome: "skipped" }),
-        unmatched: true,
-      };
+      const selection = selectMapping(target, request, allowed);
+      if ("mapping" in selection) return planMapping(selection.mapping, request);
+      return { source, request, ...skippedPlan(selection.mismatch) };
     },
   };
+}
+
+/** 200: a sender that receives 404 for what it only sends along switches the webhook off. */
+function skippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
+  const message = "The request does not match what the mapping asks for: nothing was started.";
+  const body = { status: 200, message, outcome: "skipped", reason: mismatch };
+  return { job: emptyJob(200, body), mismatch };
+}
+
+function refuseMapping({ name, verifier }: Mapping): PorticoError {
+  if (!verifier)
+    return new PorticoError(
+      "forbidden",
+      "This key may not call the mapping that this request is for.",
+    );
+  return new PorticoError("unauthorized", `The mapping ${name} takes signed requests only.`, {
+    headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
+  });
+}
+
+/** The request as one mapping sees it. */
+function viewFor({ name }: Mapping, request: Request): Request {
+  const { variants } = request;
+  return variants?.has(name) ? { ...request, body: variants.get(name) } : request;
+}
+
+async function readFor({ config, verifier }: Mapping, source: BodySource): Promise<Reading> {
+  const body = await readBody(source, config.body);
+  const isForm = /urlencoded|form-data/i.test(source.type ?? "") || config.body === "form";
+  return { body: isForm && verifier?.scheme === "github" ? unwrapPayload(body) : body };
+}
+
+/**
+ * Reads a body for all mappings: by its content, and once more for each mapping that reads it in its own way. A mapping
+ * that cannot read it does not match. Throws what reading by content throws, where no mapping can read it either.
+ */
+async function readForRoot(mappings: readonly Mapping[], source: BodySource): Promise<Reading> {
+  const variants = new Map<string, unknown>();
+  for (const mapping of mappings) {
+    if (mapping.config.body === undefined && mapping.verifier === undefined) continue;
+    try {
+      variants.set(mapping.name, (await readFor(mapping, source)).body);
+    } catch (error) {
+      if (!isPorticoError(error)) throw error;
+      variants.set(mapping.name, undefined);
+    }
+  }
+  try {
+    return { body: await readBody(source), variants };
+  } catch (error) {
+    if ([...variants.values()].every((body) => body === undefined)) throw error;
+    return { body: undefined, variants };
+  }
 }
 
 /** Slack asks once, signed, whether the address is ours. */

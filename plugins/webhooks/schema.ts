@@ -152,8 +152,28 @@ const sample = Type.Object(
   { description: "A request as it comes: placeholders that find nothing in it are errors." },
 );
 
+const bodyKind = Type.Union(
+  (["json", "form", "text", "xml"] as const).map((kind) => Type.Literal(kind)),
+  {
+    description:
+      "What the sender sends, whatever the Content-Type; default by that and the content.",
+  },
+);
+
+const method = Type.Union(
+  (["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const).map((name) => Type.Literal(name)),
+);
+
 const mapping = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
+  body: Type.Optional(bodyKind),
+  methods: Type.Optional(
+    Type.Array(method, {
+      minItems: 1,
+      description:
+        "Methods that it takes; default POST. GET and HEAD are answered by respond, and start nothing, where there is one.",
+    }),
+  ),
   match: Type.Optional(
     Type.Record(Type.String(), condition, {
       description: "Path (body.a[0].b, headers.x, query.x) → what it must be.",

@@ -1,45 +1,26 @@
-/** The body of a mapping's request as a value, by its content type. */
+/** The body of a mapping's request as a value: by what the mapping says of its sender, or else by the content type. */
 import { isUtf8 } from "node:buffer";
-import {
-  type BodyLimits,
-  type Call,
-  checkJsonType,
-  isPorticoError,
-  parseJson,
-  PorticoError,
-} from "portico";
+import { type BodyLimits, isPorticoError, parseJson, PorticoError } from "portico";
 import { decodeText, encodingOf } from "portico/strings";
 import { readForm, readMultipart } from "./forms.ts";
 
-/** Throws 415, 400 `invalid_json`, 400 `invalid_request_error`. */
-export async function readContent(call: Call): Promise<unknown> {
-  const type = call.req.headers["content-type"];
-  return readerOf(type) === undefined
-    ? readJson(call).catch(refuse)
-    : readBytes(await call.body(), type, call.limits);
+/** What a mapping may say that its sender sends, whatever the `Content-Type`. */
+export type BodyKind = "json" | "form" | "text" | "xml";
+
+export interface BodySource {
+  bytes: Buffer;
+  /** The request's `Content-Type`. */
+  type: string | undefined;
+  limits: BodyLimits;
 }
 
-async function readJson(call: Call): Promise<unknown> {
-  checkJsonType(call.req);
-  return parseJson(await call.body(), { limits: call.limits, exact: true });
-}
+type Reader = (source: BodySource) => unknown;
 
-function refuse(error: unknown): never {
-  if (!isPorticoError(error) || error.code !== "unsupported_media_type") throw error;
-  throw new PorticoError(
-    error.code,
-    "Send JSON, a form (multipart too), XML or text, and say which by `Content-Type`.",
-  );
-}
-
-/** The same for a body that has been read already. Throws 400 for one that breaks the limits. */
-export async function readBytes(
-  bytes: Buffer,
-  type: string | undefined,
-  limits: BodyLimits,
-): Promise<unknown> {
-  const read = readerOf(type);
-  return read ? read(bytes, type ?? "", limits) : parseJson(bytes, { limits, exact: true });
+/** Throws 415, 400 `invalid_json`, and 400 `invalid_request_error` for a body that breaks the limits. */
+export async function readBody(source: BodySource, kind?: BodyKind): Promise<unknown> {
+  if (kind !== undefined) return readers[kind](source);
+  const reader = readerOf(source.type);
+  return reader ? reader(source) : readUnnamed(source);
 }
 
 /** True where the bytes are more than a text in UTF-8, so that the value is kept instead. */
@@ -47,21 +28,72 @@ export function isBinary(type: string | undefined, bytes: Buffer): boolean {
   return essenceOf(type) === "multipart/form-data" || !isUtf8(bytes);
 }
 
-type Reader = (bytes: Buffer, type: string, limits: BodyLimits) => unknown;
+const readJsonBody: Reader = ({ bytes, type = "", limits }) => {
+  const isUtf8Json = !/charset\s*=\s*"?(?!utf-?8)/i.test(type);
+  return parseJson(isUtf8Json ? bytes : Buffer.from(textOf(bytes, type)), { limits, exact: true });
+};
 
-/** `undefined`: JSON in UTF-8, or what is refused as being none. */
-function readerOf(type = ""): Reader | undefined {
+const readXmlBody: Reader = async ({ bytes, type = "", limits }) =>
+  (await import("./xml.ts")).readXml(textOf(bytes, type, true), limits);
+
+const readTextBody: Reader = ({ bytes, type = "" }) => ({ text: textOf(bytes, type) });
+
+const readFormBody: Reader = ({ bytes, type = "", limits }) =>
+  essenceOf(type) === "multipart/form-data"
+    ? readMultipart(bytes, type, limits)
+    : readUrlEncoded(bytes, type, limits);
+
+const readers: Record<BodyKind, Reader> = {
+  json: readJsonBody,
+  form: readFormBody,
+  text: readTextBody,
+  xml: readXmlBody,
+};
+
+/** `undefined` for a content type that says nothing about the body. */
+function readerOf(type: string | undefined): Reader | undefined {
   const essence = essenceOf(type);
-  if (essence === "application/x-www-form-urlencoded") return readUrlEncoded;
-  if (essence === "multipart/form-data") return readMultipart;
-  if (essence === "application/xml" || essence === "text/xml" || essence.endsWith("+xml"))
-    return async (bytes, type, limits) =>
-      (await import("./xml.ts")).readXml(textOf(bytes, type, true), limits);
-  if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
-  if (/^application\/(.+\+)?json$/.test(essence) && /charset\s*=\s*"?(?!utf-?8)/i.test(type))
-    return (bytes, type, limits) =>
-      parseJson(Buffer.from(textOf(bytes, type)), { limits, exact: true });
+  if (essence === "application/x-www-form-urlencoded" || essence === "multipart/form-data")
+    return readFormBody;
+  if (/^(?:application|text)\/(?:x-|.+\+)?json$/.test(essence)) return readJsonBody;
+  if (/^(?:application|text)\/(?:.+\+)?xml$/.test(essence) || essence.endsWith("+xml"))
+    return readXmlBody;
+  // Amazon SNS and others send JSON as text/plain.
+  if (essence.startsWith("text/")) return (source) => readObject(source) ?? readTextBody(source);
   return undefined;
+}
+
+/** Senders that name no type, or one of their own (`application/csp-report`), mostly send JSON. */
+function readUnnamed(source: BodySource): unknown {
+  if (source.bytes.length === 0) return {};
+  const value = readObject(source);
+  if (value !== undefined) return value;
+  throw new PorticoError(
+    "unsupported_media_type",
+    "Send JSON, a form (multipart too), XML or text, and say which by `Content-Type`, or set `body` on the mapping.",
+  );
+}
+
+/** An object or a list in JSON; `undefined` where the bytes are something else. Throws for one that breaks the limits. */
+function readObject({ bytes, limits }: BodySource): object | undefined {
+  if (!/^\s*[[{]/.test(bytes.toString("latin1", 0, 64))) return undefined;
+  try {
+    return parseJson(bytes, { limits, exact: true }) as object;
+  } catch (error) {
+    if (isPorticoError(error) && error.code === "invalid_json") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * GitHub can send a form with one field `payload` that holds JSON, which the form's reader has read already: what the
+ * form means is that JSON. Returns the body itself where it is no such form.
+ */
+export function unwrapPayload(body: unknown): unknown {
+  if (typeof body !== "object" || body === null) return body;
+  const { payload, ...others } = body as { payload?: unknown };
+  const isWrapped = typeof payload === "object" && payload !== null;
+  return isWrapped && Object.keys(others).length === 0 ? payload : body;
 }
 
 /** Escapes are bytes of the form's own charset; those of `%`, `&`, `+` and `=`, which it is taken apart by, stay escaped. */

@@ -5,6 +5,7 @@
 import {
   type BodyLimits,
   type Call,
+  checkJsonType,
   isPorticoError,
   parseJson,
   type PluginContext,
@@ -15,7 +16,7 @@ import {
 import type { KnownKey, Take } from "portico/store";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
-import { presentedToken } from "./credentials.ts";
+import { checkAddress, presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
@@ -105,8 +106,11 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 
   async function take(visit: Visit): Promise<Response> {
     const { call, target, settings } = visit;
-    if (call.method !== "POST" && target.kind !== "unknown")
-      throw methodNotAllowed(call.method, "POST");
+    const methods = target.mapping?.config.methods ?? ["POST"];
+    if (target.kind !== "unknown" && !methods.includes(call.method as "POST"))
+      throw methodNotAllowed(call.method, methods.join(", "));
+    if (target.kind === "mapping" && isQuestion(call.method, target.mapping))
+      return answerQuestion(visit, target.mapping);
     const unreadable = await readRaw(visit);
     const admission = identify(visit, refusals);
     const { credential } = admission;
@@ -138,13 +142,15 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     try {
       if (unreadable) throw unreadable;
       // a wake waits for neither, and each wait costs it as much as reading its body
-      const body = planner.read(target, call, raw);
-      const request = requestOf(visit, body instanceof Promise ? await body : body);
+      if (target.kind === "wake" || target.kind === "agent") checkJsonType(call.req);
+      const type = call.req.headers["content-type"];
+      const reading = planner.read(target, { bytes: raw, type, limits: call.limits });
+      const request = requestOf(visit, reading instanceof Promise ? await reading : reading);
       const plan = planner.plan(target, request, admission);
       visit.plan = plan instanceof Promise ? await plan : plan;
       job = visit.plan.job;
-      const { source, challenge, unmatched } = visit.plan;
-      if (!challenge) samples.offer(source, visit.plan.request, !unmatched, settings.secrets);
+      const { source, challenge, mismatch } = visit.plan;
+      if (!challenge) samples.offer(source, visit.plan.request, !mismatch, settings.secrets);
     } catch (error) {
       const known = asked ? undefined : await askFirst(visit, key, bucket);
       if (known) return known;
@@ -178,6 +184,26 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       secrets: settings.secrets,
     });
     return first.waitFor || first.respond ? answerOf(visit, first) : first;
+  }
+
+  /**
+   * Answers a sender that asks whether the address is ours, and starts nothing. It sends no body, so it cannot sign one:
+   * a mapping that checks signatures answers without a credential, and the conditions on header and query still hold.
+   */
+  function answerQuestion(visit: Visit, mapping: Mapping): Response {
+    const { call, settings } = visit;
+    checkAddress(settings, call.address);
+    if (!mapping.verifier)
+      visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
+    const request = requestOf(visit, { body: {} });
+    const mismatch = mapping.match?.mismatchWithoutBody(request);
+    if (mismatch)
+      throw new PorticoError("forbidden", `The request does not match: see ${mismatch.path}.`);
+    if (!mapping.respond) return { status: 200 };
+    const { status, headers, body } = finished(mapping.respond.prepare(request, {}));
+    const ownHeaders: Record<string, string> = { "x-content-type-options": "nosniff" };
+    if (typeof body === "string") ownHeaders["content-type"] = "text/plain; charset=utf-8";
+    return { status, body, headers: { ...ownHeaders, ...headers } };
   }
 
   /** The first answer to a key that is known; else one from the limit. Throws `rate_limit_exceeded`. */
@@ -258,6 +284,10 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
   }
 }
+
+/** GET and HEAD ask where the mapping says what to answer; a HEAD never starts anything. */
+const isQuestion = (method: string, { respond }: Mapping): boolean =>
+  method === "HEAD" || (method === "GET" && respond !== undefined);
 
 /** `undefined` for a body that cannot be read. */
 function jsonOf(raw: Buffer, limits: BodyLimits): unknown {

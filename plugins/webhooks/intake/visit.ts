@@ -6,7 +6,8 @@ import type { Job } from "../jobs.ts";
 import { isBinary } from "../bodies/read.ts";
 import { maskFields, maskText, withoutSecrets } from "../log/mask.ts";
 import type { Request } from "../mappings/paths.ts";
-import type { Plan, Target } from "../plan.ts";
+import type { Mismatch } from "../mappings/match.ts";
+import type { Plan, Reading, Target } from "../plan.ts";
 import type { LimitState } from "./limit.ts";
 import type { Credential, Settings } from "../settings.ts";
 
@@ -29,11 +30,12 @@ export interface Visit {
 }
 
 /** The request as mappings see it: plain values. */
-export function requestOf(visit: Visit, body: unknown): Request {
+export function requestOf(visit: Visit, { body, variants }: Reading): Request {
   const { target, settings, headers, query } = visit;
   if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, visit);
   return {
     body,
+    variants,
     headers: withoutSecrets(headers, settings.secrets),
     query: withoutSecrets(query, settings.secrets),
   };
@@ -69,12 +71,14 @@ interface Outcome {
   action?: Job["action"];
   /** Placeholders without a value. */
   missing?: readonly string[] | undefined;
+  /** Why nothing was started. */
+  reason?: Mismatch | undefined;
   error?: { code: string; message: string };
 }
 
 function rowOf(
   visit: Visit,
-  { outcome, itemId, payload, parsed, status, action, missing, error }: Outcome,
+  { outcome, itemId, payload, parsed, status, action, missing, reason, error }: Outcome,
 ): NewDelivery {
   const { call, target, settings, headers, query, credential, raw, plan } = visit;
   // whoever is nobody gets next to no room on our disk
@@ -100,9 +104,15 @@ function rowOf(
       status,
       action,
       missing: missing?.length ? missing : undefined,
+      reason: reason && maskReason(reason, settings.secrets),
       error,
     },
   };
+}
+
+function maskReason(reason: Mismatch, secrets: readonly string[]): Mismatch {
+  const { actual } = reason;
+  return typeof actual === "string" ? { ...reason, actual: maskText(actual, secrets) } : reason;
 }
 
 /** The beginnings of the first fields, a thousand characters at most. */
@@ -119,13 +129,13 @@ function clipped(fields: Readonly<Record<string, string>>): Record<string, strin
 }
 
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
-  const { missing, challenge } = visit.plan ?? {};
+  const { missing, challenge, mismatch: reason } = visit.plan ?? {};
   const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
   const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed
     ? exactJson.stringify(visit.plan?.request.body)
     : (visit.raw?.toString("utf8") ?? "");
-  return rowOf(visit, { outcome, itemId, status, action, missing, payload, parsed });
+  return rowOf(visit, { outcome, itemId, status, action, missing, reason, payload, parsed });
 }
 
 export function duplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {

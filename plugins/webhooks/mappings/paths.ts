@@ -6,9 +6,11 @@ export interface Request {
   body: unknown;
   headers: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
+  /** The body as single mappings read it, by their name: where their sender sends something else than its type says. */
+  variants?: ReadonlyMap<string, unknown> | undefined;
 }
 
-type Root = keyof Request;
+type Root = "body" | "headers" | "query";
 export interface Path {
   root: Root;
   steps: readonly (string | number)[];
