@@ -51,9 +51,10 @@ export async function encodeMessages(asked: ChatRequest, target: Target): Promis
   );
   const maxTokens = fields.maxTokens() ?? model.maxOutput;
   const forced = choice?.type === "any" || choice?.type === "tool";
-  const { thinking, effort } = claudeThinking(fields, model, maxTokens, {
+  const { thinking, effort, added } = claudeThinking(fields, model, maxTokens, {
     forced,
     brokenLoop,
+    bare: target.bare,
   });
   const format = encodeFormat(fields, model, system);
   const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
@@ -78,7 +79,8 @@ export async function encodeMessages(asked: ChatRequest, target: Target): Promis
     service_tier: encodeServiceTier(fields),
   };
   const state: Sent = { includeUsage: wantsUsage(request), origin, names };
-  return postJson(`${target.baseUrl}/v1/messages`, headersFor(target), body, { fields, state });
+  const url = `${target.baseUrl}/v1/messages`;
+  return { ...postJson(url, headersFor(target), body, { fields, state }), additions: added };
 }
 
 export function headersFor(target: Target): Record<string, string> {

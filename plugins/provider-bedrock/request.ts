@@ -61,12 +61,13 @@ export async function encodeConverse(
   const extra: Extra = { ...fields.object("additionalModelRequestFields") };
   const textFormat = encodeFormat(fields, claude, target.model, systemBlocks);
   const tools = encodeTools(readTools(request, fields), calledIn(turns), fields, claude, extra);
-  const { inference, effort } =
+  const { inference, effort, added }: Settings =
     claude === undefined
-      ? { inference: encodePlain(fields, target.model, extra), effort: undefined }
+      ? { inference: encodePlain(fields, target.model, extra) }
       : encodeClaude(fields, claude, extra, {
           forced: tools.forced,
           brokenLoop: isBrokenLoop(turns, origin),
+          bare: target.bare,
         });
   const guardrail = fields.object("guardrailConfig") ?? fields.object("guardrail_config");
   const tier = encodeTier(fields);
@@ -90,7 +91,8 @@ export async function encodeConverse(
   );
   const state: Sent = { includeUsage: wantsUsage(request), origin, names };
   const sent = postJson(url, {}, body, { fields, state });
-  return { ...sent, headers: authorize("POST", url, String(sent.body), target, surroundings) };
+  const headers = authorize("POST", url, String(sent.body), target, surroundings);
+  return { ...sent, headers, additions: added };
 }
 
 function calledIn(turns: readonly Turn[]): string[] {
@@ -99,14 +101,22 @@ function calledIn(turns: readonly Turn[]): string[] {
   );
 }
 
+interface Settings {
+  inference: Record<string, unknown>;
+  effort?: string | undefined;
+  /** See `WireRequest.additions`. */
+  added?: readonly string[] | undefined;
+}
+
 function encodeClaude(
   fields: Fields,
   model: ClaudeModel,
   extra: Extra,
-  request: { forced: boolean; brokenLoop: boolean },
-): { inference: Record<string, unknown>; effort: string | undefined } {
+  request: { forced: boolean; brokenLoop: boolean; bare: boolean | undefined },
+): Settings {
   const asked = fields.maxTokens();
-  const { thinking, effort } = claudeThinking(fields, model, asked ?? model.maxOutput, request);
+  const most = asked ?? model.maxOutput;
+  const { thinking, effort, added } = claudeThinking(fields, model, most, request);
   if (thinking !== undefined) extra.thinking = thinking;
   const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
   if (topK !== undefined) extra.top_k = topK;
@@ -115,6 +125,7 @@ function encodeClaude(
   return {
     inference: { maxTokens, temperature, topP, stopSequences: filled(claudeStops(fields)) },
     effort,
+    added,
   };
 }
 

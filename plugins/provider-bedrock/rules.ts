@@ -48,7 +48,7 @@ export const bedrockRules: readonly RequestRule[] = [
 ];
 
 /** Images that come as files go out as images. */
-export function isDocument(file: JsonObject): boolean {
+function isDocument(file: JsonObject): boolean {
   const data = file["file_data"];
   return !(typeof data === "string" && /^data:image\//i.test(data));
 }

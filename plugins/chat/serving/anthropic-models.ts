@@ -29,7 +29,7 @@ export function anthropicModel({
 
 /** One page of the list. */
 export function anthropicModels(models: readonly ModelEntry[], query: URLSearchParams) {
-  const all = withBareNames(models).map(anthropicModel);
+  const all = models.map(anthropicModel);
   const limit = limitIn(query);
   const page = pageOf(all, query, limit);
   return {
@@ -40,16 +40,15 @@ export function anthropicModels(models: readonly ModelEntry[], query: URLSearchP
   };
 }
 
-/** `claude/claude-opus-5` can be asked for as `claude-opus-5` too. */
-function withBareNames(models: readonly ModelEntry[]): ModelEntry[] {
+/** `claude/claude-opus-5` can be asked for as `claude-opus-5` too: those of Anthropic's names that are not listed yet. */
+export function bareNames(models: readonly ModelEntry[]): ModelEntry[] {
   const ids = new Set(models.map(({ id }) => id));
-  const bare = models.flatMap((model) => {
+  return models.flatMap((model) => {
     const name = model.id.slice(model.id.indexOf("/") + 1);
     if (!OWN_NAME.test(name) || ids.has(name)) return [];
     ids.add(name);
     return [{ ...model, id: name }];
   });
-  return [...bare, ...models];
 }
 
 function limitIn(query: URLSearchParams): number {

@@ -4,12 +4,22 @@ import type { ModelFacts } from "portico/chat";
 import type { ModelEntry, ModelPricing } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
 import { type Endpoint, mayUse, usable } from "./access.ts";
-import { anthropicModel, anthropicModels, isAnthropicClient } from "./anthropic-models.ts";
+import {
+  anthropicModel,
+  anthropicModels,
+  bareNames,
+  isAnthropicClient,
+} from "./anthropic-models.ts";
 
 /** `GET /v1/models`, in the form of the client. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
-  const data = await describeModels(endpoint, await usableModels(endpoint, call.client));
-  return isAnthropicClient(call) ? anthropicModels(data, call.query) : { object: "list", data };
+  const models = await usableModels(endpoint, call.client);
+  if (!isAnthropicClient(call))
+    return { object: "list", data: await describeModels(endpoint, models) };
+  const bare = bareNames(models);
+  const names = bare.map(({ id }) => id);
+  const allowed = new Set(await usable(endpoint, call.client, names));
+  return anthropicModels([...bare.filter(({ id }) => allowed.has(id)), ...models], call.query);
 }
 
 /** `GET /v1/models/{id}`, in the form of the client. */
@@ -19,7 +29,7 @@ export async function modelDetails(endpoint: Endpoint, call: Call): Promise<obje
 }
 
 /** All that a client may use. */
-export async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
+async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
   const all = await endpoint.models();
   if (client.kind !== "key") return all;
   const ids = new Set(

@@ -32,19 +32,20 @@ export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
 /**
  * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request goes out as it is. What the model
  * cannot do is dropped by name. `maxTokens` bounds the budget; `forced`: a tool must be called; `brokenLoop`: the calls
- * being answered were made without (signed) thinking.
+ * being answered were made without (signed) thinking; `bare`: nothing is added that the request does not ask for, and
+ * `added` names what was.
  */
 export function claudeThinking(
   fields: Fields,
   model: ClaudeModel,
   maxTokens: number,
-  request: { forced: boolean; brokenLoop: boolean },
-): { thinking?: ClaudeThinking; effort?: string } {
+  request: { forced: boolean; brokenLoop: boolean; bare?: boolean | undefined },
+): { thinking?: ClaudeThinking; effort?: string; added?: readonly string[] } {
   const own = fields.object("thinking");
   const effort = readEffort(fields);
   if (own !== undefined) return { thinking: own as unknown as ClaudeThinking };
   if (effort === undefined) return {};
-  if (model.thinking === "adaptive") return adaptive(effort, fields, model);
+  if (model.thinking === "adaptive") return adaptive(effort, fields, model, request.bare === true);
   if (effort === "none") return {};
   const budget = Math.min(BUDGET[effort], Math.max(LEAST, Math.floor(maxTokens * 0.8)));
   // Thinking with a budget excludes forced tools, and a loop of calls that began without it.
@@ -67,18 +68,19 @@ function adaptive(
   effort: Effort,
   fields: Fields,
   model: ClaudeModel,
-): { thinking?: ClaudeThinking; effort?: string } {
+  bare: boolean,
+): { thinking?: ClaudeThinking; effort?: string; added?: readonly string[] } {
   if (effort === "none") {
     if (model.off !== undefined) return { thinking: { type: model.off } };
     fields.drop("reasoning_effort");
     return { effort: "low" };
   }
   const wanted = effort === "minimal" ? "low" : effort;
+  // Clients see the thoughts that they asked a model to have.
+  const isShown = model.displayOmitted && !bare;
   return {
-    thinking: {
-      type: "adaptive",
-      display: model.displayOmitted ? ("summarized" as const) : undefined,
-    },
+    thinking: { type: "adaptive", display: isShown ? "summarized" : undefined },
+    added: isShown ? ["thinking.display"] : undefined,
     effort: model.efforts.includes(wanted) ? wanted : "high",
   };
 }

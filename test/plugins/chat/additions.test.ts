@@ -53,9 +53,16 @@ test.before(async () => {
       { provider: "openai", baseUrl: up.url, apiKey: "k", models: ["*"], maxRetries: 0 },
     ]),
   );
+  const claude = { provider: "anthropic", baseUrl: up.url.replace("/v1", ""), apiKey: "k" };
   const google = { provider: "gemini", baseUrl: up.url.replace("/v1", ""), apiKey: "k" };
   gateway = await startGateway({
-    config: { channels: { ...channels, google: { ...google, models: ["*"], maxRetries: 0 } } },
+    config: {
+      channels: {
+        ...channels,
+        google: { ...google, models: ["*"], maxRetries: 0 },
+        claude: { ...claude, models: ["*"], maxRetries: 0 },
+      },
+    },
   });
 });
 test.after(async () => {
@@ -145,6 +152,23 @@ test("gemini: thoughts that were not asked for are an addition", async () => {
   });
   assert.is(response.status, 200);
   assert.is(up.seen.length, 2);
+});
+
+test("anthropic: a summary of the thinking that was not asked for is an addition", async () => {
+  const refusal = { type: "error", error: { type: "invalid_request_error", message: "display" } };
+  const message = {
+    type: "message",
+    content: [{ type: "text", text: "ok" }],
+    stop_reason: "end_turn",
+  };
+  up.answer = ({ body }, res) =>
+    body.thinking.display === undefined ? json(res, message) : json(res, refusal, 400);
+  const more = { stream: false, reasoning_effort: "low", model: "claude/claude-opus-5" };
+  assert.is((await ask("claude", more)).status, 200);
+  assert.equal(
+    up.seen.map(({ body }) => body.thinking.display),
+    ["summarized", undefined],
+  );
 });
 
 test("embeddings: floats are asked for, and packed where the client wants base64", async () => {

@@ -178,6 +178,20 @@ test("ids of calls from /v1/messages are unique, translated or not", async () =>
   }
 });
 
+test("ids of calls from /v1/responses are unique", async () => {
+  const use = { type: "function_call", call_id: "call_0", name: "f", arguments: "{}" };
+  const done = { type: "function_call_output", call_id: "call_0", output: "r" };
+  for (const channel of ["anthropic", "bedrock", "mistral"]) {
+    const { status, body, changed } = await post("/v1/responses", channel, {
+      store: false,
+      tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
+      input: [user("a"), use, done, use, done],
+    });
+    assert.is(status, 200, `${channel}: ${JSON.stringify(body)}`);
+    assert.match(changed ?? "", "unique-tool-ids", channel);
+  }
+});
+
 test("ids that are unique stay as they are", async () => {
   const history = [user("a"), call("one"), result("one"), call("two"), result("two")];
   const { changed, sent } = await chat("anthropic", { tools: TOOLS, messages: history });
