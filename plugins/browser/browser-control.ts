@@ -12,6 +12,7 @@ import { prepareRelay } from "./relay/prepare.ts";
 import type { RelayControl } from "./relay/server.ts";
 import { control } from "./routes/control.ts";
 import { data } from "./routes/data.ts";
+import type { WhyProtected } from "./files/confine.ts";
 import { inputOf } from "./routes/input.ts";
 import { page } from "./routes/page.ts";
 import type { Route } from "./routes/route.ts";
@@ -24,6 +25,8 @@ export const ROUTES: readonly Route[] = [...control, ...page, ...data];
 export interface ServiceOptions {
   config(): BrowserConfig;
   paths: Paths;
+  /** Default: nothing below the temporary root is protected. */
+  whyProtected?: WhyProtected;
   /** Where `/state/save` puts its files; default: the temporary root. */
   statesDir?: string;
   log: Logger;
@@ -94,6 +97,7 @@ export class BrowserControl {
       guard,
       log,
       paths,
+      whyProtected: options.whyProtected ?? (() => undefined),
       statesDir: options.statesDir,
       library,
       env: options.env,

@@ -28,6 +28,7 @@ export {
   ensureTmpRoot,
   /** A file below a root that has its name only once it is whole. */
   openConfined,
+  type WhyProtected,
 } from "./files/confine.ts";
 
 export {

@@ -54,7 +54,12 @@ export default definePlugin({
       log: ctx.log,
     });
     const debugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
-    const shared = { env: process.env, libraryPresent, openDebugging: debugging.open };
+    const shared = {
+      env: process.env,
+      libraryPresent,
+      openDebugging: debugging.open,
+      whyProtected: ctx.whyProtected,
+    };
     let control: Promise<BrowserControl> | undefined;
     const open = (): Promise<BrowserControl> =>
       (control ??= import("./browser-control.ts").then(

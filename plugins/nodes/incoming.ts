@@ -1,6 +1,6 @@
 /** A file that comes in over the connection, part by part. */
 import { PorticoError } from "portico";
-import { openConfined } from "portico/browser";
+import { openConfined, type WhyProtected } from "portico/browser";
 
 export interface Sink {
   write(part: Buffer): Promise<void>;
@@ -10,8 +10,12 @@ export interface Sink {
 }
 
 /** Writes below `root`; the file has its name only when it is whole. */
-export async function fileSink(root: string, name: string): Promise<Sink> {
-  const file = await openConfined(root, name);
+export async function fileSink(
+  root: string,
+  name: string,
+  whyProtected?: WhyProtected,
+): Promise<Sink> {
+  const file = await openConfined(root, name, whyProtected);
   return {
     async write(part) {
       await file.handle.writeFile(part);

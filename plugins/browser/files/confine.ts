@@ -98,9 +98,21 @@ export interface ConfinedFile {
   discard(): Promise<void>;
 }
 
-/** Opens a file below `root` for writing (0600); replaces a regular file that is there when committed. */
-export async function openConfined(root: string, userPath: string): Promise<ConfinedFile> {
+/** `ctx.whyProtected`: why nothing may write a file for the agent. */
+export type WhyProtected = (path: string, root?: string) => string | undefined;
+
+/**
+ * Opens a file below `root` for writing (0600); replaces a regular file that is there when committed. `whyProtected` is
+ * asked where a caller named the file: the gateway's own files may lie below the same root.
+ */
+export async function openConfined(
+  root: string,
+  userPath: string,
+  whyProtected: WhyProtected = () => undefined,
+): Promise<ConfinedFile> {
   const path = await confinedPath(root, userPath);
+  const why = whyProtected(path, root);
+  if (why !== undefined) throw refusal(`Nothing may be written there: ${why}.`);
   const temporary = join(dirname(path), `.${randomBytes(12).toString("hex")}.part`);
   const flags =
     constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);

@@ -178,7 +178,7 @@ export async function traceStop(op: Op, input: Common & { path?: string }): Prom
     );
   const root = await tmpDir(op);
   const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
-  const file = await openConfined(root, name);
+  const file = await openConfined(root, name, op.deps.whyProtected);
   try {
     await within(
       input.timeoutMs ?? 60_000,

@@ -76,7 +76,8 @@ async function save(
   const watch = watchSize(op, tab, download);
   const suggestedFilename = plainName(download.suggestedFilename(), "download");
   const root = await tmpDir(op, "downloads");
-  const file = await openConfined(root, wanted ?? suggestedFilename).catch(
+  const name = wanted ?? suggestedFilename;
+  const file = await openConfined(root, name, op.deps.whyProtected).catch(
     async (error: unknown) => {
       watch.stop();
       await download.cancel().catch(() => {});

@@ -15,7 +15,7 @@ export async function tmpDir(op: Op, name = ""): Promise<string> {
 /** Refuses a path that nothing may be written to, before anything is asked of the browser. */
 export async function checkPath(op: Op, dir: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;
-  const probe = await openConfined(await tmpDir(op, dir), path);
+  const probe = await openConfined(await tmpDir(op, dir), path, op.deps.whyProtected);
   await probe.discard();
 }
 

@@ -1,5 +1,6 @@
 /** What every operation gets, and the checks that many of them share. */
 import { isPorticoError, type Logger, type Paths, PorticoError } from "portico";
+import type { WhyProtected } from "../files/confine.ts";
 import type { Guard } from "portico/egress";
 import { attempt, within } from "../deadline.ts";
 import type { Library } from "../drivers/playwright.ts";
@@ -23,6 +24,7 @@ export interface OperationDeps {
   /** The extension relay, where it runs in this gateway. */
   relay: RelayControl | undefined;
   paths: Paths;
+  whyProtected: WhyProtected;
   statesDir: string | undefined;
   env: NodeJS.ProcessEnv;
   log: Logger;

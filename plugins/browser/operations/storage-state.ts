@@ -55,7 +55,7 @@ const statesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await
 /** Writes all cookies, and what the sites that were visited since the browser started keep in the browser. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
-  const file = await openConfined(await statesDir(op), input.path);
+  const file = await openConfined(await statesDir(op), input.path, op.deps.whyProtected);
   try {
     const { context } = op.session;
     const saving = context.storageState({ indexedDB: true });

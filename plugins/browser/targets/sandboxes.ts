@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Logger, type Paths, PorticoError, type Principal } from "portico";
 import { portFree } from "../net/free-port.ts";
 import { aboutOf } from "../routes/paths.ts";
+import type { WhyProtected } from "../files/confine.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../browser-control.ts";
 import type { BrowserResponse, BrowserRequest } from "../types.ts";
@@ -24,6 +25,7 @@ export interface SandboxesOptions
   /** Begins the name of each one's directory: whose it is. */
   gateway: string;
   paths: Paths;
+  whyProtected?: WhyProtected;
   log: Logger;
   /** Unused for that long, a sandbox goes; default 5 minutes. */
   idleMs?: number;
@@ -116,6 +118,7 @@ export class Sandboxes {
   #make(principal: Principal): Sandbox {
     const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } =
       this.#options;
+    const { whyProtected } = this.#options;
     const { cdpUrl } = sandbox().browser;
     const dir = join(
       this.#options.dir,
@@ -125,6 +128,7 @@ export class Sandboxes {
       config: () => sandboxed(config(), cdpUrl, principal),
       paths: { ...paths, home: dir, state: dir, tmp: temporaryRoot(paths, dir, principal) },
       statesDir: join(dir, "states"),
+      ...(whyProtected && { whyProtected }),
       log,
       env,
       libraryPresent,

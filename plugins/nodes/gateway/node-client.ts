@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import { Incoming, memorySink } from "../incoming.ts";
 import type { NodeSocket } from "../node-socket.ts";
-import type { BrowserResponse, BrowserRequest } from "portico/browser";
+import type { BrowserRequest, BrowserResponse, WhyProtected } from "portico/browser";
 import {
   type Chunk,
   type FromNode,
@@ -22,6 +22,7 @@ interface NodeClientOptions {
   nodeSocket: NodeSocket;
   /** `<os tmp>/portico` */
   tmp: string;
+  whyProtected?: WhyProtected;
   maxFileBytes(): number;
 }
 
@@ -54,7 +55,7 @@ export class NodeClient {
     request: BrowserRequest,
     { deadlineMs, orDefaultProfile }: { deadlineMs: number; orDefaultProfile: boolean },
   ): Promise<BrowserResponse> {
-    const { name, nodeSocket, tmp, maxFileBytes } = this.#options;
+    const { name, nodeSocket, tmp, maxFileBytes, whyProtected } = this.#options;
     if (this.#pending.size >= MOST_IN_FLIGHT) {
       throw new PorticoError(
         "node_unavailable",
@@ -62,7 +63,7 @@ export class NodeClient {
         { headers: { "retry-after": "1" } },
       );
     }
-    const packed = await pack(request, name, tmp, maxFileBytes());
+    const packed = await pack(request, name, tmp, maxFileBytes(), whyProtected);
     if (this.#gone !== undefined) throw this.#gone;
     this.#id = (this.#id % 0xffff_fffe) + 1;
     const id = this.#id;

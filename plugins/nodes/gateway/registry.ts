@@ -111,6 +111,7 @@ export class Registry implements NodesService {
       name,
       nodeSocket,
       tmp: ctx.paths.tmp,
+      whyProtected: ctx.whyProtected,
       maxFileBytes: () => config().maxFileBytes,
     });
     // Another one may have come since this one was admitted.

@@ -8,6 +8,7 @@ import {
   confinedPath,
   existingFile,
   ensureTmpRoot,
+  type WhyProtected,
   plainName,
   thinOut,
 } from "portico/browser";
@@ -42,6 +43,7 @@ export async function pack(
   node: string,
   tmp: string,
   maxFileBytes: number,
+  whyProtected?: WhyProtected,
 ): Promise<Packed> {
   const { path: root } = await ensureTmpRoot(tmp);
   const request = structuredClone(given);
@@ -59,7 +61,7 @@ export async function pack(
     at: rule?.at,
     async sink(name) {
       const own = basename(name);
-      if (rule?.wanted) return fileSink(dir, wanted ?? plainName(own));
+      if (rule?.wanted) return fileSink(dir, wanted ?? plainName(own), whyProtected);
       const sink = await fileSink(dir, plainName(`${node}-${own}`));
       return { ...sink, end: () => sink.end().finally(() => void thinOut(dir).catch(() => {})) };
     },

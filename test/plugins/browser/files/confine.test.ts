@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { createProtection } from "../../../../kernel/extensions/protection.ts";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import {
@@ -176,6 +177,39 @@ test("the temporary root is private, and somebody else's is not used", async ({
   assert.ok(other.fallback);
   assert.ok(other.path.startsWith(`${linked}-`));
   assert.is(statSync(other.path).mode & 0o777, 0o700);
+});
+
+test("the gateway's own files below the same root are not written", async ({ root }) => {
+  const home = join(root, "home");
+  const paths = {
+    home,
+    config: join(home, "portico.json"),
+    state: join(home, "state"),
+    workspace: join(home, "workspace"),
+    tmp: root,
+    package: join(root, "package"),
+  };
+  const whyProtected = createProtection({
+    paths,
+    extensionRoots: () => [join(paths.workspace, "hooks")],
+    evaluated: () => [
+      { files: [join(root, "shared", "lib.ts")], imports: [], packages: new Set() },
+    ],
+  });
+  for (const path of [
+    "home/portico.json",
+    "home/.env",
+    "Home/state/x",
+    "home/workspace/hooks/a/handler.ts",
+    "shared/lib.ts",
+    "shared/package.json",
+    "package.json",
+    "package/kernel/main.ts",
+    "node_modules/x/index.js",
+  ])
+    assert.match(await refused(openConfined(root, path, whyProtected)), "Nothing may be written");
+  const file = await openConfined(root, "downloads/page.pdf", whyProtected);
+  await file.discard();
 });
 
 test.run();
