@@ -55,10 +55,14 @@ export function eachMember(
 
 /** Behind the closing quote. */
 function stringEnd(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) return at + 1;
+  // Most strings have no escaped quote, and for those the engine's own search is many times faster.
+  const quote = text.indexOf('"', start + 1);
+  if (quote === -1) return text.length;
+  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote + 1;
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at++;
+    else if (code === QUOTE) return at + 1;
   }
   return text.length;
 }
