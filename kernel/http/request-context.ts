@@ -5,6 +5,7 @@ import type { HttpSettings } from "../config/schema.ts";
 import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./access/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
+import { bodyChunks } from "./body/compressed.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
 import type { BodyLimits } from "./body/limits.ts";
 import { readBody } from "./body/read.ts";
@@ -137,6 +138,11 @@ export class RequestContext implements Call {
     const { http } = this.server.settings();
     const maxBytes = this.maxBodyBytes ?? http.maxBodyBytes;
     return (this.#body ??= readBody(this, { maxBytes, timeoutMs: http.bodyTimeoutMs }));
+  }
+
+  chunks(): AsyncIterable<Buffer> {
+    this.sendContinue();
+    return bodyChunks(this.req);
   }
 
   /** Where the client waits for it. */

@@ -49,6 +49,8 @@ export interface Call {
   readonly limits: BodyLimits;
   /** The whole body, decompressed, within the limit (413 beyond it). May be called again. */
   body(): Promise<Buffer>;
+  /** The body as it comes, decompressed, for bodies that are too large to be held. Its reader bounds it. */
+  chunks(): AsyncIterable<Buffer>;
   /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */
   json<T = unknown>(check?: Check<T>): Promise<T>;
 }

@@ -29,9 +29,8 @@ export async function receive(
   maxBytes: number,
   onBytes: (bytes: Buffer) => void,
 ): Promise<Spool> {
-  const { req, res } = call;
+  const { req } = call;
   if (Number(req.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
-  if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -55,7 +54,7 @@ export async function receive(
   };
   try {
     // Anyone who is refused on the way still gets the response.
-    for await (const bytes of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    for await (const bytes of call.chunks()) {
       timer.refresh();
       size += bytes.length;
       if (size > maxBytes) throw tooLarge(maxBytes);

@@ -1,5 +1,6 @@
 /** Compressed request bodies. */
 import type { IncomingMessage } from "node:http";
+import type { Transform } from "node:stream";
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { PorticoError } from "../../errors.ts";
@@ -44,28 +45,75 @@ export function contentEncoding({ headers }: IncomingMessage): string | undefine
     : encoding;
 }
 
+function unsupported(encoding: string): PorticoError {
+  return new PorticoError(
+    "unsupported_media_type",
+    `Content-Encoding ${JSON.stringify(encoding.slice(0, 60))} is not supported. Send the body as it is, or in one of: ${SUPPORTED}.`,
+    { headers: { "accept-encoding": SUPPORTED } },
+  );
+}
+
+function broken(encoding: string, cause: unknown): PorticoError {
+  return new PorticoError(
+    "invalid_request_error",
+    `The request body cannot be decompressed: it is not valid ${encoding}.`,
+    { cause, type: "invalid_request_error" },
+  );
+}
+
 /** Throws `unsupported_media_type` for a coding that nothing here decompresses. */
 export function decompressorOf(
   encoding: string,
 ): (bytes: Buffer, maxBytes: number) => Promise<Buffer> {
   const decompress = Object.hasOwn(DECOMPRESSORS, encoding) ? DECOMPRESSORS[encoding] : undefined;
-  if (decompress === undefined)
-    throw new PorticoError(
-      "unsupported_media_type",
-      `Content-Encoding ${JSON.stringify(encoding.slice(0, 60))} is not supported. Send the body as it is, or in one of: ${SUPPORTED}.`,
-      { headers: { "accept-encoding": SUPPORTED } },
-    );
+  if (decompress === undefined) throw unsupported(encoding);
   return async (bytes, maxBytes) => {
     try {
       return await decompress(bytes, { maxOutputLength: maxBytes });
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
         throw tooLarge(maxBytes);
-      throw new PorticoError(
-        "invalid_request_error",
-        `The request body cannot be decompressed: it is not valid ${encoding}.`,
-        { cause, type: "invalid_request_error" },
-      );
+      throw broken(encoding, cause);
     }
   };
+}
+
+const { createZstdDecompress } = zlib as unknown as { createZstdDecompress?: () => Transform };
+
+const STREAMS: Readonly<Record<string, () => Transform>> = {
+  gzip: zlib.createGunzip,
+  "x-gzip": zlib.createGunzip,
+  deflate: zlib.createInflate,
+  br: zlib.createBrotliDecompress,
+  ...(createZstdDecompress && { zstd: createZstdDecompress }),
+};
+
+/**
+ * A body as it comes, decompressed. Who stops before its end leaves the request as it is, so that it can still be
+ * answered. Throws as `decompressorOf` does.
+ */
+export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> {
+  const encoding = contentEncoding(req);
+  if (encoding === undefined) {
+    yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    return;
+  }
+  const create = Object.hasOwn(STREAMS, encoding) ? STREAMS[encoding] : undefined;
+  if (create === undefined) throw unsupported(encoding);
+  const decoder = create();
+  // A whole body closes as well, and then the rest of it is still being decompressed.
+  const stop = (): void => {
+    if (!req.complete) decoder.destroy();
+  };
+  req.once("close", stop);
+  req.pipe(decoder);
+  try {
+    yield* decoder as AsyncIterable<Buffer>;
+  } catch (cause) {
+    const hasLeft = req.destroyed && !req.complete;
+    throw hasLeft ? cause : broken(encoding, cause);
+  } finally {
+    req.off("close", stop);
+    req.unpipe(decoder);
+  }
 }

@@ -1,4 +1,5 @@
 /** OpenAI's routes beside chat, through the openai package and plain requests. */
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -229,6 +230,43 @@ test("transcriptions, translations and edits: the file arrives as it was, the mo
       if (one.path.endsWith("edits")) assert.is(form.get("prompt"), "é 😀");
     }
   }
+});
+
+test("a compressed upload arrives as what it holds; one that is broken is refused", async () => {
+  respond = (_, res) => json(res, { text: "said" });
+  const form = new FormData();
+  form.set("file", new Blob([Buffer.alloc(700_000, "sound")]), "a.mp3");
+  form.set("model", "hear");
+  const plain = new Response(form);
+  const contentType = plain.headers.get("content-type")!;
+  const bytes = Buffer.from(await plain.arrayBuffer());
+  const send = (encoding: string, body: Buffer) =>
+    fetch(`${gateway.url}/v1/audio/transcriptions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${gateway.token}`,
+        "content-type": contentType,
+        "content-encoding": encoding,
+      },
+      body,
+    });
+  for (const [encoding, compress] of [
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ] as const) {
+    seen = [];
+    const good = await send(encoding, compress(bytes));
+    assert.is(good.status, 200, await good.text());
+    assert.is(seen[0]!.headers["content-encoding"], undefined);
+    const sent = await new Response(seen[0]!.body, {
+      headers: { "content-type": String(seen[0]!.headers["content-type"]) },
+    }).formData();
+    assert.is((sent.get("file") as File).size, 700_000);
+    assert.is((await send(encoding, bytes)).status, 400, `broken ${encoding}`);
+    assert.is((await send(encoding, compress(bytes).subarray(0, -20))).status, 400);
+  }
+  assert.is((await send("compress", bytes)).status, 415);
 });
 
 test("errors are the upstream's; what fails is tried again with the whole file", async () => {
