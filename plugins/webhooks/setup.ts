@@ -40,7 +40,14 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   tellBroken();
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
-  const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
+  const transforms = createTransforms(ctx);
+  const prepareTransforms = () => {
+    const files = [...current.mappings.values()].flatMap(({ config }) => config.transform ?? []);
+    // What goes wrong is logged, and told again at the next delivery.
+    void transforms.prepare(files);
+  };
+  prepareTransforms();
+  const planner = createPlanner({ ctx, settings, transforms });
   const name = "webhook refusals";
   const refusals = createThrottle();
   refusals.share((address) => ctx.find("cluster")?.tell(name, address));
@@ -63,6 +70,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     async apply(next) {
       current = await readSettings(next, { isKnown, before: current.mappings, caught: samples.of });
       tellBroken();
+      prepareTransforms();
       return current;
     },
   };

@@ -23,6 +23,11 @@ const BLOCKING_MS = 1000;
 const ENDINGS = ["", ".ts", ".mts", ".js", ".mjs", ".cjs"];
 
 export interface Transforms {
+  /**
+   * Loads modules before they are needed. From then on the gateway knows what they import, and keeps the agent from
+   * writing it.
+   */
+  prepare(files: Iterable<string>): Promise<void>;
   /** What the module's default export answers. Throws `transform_failed` where it throws, hangs or does not load. */
   run(file: string, input: TransformInput, timeoutMs: number): Promise<unknown>;
 }
@@ -58,6 +63,9 @@ export function createTransforms(ctx: PluginContext): Transforms {
   }
 
   return {
+    async prepare(files) {
+      for (const file of files) await current(file);
+    },
     async run(file, input, timeoutMs) {
       try {
         const { run, error } = await current(file);

@@ -20,7 +20,11 @@ let g: ScriptedGateway;
 
 test.before(async () => {
   g = await scriptedGateway({
-    config: { hooks: { trust: "all" }, plugins: { trust: "all" } },
+    config: {
+      hooks: { trust: "all" },
+      plugins: { trust: "all" },
+      webhooks: { mappings: { push: { message: "m", transform: "push.ts" } } },
+    },
     files: {
       ...below(
         "workspace/hooks/shared",
@@ -38,6 +42,9 @@ test.before(async () => {
         "HOOK.md":
           "---\nname: off\ndescription: d\nenabled: false\nevents: [gateway:startup]\n---\n",
       }),
+      "transforms/push.ts":
+        'import { t } from "../workspace/for-transform"; export default () => t;',
+      "workspace/for-transform.ts": "export const t = null;",
       "workspace/lib.ts": "export const a = 1;",
       "workspace/for-off.ts": "export const x = 1;",
       "workspace/data.json": "{}",
@@ -73,6 +80,7 @@ const PROTECTED = {
   packages: ["node_modules/zod/index.js", "tools/node_modules/x/index.js"],
   "an import that finds nothing today": ["later/module.ts", "later/module/index.js"],
   "an input of a hook that is off": ["for-off.ts"],
+  "an input of a transform that has not run": ["for-transform.ts", "for-transform.js"],
   "hooks and plugins": ["hooks/shared/handler.ts", "hooks/new/HOOK.md", "plugins/p/plugin.ts"],
   "a link that leads out": ["out/x.ts"],
 };
@@ -115,7 +123,10 @@ test("memory keeps to the same rules", async () => {
 
 test("agents.defaults.files.deny replaces the default list", async () => {
   const deny = ["drafts/*.md", "secret-*"];
-  await g.json("POST", "/kernel/config", { key: "agents.defaults.files.deny", value: deny });
+  const version = (await g.request("GET", "/kernel/config")).headers.get("etag") ?? "";
+  const change = { key: "agents.defaults.files.deny", value: deny };
+  const headers = { "if-match": version };
+  assert.is((await g.request("POST", "/kernel/config", change, { headers })).status, 200);
   assert.match(await files("write", "a/drafts/x.md", { content: "x" }), /^Error: /);
   assert.match(await files("write", "Secret-plan", { content: "x" }), /^Error: /);
   assert.match(await files("write", ".vscode/tasks.json", { content: "{}" }), /^Wrote/);
