@@ -54,7 +54,7 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
 
 /** In one write at the end: several sessions may remember at a time. */
 async function append(place: GuardedPlace, path: string, text: string): Promise<void> {
-  const target = await writable(place, path);
+  const target = await writable(place, path, Buffer.byteLength(text));
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const file = await open(target, flags, 0o600);
   try {

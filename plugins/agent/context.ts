@@ -9,6 +9,7 @@ import {
 import type { Store } from "portico/store";
 import { type Access, decideAccess } from "./access/access.ts";
 import { findGrant } from "./access/grants.ts";
+import { StorageQuota } from "./access/storage.ts";
 import type { AgentList, Defaults } from "./schema.ts";
 
 /** One agent's settings: the defaults with what `agents.list.<id>` says instead. */
@@ -31,6 +32,8 @@ export interface AgentContext {
   settings(agentId: string | undefined): AgentSettings;
   /** What a principal may use, as the configuration has it now. */
   access(principal: Principal): Promise<Access>;
+  /** What principals may keep. */
+  storage: StorageQuota;
   /**
    * On whose account a turn asks models where no caller waits for it; undefined: the owner's. Throws `forbidden` for a
    * client key that is gone: what it has planned ends with it.
@@ -50,6 +53,11 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
       const grant = await findGrant(ctx, principal);
       return decideAccess({ principal, grant, stateDir: ctx.paths.state });
     },
+    storage: new StorageQuota({
+      store: () => ctx.use("store"),
+      stateDir: ctx.paths.state,
+      quota: () => config()["agents.defaults"].quotaBytes,
+    }),
     agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],
     async client(principal) {
       const client = (await findGrant(ctx, principal))?.client;

@@ -1,5 +1,6 @@
 /** The agent: turns with tools in durable sessions, wakes and the heartbeat. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { events } from "./events.ts";
 import { defaultsSchema, listSchema, sandboxSchema } from "./schema.ts";
 import { setUp } from "./setup.ts";
@@ -15,6 +16,7 @@ export default definePlugin({
   configCheck: () => import("./config-check.ts"),
   names: { provider: ["agent"], builtinChannel: ["agent"] },
   events,
+  errors,
   contributions: { grant: { fields: { name: "string", kind: "string", find: "function" } } },
   needs: ["store"],
   commands: {

@@ -94,6 +94,12 @@ export const defaultsSchema = Type.Object({
     description:
       "Turns side by side, of different sessions. From 2 on one place is the owner's, and no client, webhook or poll has more than half of the others.",
   }),
+  quotaBytes: Type.Integer({
+    default: 100_000_000,
+    minimum: 0,
+    description:
+      "Bytes that transcripts and files of one client key, webhook or poll may take together; 0: without a limit.",
+  }),
   compactAtTokens: Type.Integer({
     default: 60_000,
     minimum: 500,

@@ -133,6 +133,7 @@ export function createService(
     turnItem,
     sealDelivery,
     wakeItem,
+    admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
     async startTurn(request, options = {}) {
       const { turnId, item } = turnItem(request);
       await agent.store().enqueue({ items: [item] });

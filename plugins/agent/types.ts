@@ -117,7 +117,12 @@ export interface AgentService {
    * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.
    */
   turnItem(request: TurnRequest): { turnId: string; sessionId: string; item: NewItem };
-  /** The same for a wake event. */
+  /**
+   * Before files are written for a principal. Throws `storage_full` (507) where they would exceed what its transcripts and
+   * files may take together.
+   */
+  admitFiles(principal: Principal, bytes: number): Promise<void>;
+  /** As `turnItem`, for a wake event. */
   wakeItem(request: WakeRequest): { eventId: string; item: NewItem };
 
   /** `turnItem` and `enqueue`. Resolves when it is durable, with `wait` when the turn has ended. */

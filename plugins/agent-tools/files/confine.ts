@@ -69,13 +69,17 @@ export async function existing(place: GuardedPlace, path: string): Promise<strin
   return judge(real, ground);
 }
 
-/** Where a file may be written: its directories are made, and no link is followed on the way. */
-export async function writable(place: GuardedPlace, path: string): Promise<string> {
+/**
+ * Where a file may be written with so many more bytes: its directories are made, and no link is followed on the way.
+ * Throws `storage_full` where the caller may not keep so much.
+ */
+export async function writable(place: GuardedPlace, path: string, bytes: number): Promise<string> {
   const ground = await groundOf(place);
   const wanted = spelled(place, ground, path);
   if (wanted === ground.root) throw refused("Name a file, not the workspace itself.");
   const why = place.whyProtected(wanted);
   if (why !== undefined) throw refused(`The agent may not write this file: ${why}.`);
+  await place.admit(bytes);
   let at = ground.root;
   for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
     at = join(at, part);

@@ -35,9 +35,9 @@ export async function read(
 }
 
 export async function write(place: GuardedPlace, path: string, content: string): Promise<OwnWords> {
-  if (Buffer.byteLength(content) > MOST_BYTES)
-    throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
-  await writeText(await writable(place, path), content);
+  const bytes = Buffer.byteLength(content);
+  if (bytes > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
+  await writeText(await writable(place, path, bytes), content);
   return ownWords(`Wrote ${path}.`);
 }
 
@@ -62,7 +62,8 @@ export async function edit(
     );
   const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
   if (size > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "new");
-  await writeText(await writable(place, real), parts.join(change.new));
+  const growth = Math.max(0, times * (change.new.length - change.old.length));
+  await writeText(await writable(place, real, growth), parts.join(change.new));
   return ownWords(`Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`);
 }
 

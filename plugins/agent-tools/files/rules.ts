@@ -9,6 +9,8 @@ export interface GuardedPlace extends Place {
   whyProtected(path: string): string | undefined;
   /** Whether `agents.defaults.files.deny` lists a path, which is relative to the root. */
   isDenied(path: string): boolean;
+  /** Throws `storage_full` where the caller may not keep so many bytes more. */
+  admit(bytes: number): Promise<void>;
 }
 
 export interface GuardedPlaces {
@@ -16,7 +18,7 @@ export interface GuardedPlaces {
 }
 
 export function guardPlaces(
-  ctx: Pick<PluginContext, "whyProtected">,
+  ctx: Pick<PluginContext, "whyProtected" | "find">,
   places: Places,
   denied: () => readonly string[],
 ): GuardedPlaces {
@@ -27,6 +29,7 @@ export function guardPlaces(
         ...place,
         whyProtected: (path) => ctx.whyProtected(path, place.root),
         isDenied: (path) => isDenied(path, denied()),
+        admit: async (bytes) => ctx.find("agent")?.admitFiles(call.principal, bytes),
       };
     },
   };

@@ -44,6 +44,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       deadline = setTimeout(tooLate, timeoutMs);
       refuseUseless(claim);
       const access = await agent.access(principal);
+      await agent.storage.admit(principal, Buffer.byteLength(body.message), "transcript");
       const run = await unlessAborted(signal, async () => {
         const beat =
           body.heartbeat === undefined

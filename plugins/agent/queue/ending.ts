@@ -119,8 +119,12 @@ export function createEnding(agent: AgentContext, progress: Progress) {
       now: agent.store().now(),
       retryDelayMs: agent.defaults().retryDelayMs,
     });
+    // nothing more is kept where there is no room
     const isTold =
-      outcome.state === "retry" || body.heartbeat !== undefined || body.chat !== undefined;
+      error.code === "storage_full" ||
+      outcome.state === "retry" ||
+      body.heartbeat !== undefined ||
+      body.chat !== undefined;
     const note = {
       session: item.lane,
       messages: failureNote(body, error, item.id),

@@ -31,9 +31,16 @@ export function outcomeOf(
   };
 }
 
+const FINAL_CODES = new Set<unknown>([
+  "timeout",
+  "attempts_exhausted",
+  "upstream_auth",
+  "storage_full",
+]);
+
 /** What may go better next time: anything but a refusal of the request itself, or a turn that was too slow already. */
 function isTransient(reason: unknown): boolean {
   const { status, code } = reason as { status?: unknown; code?: unknown };
-  if (code === "timeout" || code === "attempts_exhausted" || code === "upstream_auth") return false;
+  if (FINAL_CODES.has(code)) return false;
   return typeof status !== "number" || status >= 500 || status === 429 || status === 408;
 }

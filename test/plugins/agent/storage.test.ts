@@ -1,0 +1,114 @@
+/** What a client's turns may keep has an end, which is told to the model and at the door. */
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+
+const test = suite("storage of clients");
+const QUOTA = 60_000;
+let up: Upstream;
+let gateway: InProcessGateway;
+/** What the last tool said. */
+let result = "";
+
+/** Obeys `FILE <path> <size>` and `NOTE <name> <size>` of the last user message. */
+function obey(messages: { role: string; content: string }[]) {
+  const last = messages.at(-1)!;
+  if (last.role === "tool") {
+    result = last.content;
+    return completion("done");
+  }
+  const [, order, where, size] = /(FILE|NOTE) (\w+) (\d+)/.exec(last.content) ?? [];
+  const text = "y".repeat(Number(size));
+  const name = { FILE: "files", NOTE: "memory" }[order ?? ""];
+  const args = JSON.stringify(
+    order === "FILE"
+      ? { action: "write", path: where, content: text }
+      : { action: "append", note: where, text },
+  );
+  if (name === undefined) return completion("done");
+  const call = { id: "call_1", type: "function", function: { name, arguments: args } };
+  const whole = completion("") as ReturnType<typeof JSON.parse>;
+  whole.choices[0].message = { role: "assistant", content: null, tool_calls: [call] };
+  whole.choices[0].finish_reason = "tool_calls";
+  return whole;
+}
+
+test.before(async () => {
+  up = await startUpstream(({ body }, res) => json(res, obey(body.messages)));
+  const key = (name: string) => ({ hash: hashOf(`pk_${name}`), models: ["agent"] });
+  gateway = await startGateway({
+    config: {
+      channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } },
+      gateway: {
+        keys: { files: key("files"), talk: key("talk"), notes: key("notes"), big: key("big") },
+      },
+      agents: { defaults: { model: "main/m", quotaBytes: QUOTA, heartbeat: { every: "0" } } },
+    },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+async function chat(key: string, content: string, session = "s") {
+  const body = { model: "agent", messages: [{ role: "user", content }] };
+  const headers = { "x-portico-session": session };
+  const response = await gateway.request("POST", "/v1/chat/completions", body, {
+    token: `pk_${key}`,
+    headers,
+  });
+  const { error } = (await response.json()) as { error?: { code: string; message: string } };
+  return { status: response.status, error };
+}
+
+test("a client's files end at its quota, and the model is told", async () => {
+  // What a turn writes stands in its transcript as well.
+  assert.is((await chat("files", "FILE f1 15000")).status, 200);
+  assert.match(result, "Wrote f1");
+  assert.is((await chat("files", "FILE f2 40000", "other")).status, 200);
+  assert.match(result, /bytes that they may/);
+});
+
+test("when its transcripts are full, its turns are refused at the door, and nothing more is kept", async () => {
+  let last = { status: 200 } as Awaited<ReturnType<typeof chat>>;
+  let served = 0;
+  for (let i = 0; i < 20 && last.status === 200; i++) {
+    last = await chat("talk", "word ".repeat(1000), `s${i % 3}`);
+    if (last.status === 200) served++;
+  }
+  assert.equal([last.status, last.error?.code], [507, "storage_full"]);
+  assert.match(last.error!.message, /60000 bytes/);
+  assert.ok(served >= 8 && served <= 12, String(served));
+  const size = async () => (await gateway.json("GET", "/turns?limit=100")).turns.length;
+  const before = await size();
+  for (let i = 0; i < 5; i++)
+    assert.is((await chat("talk", "word ".repeat(1000), `new${i}`)).status, 507);
+  assert.is(await size(), before);
+});
+
+test("others are not affected, and a client that has deleted sessions goes on", async () => {
+  assert.is((await chat("notes", "hello")).status, 200);
+  const own = { message: "word ".repeat(30_000), session: "main", wait: true };
+  assert.is((await gateway.json("POST", "/agent", own)).result, "done");
+  for (const session of ["s0", "s1"])
+    await gateway.request("DELETE", `/sessions/${encodeURIComponent(`key:talk:${session}`)}`);
+  assert.is((await chat("talk", "word ".repeat(1000))).status, 200);
+});
+
+test("notes and one request that alone is too long count as well", async () => {
+  await chat("notes", "FILE f1 24000", "n1");
+  assert.is((await chat("notes", "NOTE long 19999", "n2")).status, 200);
+  assert.match(result, /bytes that they may/);
+  assert.is((await chat("big", "x".repeat(QUOTA + 1))).status, 507);
+  assert.is((await chat("big", "hello")).status, 200);
+});
+
+test.run();
