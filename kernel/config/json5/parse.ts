@@ -154,10 +154,21 @@ function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): Synt
 
 const MAX_DEPTH = 200;
 
+/**
+ * A whole number that no double holds becomes the text of its digits: it is an id, which must not become another one.
+ * Where a number is asked for, the text is refused.
+ */
+function keepDigits(node: Node, text: string): void {
+  if (node.type !== "Number" || Number.isSafeInteger(node.value)) return;
+  const source = text.slice(node.loc.start.offset, node.loc.end.offset);
+  if (/^-?\d+$/.test(source)) Object.assign(node, { type: "String", value: source });
+}
+
 function checkValues(node: Node, text: string, depth: number): void {
   const fault = (message: string, at = placeOf(node).start) => new SyntaxFault(message, text, at);
   if (depth > MAX_DEPTH) throw fault("this is nested too deeply");
   if (node.type === "Number" && Number.isNaN(node.value)) throw fault("this is not a number");
+  keepDigits(node, text);
   const keys = new Set<string | number>();
   for (const { key, start, node: below } of entriesOf(node)) {
     if (keys.has(key)) throw fault(`"${key}" is given twice in one object`, start);

@@ -78,7 +78,7 @@ async function readCondition(
   return (value) => isText(value) && pattern(String(value));
 }
 
-/** Same type and value: `"1"` is not `1`. A number that no double holds is written as a text of its digits. */
+/** Same type and value: `"1"` is not `1`. The configuration has a number that no double holds as its digits. */
 function isSame(value: unknown, expected: string | number | boolean | null): boolean {
   return exactJson.isNumber(value) ? String(value) === expected : value === expected;
 }

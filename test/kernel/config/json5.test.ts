@@ -32,6 +32,13 @@ for (const text of valid) {
   });
 }
 
+test("a whole number that no double holds is the text of its digits", () => {
+  assert.equal(
+    plainValue(parse("{ a: 7615917337495251231, b: [-9007199254740993], c: 9007199254740991 }")),
+    { a: "7615917337495251231", b: ["-9007199254740993"], c: 9007199254740991 },
+  );
+});
+
 const broken: [text: string, line: number, column: number, says: RegExp][] = [
   ["", 1, 1, /end of the file/],
   ["{ a: ", 1, 1, /the \{ that opens here is never closed/],
