@@ -197,6 +197,7 @@ export {
   assistantAfterTool,
   developerAsSystem,
   laterSystemToUser,
+  noBlankAssistant,
   noPrefill,
   prefixLastAssistant,
   userTurnFirst,

@@ -1,11 +1,12 @@
 /** An upstream's error as clients of the format that the request came in understand it. */
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import {
   type ChatRequest,
   CONTEXT_LENGTH,
   type ErrorMembers,
   isUpstreamError,
   promptTooLong,
+  type UpstreamError,
 } from "portico/provider";
 import { promptTokens } from "../routing/limits/estimate.ts";
 
@@ -16,14 +17,28 @@ export type ClientForm = ErrorMembers["form"];
  * client looks for, since agents compact their history then.
  */
 export function errorInForm(error: unknown, form: ClientForm, request: ChatRequest): unknown {
-  if (!isUpstreamError(error)) return error;
+  if (!isPorticoError(error)) return error;
+  const upstream = upstreamErrorIn(error);
   const isContext = error.code === CONTEXT_LENGTH && form === "anthropic";
-  const details = error.detailsForm === form ? error.details : undefined;
+  const isForeign = upstream === error && upstream.detailsForm !== form;
+  const details = isForeign ? undefined : error.details;
   if (!isContext && details === error.details) return error;
   const { code, status, type, headers } = error;
   const message = isContext
-    ? promptTooLong(error.contextFigures ?? {}, promptTokens(request))
+    ? promptTooLong(upstream?.contextFigures ?? {}, promptTokens(request))
     : error.message;
   const param = isContext ? undefined : error.param;
   return new PorticoError(code, message, { status, param, type, headers, details, cause: error });
 }
+
+/** The agent's model fails as the agent does: the upstream's error is the cause then. */
+function upstreamErrorIn(error: unknown): UpstreamError | undefined {
+  let cause = error;
+  for (let depth = 0; depth < MOST_CAUSES && cause instanceof Error; depth++) {
+    if (isUpstreamError(cause)) return cause;
+    cause = cause.cause;
+  }
+  return undefined;
+}
+
+const MOST_CAUSES = 5;

@@ -34,7 +34,9 @@ export function asToolSchema(given: JsonObject): ToolSchema {
 }
 
 /** Keywords whose value is data, where `null` is a value like any other. */
-const DATA = new Set(["default", "const", "enum", "example", "examples"]);
+const DATA = new Set(["default", "const", "example"]);
+/** Keywords whose value is a list of such data. */
+const DATA_LISTS = new Set(["enum", "examples"]);
 /** Keywords whose value maps names of the author's choice to schemas. */
 const MAPS = new Set([
   "properties",
@@ -46,10 +48,14 @@ const MAPS = new Set([
 
 /** Serialisers of typed languages write `null` for a keyword that is unset. */
 function withoutNulls(schema: unknown): unknown {
-  if (Array.isArray(schema)) return copiedIfChanged(schema, schema.map(withoutNulls));
+  if (Array.isArray(schema)) {
+    const schemas = schema.filter((item) => item !== null).map(withoutNulls);
+    return copiedIfChanged(schema, schemas);
+  }
   if (typeof schema !== "object" || schema === null) return schema;
   return cleanMembers(schema as JsonObject, (key, value) => {
     if (DATA.has(key)) return value;
+    if (DATA_LISTS.has(key)) return value ?? undefined;
     if (key === "type") return cleanType(value);
     if (MAPS.has(key)) return withoutNullSchemas(value);
     if (key === "required") return Array.isArray(value) ? value : undefined;

@@ -57,6 +57,21 @@ export const assistantAfterTool: RequestRule = {
   },
 };
 
+/** Mistral, code 3240: "Assistant message must have either content or tool_calls, but not none." */
+export const noBlankAssistant: RequestRule = {
+  name: "no-blank-assistant",
+  demand: "A message of the assistant has a text or calls.",
+  remedy: "Leaves out those that have neither.",
+  chat(request, notes) {
+    const isEmpty = (message: RuleMessage) => message.role === "assistant" && isBlank(message);
+    if (!request.messages.some(isEmpty)) return request;
+    for (const [i, message] of request.messages.entries())
+      if (isEmpty(message)) notes.change(`messages[${i}]`);
+    const messages = rememberPlaces(request.messages).filter((message) => !isEmpty(message));
+    return { ...request, messages };
+  },
+};
+
 /** Mistral: "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant". */
 export const prefixLastAssistant: RequestRule = {
   name: "prefix-last-assistant",

@@ -243,6 +243,15 @@ test("mistral: a system message behind the assistant goes into the user's turn",
   assert.equal(sent.messages.at(-1), user("later\n\nc"));
 });
 
+test("mistral: a message of the assistant that says nothing is left out", async () => {
+  const history = [user("a"), { role: "assistant", content: "" }, user([{ type: "video" }])];
+  const refused = await chat("mistral", { messages: history });
+  assert.equal([refused.status, refused.body.error.param], [400, "messages[2].content[0].type"]);
+  const { status, sent, changed } = await chat("mistral", { messages: history.slice(0, 2) });
+  assert.equal([status, changed], [200, "no-blank-assistant messages[1]"]);
+  assert.equal(sent.messages, [user("a")]);
+});
+
 for (const [channel, model] of [
   ["anthropic", "anthropic/claude-opus-4-6"],
   ["anthropic", "anthropic/claude-sonnet-5"],
@@ -410,6 +419,11 @@ const schemas: Record<string, object> = {
     properties: { a: { type: null, items: null }, b: { type: "object", properties: null } },
   },
   "a list of types": { type: ["object", "null"], properties: { a: { type: "string" } } },
+  "lists where maps belong": { type: "object", properties: [], required: {} },
+  "nulls among alternatives": {
+    type: "object",
+    properties: { a: { anyOf: [null, { type: "string" }], enum: null } },
+  },
   "no type": { properties: { a: { type: "string" } } },
   "a reference to itself": { $ref: "#", properties: { a: { type: "string" } } },
 };

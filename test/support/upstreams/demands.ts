@@ -17,9 +17,13 @@ export function needToolSchema(schema: any): void {
   need(schema?.type === "object", 'input_schema.type: Input should be "object"');
   for (const key of ["oneOf", "allOf", "anyOf", "$ref"])
     need(!(key in schema), `input_schema does not support ${key} at the top level`);
-  need(schema.properties !== null, "input_schema.properties: Input should be an object");
+  const isMap = schema.properties === undefined || isPlainObject(schema.properties);
+  need(isMap, "input_schema.properties: Input should be an object");
   const text = JSON.stringify(schema);
-  need(!/"(?:type|properties|required|items)":null/.test(text), "a keyword of the schema is null");
+  need(
+    !/"(?:type|properties|required|items|enum)":null/.test(text),
+    "a keyword of the schema is null",
+  );
 }
 
 /** `base64` is looked at as far as it is an image of a kind that all providers know. */
@@ -65,4 +69,8 @@ export function needMistralOrder(messages: { role: string; prefix?: boolean }[])
     last.role !== "assistant" || last.prefix === true,
     "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
   );
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
