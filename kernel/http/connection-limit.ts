@@ -47,7 +47,7 @@ const reserveOf = (handles: number): number =>
   Math.max(Math.floor(handles / 4), Math.min(128, Math.floor(handles / 2)));
 
 /** The process's soft limit of open files. */
-export function readHandleLimit(): number {
+function readHandleLimit(): number {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
     if (line) return Number(line[1]);

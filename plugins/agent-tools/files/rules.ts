@@ -36,7 +36,7 @@ export function guardPlaces(
 }
 
 /** A pattern without a slash fits a name at any depth; one with slashes fits names that follow each other. */
-export function isDenied(path: string, patterns: readonly string[]): boolean {
+function isDenied(path: string, patterns: readonly string[]): boolean {
   const names = fold(path).split(/[\\/]/);
   return patterns.some((pattern) => {
     const wanted = fold(pattern).split("/").filter(Boolean);
