@@ -1,7 +1,7 @@
 import { compile, type PluginContext, type Principal } from "portico";
 import { mergePatch } from "portico/schedules";
 import { type Jobs, SETTINGS } from "./jobs.ts";
-import { viewJob, viewRun } from "./job.ts";
+import { principalOfJob, viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./firing/runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
 
@@ -39,6 +39,12 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     async remove(id: string) {
       const { row } = await jobs.remove(id);
       return { ok: true, id: row.id, name: row.name };
+    },
+    /** Removes what a principal has planned: whoever has its name next is somebody else. */
+    async removeAllOf(principal: Principal) {
+      const all = await jobs.list();
+      const theirs = all.filter(({ body }) => principalOfJob(body) === principal);
+      for (const { row } of theirs) await jobs.remove(row.id);
     },
     run: async (id: string) => ({ ok: true, ...(await runner.runNow(() => jobs.find(id))) }),
     runs: async (id: string, limit = 20) => ({ runs: await jobs.history(id, limit, viewRun) }),

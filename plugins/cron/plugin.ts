@@ -67,6 +67,9 @@ export default definePlugin({
     });
     mountScheduleRoutes(ctx, "/cron/jobs", operations);
     addTool(ctx, operations);
+    ctx.on("principal:forgotten", async ({ context }) =>
+      (await operations()).removeAllOf(context.principal),
+    );
     ctx.add("notice", {
       name: "cron",
       list: async () => failureNotices(await (await operations()).failing()),

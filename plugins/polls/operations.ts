@@ -105,6 +105,12 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
     },
     switch: async (id: string, status: "enabled" | "disabled") =>
       viewPoll((await entries.change(id, { status })).poll),
+    /** Removes what a principal watches: whoever has its name next is somebody else. */
+    async removeAllOf(principal: Principal) {
+      const all = await entries.list();
+      const theirs = all.filter(({ body }) => body.createdBy === principal);
+      for (const { row } of theirs) await entries.remove(row.id);
+    },
     async remove(id: string) {
       const { row } = await entries.remove(id);
       return { ok: true, id: row.id, name: row.name };

@@ -50,6 +50,9 @@ export default definePlugin({
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
+    ctx.on("principal:forgotten", async ({ context }) =>
+      (await operations()).removeAllOf(context.principal),
+    );
     ctx.add("grant", {
       name: "polls",
       kind: "poll",

@@ -14,7 +14,7 @@ import type { Mismatch } from "./mappings/match.ts";
 import type { Request } from "./mappings/paths.ts";
 import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
 import { agentRequest, wakeRequest } from "./schema.ts";
-import type { Credential, Mapping, Settings } from "./settings.ts";
+import { type Credential, keySessionsOf, type Mapping, type Settings } from "./settings.ts";
 import type { Transforms } from "./mappings/transform.ts";
 
 /** `path` is what stands below the prefix; `source` names it in the delivery log. */
@@ -135,7 +135,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     const source = mapping.name;
     const change = await transformed(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
-    const rendering = render(mapping, request, change);
+    const rendering = render(mapping, request, change, keySessionsOf(settings()));
     const burstKey = mapping.burst?.key.render(
       change.body === undefined ? request : { ...request, body: change.body },
     );

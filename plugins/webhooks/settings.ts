@@ -223,11 +223,20 @@ export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Requ
   return { body, headers: Object.fromEntries(lower), query };
 }
 
+/** Patterns of the sessions that a key may name: by default those under its own name. */
+function sessionsOfKey(name: string, { sessions }: KeyConfig): readonly string[] {
+  return sessions ?? [`${principalNamed("webhook", name)}:*`];
+}
+
+/** The sessions of all keys: no payload may lead a mapping's turn into one. */
+export function keySessionsOf({ config }: Settings): readonly string[] {
+  return Object.entries(config.keys).flatMap(([name, key]) => sessionsOfKey(name, key));
+}
+
 /** What a key may name: by default sessions of its own, and any model. */
-function namesOf(
-  name: string,
-  { sessions = [`${principalNamed("webhook", name)}:*`], models }: KeyConfig,
-): Credential["checkNames"] {
+function namesOf(name: string, key: KeyConfig): Credential["checkNames"] {
+  const sessions = sessionsOfKey(name, key);
+  const { models } = key;
   const refuse = (what: string, allowed: readonly string[]) =>
     new PorticoError(
       "forbidden",

@@ -180,7 +180,14 @@ export const ROUTES: readonly RouteRows[] = [
   {
     about: "keys and usage",
     allowed: OWNER,
-    routes: ["DELETE /keys/:name", "GET /keys", "GET /usage", "GET /usage/requests", "POST /keys"],
+    routes: [
+      "DELETE /keys/:name",
+      "GET /keys",
+      "GET /usage",
+      "GET /usage/requests",
+      "POST /keys",
+      "POST /keys/:name/rotate",
+    ],
   },
   {
     about: "configuration, hooks, plugins, logs",

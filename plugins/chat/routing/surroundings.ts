@@ -38,7 +38,11 @@ export function channelSurroundings(
   return {
     log: ctx.log,
     onCooldown({ until, ...rest }) {
-      void ctx.emit("channel:resting", { ...rest, until: new Date(until).toISOString() });
+      void ctx.emit(
+        "channel:resting",
+        { ...rest, until: new Date(until).toISOString() },
+        { principal: "owner" },
+      );
     },
     teach: (lesson) => ctx.find("cluster")?.tell("channels", lesson),
     workers: () => ctx.find("workers"),

@@ -115,9 +115,19 @@ function deliverOne(
   if (payload.kind === "systemEvent") {
     return tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } });
   }
-  const session = payload.session && render(payload.session, values);
+  const session = payload.session && sessionOf(payload.session, values, news.principal);
   const { message, untrusted } = prompt(payload.message, values, news);
   return tools.deliver({ ...order, payload: { ...payload, session, message }, untrusted });
+}
+
+/**
+ * A session whose name begins with what the poll has found could be anybody's: it lies among those of the poll. One that
+ * begins with the owner's words is what these words make of it.
+ */
+function sessionOf(template: string, values: TemplateValues, principal: Principal): string {
+  const session = render(template, values);
+  const isOwners = !template.startsWith("{") || session === template;
+  return isOwners ? session : `${principal}:${session}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
-import { exactJson, PorticoError } from "portico";
-import { clip } from "portico/strings";
+import { exactJson, PorticoError, principalNamed } from "portico";
+import { clip, fitsPattern } from "portico/strings";
 import type { Request } from "./paths.ts";
 import type { MappingConfig } from "../schema.ts";
 import type { Mapping } from "../settings.ts";
@@ -79,13 +79,21 @@ export function readChange(answer: unknown, mapping: string): Change {
   return change;
 }
 
-export function render(mapping: Mapping, given: Request, change: Change): Rendering {
+/** `keySessions`: patterns of the sessions that webhook keys have. */
+export function render(
+  mapping: Mapping,
+  given: Request,
+  change: Change,
+  keySessions: readonly string[],
+): Rendering {
   const { config, name } = mapping;
   const { overrides } = change;
   const request = change.body === undefined ? given : { ...given, body: change.body };
   const missing: string[] = [];
   const words = overrides.message ?? overrides.text;
-  const session = oneLine(overrides.session ?? sessionOf(mapping.session, request, missing) ?? "");
+  const session = oneLine(
+    overrides.session ?? sessionOf(mapping, request, { missing, keySessions }) ?? "",
+  );
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
   const delivery =
@@ -126,19 +134,22 @@ function wording(
 }
 
 /**
- * What the payload has a part in lies under `webhook:`: no sender may name a session of others. Where the payload has
- * nothing for it, strangers would meet in one: then nobody has named it.
+ * What the payload has a part in lies under `webhook:`, and never among the sessions of a webhook key: no sender may name
+ * a session of others. Where the payload has nothing for it, strangers would meet in one: then nobody has named it.
  */
 function sessionOf(
-  template: Mapping["session"],
+  { name, session: template }: Mapping,
   request: Request,
-  missing: string[],
+  { missing, keySessions }: { missing: string[]; keySessions: readonly string[] },
 ): string | undefined {
   if (!template) return undefined;
   const { text, missing: without, isBlank } = template.render(request);
   missing.push(...without);
   if (isBlank) return undefined;
-  return template.isFixed || template.source.startsWith("webhook:") ? text : `webhook:${text}`;
+  if (template.isFixed) return text;
+  const session = template.source.startsWith("webhook:") ? text : `webhook:${text}`;
+  const isKeys = keySessions.some((pattern) => fitsPattern(pattern, session));
+  return isKeys ? `${principalNamed("webhook", name)}:${session}` : session;
 }
 
 function payloadOf(body: unknown): string {

@@ -72,6 +72,7 @@ test.before(async () => {
           inmain: { message: "Look at {body.text}", session: "main", wait: true },
           loud: { message: "Tell {body.text}", delivery: "announce", wait: true },
           widened: { message: "Plan {body.text}", tools: ["cron"], wait: true },
+          filled: { message: "x", session: "{body.to}", wait: true },
         },
       },
     },
@@ -395,6 +396,79 @@ test("the owner's private hosts are not fetched for others", async () => {
   const used = toolCall("web", { url });
   await inApp();
   assert.match(used.result(), "Error:");
+});
+
+test("no payload leads a turn into a session of a key, nor an item into anybody's", async () => {
+  g.script(() => "done");
+  const sessionFor = async (to: string) => {
+    const { body } = await callWebhook(g, "filled", "the-webhooks-token", { to });
+    return body["sessionId"];
+  };
+  assert.is(await sessionFor("pr-7"), "webhook:pr-7");
+  assert.is(await sessionFor("main"), "webhook:main");
+  assert.is(await sessionFor("planner:own"), "webhook:filled:webhook:planner:own");
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+  feed = { items: [{ id: "2", title: "main" }] };
+  const { id } = await g.json("POST", "/polls", {
+    name: "naming",
+    every: "24h",
+    fireOnFirst: true,
+    source: { kind: "json", url, items: "items", key: "id" },
+    payload: { kind: "agentTurn", message: "Read", session: "{item.title}" },
+  });
+  await until("the poll's turn", async () => {
+    const { turns } = await g.json("GET", "/turns?session=poll:naming:main");
+    return turns[0]?.state === "done";
+  });
+  await g.json("DELETE", `/polls/${id}`);
+});
+
+test("what a key has planned ends with its holder", async () => {
+  const { key } = await g.json("POST", "/keys", {
+    name: "leaving",
+    models: ["agent"],
+    tools: ["cron", "polls"],
+  });
+  const use = async (name: string, args: object) => {
+    const used = toolCall(name, args);
+    const asked = { model: "agent", messages: [{ role: "user", content: "go" }] };
+    await g.request("POST", "/v1/chat/completions", asked, { token: key });
+    return used.result();
+  };
+  await use("cron", { action: "add", name: "left", schedule: "every 24h", message: "x" });
+  await use("polls", { action: "add", name: "left", kind: "json", url: "https://example.com/" });
+  assert.is((await g.json("GET", "/cron/jobs/left")).principal, "key:leaving");
+  const { principal, createdBy } = await g.json("GET", "/polls/left");
+  assert.equal([principal, createdBy], ["key:leaving", "key:leaving"]);
+  await g.json("DELETE", "/keys/leaving");
+  await g.json("POST", "/keys", { name: "leaving", models: ["agent"] });
+  assert.is((await g.request("GET", "/cron/jobs/left")).status, 404);
+  assert.is((await g.request("GET", "/polls/left")).status, 404);
+});
+
+test("what an older version has stored runs for whom it certainly was, else without tools", async () => {
+  const items = [
+    { source: "cli", principal: "owner" },
+    { source: "webhook", caller: "token", principal: "owner" },
+    { source: "webhook", caller: "token", untrusted: [], principal: "outside" },
+    { source: "webhook", caller: "key:ci", principal: "webhook:ci" },
+    { source: "webhook", caller: "mapping:plain", principal: "webhook:plain" },
+    { source: "webhook", principal: "outside" },
+    { source: "poll", principal: "outside" },
+    { source: "made-up", principal: "outside" },
+  ];
+  for (const [index, { principal, ...body }] of items.entries()) {
+    const id = `turn_old${index}`;
+    const turn = nextTurn();
+    await g.gateway.use("store").enqueue({
+      items: [{ id, lane: `old-${index}`, kind: "turn", body: { message: "old", ...body } }],
+    });
+    const { tools } = await turn.seen;
+    const label = JSON.stringify(body);
+    assert.is((await g.json("GET", `/turns/${id}`)).principal, principal, label);
+    assert.is(tools.includes("cron"), principal === "owner", label);
+    if (principal === "outside") assert.equal(tools, [], label);
+  }
 });
 
 test("the owner is told what a principal may use", async () => {
