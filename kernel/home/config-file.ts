@@ -45,6 +45,16 @@ export class ConfigFile {
     return this.#config.problems();
   }
 
+  /** False where a gateway would not start with it: what it says cannot be gone by. */
+  isLoadable(): boolean {
+    try {
+      this.#config.check();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Throws a `config_error` whose `details.problems` are a `ConfigProblem` each. */
   async check(): Promise<void> {
     const problems = await this.problems();

@@ -18,6 +18,7 @@ export default definePlugin({
   name: "cron",
   description: "Jobs that run at a date, at an interval, or once",
   config: { cron: CronConfig },
+  configCheck: () => import("./config-check.ts"),
   events: {
     "cron:fired": {
       mode: "notify",

@@ -7,6 +7,7 @@ export default definePlugin({
   name: "mcp",
   description: "Offers the agent's tools over MCP, and brings those of MCP servers to the agent",
   config: { mcp: McpConfig },
+  configCheck: () => import("./config-check.ts"),
   commands: { mcp: () => import("./cli.ts") },
 
   async setup(ctx, config) {

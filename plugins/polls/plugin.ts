@@ -14,6 +14,7 @@ export default definePlugin({
   name: "polls",
   description: "Watches feeds, JSON lists, web pages and files for something new",
   config: { polls: PollsConfig },
+  configCheck: () => import("./config-check.ts"),
   events: {
     "poll:changed": {
       mode: "notify",

@@ -10,14 +10,16 @@ import type { PollsConfig } from "./schema.ts";
  * stay refused; so do, always, link-local and metadata addresses and the gateway's own ports. What the agent adds
  * gets no exception.
  */
-export function guardOf(
-  ctx: PluginContext,
+export const guardOf = (ctx: PluginContext, settings: PollsConfig, poll: GuardedPoll): Guard =>
+  guardFor(settings, poll, () => ctx.ports());
+
+type GuardedPoll = Pick<PollBody, "source" | "origin" | "allowPrivateNetwork">;
+
+/** The same without a running gateway: `ownPorts` are those that it listens on. */
+export function guardFor(
   settings: PollsConfig,
-  {
-    source,
-    origin,
-    allowPrivateNetwork,
-  }: Pick<PollBody, "source" | "origin" | "allowPrivateNetwork">,
+  { source, origin, allowPrivateNetwork }: GuardedPoll,
+  ownPorts: () => readonly number[],
 ): Guard {
   const trusted = origin !== "agent";
   const allowedOrigins = trusted && source.url !== undefined ? writtenOrigins(source.url) : [];
@@ -28,7 +30,7 @@ export function guardOf(
       hostnameAllowlist: settings.hostnameAllowlist,
       allowedOrigins,
     }),
-    ownPorts: () => ctx.ports(),
+    ownPorts,
     code: "address_blocked",
   });
 }

@@ -2,6 +2,7 @@
 export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
 export { maskNamed } from "./mask.ts";
+export { definitionFault } from "./faults.ts";
 export { refuseNames, wrongAtStart } from "./names.ts";
 export { fitsPattern } from "./pattern.ts";
 export { choiceIn, limitIn, numberIn, secondsIn, timeIn } from "./query.ts";

@@ -27,6 +27,7 @@ export default definePlugin({
   name: "webhooks",
   description: "Endpoints for events from outside systems: wakes, turns, mappings, signatures",
   config: { webhooks: webhooksSchema },
+  configCheck: () => import("./config-check.ts"),
   events,
   errors,
   needs: ["store", "agent"],

@@ -60,10 +60,6 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     find: (webhook) => grantsOf(current, webhook),
   });
   ctx.add("deliveryTargets", { name: "webhooks", list: () => deliveryTargets(current) });
-  ctx.add("notice", {
-    name: "webhooks",
-    list: () => [...current.broken.values()].map((problem) => `A mapping is refused: ${problem}`),
-  });
   return {
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,

@@ -57,8 +57,10 @@ export function modelPatternFault(
   path: ConfigFault["path"],
 ): ConfigFault | undefined {
   if (!pattern.includes("*")) return modelFault(subject, pattern, path);
-  const channel = /^([^*/]+)\//.exec(pattern)?.[1];
-  return channel === undefined ? undefined : modelFault(subject, `${channel}/any`, path);
+  const [, channel, rest = ""] = /^([^*/]+)\/(.*)$/.exec(pattern) ?? [];
+  const fault = channel === undefined ? undefined : modelFault(subject, `${channel}/any`, path);
+  if (fault?.nearest === undefined) return fault;
+  return { ...fault, nearest: fault.nearest.replace(/any$/, rest) };
 }
 
 function listsOrMay({ models, provider }: ChannelEntry, model: string): boolean {

@@ -50,7 +50,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
   const status = await statusOf(io.gateway);
   const config = await configOf(home);
   const gateway = status && io.gateway;
-  const isRight = config.problems.length === 0;
+  const { isLoadable } = config;
   const look = { config: config.value, paths, env: io.env, gateway };
   const mend = `edit ${paths.config}, then: portico config validate`;
   return [
@@ -63,35 +63,44 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
         config.problems.map((message) => ({ level: "error", message, mend })),
       ),
     ),
-    ...named("port", status ? runs(status) : isRight ? await checkPort(config.value) : []),
+    ...named("port", status ? runs(status) : isLoadable ? await checkPort(config.value) : []),
     ...named("workers", status?.workers ? runAll(status.workers) : []),
     ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
     ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),
-    ...(status?.notices ?? []).map(({ from, text }) => ({
+    ...noticesBeside(config.problems, status).map(({ from, text }) => ({
       about: from,
       level: "warning" as const,
       message: text,
     })),
-    // what the checks go by is not known while the configuration is wrong
-    ...(isRight ? await askPlugins(io, look) : []),
+    // What the checks go by is not known while the configuration cannot be loaded.
+    ...(isLoadable ? await askPlugins(io, look) : []),
   ];
 }
 
 /** What the configuration says, and what is wrong with it. */
 async function configOf(
   home: HomeOnDisk,
-): Promise<{ value: CheckContext["config"]; problems: string[] }> {
+): Promise<{ value: CheckContext["config"]; problems: string[]; isLoadable: boolean }> {
   let value: CheckContext["config"] = {};
+  let isLoadable = false;
   try {
     const config = await home.config();
     value = config.current;
+    isLoadable = config.isLoadable();
     await config.check();
-    return { value, problems: [] };
+    return { value, problems: [], isLoadable };
   } catch (error) {
     const found =
       isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
-    return { value, problems: found ? found.map(problemText) : [(error as Error).message] };
+    const problems = found ? found.map(problemText) : [(error as Error).message];
+    return { value, problems, isLoadable };
   }
+}
+
+/** What is found in the file itself need not be told by the gateway again. */
+function noticesBeside(problems: readonly string[], status: Status | undefined) {
+  const isKnown = (text: string) => problems.some((problem) => text.includes(problem));
+  return (status?.notices ?? []).filter(({ text }) => !isKnown(text));
 }
 
 async function statusOf(gateway: GatewayClient): Promise<Status | undefined> {

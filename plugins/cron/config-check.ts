@@ -1,0 +1,33 @@
+/** Jobs of the configuration that could not run: schedules that never come, and models that nothing offers. */
+import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
+import { modelFault } from "portico/chat";
+import { parseSchedule } from "portico/schedules";
+import { definitionFault } from "portico/strings";
+import type { ConfiguredJob, CronConfig } from "./schema.ts";
+
+const check: ConfigCheck = (subject) => {
+  const { jobs = {}, timezone } = (subject.config["cron"] ?? {}) as Partial<CronConfig>;
+  const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return Object.entries(jobs).flatMap(([name, job]) =>
+    jobFaults(subject, job, zone, ["cron", "jobs", name]),
+  );
+};
+export default check;
+
+function jobFaults(
+  subject: ConfigCheckSubject,
+  { schedule, payload }: ConfiguredJob,
+  zone: string,
+  path: string[],
+): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  try {
+    parseSchedule(schedule, Date.now(), zone);
+  } catch (error) {
+    faults.push(definitionFault(error, path));
+  }
+  const model = payload.kind === "agentTurn" ? payload.model : undefined;
+  const ofModel =
+    model === undefined ? undefined : modelFault(subject, model, [...path, "payload", "model"]);
+  return ofModel ? [...faults, ofModel] : faults;
+}

@@ -1,0 +1,63 @@
+/** Polls of the configuration that could not run: sources, schedules, and models that nothing offers. */
+import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
+import { modelFault } from "portico/chat";
+import { parseDuration, parseSchedule } from "portico/schedules";
+import { definitionFault } from "portico/strings";
+import { checkSource } from "./check-source.ts";
+import { guardFor } from "./policy.ts";
+import type { ConfiguredPoll, PollsConfig } from "./schema.ts";
+import { confined } from "./sources/confined.ts";
+
+const check: ConfigCheck = (subject) => {
+  const settings = subject.config["polls"] as PollsConfig | undefined;
+  return Object.entries(settings?.entries ?? {}).flatMap(([name, poll]) =>
+    pollFaults(subject, settings as PollsConfig, poll, ["polls", "entries", name]),
+  );
+};
+export default check;
+
+function pollFaults(
+  subject: ConfigCheckSubject,
+  settings: PollsConfig,
+  poll: ConfiguredPoll,
+  path: string[],
+): ConfigFault[] {
+  const parts = [
+    () => checkSource(poll.source),
+    () => checkSchedule(subject, poll),
+    () => checkPlace(subject, settings, poll),
+  ];
+  const faults = parts.flatMap((check) => {
+    try {
+      check();
+      return [];
+    } catch (error) {
+      return definitionFault(error, path);
+    }
+  });
+  const { model } = Object(poll.payload) as { model?: unknown };
+  const ofModel =
+    typeof model === "string"
+      ? modelFault(subject, model, [...path, "payload", "model"])
+      : undefined;
+  return ofModel ? [...faults, ofModel] : faults;
+}
+
+function checkSchedule({ config }: ConfigCheckSubject, { every, schedule }: ConfiguredPoll): void {
+  const { timezone } = Object(config["cron"]) as { timezone?: string };
+  const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (schedule !== undefined) parseSchedule(schedule as string, Date.now(), zone);
+  if (every !== undefined) parseDuration(every, "every");
+}
+
+/** Which ports are the gateway's own is known only while it runs. */
+function checkPlace(
+  { paths }: ConfigCheckSubject,
+  settings: PollsConfig,
+  { source, allowPrivateNetwork = false }: ConfiguredPoll,
+): void {
+  const poll = { source, origin: "config" as const, allowPrivateNetwork };
+  if (source.url !== undefined) guardFor(settings, poll, () => []).precheck(source.url);
+  if (source.path !== undefined && paths)
+    confined([paths.workspace, ...settings.roots], source.path);
+}

@@ -1,0 +1,77 @@
+/** Mappings and keys that could not be used: names, templates, patterns, and models that nothing offers. */
+import {
+  type ConfigCheck,
+  type ConfigCheckSubject,
+  type ConfigFault,
+  isPorticoError,
+  PorticoError,
+} from "portico";
+import { modelFault, modelPatternFault } from "portico/chat";
+import { definitionFault } from "portico/strings";
+import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
+import { readMapping, readSettings, sampleOf } from "./settings.ts";
+
+const check: ConfigCheck = async (subject) => {
+  const webhooks = subject.config["webhooks"] as WebhooksConfig | undefined;
+  if (!webhooks) return [];
+  const mappings = Object.entries(webhooks.mappings).map(([name, mapping]) =>
+    mappingFaults(subject, webhooks, name, mapping),
+  );
+  const keys = Object.entries(webhooks.keys).flatMap(([name, key]) =>
+    keyFaults(subject, name, key),
+  );
+  return [...(await credentialFaults(webhooks)), ...keys, ...(await Promise.all(mappings)).flat()];
+};
+export default check;
+
+/** Two with one token cannot be told apart. */
+async function credentialFaults(webhooks: WebhooksConfig): Promise<ConfigFault[]> {
+  try {
+    await readSettings({ ...webhooks, mappings: {} }, { isKnown: () => true });
+    return [];
+  } catch (error) {
+    return [faultOf(error, ["webhooks"])];
+  }
+}
+
+async function mappingFaults(
+  subject: ConfigCheckSubject,
+  { rateLimit }: WebhooksConfig,
+  name: string,
+  mapping: MappingConfig,
+): Promise<ConfigFault[]> {
+  if (mapping.enabled === false) return [];
+  const path = ["webhooks", "mappings", name];
+  const faults: ConfigFault[] = [];
+  try {
+    const sample = mapping.sample && sampleOf(mapping.sample);
+    await readMapping(name, mapping, rateLimit, { sample });
+  } catch (error) {
+    faults.push(faultOf(error, path));
+  }
+  const { model } = mapping;
+  const ofModel = model === undefined ? undefined : modelFault(subject, model, [...path, "model"]);
+  return ofModel ? [...faults, ofModel] : faults;
+}
+
+function keyFaults(
+  subject: ConfigCheckSubject,
+  name: string,
+  { models = [] }: KeyConfig,
+): ConfigFault[] {
+  return models.flatMap(
+    (model, index) =>
+      modelPatternFault(subject, model, ["webhooks", "keys", name, "models", index]) ?? [],
+  );
+}
+
+/** Their errors name the whole key, in `param` and before the message, which reads after the key. */
+function faultOf(error: unknown, path: string[]): ConfigFault {
+  if (!isPorticoError(error) || error.param === undefined) return definitionFault(error, path);
+  const { param, message } = error;
+  const base = path.join(".");
+  const below = param.startsWith(`${base}.`) ? param.slice(base.length + 1) : undefined;
+  const reason = message.startsWith(param) ? message.slice(param.length) : ` ${message}`;
+  const located = new PorticoError("invalid_request_error", reason, below ? { param: below } : {});
+  return { ...definitionFault(located, path), message: reason.replace(/^:? |\.$/g, "") };
+}
