@@ -6,6 +6,7 @@ import {
   unmasked,
   unmaskedPayload,
   wantsEnabled,
+  isDead,
 } from "portico/schedules";
 import { checkSource } from "./check-source.ts";
 import { defaultPayload } from "./checking/deliver.ts";
@@ -200,14 +201,16 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
   }
 
   /**
-   * Takes back what a gateway that is gone had taken: its checks are made again at once. Where it is not gone after
-   * all, its commit is refused and nothing doubles. Answers how many there were.
+   * At the start: takes back what a process of this machine had taken that is gone; its checks are made again at once. Where
+   * it is not gone after all, its commit is refused and nothing doubles. Answers how many there were.
    */
   async function freeLeases(all: readonly Poll[]): Promise<number> {
     let freed = 0;
     for (const { row, state } of all) {
       const { leased, ...rest } = state;
       if (leased === undefined || leased.until !== row.nextAt) continue;
+      // earlier versions have named no worker
+      if (leased.worker !== undefined && !isDead(leased.worker, { afterStart: true })) continue;
       await store().tick({
         kind: KIND,
         id: row.id,

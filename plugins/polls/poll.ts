@@ -49,7 +49,7 @@ export interface PollState {
   /** The cursor in small, for listings. */
   cursor?: { items?: number; etag?: string; lastModified?: string; hash?: string };
   /** While a check is going on: `nextAt` is the end of its lease, and this is when it was due. */
-  leased?: { until: number; dueAt: number | null };
+  leased?: { until: number; dueAt: number | null; worker?: string };
   /** For a poll of the configuration: its definition as it was read, to see a change. */
   configured?: string;
 }

@@ -104,7 +104,10 @@ export interface Store {
   ): Promise<WorkItem[]>;
   /** Who has leases, whether or not they have run out. */
   workers(): Promise<string[]>;
-  /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; returns how many. */
+  /**
+   * Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once and the schedules that it
+   * has leased are due again; returns how many.
+   */
   abandon(worker: string): Promise<number>;
   /** Items of a lane that are due and not yet drained or claimed. */
   pending(lane: string, kind: string): Promise<number>;
@@ -149,8 +152,8 @@ export interface Store {
   /**
    * One slot of a schedule: only where `nextAt` still is `expectedNext` are the new `next` (`null`: never again), the
    * state and the batch written. Returns the new `rev`, or `undefined` where somebody else took the slot.
-   * Work that is done within the slot takes it with `next` = now + its deadline, then ends it with `commitSchedule` and
-   * the `rev` from here.
+   * Work that is done within the slot takes it with a `lease` whose end is `next`, renews that with `commitSchedule` and the
+   * `rev` from here, and ends it with `commitSchedule` and the newest `rev`.
    */
   tick(slot: ScheduleSlot, batch?: Batch): Promise<number | undefined>;
   /** Cursor, state and batch together: only where `rev` still is `expectedRev`. Returns the new `rev`. */

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
-import type { ScheduleTools } from "portico/schedules";
+import { newWorker, type ScheduleTools } from "portico/schedules";
 import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
 import {
@@ -22,10 +22,9 @@ import { CheckFailed } from "../sources/source.ts";
 import { type Checked, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";
 import { announceChange, announceFailure } from "./events.ts";
+import { PollLease } from "./lease.ts";
 import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
 
-/** Beyond the deadline of the check itself: for the comparison and the commit. */
-const LEASE_MARGIN_MS = 30_000;
 /** How long a check by hand waits for one that goes on, and how often it looks for the end of one elsewhere. */
 const MOST_WAIT_MS = 60_000;
 const LOOK_AGAIN_MS = 50;
@@ -47,10 +46,8 @@ export interface CheckResult {
 }
 
 /** A poll that is being looked at. */
-interface Lease {
-  poll: Poll;
-  /** Of the row, as the lease made it: whoever changes the poll meanwhile makes the commit fail. */
-  rev: number;
+interface RunningCheck {
+  lease: PollLease;
   trigger: CheckData["trigger"];
   /** For a check by hand: the slot, which stays. */
   slot?: number | null;
@@ -58,6 +55,7 @@ interface Lease {
 
 export function createRunner({ ctx, tools, settings }: RunnerOptions) {
   const store = () => ctx.use("store");
+  const worker = newWorker();
   /** The checks that go on here, by their polls. */
   const active = new Map<string, Promise<unknown>>();
 
@@ -95,7 +93,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     }
   }
 
-  function deliveriesOf({ poll, rev }: Lease, checked: Checked | undefined, runId: string) {
+  function deliveriesOf(poll: Poll, rev: number, checked: Checked | undefined, runId: string) {
     if (checked?.status !== "changed") return [];
     const { row, body } = poll;
     return deliverNews(tools, {
@@ -113,16 +111,21 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
   }
 
   /** Looks, and commits. `undefined`: the poll was edited meanwhile, and nothing happened. */
-  async function complete(lease: Lease): Promise<CheckResult | undefined> {
-    const { poll, rev, trigger, slot } = lease;
+  async function complete({
+    lease,
+    trigger,
+    slot,
+  }: RunningCheck): Promise<CheckResult | undefined> {
+    const { poll } = lease;
     const { row } = poll;
     const outcome = await outcomeOf(poll);
+    const rev = await lease.end();
     if (ctx.signal.aborted) return undefined; // the next start looks again: the cursor is where it was
     const { checked, failure, startedAt, endedAt } = outcome;
     const status = statusOf(outcome);
     const state = stateAfter(poll, outcome);
     const runId = `run_poll_${randomBytes(10).toString("hex")}`;
-    const deliveries = deliveriesOf(lease, checked, runId);
+    const deliveries = deliveriesOf(poll, rev, checked, runId);
     const eventIds = listOf(deliveries.flatMap(({ eventId }) => eventId ?? []));
     const turnIds = listOf(deliveries.flatMap(({ turnId }) => turnId ?? []));
     const data: CheckData = { ...dataOf(poll, trigger, outcome), eventIds, turnIds };
@@ -156,17 +159,8 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     return { runId, status, count: data.count ?? 0, error: failure?.message, eventIds, turnIds };
   }
 
-  /** Takes the slot for as long as the check may last; `undefined` where somebody else has it. */
-  function lease({ row, body, state }: Poll, now: number): Promise<number | undefined> {
-    const until = now + (body.timeoutMs ?? settings().timeoutMs) + LEASE_MARGIN_MS;
-    return store().tick({
-      kind: KIND,
-      id: row.id,
-      expectedNext: row.nextAt,
-      next: row.enabled ? until : null,
-      state: row.enabled ? { ...state, leased: { until, dueAt: row.nextAt } } : undefined,
-    });
-  }
+  const take = (poll: Poll): Promise<PollLease | undefined> =>
+    PollLease.take({ store: store(), log: ctx.log, poll, worker });
 
   function track<T>(id: string, work: Promise<T>): Promise<T> {
     active.set(id, work);
@@ -177,10 +171,10 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     return ctx.busy(work);
   }
 
-  async function startCheck(poll: Poll, now: number): Promise<void> {
-    const rev = await lease(poll, now);
-    if (rev === undefined) return;
-    const work = complete({ poll, rev, trigger: "schedule" }).catch((error: unknown) => {
+  async function startCheck(poll: Poll): Promise<void> {
+    const lease = await take(poll);
+    if (lease === undefined) return;
+    const work = complete({ lease, trigger: "schedule" }).catch((error: unknown) => {
       ctx.log.error(
         { err: error, poll: poll.row.name },
         "poll could not be completed; it will be tried again",
@@ -196,7 +190,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       const { maxConcurrent } = settings();
       if (active.size >= maxConcurrent) await Promise.race(active.values());
       const due = await store().schedules.due(KIND, now, Math.max(1, maxConcurrent - active.size));
-      await Promise.all(due.map((row) => startCheck(toPoll(row), now)));
+      await Promise.all(due.map((row) => startCheck(toPoll(row))));
       return due.length;
     },
     /** A check by hand; the slot stays where it is. One that goes on already is waited for; `undefined`: for too long. */
@@ -208,9 +202,9 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
         const now = store().now();
         const { leased } = poll.state;
         const isTaken = leased !== undefined && leased.until === nextAt && leased.until > now;
-        const rev = isTaken ? undefined : await lease(poll, now);
+        const lease = isTaken ? undefined : await take(poll);
         const done =
-          rev && (await track(id, complete({ poll, rev, trigger: "manual", slot: nextAt })));
+          lease && (await track(id, complete({ lease, trigger: "manual", slot: nextAt })));
         if (done) return done;
         // Another gateway's end is not told.
         await Promise.race([active.get(id)?.catch(() => {}), sleep(LOOK_AGAIN_MS)].filter(Boolean));

@@ -34,7 +34,7 @@ function toSchedule(row: ScheduleRow): Schedule {
   };
 }
 
-function scheduleLock({ kind, id }: { kind: string; id: string }): Lock {
+export function scheduleLock({ kind, id }: { kind: string; id: string }): Lock {
   return rowLock("schedules", kind, id);
 }
 
@@ -64,7 +64,7 @@ function* putSchedule(
       `INSERT INTO schedules (kind, id, name, enabled, next_at, body, rev, created_at, updated_at)
        VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)
        ON CONFLICT (kind, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, next_at = excluded.next_at,
-         body = excluded.body, rev = schedules.rev + 1, updated_at = excluded.updated_at`,
+         body = excluded.body, worker = NULL, due_at = NULL, rev = schedules.rev + 1, updated_at = excluded.updated_at`,
       schedule.kind,
       schedule.id,
       ...fields,
@@ -73,7 +73,8 @@ function* putSchedule(
     );
   } else {
     const changes = yield* run(
-      `UPDATE schedules SET name = ?, enabled = ?, next_at = ?, body = ?, rev = rev + 1, updated_at = ?
+      `UPDATE schedules SET name = ?, enabled = ?, next_at = ?, body = ?, worker = NULL, due_at = NULL,
+         rev = rev + 1, updated_at = ?
        WHERE kind = ? AND id = ? AND rev = ?`,
       ...fields,
       tx.now,
@@ -200,8 +201,11 @@ function withBatch(
 function* takeSlot(tx: Transaction, slot: ScheduleSlot): Operation<number | undefined> {
   const at = slot.expectedNext === null ? "next_at IS NULL" : "next_at = ?";
   const row = yield* first<{ rev: number }>(
-    `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND ${at} RETURNING rev`,
+    `UPDATE schedules SET next_at = ?, worker = ?, due_at = ?, rev = rev + 1, updated_at = ?
+     WHERE kind = ? AND id = ? AND ${at} RETURNING rev`,
     slot.next,
+    slot.lease?.worker ?? null,
+    slot.lease?.dueAt ?? null,
     tx.now,
     slot.kind,
     slot.id,
@@ -216,8 +220,11 @@ function* takeSlot(tx: Transaction, slot: ScheduleSlot): Operation<number | unde
 
 function* commitRevision(tx: Transaction, commit: ScheduleCommit): Operation<number | undefined> {
   const row = yield* first<{ rev: number }>(
-    `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
+    `UPDATE schedules SET next_at = ?, worker = ?, due_at = ?, rev = rev + 1, updated_at = ?
+     WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
     commit.next,
+    commit.lease?.worker ?? null,
+    commit.lease?.dueAt ?? null,
     tx.now,
     commit.kind,
     commit.id,
@@ -238,5 +245,28 @@ function* putEnabled(kind: string, id: string, enabled: boolean | undefined): Op
     enabled ? 1 : 0,
     kind,
     id,
+  );
+}
+
+/** Makes due again what a worker has leased; returns how many schedules. */
+export function* abandonSchedules(tx: Transaction, worker: string): Operation<number> {
+  const leased = yield* schedulesOf(worker);
+  for (const schedule of leased) {
+    tx.require(scheduleLock(schedule));
+    yield* run(
+      `UPDATE schedules SET next_at = due_at, worker = NULL, due_at = NULL, rev = rev + 1
+       WHERE kind = ? AND id = ?`,
+      schedule.kind,
+      schedule.id,
+    );
+    tx.touch(`schedule:${schedule.kind}`);
+  }
+  return leased.length;
+}
+
+export function schedulesOf(worker: string): Operation<{ kind: string; id: string }[]> {
+  return all<{ kind: string; id: string }>(
+    "SELECT kind, id FROM schedules WHERE worker = ?",
+    worker,
   );
 }

@@ -6,6 +6,7 @@ import type { Batch, Claim, ClaimOutcome, Shares } from "../types.ts";
 import { drainedLanes, endDrained } from "./drain.ts";
 import { addBatch, locksOf } from "./enqueue.ts";
 import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
+import { abandonSchedules, scheduleLock, schedulesOf } from "./schedules.ts";
 
 interface LaneName {
   kind: string;
@@ -247,15 +248,17 @@ export function extend({ item, token }: Claim, leaseMs: number): Write<boolean> 
 
 export function* workers(): Operation<string[]> {
   const rows = yield* all<{ worker: string }>(
-    "SELECT DISTINCT worker FROM lanes WHERE worker IS NOT NULL",
+    `SELECT worker FROM lanes WHERE worker IS NOT NULL
+     UNION SELECT worker FROM schedules WHERE worker IS NOT NULL`,
   );
   return rows.map(({ worker }) => worker);
 }
 
 export function abandon(worker: string): Write<number> {
   return {
-    locks: function* lanesOfWorker() {
-      return (yield* lanesOf(worker)).map(laneLock);
+    locks: function* leasesOf() {
+      const schedules = yield* schedulesOf(worker);
+      return [...(yield* lanesOf(worker)).map(laneLock), ...schedules.map(scheduleLock)];
     },
     *run(tx) {
       const lanes = yield* lanesOf(worker);
@@ -270,7 +273,7 @@ export function abandon(worker: string): Write<number> {
         );
         tx.touch(kind);
       }
-      return lanes.length;
+      return lanes.length + (yield* abandonSchedules(tx, worker));
     },
   };
 }

@@ -28,6 +28,14 @@ export interface Schedule {
   updatedAt: number;
 }
 
+/** A slot that is taken for work which is done within it: `next` is the end of the lease. */
+export interface ScheduleLease {
+  /** Where this worker is known to be dead, `Store.abandon` makes the schedule due again. */
+  worker: string;
+  /** When the slot was due. */
+  dueAt: number | null;
+}
+
 export interface ScheduleSlot {
   kind: string;
   id: string;
@@ -37,6 +45,8 @@ export interface ScheduleSlot {
   state?: unknown;
   /** Left as it is where absent (a one-shot job is disabled by its own tick). */
   enabled?: boolean;
+  /** Absent: the slot is not leased from then on. */
+  lease?: ScheduleLease;
 }
 
 export interface ScheduleCommit {
@@ -47,4 +57,6 @@ export interface ScheduleCommit {
   state?: unknown;
   cursor?: unknown;
   enabled?: boolean;
+  /** A renewed lease; absent: the slot is not leased from then on. */
+  lease?: ScheduleLease;
 }

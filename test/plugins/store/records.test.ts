@@ -129,6 +129,32 @@ test("a poll's cursor and its events go together, by one of two", async () => {
   assert.equal((await store.schedules.list("poll"))[0]?.state, { checks: 1 });
 });
 
+test("a slot that a worker has leased is due again once that worker is known to be dead", async () => {
+  const now = store.now();
+  const kept = { kind: "poll", id: "p", enabled: true, nextAt: now, body: {} };
+  await store.schedules.put(kept);
+  const lease = { worker: "w", dueAt: now };
+  const slot = { kind: "poll", id: "p", expectedNext: now, next: now + 30_000, lease };
+  const rev = await store.tick(slot);
+  assert.equal(await store.workers(), ["w"]);
+  assert.equal(await store.schedules.due("poll", now, 5), []);
+  const renewal = { kind: "poll", id: "p", expectedRev: rev!, next: now + 60_000, lease };
+  const renewed = await store.commitSchedule(renewal);
+  assert.is((await store.schedules.get("poll", "p"))?.nextAt, now + 60_000);
+  assert.is(await store.abandon("other"), 0);
+  assert.is(await store.abandon("w"), 1);
+  assert.equal(await store.workers(), []);
+  assert.equal(
+    (await store.schedules.due("poll", now, 5)).map(({ id }) => id),
+    ["p"],
+  );
+  const late = { kind: "poll", id: "p", expectedRev: renewed!, next: now + 1 };
+  assert.is(await store.commitSchedule(late), undefined, "the dead worker lives, and is refused");
+  const again = await store.tick({ ...slot, lease: { worker: "v", dueAt: now } });
+  await store.commitSchedule({ kind: "poll", id: "p", expectedRev: again!, next: now + 9 });
+  assert.equal(await store.workers(), [], "a commit ends the lease");
+});
+
 test("an edit with an old revision is refused; state and cursor survive an edit", async () => {
   const put = (name: string, rev?: number) =>
     store.schedules.put({ kind: "poll", id: "p", name, enabled: true, nextAt: 5, body: {} }, rev);
