@@ -62,7 +62,7 @@ export const ChannelConfig = Type.Object({
   tokensPerMinute: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "tokens in any 60 s, counted when a response has ended",
+      description: "tokens in any 60 s; over it the channel is passed over",
     }),
   ),
   budget: Type.Optional(

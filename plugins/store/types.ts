@@ -169,8 +169,8 @@ export interface Store {
   /** Limits by what requests use, which is known only at their end. */
   readonly reservations: {
     /**
-     * Sets aside what a request may use of each limit, all of it or, where one leaves no room, nothing. It is given back by
-     * `settle`, or `ttlMs` after the last `extend` of its holder: so those of a process that died go by themselves.
+     * Sets aside what a request may use of each limit, all of it or, where one leaves no room, nothing. It takes the place
+     * of what `id` has set aside before, and is given back by `settle`, or `ttlMs` after the last `extend` of its holder: so those of a process that died go by themselves.
      */
     reserve(
       reservation: { id: string; holder: string; ttlMs: number },

@@ -23,7 +23,7 @@ interface Reservation {
   ttlMs: number;
 }
 
-/** Sets all amounts aside under the reservation's id, or none. */
+/** Sets all amounts aside under the reservation's id, or none, in the place of what stands there. */
 export function reserve(
   reservation: Reservation,
   requests: readonly ReservationRequest[],
@@ -46,6 +46,7 @@ function* setAside(
   requests: readonly ReservationRequest[],
 ): Operation<Reserved> {
   const counts = yield* readCounts(tx, requests);
+  yield* giveBack(id);
   const states: ReservationState[] = [];
   const amounts: number[] = [];
   for (const request of requests) {
@@ -78,9 +79,13 @@ export function settle(id: string, charges: readonly Charge[]): Write<void> {
         if ("ms" in window) addTo(log, tx.now, amount, window.ms);
         else addToPeriod(log, window, amount);
       }
-      yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
+      yield* giveBack(id);
     },
   };
+}
+
+function* giveBack(id: string): Operation<void> {
+  yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
 }
 
 /**
@@ -195,8 +200,7 @@ function* insertReservation(
   row: { id: string; key: string; amount: number; holder: string; ttlMs: number },
 ): Operation<void> {
   yield {
-    sql: `INSERT INTO reservations (id, key, amount, holder, expires_at) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (id, key) DO UPDATE SET amount = excluded.amount, expires_at = excluded.expires_at`,
+    sql: "INSERT INTO reservations (id, key, amount, holder, expires_at) VALUES (?, ?, ?, ?, ?)",
     params: [row.id, row.key, row.amount, row.holder, tx.now + row.ttlMs],
     fractions: true,
     apart: true,

@@ -20,11 +20,14 @@ import {
   stream,
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
-import { withinOneDay } from "../../support/until.ts";
+import { until, withinOneDay } from "../../support/until.ts";
 import { chat, times } from "./scene.ts";
 
 const test = suite("budgets over processes");
 let up: Upstream;
+/** Requests are answered when it resolves. */
+let gate: Promise<void> | undefined;
+let open = () => {};
 let postgres: TestPostgres;
 let workers: SpawnedGateway;
 let near: InProcessGateway;
@@ -49,6 +52,7 @@ const config = () => {
     gateway: {
       keys: {
         ...Object.fromEntries(keys),
+        parallel: { hash: hashOf("pk_parallel"), budget: { usd: 0.43, per: "month" } },
         tokens: { hash: hashOf("pk_tokens"), tokensPerMinute: 500 },
       },
     },
@@ -58,7 +62,8 @@ const config = () => {
 
 test.before(async () => {
   await withinOneDay();
-  up = await startUpstream(({ body }, res) => {
+  up = await startUpstream(async ({ body }, res) => {
+    await gate;
     if (body.stream === true)
       stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
     else json(res, completion("Hello", { usage }));
@@ -129,6 +134,32 @@ for (const { name, at } of doors) {
     const all = got.reduce((sum, one) => sum + one, 0);
     assert.ok(all >= PAID && all < PAID + callers, `${all} of ${PAID}`);
     assert.is(await whole(at(0), "m", "pk_crowd"), false);
+  });
+}
+
+for (const { name, at } of doors) {
+  test(`${name}: of 200 requests at once a budget for four admits four`, async () => {
+    let refused = 0;
+    const before = up.seen.length;
+    gate = new Promise((resolve) => (open = resolve));
+    const body = JSON.stringify({
+      model: "m",
+      max_tokens: 100,
+      messages: [{ role: "user", content: "hi" }],
+    });
+    const headers = { authorization: "Bearer pk_parallel", "content-type": "application/json" };
+    const work = times(200, async (i) => {
+      const url = `${at(i).url}/v1/chat/completions`;
+      const { status } = await fetch(url, { method: "POST", headers, body });
+      if (status !== 200) refused++;
+      return status;
+    });
+    await until("all are admitted or refused", () => refused + up.seen.length - before >= 200);
+    open();
+    const statuses = await work;
+    assert.is(statuses.filter((status) => status === 200).length, 4);
+    assert.is(statuses.filter((status) => status === 429).length, 196);
+    assert.is(up.seen.length - before, 4);
   });
 }
 

@@ -35,6 +35,7 @@ test.before(async () => {
   up = await startUpstream(async ({ body, path }, res) => {
     const model = String(body.model);
     await gate;
+    if (model === "fails") return json(res, { error: { message: "no" } }, 500);
     if (model === "broken") return json(res, { error: { message: "no" } }, 400);
     if (path.endsWith("/embeddings")) {
       const data = [{ object: "embedding", index: 0, embedding: [1] }];
@@ -79,6 +80,7 @@ test.before(async () => {
       channels: {
         main: channel,
         poor: { ...channel, budget },
+        other: { ...channel, budget: { usd: 0.11, per: "month" } },
         few: { ...channel, tokensPerMinute: 430 },
       },
       gateway: {
@@ -87,10 +89,12 @@ test.before(async () => {
           tokens: { hash: hashOf("pk_tokens"), tokensPerMinute: 430 },
           unlimited: { hash: hashOf("pk_unlimited") },
           tiny: { hash: hashOf("pk_tiny"), budget: { usd: 0.01, per: "month" } },
+          once: { hash: hashOf("pk_once"), budget: { usd: 0.11, per: "month" } },
           agent: { hash: hashOf("pk_agent"), budget: { usd: 50, per: "month" }, models: ["agent"] },
           pauper: { hash: hashOf("pk_pauper"), budget, models: ["agent"] },
         },
       },
+      models: { either: { targets: ["other/fails", "main/m"] } },
       usage: { prices: PRICES },
       agents: { defaults: { model: "main/m", maxTokens: 100, heartbeat: { every: "0" } } },
     },
@@ -211,6 +215,14 @@ test("requests that fail give back what was reserved", async () => {
     assert.is((await ask("failing", undefined, chat("main/m", { max_tokens: 4000 }))).status, 429);
   assert.is((await ask("failing")).status, 200);
   assert.is(await spentOf("failing"), 0.104);
+});
+
+test("a request that goes to another target reserves for that one alone", async () => {
+  open();
+  assert.is((await ask("once", undefined, chat("either"))).status, 200);
+  assert.is(await spentOf("once"), 0.104);
+  const other = await ask("unlimited", undefined, chat("other/m"));
+  assert.is(other.status, 200, "the channel that failed has its reservation back");
 });
 
 test("what a client leaves costs its prompt, and a stream what came of it", async () => {

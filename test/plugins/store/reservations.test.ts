@@ -82,6 +82,15 @@ test("settling gives back what was reserved and charges what was used", async ()
   assert.ok((await reserve("c", usd(3.5))).allowed, "a failed request costs nothing");
 });
 
+test("another reservation of the same request takes the place of the first", async () => {
+  await reserve("a", usd(3), tokens(80));
+  const { allowed, states } = await reserve("a", usd(4));
+  assert.equal([allowed, states[0]?.reserved], [true, 4]);
+  assert.ok((await reserve("b", tokens(100))).allowed, "what it holds no more is free");
+  assert.not((await reserve("a", usd(5))).allowed);
+  assert.ok((await reserve("c", usd(4))).allowed, "one that is refused holds nothing");
+});
+
 test("tokens leave their window, money stays until its period ends", async () => {
   await store.reservations.settle("a", [
     { key: "key:k:usd", window: period, amount: 4 },
