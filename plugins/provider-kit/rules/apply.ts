@@ -46,24 +46,51 @@ function apply<Request extends RuleMessages>(
   facts: RequestFacts,
   stepOf: (rule: RequestRule) => Step<Request>,
 ): Applied<Request> {
-  const { target, isTranslated = false, isWellFormed = false } = facts;
-  const changed: string[] = [];
-  const dropped: string[] = [];
+  const run = new RuleRun(given, facts);
   let request = given;
   for (const rule of rules) {
     const step = stepOf(rule);
-    if (step === undefined || rule.only?.test(target) === false) continue;
+    if (step === undefined || rule.only?.test(facts.target) === false) continue;
     const before = request;
-    const notes: RuleNotes = {
-      target,
-      isTranslated,
-      isWellFormed,
-      change: (place) => void changed.push(`${rule.name} ${sourcePath(before, place)}`),
-      drop: (path) => void dropped.push(sourcePath(before, path)),
-    };
-    request = atSource(before, () => step(before, notes));
+    run.begin(rule, before);
+    request = atSource(before, () => step(before, run));
   }
-  return { request, changed, dropped };
+  return { request, changed: run.changed, dropped: run.dropped };
+}
+
+/** Records what the rule that is being applied does. */
+class RuleRun implements RuleNotes {
+  readonly changed: string[] = [];
+  readonly dropped: string[] = [];
+  readonly target: RuleTarget;
+  readonly isTranslated: boolean;
+  readonly isWellFormed: boolean;
+  /** What it is applied to. */
+  #request: RuleMessages;
+  #name = "";
+
+  constructor(
+    request: RuleMessages,
+    { target, isTranslated = false, isWellFormed = false }: RequestFacts,
+  ) {
+    this.#request = request;
+    this.target = target;
+    this.isTranslated = isTranslated;
+    this.isWellFormed = isWellFormed;
+  }
+
+  begin({ name }: RequestRule, request: RuleMessages): void {
+    this.#name = name;
+    this.#request = request;
+  }
+
+  change = (place: string): void => {
+    this.changed.push(`${this.#name} ${sourcePath(this.#request, place)}`);
+  };
+
+  drop = (path: string): void => {
+    this.dropped.push(sourcePath(this.#request, path));
+  };
 }
 
 /**

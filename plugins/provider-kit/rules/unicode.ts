@@ -12,8 +12,21 @@ export const wellFormedUnicode: RequestRule = {
 };
 
 function mendAll<Request extends JsonObject>(request: Request, notes: RuleNotes): Request {
-  if (notes.isWellFormed) return request;
+  if (notes.isWellFormed || isWellFormed(request)) return request;
   return wellFormedValue(request, "", notes.change) as Request;
+}
+
+/** Most requests are: they are looked at once, without the paths that a change would need. */
+function isWellFormed(value: unknown, key = ""): boolean {
+  if (typeof value === "string")
+    return value.isWellFormed() && (key !== "arguments" || !MAYBE_HALF.test(value));
+  if (Array.isArray(value)) return value.every((item) => isWellFormed(item));
+  if (typeof value !== "object" || value === null) return true;
+  for (const name in value) {
+    const member = (value as JsonObject)[name];
+    if (!name.isWellFormed() || !isWellFormed(member, name)) return false;
+  }
+  return true;
 }
 
 /** The same value where it holds no half pair; otherwise a copy without any. `change` hears of each place. */
@@ -72,9 +85,11 @@ const ESCAPE =
 const HALF_LENGTH = "\\ud83d".length;
 const REPLACEMENT = "\\ufffd";
 
+const MAYBE_HALF = /\\u[dD][89a-fA-F]/;
+
 /** JSON text whose escapes spell no half of a surrogate pair. */
 export function wellFormedJson(json: string): string {
-  if (!/\\u[dD][89a-fA-F]/.test(json)) return json;
+  if (!MAYBE_HALF.test(json)) return json;
   return json.replace(ESCAPE, (sequence) =>
     sequence.length === HALF_LENGTH ? REPLACEMENT : sequence,
   );
