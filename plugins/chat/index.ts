@@ -17,7 +17,5 @@ export {
   type JsonOut,
 } from "./kit/stream/json-decoder.ts";
 export { type ChunkWriter, createChunkWriter } from "./kit/stream/chunk-writer.ts";
-export { createBlockStream } from "./kit/stream/block-stream.ts";
 export { createDecoder } from "./kit/stream/decoder.ts";
-export { createFastPath } from "./kit/stream/fast-path.ts";
 export { literalOf, textIfAny } from "./kit/stream/literal.ts";

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Client, PorticoError, type Principal, principalOf } from "portico";
 import type { ChatCompletion, ChatProvider, ChatRequest, NativeRequest, Usage } from "portico/chat";
-import type { TextSpan } from "./kit/stream/text-spans.ts";
+import type { ByteStream, PartStream } from "./streams/flow.ts";
 import type { RawBody } from "./openai/members.ts";
 import type { Channel } from "./routing/channel.ts";
 import type { Limits } from "./upstream/response-extent.ts";
@@ -99,7 +99,7 @@ export class Job {
   cacheable = false;
   /** Handlers judge its response before it leaves. */
   leaves = false;
-  /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.streamType`. */
+  /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
   mayPassRaw = false;
   /** Of a response that is held; undefined for those of chat. */
   limits: Limits | undefined;
@@ -212,43 +212,21 @@ export function clientDisconnected(): PorticoError {
   });
 }
 
-/** Takes the bytes of a streamed response. */
-export interface Sink {
-  /** False: hold on until `resume`. `texts`: where in the bytes they stand, where that is known. */
-  write(bytes: Buffer, texts?: readonly TextSpan[]): boolean;
-  end(): void;
-  /** The response broke off after its first byte. */
-  fail(error: PorticoError): void;
-}
-
-export interface ResponseStream {
-  /** Hands on what has come already, then the rest as it comes. */
-  start(sink: Sink): void;
-  resume(): void;
-  cancel(): void;
-  /** As far as the stream has told by now. */
-  readonly usage: Usage | undefined;
-  readonly finishReason: string | undefined;
-  /** The text of the first choice, where the job captures it. */
-  readonly text: string;
-}
-
-/** Either a whole response or a stream of bytes. */
+/** Either a whole response, the parts of one, or bytes that pass. */
 export interface ChatResponse {
   /** A whole response, as it is to be sent. */
   body?: Buffer;
-  /** The same as a text, where that is at hand, short, and ASCII alone. */
-  text?: string | undefined;
   /** The same, parsed; left out where nobody had to. */
   completion?: ChatCompletion | undefined;
   /** Of a whole response, where that is known without its `completion`. */
   usage?: Usage | undefined;
-  stream?: ResponseStream;
-  /** `application/json` for a whole response that is too large to be held, else an event stream. */
-  streamType?: "sse" | "json";
+  /** What a request for a stream gets. */
+  stream?: PartStream;
+  /** A route beside chat, or a whole response that is too large to be held. */
+  bytes?: ByteStream;
   /** The upstream's headers, of a stream. */
   headers?: IncomingHttpHeaders;
-  /** `body` and `stream` are in the form of the job's native request; `completion` is in OpenAI's all the same. */
+  /** `body` is in the form of the job's native request; `completion` is in OpenAI's all the same. */
   native?: boolean;
   firstByteMs: number;
 }

@@ -1,10 +1,11 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
 import { type ChatService, jsonBody, type NativeRequest, objectAt } from "portico/chat";
-import { messageOf } from "./response.ts";
+import { stringifyExact } from "portico/provider";
+import { messageOf, nativeMessage } from "./response.ts";
 import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";
-import { createTranslator } from "./stream.ts";
+import { MessagesEncoder } from "./stream.ts";
 
 /** Headers of the caller that belong to the format and go on to a channel that speaks it. */
 const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
@@ -20,12 +21,15 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
     dropped,
   });
   if (opened.kind === "stream") {
-    void opened.pipe(createTranslator(request.model, call.id));
+    void opened.pipe(new MessagesEncoder(request.model, call.id));
     return undefined;
   }
-  return reply(200, opened.native ?? messageOf(opened.completion), {
-    "content-type": "application/json",
-  });
+  const { native, completion } = opened;
+  const message =
+    native === undefined
+      ? messageOf(completion, request.model)
+      : nativeMessage(native, completion, request.model);
+  return reply(200, stringifyExact(message), { "content-type": "application/json" });
 }
 
 function nativeOf(call: Call, body: Record<string, unknown>): NativeRequest {

@@ -1,5 +1,5 @@
 /** A completion as a Message. */
-import { type ChatCompletion, sealExtras, type Usage } from "portico/chat";
+import { type ChatCompletion, parseExact, sealExtras, type Usage } from "portico/provider";
 
 export interface MessageUsage {
   input_tokens: number;
@@ -8,7 +8,8 @@ export interface MessageUsage {
   output_tokens: number;
 }
 
-export function messageOf(completion: ChatCompletion): Record<string, unknown> {
+/** `model` is the name that the client asked for: clients compare it, and leave out signed thinking of another model's. */
+export function messageOf(completion: ChatCompletion, model: string): Record<string, unknown> {
   const choice = completion.choices[0];
   const message = choice?.message ?? { role: "assistant" };
   const calls = message.tool_calls ?? [];
@@ -34,12 +35,29 @@ export function messageOf(completion: ChatCompletion): Record<string, unknown> {
     id: messageId(completion.id),
     type: "message",
     role: "assistant",
-    model: completion.model,
+    model,
     content,
     stop_reason: stopReason(choice?.finish_reason, calls.length > 0),
     stop_sequence: null,
     usage: usageOf(completion.usage),
   };
+}
+
+/** A message as its channel sent it, with the model that the client asked for, and ids of calls that are new. */
+export function nativeMessage(
+  body: Buffer,
+  { choices }: ChatCompletion,
+  model: string,
+): Record<string, unknown> {
+  const message = parseExact(body.toString("utf8")) as Record<string, unknown>;
+  const ids = (choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
+  const content = message["content"];
+  if (!Array.isArray(content)) return { ...message, model };
+  const named = content.map((block: Record<string, unknown>) => {
+    if (block["type"] !== "tool_use") return block;
+    return { ...block, id: ids.shift() ?? block["id"] };
+  });
+  return { ...message, model, content: named };
 }
 
 export function messageId(id: string): string {
@@ -50,7 +68,7 @@ export function messageId(id: string): string {
 function inputOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseExact(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
     if (value === null) return {};

@@ -1,173 +1,349 @@
-/** A stream of chunks as the Messages API's events. */
+/** Writes the parts of a stream as the Messages API's events. */
 import type { PorticoError } from "portico";
 import {
-  type ChatChunk,
   isJson,
+  type RawPart,
   sealExtras,
-  type StreamTranslator,
-  type ToolCallPart,
+  SignedReasoning,
+  type SourceEvent,
+  type StreamedCallPart,
+  type StreamEncoder,
+  type StreamPart,
   type Usage,
-} from "portico/chat";
+  writeParts,
+} from "portico/provider";
 import { messageId, stopReason, usageOf } from "./response.ts";
 import { errorType } from "./errors.ts";
 
-interface Call extends ToolCallPart {
-  /** Of its content block. */
+/** A content block of type `tool_use`. */
+interface Call {
+  id: string;
   block: number;
   args: string;
+  extra_content?: unknown;
+  isOpen: boolean;
 }
 
-/** `model` is what the caller asked for, until the response names its own. */
-export function createTranslator(model: string, requestId: string): StreamTranslator {
-  let out = "";
-  let started = false;
-  let blocks = 0;
-  /** The text or thinking block that is being written. */
-  let open: { type: "text" | "thinking"; index: number } | undefined;
-  const calls = new Map<number, Call>();
-  const openCalls = new Set<Call>();
-  let latest: Call | undefined;
-  let extra: unknown;
-  let finish: string | null = null;
-  let usage: Usage | undefined;
+/** The text or thinking block that is being written. */
+interface OpenBlock {
+  type: "text" | "thinking";
+  index: number;
+}
 
-  function event(type: string, fields: object): void {
-    out += `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+/** `model` is what the caller asked for: clients compare it with what the response names. */
+export class MessagesEncoder implements StreamEncoder {
+  readonly #model: string;
+  readonly #requestId: string;
+  #out = "";
+  #id: string | undefined;
+  #started = false;
+  /** The events of a channel that speaks the Messages API go out as they come. */
+  #isNative = false;
+  /** There are blocks that the channel has not sent. */
+  #hasOwnBlocks = false;
+  /** `message_delta` and `message_stop` have gone out. */
+  #closing = { delta: false, stop: false };
+  #blocks = 0;
+  #open: OpenBlock | undefined;
+  readonly #calls = new Map<number, Call>();
+  #latest: Call | undefined;
+  /** Blocks of the upstream, by its own index, with the index that they have here. */
+  readonly #sourceBlocks = new Map<number, number>();
+  readonly #signed = new SignedReasoning();
+  #extra: unknown;
+  #finish: string | null = null;
+  #usage: Usage | undefined;
+
+  constructor(model: string, requestId: string) {
+    this.#model = model;
+    this.#requestId = requestId;
   }
 
-  /** As `event` would write it, without an object for each: nearly all events are deltas. `key`: the member with the text. */
-  function deltaEvent(index: number, type: string, key: string, text: string): void {
-    const delta = `{"type":"${type}","${key}":${JSON.stringify(text)}}`;
-    out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${delta}}\n\n`;
+  write(parts: readonly StreamPart[]): string {
+    writeParts(parts, "anthropic", {
+      event: (event) => this.#event(event),
+      part: (part) => this.#part(part),
+    });
+    if (this.#id !== undefined && !this.#isNative) this.#start();
+    return this.#take();
   }
 
-  function start(chunk?: ChatChunk): void {
-    if (started) return;
-    started = true;
-    const message = {
-      id: messageId(chunk?.id ?? `msg_${requestId}`),
-      type: "message",
-      role: "assistant",
-      model: chunk?.model ?? model,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      usage: usageOf(usage),
-    };
-    event("message_start", { message });
-    event("ping", {});
+  end(): string {
+    if (!this.#isNative) this.#start();
+    this.#close();
+    this.#closeCalls();
+    if (!this.#closing.delta) this.#writeEnd();
+    if (!this.#closing.stop) this.#write("message_stop", {});
+    return this.#take();
   }
 
-  function openBlock(contentBlock: object): number {
-    const index = blocks++;
-    event("content_block_start", { index, content_block: contentBlock });
-    return index;
+  fail(error: PorticoError): string {
+    return this.error(error);
   }
 
-  function close(): void {
-    if (open === undefined) return;
-    event("content_block_stop", { index: open.index });
-    open = undefined;
-  }
-
-  function write(type: "text" | "thinking", text: string): void {
-    if (open?.type !== type) {
-      close();
-      closeCalls();
-      const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
-      open = { type, index: openBlock(empty) };
-    }
-    deltaEvent(open.index, `${type}_delta`, type, text);
-  }
-
-  function callPart(part: ToolCallPart): void {
-    const index = part.index ?? 0;
-    let call = calls.get(index);
-    if (call === undefined) {
-      close();
-      // A call that is not whole yet (its fragments come mixed with another's) stays open.
-      if (latest !== undefined && isJson(latest.args)) closeCall(latest);
-      const { id = "", function: fn } = part;
-      const block = openBlock({ type: "tool_use", id, name: fn?.name ?? "", input: {} });
-      call = { ...part, block, args: "" };
-      calls.set(index, call);
-      openCalls.add(call);
-      latest = call;
-    } else {
-      if (part.extra_content != null) call.extra_content = part.extra_content;
-    }
-    const delta = part.function?.arguments ?? "";
-    if (delta !== "" && openCalls.has(call)) argumentsDelta(call, delta);
-  }
-
-  function argumentsDelta(call: Call, delta: string): void {
-    call.args += delta;
-    deltaEvent(call.block, "input_json_delta", "partial_json", delta);
-  }
-
-  function closeCall(call: Call): void {
-    if (!openCalls.delete(call)) return;
-    if (call.args === "") argumentsDelta(call, "{}");
-    event("content_block_stop", { index: call.block });
-  }
-
-  function closeCalls(): void {
-    for (const call of openCalls) closeCall(call);
-  }
-
-  function error({ status, message }: PorticoError): string {
+  error({ status, message }: PorticoError): string {
     const data = {
       type: "error",
       error: { type: errorType(status), message },
-      request_id: requestId,
+      request_id: this.#requestId,
     };
     return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
   }
 
-  function take(): string {
-    const text = out;
-    out = "";
-    return text;
+  // ---------------------------------------------------------------- what comes from other formats, or was changed
+
+  #part(part: StreamPart): void {
+    switch (part.type) {
+      case "start":
+        this.#id = part.id;
+        return;
+      case "usage":
+        this.#usage = part.usage;
+        return;
+      case "comment":
+      case "annotation":
+      case "audio":
+        return;
+      case "raw":
+        this.#raw(part);
+        return;
+      case "finish":
+        if (part.choice === 0) this.#finish = part.reason;
+        return;
+      default:
+        if (part.choice === 0) this.#content(part);
+    }
   }
 
-  return {
-    chunk(chunk) {
-      if (chunk.usage != null) usage = chunk.usage;
-      start(chunk);
-      const choice = chunk.choices.find((one) => one.index === 0);
-      if (choice === undefined) return take();
-      const { delta } = choice;
-      if (delta.reasoning_content) write("thinking", delta.reasoning_content);
-      if (typeof delta.content === "string" && delta.content !== "") write("text", delta.content);
-      if (typeof delta["refusal"] === "string" && delta["refusal"] !== "")
-        write("text", delta["refusal"]);
-      for (const part of delta.tool_calls ?? []) callPart(part);
-      if (delta["extra_content"] != null) extra = delta["extra_content"];
-      finish = choice.finish_reason ?? finish;
-      return take();
-    },
+  #content(
+    part: Extract<StreamPart, { text: string; choice: number } | { type: "tool-call" }>,
+  ): void {
+    this.#start();
+    switch (part.type) {
+      case "text":
+      case "refusal":
+        this.#say("text", part.text);
+        return;
+      case "reasoning":
+        this.#say("thinking", part.text);
+        return;
+      case "reasoning-signature":
+        this.#signed.add(part);
+        if (part.redacted !== true && this.#open?.type === "thinking")
+          this.#delta(this.#open.index, "signature_delta", "signature", part.data);
+        return;
+      case "tool-call":
+        this.#startCall(part);
+        return;
+      case "tool-arguments":
+        this.#arguments(part.index, part.text);
+    }
+  }
 
-    text(text) {
-      write("text", text);
-      return take();
-    },
+  #raw({ at, choice, index, members }: RawPart): void {
+    const extra = members["extra_content"];
+    if (choice !== 0 || extra == null) return;
+    const call = at === "call" && index !== undefined ? this.#calls.get(index) : undefined;
+    if (call !== undefined) call.extra_content = extra;
+    else if (at === "delta") this.#extra = extra;
+  }
 
-    end() {
-      start();
-      close();
-      closeCalls();
-      const sealed = sealExtras(extra, [...calls.values()]);
-      if (sealed !== undefined)
-        event("content_block_stop", {
-          index: openBlock({ type: "redacted_thinking", data: sealed }),
-        });
-      const delta = { stop_reason: stopReason(finish, calls.size > 0), stop_sequence: null };
-      event("message_delta", { delta, usage: usageOf(usage) });
-      event("message_stop", {});
-      return take();
-    },
+  #start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    const message = {
+      id: messageId(this.#id ?? `msg_${this.#requestId}`),
+      type: "message",
+      role: "assistant",
+      model: this.#model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: usageOf(this.#usage),
+    };
+    this.#write("message_start", { message });
+    this.#write("ping", {});
+  }
 
-    fail: error,
-    error,
-  };
+  #say(type: OpenBlock["type"], text: string): void {
+    if (this.#open?.type !== type) {
+      this.#close();
+      this.#closeCalls();
+      const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
+      this.#open = { type, index: this.#openBlock(empty) };
+    }
+    this.#delta(this.#open.index, `${type}_delta`, type, text);
+  }
+
+  #startCall({ index, id, name, extra }: StreamedCallPart): void {
+    this.#close();
+    // A call that is not whole yet (its fragments come mixed with another's) stays open.
+    if (this.#latest !== undefined && isJson(this.#latest.args)) this.#closeCall(this.#latest);
+    const block = this.#openBlock({ type: "tool_use", id, name, input: {} });
+    const call: Call = { id, block, args: "", extra_content: extra, isOpen: true };
+    this.#calls.set(index, call);
+    this.#latest = call;
+  }
+
+  #arguments(index: number, text: string): void {
+    const call = this.#calls.get(index);
+    if (call === undefined || !call.isOpen || text === "") return;
+    call.args += text;
+    this.#delta(call.block, "input_json_delta", "partial_json", text);
+  }
+
+  #openBlock(contentBlock: object): number {
+    this.#hasOwnBlocks = true;
+    const index = this.#blocks++;
+    this.#write("content_block_start", { index, content_block: contentBlock });
+    return index;
+  }
+
+  #close(): void {
+    if (this.#open === undefined) return;
+    this.#write("content_block_stop", { index: this.#open.index });
+    this.#open = undefined;
+  }
+
+  #closeCall(call: Call): void {
+    if (!call.isOpen) return;
+    if (call.args === "") this.#delta(call.block, "input_json_delta", "partial_json", "{}");
+    call.isOpen = false;
+    this.#write("content_block_stop", { index: call.block });
+  }
+
+  #closeCalls(): void {
+    for (const call of this.#calls.values()) this.#closeCall(call);
+  }
+
+  #writeEnd(): void {
+    const calls = [...this.#calls.values()];
+    const extra = this.#extra ?? this.#signed.extraContent(calls.length > 0);
+    const sealed = sealExtras(extra, calls);
+    if (sealed !== undefined) {
+      const index = this.#openBlock({ type: "redacted_thinking", data: sealed });
+      this.#write("content_block_stop", { index });
+    }
+    const delta = { stop_reason: stopReason(this.#finish, calls.length > 0), stop_sequence: null };
+    this.#write("message_delta", { delta, usage: usageOf(this.#usage) });
+  }
+
+  // ------------------------------------------------------------------------ what comes as it is to go out
+
+  /** An event of a channel that speaks the Messages API. Only its block's index and the model's name may differ here. */
+  #event(event: SourceEvent): void {
+    this.#isNative = true;
+    for (const part of event.parts) this.#note(part);
+    const { type, index } = event.value as { type: string; index?: number };
+    switch (type) {
+      case "message_start":
+        this.#startLike(event);
+        return;
+      case "content_block_start":
+        this.#blockLike(event, index ?? 0);
+        return;
+      case "content_block_delta":
+        this.#deltaLike(event, index ?? 0);
+        return;
+      case "content_block_stop":
+        this.#stopLike(event, index ?? 0);
+        return;
+      case "message_delta":
+        this.#close();
+        this.#closeCalls();
+        this.#closing.delta = true;
+        break;
+      case "message_stop":
+        if (!this.#closing.delta) return;
+        this.#closing.stop = true;
+        break;
+      default:
+        break;
+    }
+    this.#writeJson(type, event.json);
+  }
+
+  #note(part: StreamPart): void {
+    if (part.type === "usage") this.#usage = part.usage;
+    else if (part.type === "finish" && part.choice === 0) this.#finish = part.reason;
+  }
+
+  #startLike(event: SourceEvent): void {
+    if (this.#started) return;
+    this.#started = true;
+    const own = JSON.parse(event.json) as { message?: { model?: unknown } };
+    const { message } = own;
+    if (typeof message?.model !== "string" || message.model === this.#model)
+      this.#writeJson("message_start", event.json);
+    else this.#write("message_start", { ...own, message: { ...message, model: this.#model } });
+  }
+
+  #blockLike(event: SourceEvent, sourceIndex: number): void {
+    // Something of ours may be open: a text that was put in front.
+    this.#close();
+    const index = this.#blocks++;
+    this.#sourceBlocks.set(sourceIndex, index);
+    const block = event.value["content_block"] as { type?: string } | undefined;
+    if (block?.type === "text" || block?.type === "thinking")
+      this.#open = { type: block.type, index };
+    const call = event.parts.find((part) => part.type === "tool-call");
+    if (call?.type === "tool-call")
+      this.#calls.set(call.index, { id: call.id, block: index, args: "", isOpen: true });
+    this.#writeAt(event, sourceIndex, index);
+  }
+
+  #deltaLike(event: SourceEvent, sourceIndex: number): void {
+    const args = event.parts.find((part) => part.type === "tool-arguments");
+    const call = args?.type === "tool-arguments" ? this.#calls.get(args.index) : undefined;
+    if (args?.type === "tool-arguments" && call !== undefined) {
+      call.args += args.text;
+      this.#sourceBlocks.set(sourceIndex, call.block);
+    }
+    if (!this.#hasOwnBlocks) {
+      this.#writeJson("content_block_delta", event.json);
+      return;
+    }
+    const index = this.#sourceBlocks.get(sourceIndex);
+    const isOpen = call !== undefined ? call.isOpen : index === this.#open?.index;
+    // The block was opened for a text of ours, or closed in favour of one: its text goes on in another block.
+    if (index === undefined || !isOpen) for (const part of event.parts) this.#part(part);
+    else this.#writeAt(event, sourceIndex, index);
+  }
+
+  #stopLike(event: SourceEvent, sourceIndex: number): void {
+    const index = this.#sourceBlocks.get(sourceIndex);
+    const call = [...this.#calls.values()].find(({ block }) => block === index);
+    if (call !== undefined) {
+      if (!call.isOpen) return;
+      call.isOpen = false;
+    } else if (this.#open !== undefined) {
+      if (this.#open.index !== index) return;
+      this.#open = undefined;
+    }
+    if (index !== undefined) this.#writeAt(event, sourceIndex, index);
+  }
+
+  #writeAt(event: SourceEvent, sourceIndex: number, index: number): void {
+    const type = String(event.value["type"]);
+    if (sourceIndex === index) this.#writeJson(type, event.json);
+    else this.#write(type, { ...(JSON.parse(event.json) as object), index });
+  }
+
+  #write(type: string, fields: object): void {
+    this.#writeJson(type, JSON.stringify({ type, ...fields }));
+  }
+
+  #writeJson(type: string, json: string): void {
+    this.#out += `event: ${type}\ndata: ${json}\n\n`;
+  }
+
+  #delta(index: number, type: string, key: string, text: string): void {
+    this.#write("content_block_delta", { index, delta: { type, [key]: text } });
+  }
+
+  #take(): string {
+    const out = this.#out;
+    this.#out = "";
+    return out;
+  }
 }

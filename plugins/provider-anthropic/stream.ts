@@ -1,21 +1,21 @@
-import type { PorticoError } from "portico";
+/** Reads one stream of Anthropic's events. */
 import {
-  type ChunkWriter,
-  createBlockStream,
-  createChunkWriter,
-  createDecoder,
+  clientCallId,
+  ContentBlocks,
+  createPartDecoder,
   createSseParser,
-  createFastPath,
   cutShort,
   errorInResponse,
   notJson,
+  OpenSource,
+  type PartDecoder,
   parseResponse,
-  type StreamDecoder,
+  PartWriter,
   type Target,
-  type Usage,
-  type WireRequest,
   toldText,
-} from "portico/chat";
+  type TrackerOptions,
+  type WireRequest,
+} from "portico/provider";
 import type { ContentBlock, MessageUsage } from "./response.ts";
 import { finishReason, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
@@ -26,148 +26,153 @@ interface Event {
   index?: number;
   message?: { id?: string; model?: string; usage?: MessageUsage };
   content_block?: ContentBlock;
-  delta?: {
-    type?: string;
-    text?: string;
-    partial_json?: string;
-    thinking?: string;
-    signature?: string;
-    stop_reason?: string | null;
-  };
+  delta?: Delta;
   usage?: MessageUsage;
   error?: unknown;
 }
 
-/** Translates one stream of Anthropic's events. */
-export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin, names } = sent.state as Sent;
-  let tokens: MessageUsage | undefined;
-  let writer: ChunkWriter | undefined;
-  let finish: string | undefined;
-  let done = false;
-  let failure: PorticoError | undefined;
+interface Delta {
+  type?: string;
+  text?: string;
+  partial_json?: string;
+  thinking?: string;
+  signature?: string;
+  stop_reason?: string | null;
+}
 
-  function out(): ChunkWriter {
-    writer ??= createChunkWriter({
-      id: target.id,
-      created: target.created,
-      model: target.model,
-      includeUsage,
-    });
-    return writer;
+/** For clients of other formats. */
+export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
+  const { origin, names } = sent.state as Sent;
+  const options = { idOf: clientCallId, nameOf: names.original };
+  return new EventReader(target, origin, options).decoder();
+}
+
+/** For clients who speak the Messages API themselves: each part carries its event, and ids stay as they are. */
+export function decodeNative(sent: WireRequest, target: Target): PartDecoder {
+  const { origin } = sent.state as Sent;
+  return new EventReader(target, origin, { isNative: true }).decoder();
+}
+
+class EventReader {
+  readonly #out: PartWriter;
+  readonly #blocks: ContentBlocks;
+  readonly #target: Target;
+  readonly #isNative: boolean;
+  #usage: MessageUsage | undefined;
+  #done = false;
+
+  constructor(target: Target, origin: string, options: TrackerOptions) {
+    const { id, created, model } = target;
+    this.#target = target;
+    this.#isNative = options.isNative === true;
+    this.#out = new PartWriter({ id, created, model }, options);
+    this.#blocks = new ContentBlocks(this.#out, origin);
   }
 
-  const blocks = createBlockStream(out, { origin, names });
+  decoder(): PartDecoder {
+    const parser = createSseParser((data, name) => this.#event(data, name));
+    return createPartDecoder({
+      out: this.#out,
+      reader: parser,
+      close: () => {
+        if (!this.#out.finished) throw cutShort();
+        this.#done = true;
+      },
+      done: () => this.#done,
+    });
+  }
 
-  function onEvent(data: Buffer, name: string): void {
-    if (done || failure !== undefined || name === "ping") return;
+  #event(data: Buffer, name: string): void {
+    const isPing = name === "ping" && !this.#isNative;
+    if (this.#done || isPing) return;
     const event = parseResponse(data) as Event | undefined;
     if (event === undefined) {
-      if (finish === undefined) failure = notJson();
+      // What is cut off behind the end is no loss.
+      if (this.#out.finished) return;
+      throw notJson();
+    }
+    const type = event.error ? "error" : (event.type ?? name);
+    if (type === "error") throw errorInResponse(readProblem(0, data));
+    if (!this.#isNative) {
+      this.#read(type, event);
       return;
     }
-    switch (event.error ? "error" : (event.type ?? name)) {
+    // JSON may stand over several lines of data; between its tokens a line end is but a space.
+    const json = data.toString("utf8").replace(/[\r\n]/g, " ");
+    const source = new OpenSource("anthropic", { ...event, type }, json);
+    this.#out.event(source, () => this.#read(type, event));
+  }
+
+  #read(type: string, event: Event): void {
+    const index = event.index ?? 0;
+    switch (type) {
       case "message_start":
-        begin(event);
-        break;
+        this.#begin(event.message ?? {});
+        return;
       case "content_block_start":
-        onBlock(event.index ?? 0, event.content_block ?? { type: "" });
-        break;
+        this.#block(index, event.content_block ?? { type: "" });
+        return;
       case "content_block_delta":
-        onDelta(event.index ?? 0, event.delta ?? {});
-        break;
+        this.#delta(index, event.delta ?? {});
+        return;
       case "content_block_stop":
-        blocks.end(event.index ?? 0);
-        break;
+        this.#blocks.end(index);
+        return;
       case "message_delta":
-        if (event.usage !== undefined) tokens = { ...tokens, ...present(event.usage) };
-        if (event.delta?.stop_reason) end(event.delta.stop_reason);
-        break;
+        this.#count(event.usage);
+        if (event.delta?.stop_reason) this.#finish(event.delta.stop_reason);
+        return;
       case "message_stop":
-        close();
-        break;
-      case "error":
-        failure = errorInResponse(readProblem(0, data));
-        break;
+        if (!this.#out.finished) this.#finish("");
+        this.#done = true;
+        return;
       default:
         // Kinds of events that are newer than this file.
-        break;
+        return;
     }
   }
 
-  function begin(event: Event): void {
-    const message = event.message ?? {};
-    tokens = message.usage;
-    writer ??= createChunkWriter({
-      id: message.id ? `chatcmpl-${message.id}` : target.id,
-      created: target.created,
-      model: toldText(message.model, target.model),
-      includeUsage,
+  #begin({ id, model, usage }: NonNullable<Event["message"]>): void {
+    this.#out.start({
+      id: id ? `chatcmpl-${id}` : this.#target.id,
+      model: toldText(model, this.#target.model),
     });
-    writer.role();
+    this.#out.begin(0);
+    this.#count(usage);
   }
 
-  function onBlock(index: number, block: ContentBlock): void {
-    if (block.type === "tool_use") blocks.toolCall(index, block.id, block.name, block.input);
-    else if (block.type === "text" && block.text) out().text(block.text);
-    else if (block.type === "thinking" && block.thinking) blocks.reasoning(index, block.thinking);
-    else if (block.type === "redacted_thinking") blocks.sealed(block.data ?? "");
-    if (block.signature) blocks.signature(index, block.signature);
+  #block(index: number, block: ContentBlock): void {
+    const { type, text, thinking, signature } = block;
+    if (type === "tool_use") this.#blocks.toolCall(index, block.id, block.name, block.input);
+    else if (type === "text" && text) this.#out.text(text);
+    else if (type === "thinking" && thinking) this.#blocks.reasoning(index, thinking);
+    else if (type === "redacted_thinking") this.#blocks.sealed(block.data ?? "");
+    if (signature) this.#blocks.signature(index, signature);
   }
 
-  function onDelta(index: number, delta: NonNullable<Event["delta"]>): void {
-    const { type, text, partial_json, thinking, signature } = delta;
-    if (type === "text_delta" && typeof text === "string") {
-      fastPath.learn();
-      if (text !== "") out().text(text);
-    } else if (type === "thinking_delta" && thinking) blocks.reasoning(index, thinking);
-    else if (type === "signature_delta" && signature) blocks.signature(index, signature);
-    else if (type === "input_json_delta" && partial_json) blocks.toolArguments(index, partial_json);
+  #delta(index: number, { type, text, partial_json, thinking, signature }: Delta): void {
+    if (type === "text_delta" && text) this.#out.text(text);
+    else if (type === "thinking_delta" && thinking) this.#blocks.reasoning(index, thinking);
+    else if (type === "signature_delta" && signature) this.#blocks.signature(index, signature);
+    else if (type === "input_json_delta" && partial_json)
+      this.#blocks.toolArguments(index, partial_json);
   }
 
-  function end(reason: string): void {
-    if (finish !== undefined) return;
-    finish = finishReason(reason, blocks.endAll());
-    out().finish(finish);
+  /** Counts of later events hold; what they leave out stands. */
+  #count(usage: MessageUsage | undefined): void {
+    if (usage === undefined) return;
+    this.#usage = { ...this.#usage, ...present(usage) };
+    this.#out.tell(readUsage(this.#usage));
   }
 
-  function close(): void {
-    if (finish === undefined) end("");
-    const usage = usageSoFar();
-    if (usage !== undefined) out().usage(usage);
-    out().done();
-    done = true;
+  #finish(reason: string): void {
+    this.#blocks.endAll();
+    this.#out.finish(finishReason(reason, this.#blocks.called));
   }
-
-  function usageSoFar(): Usage | undefined {
-    return tokens === undefined ? undefined : readUsage(tokens);
-  }
-
-  const fastPath = createFastPath({
-    key: "text",
-    events: "blocks",
-    parser: createSseParser(onEvent),
-    onText(bytes, start, end) {
-      if (!done && failure === undefined) out().textSlice(bytes, start, end);
-    },
-  });
-  return createDecoder({
-    push: fastPath.push,
-    flush: fastPath.end,
-    close() {
-      if (finish === undefined) throw cutShort();
-      close();
-    },
-    take: () => writer?.take(),
-    usage: usageSoFar,
-    finishReason: () => finish,
-    failure: () => failure,
-    done: () => done,
-  });
 }
 
 /** Without the fields that say nothing. */
-export function present(usage: MessageUsage): MessageUsage {
+function present(usage: MessageUsage): MessageUsage {
   return Object.fromEntries(
     Object.entries(usage).filter(
       ([, value]) => value !== null && value !== undefined && value !== 0,

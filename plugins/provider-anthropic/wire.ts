@@ -12,7 +12,7 @@ export const anthropic: WireProvider = {
   rules: anthropicRules,
   encode: encodeMessages,
   decode: decodeMessage,
-  decoder: decodeStream,
+  parts: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   native: { anthropic: nativeMessages },
   countTokens: { encode: encodeCount, decode: decodeCount },

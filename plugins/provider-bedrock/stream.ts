@@ -1,18 +1,16 @@
-import type { PorticoError } from "portico";
 import {
-  createBlockStream,
-  createChunkWriter,
-  createDecoder,
+  clientCallId,
+  ContentBlocks,
+  createPartDecoder,
   cutShort,
   errorInResponse,
   notJson,
+  type PartDecoder,
   parseResponse,
-  type StreamDecoder,
+  PartWriter,
   type Target,
-  type Usage,
   type WireRequest,
-  laterUsage,
-} from "portico/chat";
+} from "portico/provider";
 import type { TokenUsage } from "./response.ts";
 import { finishReason, readUsage } from "./response.ts";
 import type { Frame } from "./event-stream.ts";
@@ -32,118 +30,81 @@ interface Payload {
   usage?: TokenUsage;
 }
 
-/** Translates one stream of Converse's binary events. */
-export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin, names } = sent.state as Sent;
-  const writer = createChunkWriter({
-    id: target.id,
-    created: target.created,
-    model: target.model,
-    includeUsage,
-  });
-  const blocks = createBlockStream(() => writer, { origin, names });
-  let usage: Usage | undefined;
-  let finish: string | undefined;
+/** Reads one stream of Converse's binary events. */
+export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
+  const { origin, names } = sent.state as Sent;
+  const { id, created, model } = target;
+  const out = new PartWriter(
+    { id, created, model },
+    { idOf: clientCallId, nameOf: names.original },
+  );
+  const blocks = new ContentBlocks(out, origin);
   let done = false;
-  let failure: PorticoError | undefined;
 
-  function onFrame(frame: Frame): void {
-    if (done || failure !== undefined) return;
-    const kind = frame.headers[":message-type"];
+  function onFrame({ headers, payload }: Frame): void {
+    if (done) return;
+    const kind = headers[":message-type"];
     if (kind === "exception" || kind === "error") {
-      const type = frame.headers[":exception-type"] ?? frame.headers[":error-code"];
-      const problem = readException(type, frame.payload);
-      failure = errorInResponse({
-        ...problem,
-        message: frame.headers[":error-message"] ?? problem.message,
-      });
-      return;
+      const type = headers[":exception-type"] ?? headers[":error-code"];
+      const problem = readException(type, payload);
+      throw errorInResponse({ ...problem, message: headers[":error-message"] ?? problem.message });
     }
-    const payload = parseResponse(frame.payload) as Payload | undefined;
-    if (payload === undefined) {
-      failure = notJson();
-      return;
-    }
-    onEvent(frame.headers[":event-type"] ?? "", payload);
+    const event = parseResponse(payload) as Payload | undefined;
+    if (event === undefined) throw notJson();
+    onEvent(headers[":event-type"] ?? "", event);
   }
 
   function onEvent(type: string, payload: Payload): void {
     const index = payload.contentBlockIndex ?? 0;
     switch (type) {
       case "messageStart":
-        writer.role();
-        break;
-      case "contentBlockStart":
-        onStart(index, payload.start?.toolUse);
-        break;
+        out.start();
+        out.begin(0);
+        return;
+      case "contentBlockStart": {
+        const use = payload.start?.toolUse;
+        if (use !== undefined) blocks.toolCall(index, use.toolUseId, use.name);
+        return;
+      }
       case "contentBlockDelta":
         onDelta(index, payload.delta ?? {});
-        break;
+        return;
       case "contentBlockStop":
         blocks.end(index);
-        break;
+        return;
       case "messageStop":
-        stop(payload.stopReason);
-        break;
+        blocks.endAll();
+        out.finish(finishReason(payload.stopReason, blocks.called));
+        return;
       case "metadata":
-        if (payload.usage !== undefined) usage = laterUsage(usage, readUsage(payload.usage));
-        if (finish !== undefined) close();
-        break;
+        if (payload.usage !== undefined) out.tell(readUsage(payload.usage));
+        done = out.finished;
+        return;
       default:
         // Kinds of events that are newer than this file.
-        break;
+        return;
     }
-  }
-
-  function onStart(index: number, use: NonNullable<Payload["start"]>["toolUse"]): void {
-    if (use !== undefined) blocks.toolCall(index, use.toolUseId, use.name);
   }
 
   function onDelta(
     index: number,
     { text, toolUse, reasoningContent: reasoning }: NonNullable<Payload["delta"]>,
   ): void {
-    if (text) writer.text(text);
+    if (text) out.text(text);
     if (toolUse?.input) blocks.toolArguments(index, toolUse.input);
     if (reasoning?.text) blocks.reasoning(index, reasoning.text);
     if (reasoning?.signature) blocks.signature(index, reasoning.signature);
     if (reasoning?.redactedContent) blocks.sealed(reasoning.redactedContent);
   }
 
-  function stop(reason: string | undefined): void {
-    try {
-      finish = finishReason(reason, blocks.endAll());
-    } catch (error) {
-      failure = error as PorticoError;
-      return;
-    }
-    writer.finish(finish);
-  }
-
-  function close(): void {
-    if (usage !== undefined) writer.usage(usage);
-    writer.done();
-    done = true;
-  }
-
-  const frames = readFrames(onFrame);
-  return createDecoder({
-    push(bytes) {
-      try {
-        frames.push(bytes);
-      } catch (error) {
-        failure ??= error as PorticoError;
-      }
-    },
+  return createPartDecoder({
+    out,
+    reader: readFrames(onFrame),
     close() {
       // The usage comes last; without it the response is still whole.
-      if (finish === undefined) throw cutShort();
-      close();
+      if (!out.finished) throw cutShort();
+      done = true;
     },
-    take: () => writer.take(),
-    usage: () => usage,
-    finishReason: () => finish,
-    failure: () => failure,
     done: () => done,
   });
 }

@@ -16,7 +16,7 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
     signsReasoning: ({ model }) => isClaude(model),
     encode: (request, target) => encodeConverse(request, target, surroundings),
     decode: decodeResponse,
-    decoder: decodeStream,
+    parts: decodeStream,
     error: readProblem,
     credential: createAwsCredential(surroundings),
     listModels: {

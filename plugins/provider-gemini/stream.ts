@@ -1,153 +1,99 @@
-import type { PorticoError } from "portico";
 import {
-  type ChunkWriter,
-  createChunkWriter,
-  createDecoder,
+  clientCallId,
+  completeArguments,
+  carrySignature,
+  createPartDecoder,
   createSseParser,
-  createFastPath,
   errorInResponse,
   notJson,
-  type StreamDecoder,
+  type PartDecoder,
+  PartWriter,
   type Target,
-  upstreamError,
-  type Usage,
-  type WireRequest,
   toldIndex,
   toldText,
-  laterUsage,
-} from "portico/chat";
-import type { Candidate, Generated, UsageMetadata } from "./response.ts";
-import { finishReason, imagePart, readCall, readGenerated, readUsage } from "./response.ts";
+  upstreamError,
+  type WireRequest,
+} from "portico/provider";
+import type { Candidate, GeneratedPart } from "./response.ts";
+import { finishReason, imagePart, readGenerated, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** Translates one stream of `streamGenerateContent?alt=sse`. */
-export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin, names } = sent.state as Sent;
-  /** Choice → how many calls it made so far: parallel calls come one per event. */
-  const calls = new Map<number, number>();
+/** Reads one stream of `streamGenerateContent?alt=sse`. */
+export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
+  const { origin, names } = sent.state as Sent;
+  const { id, created, model } = target;
+  const out = new PartWriter(
+    { id, created, model },
+    { idOf: clientCallId, nameOf: names.original },
+  );
   const seen = new Set<number>();
   const finished = new Map<number, string>();
-  let writer: ChunkWriter | undefined;
-  let usage: Usage | undefined;
   let blocked = false;
   let closed = false;
-  let failure: PorticoError | undefined;
 
   function onEvent(data: Buffer): void {
-    if (failure !== undefined) return;
     const event = readGenerated(data);
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
-      if (finishReasonSoFar() === undefined && data.toString("latin1").trim() !== "[DONE]")
-        failure = notJson();
-      return;
+      if (isFinished() || data.toString("latin1").trim() === "[DONE]") return;
+      throw notJson();
     }
-    if (event.error !== undefined) {
-      failure = errorInResponse(readProblem(0, data));
-      return;
-    }
-    if (event.usageMetadata !== undefined) {
-      usage = laterUsage(usage, readUsage(event.usageMetadata));
-      fastPath.takeLast();
-    }
-    if (event.candidates === undefined && event.promptFeedback === undefined) return;
-    writer ??= createChunkWriter({
-      id: event.responseId ? `chatcmpl-${event.responseId}` : target.id,
-      created: target.created,
-      model: toldText(event.modelVersion, target.model),
-      includeUsage,
-    });
+    if (event.error !== undefined) throw errorInResponse(readProblem(0, data));
+    const begins = event.candidates !== undefined || event.promptFeedback !== undefined;
+    if (begins)
+      out.start({
+        id: event.responseId ? `chatcmpl-${event.responseId}` : id,
+        model: toldText(event.modelVersion, model),
+      });
+    if (event.usageMetadata !== undefined) out.tell(readUsage(event.usageMetadata));
     if (event.promptFeedback?.blockReason !== undefined) blocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
-      onCandidate(candidate, toldIndex(candidate.index, i), writer);
-    if (isPlainText(event)) fastPath.learn();
+      onCandidate(candidate, toldIndex(candidate.index, i));
   }
 
-  function onCandidate(candidate: Candidate, choice: number, out: ChunkWriter): void {
+  function onCandidate(candidate: Candidate, choice: number): void {
     seen.add(choice);
-    for (const part of candidate.content?.parts ?? []) {
-      if (part.functionCall !== undefined) {
-        const index = calls.get(choice) ?? 0;
-        calls.set(choice, index + 1);
-        out.delta({ tool_calls: [{ index, ...readCall(part, { origin, names }) }] }, choice);
-      } else if (part.inlineData !== undefined) {
-        out.delta({ images: [imagePart(part.inlineData)] }, choice);
-      } else if (part.text) {
-        if (part.thought === true) out.reasoning(part.text, choice);
-        else out.text(part.text, choice);
-      }
-    }
+    for (const part of candidate.content?.parts ?? []) onPart(part, choice);
     if (candidate.finishReason === undefined) return;
-    try {
-      // Not written yet: older models give one with every event.
-      finished.set(choice, finishReason(candidate, calls.has(choice)));
-    } catch (error) {
-      failure = error as PorticoError;
+    // Not told yet: older models give one with every event.
+    finished.set(choice, finishReason(candidate, out.calls(choice).any));
+  }
+
+  function onPart(part: GeneratedPart, choice: number): void {
+    const { functionCall: call, inlineData, text, thoughtSignature } = part;
+    if (call !== undefined) {
+      const extra = thoughtSignature ? carrySignature(origin, thoughtSignature) : undefined;
+      const args = completeArguments(call.args);
+      out.calls(choice).whole(call.id, call.name ?? "", args, { extra });
+    } else if (inlineData !== undefined) {
+      out.raw("delta", { images: [imagePart(inlineData)] }, choice);
+    } else if (text) {
+      if (part.thought === true) out.reasoning(text, choice);
+      else out.text(text, choice);
     }
   }
 
   /** The format has no last event: a clean end of the body is the end of the response. */
   function close(): void {
-    if (writer === undefined)
+    if (!out.started)
       throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
     if (blocked && finished.size === 0) finished.set(0, "content_filter");
     if (blocked || seen.size === 0) seen.add(0);
-    for (const choice of seen) {
-      const reason = finished.get(choice) ?? "stop";
-      writer.finish(reason === "stop" && calls.has(choice) ? "tool_calls" : reason, choice);
-    }
-    const total = usageSoFar();
-    if (total !== undefined) writer.usage(total);
-    writer.done();
+    for (const choice of seen) out.finish(finished.get(choice) ?? "stop", choice);
     closed = true;
   }
 
-  /** Known once every candidate that has begun is finished: what is cut off behind that is no loss. */
-  function finishReasonSoFar(): string | undefined {
-    return finished.size < seen.size ? undefined : finished.get(0);
+  /** What is cut off behind the end of all candidates is no loss. */
+  function isFinished(): boolean {
+    return finished.size > 0 && finished.size >= seen.size;
   }
 
-  /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
-  function usageSoFar(): Usage | undefined {
-    const unread = fastPath.takeLast();
-    const metadata = unread === undefined ? undefined : readGenerated(unread)?.usageMetadata;
-    if (metadata !== undefined) usage = laterUsage(usage, readUsage(metadata));
-    return usage;
-  }
-
-  const fastPath = createFastPath({
-    key: "text",
-    events: "blocks",
-    parser: createSseParser(onEvent),
-    onText(bytes, start, end) {
-      if (failure === undefined) writer?.textSlice(bytes, start, end);
-    },
-  });
-  return createDecoder({
-    push: fastPath.push,
-    flush: fastPath.end,
+  return createPartDecoder({
+    out,
+    reader: createSseParser(onEvent),
     close,
-    take: () => writer?.take(),
-    usage: usageSoFar,
-    finishReason: finishReasonSoFar,
-    failure: () => failure,
     done: () => closed,
+    finished: isFinished,
   });
-}
-
-/** One candidate with one text and nothing that ends or explains the response. */
-function isPlainText(event: Generated): boolean {
-  const candidate = event.candidates?.[0];
-  const parts = candidate?.content?.parts;
-  if (event.candidates?.length !== 1 || parts?.length !== 1 || event.promptFeedback !== undefined)
-    return false;
-  const part = parts[0];
-  return (
-    part !== undefined &&
-    typeof part.text === "string" &&
-    part.thought === undefined &&
-    part.thoughtSignature === undefined &&
-    candidate?.finishReason === undefined
-  );
 }

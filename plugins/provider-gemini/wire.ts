@@ -22,7 +22,7 @@ export const gemini: WireProvider = {
   rules: geminiRules,
   encode: encodeGenerate,
   decode: decodeResponse,
-  decoder: decodeStream,
+  parts: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   countTokens: { encode: encodeCount, decode: decodeCount },
   listModels: { encode: encodeModelList, decode: decodeModelList },

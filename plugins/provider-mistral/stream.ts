@@ -1,161 +1,92 @@
-import type { PorticoError } from "portico";
 import {
-  type ChunkWriter,
   clientCallId,
-  createChunkWriter,
-  createDecoder,
+  createPartDecoder,
   createSseParser,
-  createFastPath,
   errorInResponse,
+  type PartDecoder,
   parseResponse,
-  type StreamDecoder,
+  PartWriter,
   type Target,
-  upstreamError,
-  type Usage,
-  type WireRequest,
   toldIndex,
   toldText,
-  laterUsage,
-} from "portico/chat";
+  upstreamError,
+  type WireRequest,
+} from "portico/provider";
 import type { ChatResponse, Message } from "./response.ts";
 import { failureIn, finishReason, readArguments, readContent, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** The calls of one choice. */
-interface Calls {
-  /** Upstream's index or id → ours. */
-  known: Map<string, number>;
-  /** By our index: whether arguments followed. */
-  fragments: boolean[];
-}
-
-/** Translates one stream of Mistral's chunks. */
-export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, names } = sent.state as Sent;
-  const choices = new Map<number, Calls>();
-  const finished = new Set<number>();
-  let writer: ChunkWriter | undefined;
-  let usage: Usage | undefined;
-  let finish: string | undefined;
+/** Reads one stream of Mistral's chunks. */
+export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
+  const { names } = sent.state as Sent;
+  const { id, created, model } = target;
+  const out = new PartWriter(
+    { id, created, model },
+    { idOf: clientCallId, nameOf: names.original },
+  );
   let done = false;
-  let failure: PorticoError | undefined;
 
   function onEvent(data: Buffer): void {
-    if (failure !== undefined || done) return;
+    if (done) return;
     if (data.length < 16 && data.toString("latin1").trim() === "[DONE]") {
       close();
       return;
     }
     const event = parseResponse(data) as ChatResponse | undefined;
     if (!Array.isArray(event?.choices)) {
-      if (
-        event === undefined ||
-        event.error !== undefined ||
-        event.object === "error" ||
-        "message" in event
-      ) {
-        failure = errorInResponse(readProblem(0, data));
-      }
+      if (event === undefined || saysError(event)) throw errorInResponse(readProblem(0, data));
       return;
     }
-    failure = failureIn(event);
-    if (failure !== undefined) return;
-    writer ??= createChunkWriter({
-      id: event.id ? `chatcmpl-${event.id}` : target.id,
-      created: target.created,
-      model: toldText(event.model, target.model),
-      includeUsage,
+    const failure = failureIn(event);
+    if (failure !== undefined) throw failure;
+    out.start({
+      id: event.id ? `chatcmpl-${event.id}` : id,
+      model: toldText(event.model, model),
     });
-    if (event.usage) usage = laterUsage(usage, readUsage(event.usage));
+    if (event.usage) out.tell(readUsage(event.usage));
     for (const [i, choice] of event.choices.entries()) {
-      onDelta(choice.delta ?? {}, toldIndex(choice.index, i), writer);
-      if (choice.finish_reason) onFinish(choice.finish_reason, toldIndex(choice.index, i), writer);
+      const index = toldIndex(choice.index, i);
+      onDelta(choice.delta ?? {}, index);
+      if (choice.finish_reason) onFinish(choice.finish_reason, index);
     }
-    const only = event.choices.length === 1 ? event.choices[0] : undefined;
-    const plain =
-      typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
-    if (plain && (only.index ?? 0) === 0) fastPath.learn();
   }
 
-  function onDelta(delta: Message, choice: number, out: ChunkWriter): void {
-    out.role(choice);
-    callsOf(choice);
+  function onDelta(delta: Message, choice: number): void {
+    out.begin(choice);
     const { text, reasoning } = readContent(delta.content);
     if (reasoning !== "") out.reasoning(reasoning, choice);
     if (text !== "") out.text(text, choice);
     for (const call of delta.tool_calls ?? []) {
-      const calls = callsOf(choice);
-      const id = call.id === "null" || call.id === "" ? undefined : call.id;
-      const { name = "", arguments: given } = call.function ?? {};
-      const args = readArguments(given);
-      let index = id === undefined ? undefined : calls.known.get(id);
-      // A call without a name goes on with the one before it.
-      const begins = name !== "" && (id !== undefined || call.index === undefined);
-      if (!begins) index ??= calls.known.get(`#${call.index ?? calls.fragments.length - 1}`);
-      if (index === undefined) {
-        index = calls.fragments.length;
-        calls.known.set(`#${call.index ?? index}`, index);
-        if (id !== undefined) calls.known.set(id, index);
-        calls.fragments.push(args.trim() !== "");
-        out.toolCall(index, clientCallId(id), names.original(name), args, choice);
-      } else if (args !== "") {
-        calls.fragments[index] ||= args.trim() !== "";
-        out.toolArguments(index, args, choice);
-      }
+      out.calls(choice).add({
+        index: call.index,
+        id: call.id === "null" ? undefined : call.id,
+        name: call.function?.name,
+        args: readArguments(call.function?.arguments),
+      });
     }
   }
 
-  function onFinish(reason: string, choice: number, out: ChunkWriter): void {
-    const calls = callsOf(choice);
-    if (finished.has(choice)) return;
-    finished.add(choice);
-    for (const [index, fragments] of calls.fragments.entries()) {
-      if (!fragments) out.toolArguments(index, "{}", choice);
-    }
-    const word = finishReason(reason, calls.fragments.length > 0);
-    out.finish(word, choice);
-    if (choice === 0 || finish === undefined) finish = word;
-  }
-
-  function callsOf(choice: number): Calls {
-    const calls = choices.get(choice) ?? { known: new Map(), fragments: [] };
-    choices.set(choice, calls);
-    return calls;
+  function onFinish(reason: string, choice: number): void {
+    out.finish(finishReason(reason, false), choice);
   }
 
   /** A choice that was never finished ends with what fits; there is no response where nothing came. */
   function close(): void {
-    if (writer === undefined) {
-      failure = upstreamError(
-        { kind: "upstream", message: "The upstream's response is empty." },
-        0,
-      );
-      return;
-    }
-    for (const choice of choices.keys())
-      if (!finished.has(choice)) onFinish("stop", choice, writer);
-    if (usage !== undefined) writer.usage(usage);
-    writer.done();
+    if (!out.started)
+      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+    for (const choice of [...out.choices]) out.finish("stop", choice);
     done = true;
   }
 
-  const fastPath = createFastPath({
-    key: "content",
-    events: "blocks",
-    parser: createSseParser(onEvent),
-    onText(bytes, start, end) {
-      if (failure === undefined && !done) writer?.textSlice(bytes, start, end);
-    },
-  });
-  return createDecoder({
-    push: fastPath.push,
-    flush: fastPath.end,
+  return createPartDecoder({
+    out,
+    reader: createSseParser(onEvent),
     close,
-    take: () => writer?.take(),
-    usage: () => usage,
-    finishReason: () => finish,
-    failure: () => failure,
     done: () => done,
   });
+}
+
+function saysError(event: ChatResponse): boolean {
+  return event.error !== undefined || event.object === "error" || "message" in event;
 }

@@ -21,7 +21,7 @@ export const mistral: WireProvider = {
   rules: mistralRules,
   encode: encodeChat,
   decode: decodeResponse,
-  decoder: decodeStream,
+  parts: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   listModels: {
     encode: (target) => ({

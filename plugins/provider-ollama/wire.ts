@@ -21,7 +21,7 @@ export const ollama: WireProvider = {
   rules: ollamaRules,
   encode: encodeChat,
   decode: decodeResponse,
-  decoder: decodeStream,
+  parts: decodeStream,
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
     encode: (target) => ({

@@ -14,7 +14,7 @@ import type { Archive } from "./archive.ts";
 import { readItems } from "./items.ts";
 import { readSettings, type ReadSettings } from "./request.ts";
 import { newResponse, responseOf } from "./response.ts";
-import { createTranslator } from "./stream.ts";
+import { createEncoder } from "./stream.ts";
 
 export interface ResponsesServices {
   chat: ChatService;
@@ -60,7 +60,7 @@ export async function createResponse(
   );
   if (opened.kind === "stream") {
     void opened.pipe(
-      createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom),
+      createEncoder(response, (ended) => (stored ? keep(ended) : undefined), settings.custom),
     );
     return undefined;
   }

@@ -1,5 +1,14 @@
 /** Builds the items of a response delta by delta, and tells each step as an event of the stream. */
-import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico/chat";
+import {
+  isJson,
+  type JsonObject,
+  type RawPart,
+  sealExtras,
+  type SignaturePart,
+  SignedReasoning,
+  type StreamedCallPart,
+  type ToolCallPart,
+} from "portico/provider";
 import { type ItemKind, itemId } from "./archive.ts";
 
 /** Takes the steps. */
@@ -12,7 +21,7 @@ export interface OutputEvents {
 /** For a response that is there as a whole. */
 export const NO_EVENTS: OutputEvents = { tell() {}, delta() {} };
 
-interface Call extends ToolCallPart {
+interface Call extends Pick<ToolCallPart, "id" | "extra_content"> {
   item: JsonObject;
   index: number;
   args: string;
@@ -25,10 +34,11 @@ export interface Output {
   reasoning(delta: string): void;
   text(delta: string, logprobs?: unknown[]): void;
   refusal(delta: string): void;
-  /** A delta of a tool call in OpenAI's chat form. */
-  call(part: ToolCallPart): void;
-  /** `extra_content` of the message. */
-  extra(value: unknown): void;
+  call(part: StreamedCallPart): void;
+  callArguments(index: number, text: string): void;
+  signature(part: SignaturePart): void;
+  /** `extra_content` of the message, or of a call. */
+  extra(part: RawPart): void;
   /** Closes what is open. `cut`: the last item is not complete. */
   end(cut: boolean): void;
 }
@@ -50,6 +60,7 @@ export function createOutput(
   const openCalls = new Set<Call>();
   let latest: Call | undefined;
   let open: Open | undefined;
+  const signed = new SignedReasoning();
   let extra: unknown;
 
   function add(kind: ItemKind, fields: JsonObject): { item: JsonObject; index: number } {
@@ -173,42 +184,38 @@ export function createOutput(
     },
     text: (delta, logprobs = []) => write("text", delta, logprobs),
     refusal: (delta) => write("refusal", delta, []),
-    call(part) {
-      const key = part.index ?? 0;
-      let call = calls.get(key);
-      if (call === undefined) {
-        close("completed");
-        // A call that is not whole yet (its fragments come mixed with another's) stays open.
-        if (latest !== undefined && isJson(latest.args)) closeCall(latest, "completed");
-        const { id: call_id = "", function: fn } = part;
-        const name = fn?.name ?? "";
-        const fields = { status: "in_progress", call_id, name };
-        const added = custom.has(name)
-          ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
-          : add("fc", { type: "function_call", ...fields, arguments: "" });
-        call = {
-          ...part,
-          ...added,
-          args: "",
-          at: membersOf({ item_id: added.item.id, output_index: added.index }),
-        };
-        calls.set(key, call);
-        openCalls.add(call);
-        latest = call;
-      } else if (part.extra_content != null) call.extra_content = part.extra_content;
-      const delta = part.function?.arguments ?? "";
-      if (delta === "" || !openCalls.has(call)) return;
-      call.args += delta;
-      if (call.item.type === "custom_tool_call") return;
-      events.delta("response.function_call_arguments.delta", call.at, delta);
+    call({ index: key, id: call_id, name, extra: extra_content }) {
+      close("completed");
+      // A call that is not whole yet (its fragments come mixed with another's) stays open.
+      if (latest !== undefined && isJson(latest.args)) closeCall(latest, "completed");
+      const fields = { status: "in_progress", call_id, name };
+      const added = custom.has(name)
+        ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
+        : add("fc", { type: "function_call", ...fields, arguments: "" });
+      const at = membersOf({ item_id: added.item.id, output_index: added.index });
+      const call: Call = { ...added, id: call_id, extra_content, args: "", at };
+      calls.set(key, call);
+      openCalls.add(call);
+      latest = call;
     },
-    extra(value) {
-      extra = value;
+    callArguments(index, text) {
+      const call = calls.get(index);
+      if (call === undefined || text === "" || !openCalls.has(call)) return;
+      call.args += text;
+      if (call.item.type === "custom_tool_call") return;
+      events.delta("response.function_call_arguments.delta", call.at, text);
+    },
+    signature: (part) => signed.add(part),
+    extra({ at, index, members }) {
+      const call = at === "call" && index !== undefined ? calls.get(index) : undefined;
+      if (call !== undefined) call.extra_content = members["extra_content"];
+      else if (at === "delta") extra = members["extra_content"];
     },
     end(cut) {
       close(cut ? "incomplete" : "completed");
       closeCalls(cut ? "incomplete" : "completed");
-      const sealed = sealExtras(extra, [...calls.values()]);
+      const own = extra ?? signed.extraContent(calls.size > 0);
+      const sealed = sealExtras(own, [...calls.values()]);
       if (sealed === undefined) return;
       const { item, index } = add("rs", {
         type: "reasoning",

@@ -1,5 +1,11 @@
 /** The response object, and what a whole completion becomes. */
-import type { ChatCompletion, JsonObject, Usage } from "portico/chat";
+import {
+  type ChatCompletion,
+  type JsonObject,
+  partsOfCompletion,
+  type StreamPart,
+  type Usage,
+} from "portico/provider";
 import { createOutput, NO_EVENTS, type Output } from "./output.ts";
 
 /** A response as it is before the model has said anything. `body` is the request. */
@@ -79,7 +85,8 @@ export function responseOf(
   const output = createOutput(String(response.id), NO_EVENTS, custom);
   const finish = choice?.finish_reason;
   if (choice !== undefined) {
-    writeMessage(output, choice.message, choice.logprobs);
+    const parts = partsOfCompletion({ ...completion, choices: [choice] });
+    for (const part of parts) writePart(output, part);
     output.end(cutReason(finish) !== undefined);
   }
   return endResponse(response, {
@@ -90,17 +97,33 @@ export function responseOf(
   });
 }
 
-type Message = ChatCompletion["choices"][number]["message"];
-
-/** A message, or the delta of one. */
-export function writeMessage(output: Output, message: Partial<Message>, logprobs: unknown): void {
-  if (message.reasoning_content) output.reasoning(message.reasoning_content);
-  if (typeof message.content === "string" && message.content !== "")
-    output.text(message.content, tokensOf(logprobs));
-  const refusal = message["refusal"];
-  if (typeof refusal === "string" && refusal !== "") output.refusal(refusal);
-  for (const [index, call] of (message.tool_calls ?? []).entries()) output.call({ index, ...call });
-  if (message["extra_content"] != null) output.extra(message["extra_content"]);
+/** What one part adds to the output. */
+export function writePart(output: Output, part: StreamPart): void {
+  switch (part.type) {
+    case "reasoning":
+      output.reasoning(part.text);
+      return;
+    case "text":
+      output.text(part.text, tokensOf(part.logprobs));
+      return;
+    case "refusal":
+      output.refusal(part.text);
+      return;
+    case "reasoning-signature":
+      output.signature(part);
+      return;
+    case "tool-call":
+      output.call(part);
+      return;
+    case "tool-arguments":
+      output.callArguments(part.index, part.text);
+      return;
+    case "raw":
+      if (part.members["extra_content"] != null) output.extra(part);
+      return;
+    default:
+      return;
+  }
 }
 
 function tokensOf(logprobs: unknown): unknown[] {

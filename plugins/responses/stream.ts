@@ -1,15 +1,15 @@
-/** A stream of chunks as the events of a response, numbered from 0. */
+/** Writes the parts of a stream as the events of a response, numbered from 0. */
 import type { PorticoError } from "portico";
-import type { JsonObject, StreamTranslator, Usage } from "portico/chat";
+import type { JsonObject, StreamEncoder, StreamPart, Usage } from "portico/provider";
 import { createOutput } from "./output.ts";
-import { cutReason, endResponse, writeMessage } from "./response.ts";
+import { cutReason, endResponse, writePart } from "./response.ts";
 
 /** `keep` is called with the finished response, before its last event goes out. */
-export function createTranslator(
+export function createEncoder(
   response: JsonObject,
   keep: (ended: JsonObject) => Promise<void> | undefined,
   custom: ReadonlySet<string> = new Set(),
-): StreamTranslator {
+): StreamEncoder {
   let out = "";
   let number = 0;
   let model = response.model as string;
@@ -36,20 +36,28 @@ export function createTranslator(
   }
   const output = createOutput(String(response.id), { tell: emit, delta: emitDelta }, custom);
 
-  return {
-    chunk(chunk) {
-      model = chunk.model;
-      start();
-      if (chunk.usage != null) usage = chunk.usage;
-      const choice = chunk.choices.find((one) => one.index === 0);
-      if (choice === undefined) return take();
-      writeMessage(output, choice.delta, choice.logprobs);
-      finish = choice.finish_reason ?? finish;
-      return take();
-    },
+  function add(part: StreamPart): void {
+    switch (part.type) {
+      case "start":
+        model = part.model;
+        return;
+      case "usage":
+        usage = part.usage;
+        return;
+      case "comment":
+        return;
+      default:
+        if (part.choice === 0) writePart(output, part);
+        if (part.type === "finish" && part.choice === 0) finish = part.reason;
+    }
+  }
 
-    text(text) {
-      output.text(text);
+  return {
+    write(parts) {
+      for (const part of parts) {
+        add(part);
+        if (part.type !== "comment") start();
+      }
       return take();
     },
 

@@ -8,12 +8,13 @@ import { gemini } from "../../plugins/provider-gemini/wire.ts";
 import { mistral } from "../../plugins/provider-mistral/wire.ts";
 import { ollama } from "../../plugins/provider-ollama/wire.ts";
 import { readMessages } from "../../plugins/messages/request.ts";
-import { createTranslator as createMessageStream } from "../../plugins/messages/stream.ts";
+import { MessagesEncoder } from "../../plugins/messages/stream.ts";
 import { readItems } from "../../plugins/responses/items.ts";
 import { newResponse } from "../../plugins/responses/response.ts";
-import { createTranslator as createResponseStream } from "../../plugins/responses/stream.ts";
+import { createEncoder as createResponseStream } from "../../plugins/responses/stream.ts";
+import { takingChunks } from "../support/chunks.ts";
 import { assertLinear, assertLinearAsync } from "../support/growth.ts";
-import { makeTarget } from "../support/target.ts";
+import { makeTarget, recode } from "../support/target.ts";
 import { event } from "../support/upstreams/frames.ts";
 
 const times = <T>(n: number, make: (i: number) => T): T[] =>
@@ -195,10 +196,10 @@ test("streams of thousands of calls, whole and byte by byte", async () => {
     const target = makeTarget({ model: "claude-sonnet-4-5" });
     const sent = await wire.encode(asking({ stream: true }), target);
     assertLinear(`${name}, one chunk`, 250, make, (bytes) =>
-      wire.decoder!(sent, target).push(bytes),
+      recode(wire, sent, target).push(bytes),
     );
     assertLinear(`${name}, many chunks`, 6, make, (bytes) => {
-      const decoder = wire.decoder!(sent, target);
+      const decoder = recode(wire, sent, target);
       for (let i = 0; i < bytes.length; i++) decoder.push(bytes.subarray(i, i + 1));
     });
     const line = Buffer.from(`data: ${"x".repeat(1000)}`);
@@ -207,7 +208,7 @@ test("streams of thousands of calls, whole and byte by byte", async () => {
       200,
       (n) => n,
       (n) => {
-        const decoder = wire.decoder!(sent, target);
+        const decoder = recode(wire, sent, target);
         for (let i = 0; i < n; i++) decoder.push(line);
       },
     );
@@ -232,14 +233,13 @@ test("messages and responses: streams of calls that never end, mixed with text",
   const turns = (n: number) => mixed(n).flatMap((one) => [one, chunk({ content: "a" })]);
   for (const make of [mixed, turns]) {
     assertLinear("messages", 250, make, (chunks) => {
-      const stream = createMessageStream("m", "r");
+      const stream = takingChunks(new MessagesEncoder("m", "r"));
       for (const one of chunks) stream.chunk(one);
       void stream.end();
     });
     assertLinear("responses", 250, make, (chunks) => {
-      const stream = createResponseStream(
-        newResponse("resp_1", { model: "m" }, false),
-        () => undefined,
+      const stream = takingChunks(
+        createResponseStream(newResponse("resp_1", { model: "m" }, false), () => undefined),
       );
       for (const one of chunks) stream.chunk(one);
       void stream.end();
@@ -483,7 +483,7 @@ for (const [name, wire, model] of providers) {
     const decoded = (value: unknown) =>
       withoutIds(JSON.stringify(wire.decode!(Buffer.from(JSON.stringify(value)), sent, target)));
     const streamed = (list: object[]) => {
-      const decoder = wire.decoder!(sent, target);
+      const decoder = recode(wire, sent, target);
       const out = [decoder.push(encode(list)), decoder.end()]
         .map((bytes) => bytes?.toString() ?? "")
         .join("");

@@ -1,5 +1,6 @@
 /** Chunks of an OpenAI stream, for translators that are called directly. */
-import type { ChatChunk } from "portico/chat";
+import type { PorticoError } from "portico";
+import { type ChatChunk, ChunkReader, PartWriter, type StreamEncoder } from "portico/provider";
 
 export const chunk = (
   delta: object,
@@ -31,3 +32,21 @@ export const readNamedEvents = (text: string): any[] =>
     .trim()
     .split("\n\n")
     .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
+
+/** An encoder that takes chunks in OpenAI's form, as an upstream of that format sends them. */
+export function takingChunks(encoder: StreamEncoder) {
+  const head = { id: "chatcmpl-ours", created: 1, model: "ours" };
+  const out = new PartWriter(head);
+  const reader = new ChunkReader(out, head);
+  return {
+    chunk(one: ChatChunk): string {
+      reader.read(structuredClone(one) as unknown as Record<string, unknown>);
+      return encoder.write(out.take());
+    },
+    async end(): Promise<string> {
+      reader.close();
+      return encoder.write(out.take()) + (await encoder.end());
+    },
+    fail: (error: PorticoError) => encoder.fail(error),
+  };
+}

@@ -1,6 +1,6 @@
 /** A stream through a decoder of an upstream's format and back into OpenAI's, as a gateway that changes nothing writes it. */
 import {
-  OpenAiDecoder,
+  createOpenAiDecoder,
   OpenAiEncoder,
   type PartDecoder,
   type StreamPart,
@@ -22,7 +22,7 @@ export class Recoded {
   readonly #encoder: OpenAiEncoder;
   #finished = false;
 
-  constructor(options: Options, decoder: PartDecoder = new OpenAiDecoder(options)) {
+  constructor(options: Options, decoder: PartDecoder = createOpenAiDecoder(options)) {
     this.#decoder = decoder;
     this.#encoder = new OpenAiEncoder(options);
   }

@@ -1,7 +1,14 @@
 /** A `Target` for tests that call a provider directly, and helpers to read what it writes. */
-import { type ChatChunk, parseDataUrl, type StreamDecoder, type Target } from "portico/chat";
-import type {} from "../../plugins/chat/kit/types.ts";
+import type {} from "portico/chat";
+import {
+  type ChatChunk,
+  parseDataUrl,
+  type PartDecoder,
+  type Target,
+  type WireRequest,
+} from "portico/provider";
 import { quietLog } from "./quiet-log.ts";
+import { Recoded } from "./recoded.ts";
 
 export function makeTarget(fields: Partial<Target> = {}): Target {
   return {
@@ -41,8 +48,22 @@ export async function refusedParam(work: Promise<unknown>): Promise<string | und
   throw new Error("was not refused");
 }
 
+/** The stream of a request through its provider's decoder, as a client of OpenAI's format gets it. */
+export function recode(
+  { parts }: { parts?(sent: WireRequest, target: Target): PartDecoder },
+  sent: WireRequest,
+  target: Target,
+): Recoded {
+  const { id, created, model } = target;
+  const { includeUsage = false } = (sent.state ?? {}) as { includeUsage?: boolean };
+  return new Recoded({ id, created, model, includeUsage }, parts!(sent, target));
+}
+
 /** Everything a decoder writes for these bytes, handed over in pieces. */
-export function decodeAll(decoder: StreamDecoder, pieces: readonly Buffer[]): string {
+export function decodeAll(
+  decoder: Pick<Recoded, "push" | "end">,
+  pieces: readonly Buffer[],
+): string {
   const out: string[] = [];
   for (const piece of pieces) out.push(decoder.push(piece)?.toString("utf8") ?? "");
   out.push(decoder.end()?.toString("utf8") ?? "");
@@ -61,7 +82,10 @@ export function readChunks(stream: string): ChatChunk[] {
  * Decodes a stream whole, cut in two at every byte, and byte by byte: the chunks must be the same each time. Returns
  * them.
  */
-export function decodeCutAnywhere(make: () => StreamDecoder, stream: Buffer): ChatChunk[] {
+export function decodeCutAnywhere(
+  make: () => Pick<Recoded, "push" | "end">,
+  stream: Buffer,
+): ChatChunk[] {
   const whole = decodeAll(make(), [stream]);
   for (let at = 1; at < stream.length; at++) {
     const cut = decodeAll(make(), [stream.subarray(0, at), stream.subarray(at)]);

@@ -106,7 +106,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
           continue;
         }
         if (job.cancelled) {
-          response.stream?.cancel();
+          (response.stream ?? response.bytes)?.cancel();
           channel.noted(candidate.model);
           throw clientDisconnected();
         }

@@ -1,9 +1,13 @@
 /** What an alias keeps of complete responses: the same request is answered with the same bytes, and costs nothing. */
 import { createHash } from "node:crypto";
-import type { ChatCompletion } from "portico/chat";
-import type { ChatResponse, Job, ResponseStream, Shaping, Trace } from "../job.ts";
-import { readCompletion, newCompletionId } from "../openai/completion.ts";
-import { onTopOf } from "../response-streams.ts";
+import {
+  type ChatCompletion,
+  newCompletionId,
+  readCompletion,
+  type StreamPart,
+} from "portico/provider";
+import type { ChatResponse, Job, Shaping, Trace } from "../job.ts";
+import { type PartStream, partStream, through } from "../streams/flow.ts";
 import type { AliasConfig } from "../schema.ts";
 
 type CacheConfig = NonNullable<Exclude<AliasConfig, string>["cache"]>;
@@ -12,9 +16,12 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const MOST_BYTES_OF_ONE = 1024 * 1024;
 
 interface Kept {
-  bytes: Buffer;
-  /** Of a stream. */
-  told?: Pick<ResponseStream, "usage" | "finishReason" | "text">;
+  /** A whole response. */
+  body?: Buffer;
+  /** That of a request for a stream. */
+  parts?: readonly StreamPart[];
+  /** What it takes of the memory, in bytes. */
+  size: number;
   trace: Pick<Trace, "channel" | "provider" | "model" | "dropped">;
   until: number;
 }
@@ -61,33 +68,24 @@ export class ResponseCache {
     if (kept.until <= performance.now()) return undefined;
     this.#put(key, kept);
     Object.assign(job.trace, kept.trace);
-    const { bytes, told } = kept;
-    if (told === undefined) return { body: bytes, firstByteMs: 0 };
-    const start: ResponseStream["start"] = (sink) => {
-      sink.write(bytes);
-      sink.end();
-    };
-    return {
-      stream: { ...told, start, resume() {}, cancel() {} },
-      streamType: "sse",
-      firstByteMs: 0,
-    };
+    if (kept.parts !== undefined) return { stream: partStream(kept.parts), firstByteMs: 0 };
+    return { body: kept.body!, firstByteMs: 0 };
   }
 
   /** Keeps the response once it has come whole. */
   #watch(key: string, response: ChatResponse, job: Job): ChatResponse {
     const { channel, provider, model, dropped, composite } = job.trace;
-    if (composite || response.streamType === "json") return response;
-    const keep = (bytes: Buffer, told?: Kept["told"]) => {
+    const { stream, bytes, body } = response;
+    if (composite || bytes !== undefined) return response;
+    const keep = (what: Pick<Kept, "body" | "parts" | "size">) => {
       const trace = { channel, provider, model, dropped };
-      this.#put(key, { bytes, told, trace, until: performance.now() + this.#config.ttlMs });
+      this.#put(key, { ...what, trace, until: performance.now() + this.#config.ttlMs });
     };
-    const { stream, body } = response;
     if (stream !== undefined) return { ...response, stream: recorded(stream, keep) };
     if (body !== undefined && body.length <= MOST_BYTES_OF_ONE) {
       const { choices } = response.completion ?? parsed(body);
       if (choices.length > 0 && choices.every((choice) => isWhole(choice.finish_reason)))
-        keep(Buffer.from(body));
+        keep({ body: Buffer.from(body), size: body.length });
     }
     return response;
   }
@@ -95,7 +93,7 @@ export class ResponseCache {
   #put(key: string, kept: Kept): void {
     this.#drop(key);
     this.#kept.set(key, kept);
-    this.#bytes += sizeOf(kept);
+    this.#bytes += kept.size;
     for (const oldest of this.#kept.keys()) {
       if (this.#kept.size <= this.#config.maxEntries && this.#bytes <= MOST_BYTES) return;
       this.#drop(oldest);
@@ -105,13 +103,9 @@ export class ResponseCache {
   #drop(key: string): void {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;
-    this.#bytes -= sizeOf(kept);
+    this.#bytes -= kept.size;
     this.#kept.delete(key);
   }
-}
-
-function sizeOf({ bytes, told }: Kept): number {
-  return bytes.length + (told?.text.length ?? 0);
 }
 
 function isWhole(reason: string | null | undefined): boolean {
@@ -124,28 +118,27 @@ function parsed(bytes: Buffer): ChatCompletion {
 }
 
 function recorded(
-  source: ResponseStream,
-  keep: (bytes: Buffer, told: Kept["told"]) => void,
-): ResponseStream {
-  let parts: Buffer[] | undefined = [];
-  let size = 0;
-  return onTopOf(source, {
-    start: (sink) =>
-      source.start({
-        write(bytes, texts) {
-          size += bytes.length;
-          if (size > MOST_BYTES_OF_ONE) parts = undefined;
-          // A copy: the bytes may lie in a buffer that is used again.
-          parts?.push(Buffer.from(bytes));
-          return sink.write(bytes, texts);
-        },
-        end() {
-          const { usage, finishReason, text } = source;
-          if (parts !== undefined && isWhole(finishReason))
-            keep(Buffer.concat(parts), { usage, finishReason, text });
-          sink.end();
-        },
-        fail: (error) => sink.fail(error),
-      }),
+  source: PartStream,
+  keep: (what: { parts: readonly StreamPart[]; size: number }) => void,
+): PartStream {
+  return through(source, async function* () {
+    const all: StreamPart[] = [];
+    let size = 0;
+    let isGood = true;
+    for await (const parts of source) {
+      for (const part of parts) {
+        size += sizeOf(part);
+        if (part.type === "finish") isGood &&= isWhole(part.reason);
+        if (size <= MOST_BYTES_OF_ONE) all.push(part);
+      }
+      yield parts;
+    }
+    if (isGood && size <= MOST_BYTES_OF_ONE) keep({ parts: all, size });
   });
+}
+
+/** About what a part takes of the memory, with its event. */
+function sizeOf(part: StreamPart): number {
+  const own = "text" in part ? part.text.length : 0;
+  return 200 + own + (part.source?.json.length ?? 0);
 }

@@ -167,7 +167,7 @@ export class Try implements AttemptWatcher {
   succeeded(response: ChatResponse): void {
     this.#begun = true;
     if (this.provesBare) this.#channel.additionsRefused();
-    if (this.#over || response.stream === undefined) this.#place.release();
+    if (this.#over || (response.stream ?? response.bytes) === undefined) this.#place.release();
     this.#channel.succeeded(this.target.model, this.keyIndex, response.firstByteMs - this.#beganMs);
   }
 

@@ -62,6 +62,11 @@ export class SecretMask {
     return out + text.slice(from);
   }
 
+  /** A text that a model said, or a piece of one. */
+  content(text: string): string {
+    return this.mayStandInText(text) ? this.text(text) : text;
+  }
+
   /** A copy with all strings masked; the very same value where there was nothing to mask. */
   value<T>(value: T): T {
     return this.#finder === undefined ? value : (this.#masked(value) as T);
@@ -87,9 +92,14 @@ export class SecretMask {
 
   /** Quick, and right where it says no: a secret's letters, or letters that are escaped, stand in the bytes. */
   mayStandIn(bytes: Buffer, latin1?: string): boolean {
-    if (this.#needles.length === 0) return false;
     // Quicker than to look through the bytes for each.
-    const text = latin1 ?? bytes.toString("latin1");
+    if (this.#needles.length === 0) return false;
+    return this.mayStandInText(latin1 ?? bytes.toString("latin1"));
+  }
+
+  /** The same for a text. */
+  mayStandInText(text: string): boolean {
+    if (this.#needles.length === 0) return false;
     for (const needle of this.#needles) if (text.includes(needle)) return true;
     return (
       SIGNS.some((sign) => text.includes(sign)) &&

@@ -1,6 +1,6 @@
 /** Streams of texts in other forms than chat's: edited as they flow, or rewritten when they have come whole. */
 import { createSseParser } from "portico/chat";
-import type { Edit, StreamEditor } from "./edited-stream.ts";
+import type { Edit, FlowEditor } from "./edited-stream.ts";
 import { dropStray, slotsOfEvent, type TextSlot } from "./text-slots.ts";
 
 interface Event {
@@ -10,7 +10,7 @@ interface Event {
 }
 
 /** For `message:streaming`. */
-export class EventEditor implements StreamEditor {
+export class EventEditor implements FlowEditor<Buffer> {
   readonly #edit: Edit;
   readonly #parser;
   readonly #texts = new Map<number, string>();
@@ -24,18 +24,14 @@ export class EventEditor implements StreamEditor {
     this.#parser = createSseParser((data) => this.#events.push(eventOf(data.toString("utf8"))));
   }
 
-  get text(): string {
-    return this.#texts.get(0) ?? "";
+  async push(read: readonly Buffer[]): Promise<readonly Buffer[]> {
+    for (const bytes of read) this.#parser.push(bytes);
+    return [await this.#take()];
   }
 
-  push(bytes: Buffer): Promise<Buffer> {
-    this.#parser.push(bytes);
-    return this.#take();
-  }
-
-  async end(): Promise<Buffer> {
+  async end(): Promise<readonly Buffer[]> {
     this.#parser.end();
-    return Buffer.concat([await this.#take(), await this.#rest()]);
+    return [await this.#take(), await this.#rest()];
   }
 
   async #take(): Promise<Buffer> {

@@ -1,8 +1,8 @@
 /** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
 import { PorticoError } from "portico";
 import type { ApiRoute } from "portico/chat";
-import { type ChatResponse, clientDisconnected, type Job, type ResponseStream } from "../job.ts";
-import { onTopOf } from "../response-streams.ts";
+import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
+import type { ByteStream } from "../streams/flow.ts";
 import type { Emitter } from "../serving/ask.ts";
 import { throughEditor } from "./edited-stream.ts";
 import { EventEditor, rewritten } from "./forwarded-events.ts";
@@ -26,12 +26,12 @@ export async function offerForwarded(
   job: Job,
   response: ChatResponse,
 ): Promise<ChatResponse> {
-  const { stream, headers = {} } = response;
+  const { bytes, headers = {} } = response;
   const type = headers["content-type"] ?? "";
   const selection = type.startsWith("text/event-stream") ? HOLDING : {};
   const sending = events.hasHandlers("message:sending", selection);
   const offer = (text: string) => offerText(events, job, text, selection);
-  if (stream === undefined) {
+  if (bytes === undefined) {
     const { completion } = response;
     if (sending && completion !== undefined)
       await offerSlots(completion as unknown as Members, offer);
@@ -39,20 +39,32 @@ export async function offerForwarded(
   }
   if (type.startsWith("text/event-stream")) {
     const flowing = events.hasHandlers("message:streaming")
-      ? throughEditor(stream, new EventEditor(editOf(events, job)))
-      : stream;
-    return { ...response, stream: sending ? heldEvents(flowing, job, offer) : flowing };
+      ? withBytes(bytes, () => throughEditor(bytes, new EventEditor(editOf(events, job))))
+      : bytes;
+    return { ...response, bytes: sending ? heldEvents(flowing, offer) : flowing };
   }
   if (!sending) return response;
-  const bytes = await gathered(stream, job);
-  job.spent = stream.usage;
-  const changed = await offerBody(bytes, type, offer);
+  const whole = await gathered(bytes);
+  if (job.cancelled) throw clientDisconnected();
+  job.spent = bytes.usage;
+  const changed = await offerBody(whole, type, offer);
   const { "content-length": _, ...others } = headers;
+  return { ...response, headers: others, bytes: withBytes(bytes, () => only(changed)) };
+}
+
+/** Other bytes in place of those of a stream. */
+function withBytes(source: ByteStream, read: () => AsyncIterator<readonly Buffer[]>): ByteStream {
   return {
-    ...response,
-    headers: others,
-    stream: onTopOf(stream, { start: writing(changed), resume() {} }),
+    get usage() {
+      return source.usage;
+    },
+    cancel: () => source.cancel(),
+    [Symbol.asyncIterator]: read,
   };
+}
+
+async function* only(bytes: Buffer): AsyncGenerator<readonly Buffer[]> {
+  yield [bytes];
 }
 
 type Members = Record<string, unknown>;
@@ -86,44 +98,22 @@ async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buf
 }
 
 /** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
-function heldEvents(source: ResponseStream, job: Job, offer: Offer): ResponseStream {
-  return onTopOf(source, {
-    start(sink) {
-      const finish = async () => {
-        const bytes = await gathered(source, job);
-        sink.write((await rewritten(bytes, offer)) ?? bytes);
-        sink.end();
-      };
-      finish().catch((error) => sink.fail(error));
-    },
+function heldEvents(source: ByteStream, offer: Offer): ByteStream {
+  return withBytes(source, async function* () {
+    const bytes = await gathered(source);
+    yield [(await rewritten(bytes, offer)) ?? bytes];
   });
 }
 
-function gathered(source: ResponseStream, { signal }: Job): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const held = new HeldResponse(LIMITS);
-    const leave = () => reject(clientDisconnected());
-    signal.addEventListener("abort", leave, { once: true });
-    const over = (settle: () => void) => {
-      signal.removeEventListener("abort", leave);
-      settle();
-    };
-    source.start({
-      write(bytes) {
-        if (held.excess !== undefined) return true;
-        // A copy: the bytes may lie in a buffer that is used again.
-        held.push(Buffer.from(bytes));
-        const { excess } = held;
-        if (excess === undefined) return true;
-        held.take();
-        source.cancel();
-        over(() => reject(tooLarge(excess)));
-        return true;
-      },
-      end: () => over(() => resolve(Buffer.concat(held.take()))),
-      fail: (error) => over(() => reject(error)),
-    });
-  });
+async function gathered(source: ByteStream): Promise<Buffer> {
+  const held = new HeldResponse(LIMITS);
+  for await (const read of source) {
+    for (const bytes of read) held.push(bytes);
+    if (held.excess === undefined) continue;
+    source.cancel();
+    throw tooLarge(held.excess);
+  }
+  return Buffer.concat(held.take());
 }
 
 function tooLarge(excess: string): PorticoError {
@@ -131,11 +121,4 @@ function tooLarge(excess: string): PorticoError {
     "upstream_error",
     `The response ${excess}: too large to be judged by hooks.`,
   );
-}
-
-function writing(bytes: Buffer): ResponseStream["start"] {
-  return (sink) => {
-    sink.write(bytes);
-    sink.end();
-  };
 }

@@ -1,14 +1,19 @@
 /** What handlers may do to a response before it leaves: the one place for all formats and models. */
 import type { HandlerSelection } from "portico";
-import type { ChatCompletion } from "portico/chat";
-import type { ChatResponse, Job, ResponseStream } from "../job.ts";
-import { completionBytes, newCompletionId, textCompletion } from "../openai/completion.ts";
-import { onTopOf, streamOf } from "../response-streams.ts";
-import { gathering } from "../upstream/local/gather.ts";
+import {
+  type ChatCompletion,
+  newCompletionId,
+  PartCollector,
+  partsOfCompletion,
+  type StreamPart,
+} from "portico/provider";
+import type { ChatResponse, Job } from "../job.ts";
+import { type PartStream, through } from "../streams/flow.ts";
+import { completionBytes } from "../upstream/local/local-attempt.ts";
 import { completionOf, type Emitter } from "../serving/ask.ts";
 import { hasStrayTokens, TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
-import { ChunkEditor } from "./chunk-editor.ts";
 import { throughEditor } from "./edited-stream.ts";
+import { PartEditor } from "./part-editor.ts";
 
 /** Somebody wants to see or change what leaves: it must then be in our own form. */
 export function watchesSending(events: Emitter): boolean {
@@ -34,10 +39,10 @@ export async function offerResponse(
     const completion = await offerCompletion(events, job, own);
     return completion === undefined
       ? response
-      : { ...response, completion, body: completionBytes(completion) };
+      : { ...response, completion, body: completionBytes(completion), native: false };
   }
   const edit = events.hasHandlers("message:streaming") ? editOf(events, job) : AS_IT_IS;
-  const flowing = throughEditor(stream, new ChunkEditor(edit));
+  const flowing = through(stream, () => throughEditor(stream, new PartEditor(edit)));
   return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
 }
 
@@ -98,40 +103,17 @@ async function offerCompletion(
   return changed;
 }
 
-/** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
-function heldStream(events: Emitter, job: Job, source: ResponseStream): ResponseStream {
-  let text: string | undefined;
-  return onTopOf(source, {
-    text: () => text ?? source.text,
-    start(sink) {
-      const held: Buffer[] = [];
-      const completion = textCompletion({ id: newCompletionId(), created: 0, model: "" }, "");
-      const gathered = gathering(completion);
-      const finish = async (): Promise<void> => {
-        gathered.end(source.usage);
-        const changed = await offerCompletion(events, job, completion, HOLDING);
-        text = String((changed ?? completion).choices[0]?.message.content ?? "");
-        if (changed === undefined) sink.write(Buffer.concat(held));
-        else
-          streamOf(changed, job.includeUsage).start({
-            ...sink,
-            write: (bytes) => sink.write(bytes),
-            end() {},
-          });
-        sink.end();
-      };
-      source.start({
-        write(bytes) {
-          held.push(bytes);
-          gathered.push(bytes);
-          return true;
-        },
-        end() {
-          finish().catch((error) => sink.fail(error));
-        },
-        fail: (error) => sink.fail(error),
-      });
-    },
+/** Nothing goes out before the whole stream is there and handlers have seen its text. */
+function heldStream(events: Emitter, job: Job, source: PartStream): PartStream {
+  return through(source, async function* () {
+    const held: StreamPart[] = [];
+    const collector = new PartCollector({ id: newCompletionId(), created: 0, model: "" });
+    for await (const parts of source) {
+      held.push(...parts);
+      collector.add(parts);
+    }
+    const changed = await offerCompletion(events, job, collector.completion(), HOLDING);
+    yield changed === undefined ? held : partsOfCompletion(changed);
   });
 }
 

@@ -1,12 +1,8 @@
 /** What a hook answers in place of a model. */
 import type { ChatResponse, Job } from "../job.ts";
-import {
-  completionBytes,
-  NO_TOKENS,
-  newCompletionId,
-  textCompletion,
-} from "../openai/completion.ts";
-import { streamOf } from "../response-streams.ts";
+import { NO_TOKENS, newCompletionId, partsOfCompletion, textCompletion } from "portico/provider";
+import { partStream } from "../streams/flow.ts";
+import { completionBytes } from "../upstream/local/local-attempt.ts";
 
 /** A hook's reply, as if a model had given it. */
 export function replyResponse(job: Job, text: string): ChatResponse {
@@ -19,5 +15,5 @@ export function replyResponse(job: Job, text: string): ChatResponse {
   if (!job.stream) {
     return { ...response, completion, body: completionBytes(completion) };
   }
-  return { ...response, streamType: "sse", stream: streamOf(completion, job.includeUsage) };
+  return { ...response, stream: partStream(partsOfCompletion(completion)) };
 }

@@ -1,12 +1,13 @@
 /** From a request to its response, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
 import { isDeepStrictEqual } from "node:util";
-import { type EmitResult, isPorticoError, type PluginContext, type PorticoError } from "portico";
+import { type EmitResult, isPorticoError, type PluginContext } from "portico";
 import type { ChatCompletion, Usage } from "portico/chat";
-import { onTopOf } from "../response-streams.ts";
-import type { ChatResponse, Job, ResponseStream } from "../job.ts";
-import { outputOf, StreamedOutput } from "./usage.ts";
+import type { ChatResponse, Job } from "../job.ts";
+import { type ByteStream, type PartStream, through } from "../streams/flow.ts";
+import { SeenParts } from "../streams/seen-parts.ts";
+import { outputOf, StreamedBytes } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
-import { readCompletion, newCompletionId } from "../openai/completion.ts";
+import { newCompletionId, readCompletion } from "portico/provider";
 import { readRequest } from "../openai/read-request.ts";
 
 /** What became of a job, for `chat:response` and `message:sent`. */
@@ -85,10 +86,11 @@ export class JobEnd {
     this.#begun = true;
     const done = this.#done;
     const meter = this.#meter;
-    const { stream, firstByteMs } = response;
-    if (stream !== undefined) {
-      if (done !== undefined || meter !== undefined)
-        response.stream = this.#watched(stream, firstByteMs);
+    const { stream, bytes, firstByteMs } = response;
+    if (stream !== undefined || bytes !== undefined) {
+      if (done === undefined && meter === undefined) return undefined;
+      if (stream !== undefined) response.stream = this.#watched(stream, firstByteMs);
+      else if (bytes !== undefined) response.bytes = this.#counted(bytes, firstByteMs);
       return undefined;
     }
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
@@ -103,83 +105,78 @@ export class JobEnd {
     this.#done?.({ status, error: messageOf(error) });
   }
 
-  #watched(stream: ResponseStream, firstByteMs: number): ResponseStream {
+  /** Tells of the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
+  #watched(stream: PartStream, firstByteMs: number): PartStream {
     const job = this.#job;
-    return watchedStream(stream, job, (status, error, output) => {
-      const { finishReason, usage } = stream;
-      const counted = this.#meter?.({ status, firstByteMs, usage, output });
-      this.#done?.({ status, content: stream.text, firstByteMs, finishReason, usage, error });
-      return counted;
+    const seen = new SeenParts(job.capture);
+    let told = false;
+    const tell = async (status: number, error?: string): Promise<void> => {
+      if (told) return;
+      told = true;
+      await this.#ended(seen, { status, error, firstByteMs });
+    };
+    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    return through(stream, async function* () {
+      try {
+        for await (const parts of stream) {
+          seen.add(parts);
+          yield parts;
+        }
+      } catch (error) {
+        await tell(statusOf(error, job), messageOf(error));
+        throw error;
+      }
+      await tell(200);
     });
+  }
+
+  #ended(
+    seen: SeenParts,
+    { status, error, firstByteMs }: { status: number; error?: string; firstByteMs: number },
+  ): Promise<unknown> | undefined {
+    const { text: content, finishReason } = seen;
+    const { usage, output } = seen;
+    const counted = this.#meter?.({ status, firstByteMs, usage, output });
+    this.#done?.({ status, content, firstByteMs, finishReason, usage, error });
+    return counted;
+  }
+
+  /** Bytes that pass: only their usage is known. */
+  #counted(bytes: ByteStream, firstByteMs: number): ByteStream {
+    const job = this.#job;
+    const output = new StreamedBytes();
+    let told = false;
+    const tell = async (status: number, error?: string): Promise<void> => {
+      if (told) return;
+      told = true;
+      const { usage } = bytes;
+      const counted = this.#meter?.({ status, firstByteMs, usage, output });
+      this.#done?.({ status, content: "", firstByteMs, usage, error });
+      await counted;
+    };
+    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    return {
+      get usage() {
+        return bytes.usage;
+      },
+      cancel: () => bytes.cancel(),
+      async *[Symbol.asyncIterator]() {
+        try {
+          for await (const read of bytes) {
+            for (const one of read) output.add(one);
+            yield read;
+          }
+        } catch (error) {
+          await tell(statusOf(error, job), messageOf(error));
+          throw error;
+        }
+        await tell(200);
+      },
+    };
   }
 }
 
-/** The stream, and `done` is told of its end once. */
-function watchedStream(
-  stream: ResponseStream,
-  job: Job,
-  done: (
-    status: number,
-    error: string | undefined,
-    output: StreamedOutput,
-  ) => Promise<unknown> | undefined,
-): ResponseStream {
-  let told = false;
-  const output = new StreamedOutput();
-  const tell = (status: number, error?: string) => {
-    if (told) return undefined;
-    told = true;
-    return done(status, error, output);
-  };
-  /** The stream ends when it has been counted: a client may ask again as soon as it has the last bytes. */
-  const close = (counted: Promise<unknown> | undefined, end: () => void) => {
-    if (counted === undefined) end();
-    else void counted.then(() => job.cancelled || end());
-  };
-  job.onCancel({ cancel: () => void tell(499, "The client disconnected.") });
-  return onTopOf(stream, {
-    start(sink) {
-      let last: Buffer | undefined;
-      const flush = () => {
-        const bytes = last;
-        last = undefined;
-        return bytes === undefined || sink.write(bytes);
-      };
-      stream.start({
-        write(bytes) {
-          output.add(bytes);
-          const open = flush();
-          if (!isLast(bytes)) return sink.write(bytes) && open;
-          last = bytes;
-          return open;
-        },
-        end() {
-          close(tell(200), () => {
-            flush();
-            sink.end();
-          });
-        },
-        fail(error) {
-          close(tell(error.status, error.message), () => sink.fail(error));
-        },
-      });
-    },
-    cancel() {
-      stream.cancel();
-      tell(499, "The client disconnected.");
-    },
-  });
-}
-
-const DONE = Buffer.from("data: [DONE]\n\n");
-
-/** The bytes behind which clients of OpenAI's format do not read on: their end comes with them. */
-function isLast(bytes: Buffer): boolean {
-  const from = bytes.length - DONE.length;
-  return (
-    from >= 0 && bytes[bytes.length - 3] === 0x5d && bytes.compare(DONE, 0, DONE.length, from) === 0
-  );
-}
+const LEFT = "The client disconnected.";
 
 /** The parsed response, whether or not anybody had parsed it before. */
 export function completionOf(response: ChatResponse): ChatCompletion {
@@ -191,8 +188,8 @@ export function completionOf(response: ChatResponse): ChatCompletion {
   return response.completion;
 }
 
-function sizeOf({ body, text, completion }: ChatResponse): number {
-  return body?.length ?? text?.length ?? (completion ? JSON.stringify(completion).length : 0);
+function sizeOf({ body, completion }: ChatResponse): number {
+  return body?.length ?? (completion ? JSON.stringify(completion).length : 0);
 }
 
 function reportOf(completion: ChatCompletion): Partial<Report> {
@@ -230,11 +227,4 @@ export function statusOf(error: unknown, job: Job): number {
 
 function messageOf(error: unknown): string {
   return isPorticoError(error) ? error.message : "internal error";
-}
-
-/** The event that ends a stream which failed after it had begun. */
-export function errorEvent(error: PorticoError): Buffer {
-  const { message, type, param, code } = error;
-  const body = { error: { message, type: type ?? "api_error", param: param ?? null, code } };
-  return Buffer.from(`data: ${JSON.stringify(body)}\n\ndata: [DONE]\n\n`);
 }

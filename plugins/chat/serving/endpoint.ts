@@ -1,14 +1,13 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
 import { type BodyLimits, type Call, checkJsonType, type ErrorForm, reply } from "portico";
-import { errorEvent } from "./ask.ts";
-import type { ChatResponse, Sink } from "../job.ts";
+import { newCompletionId, OpenAiEncoder } from "portico/provider";
+import type { Job } from "../job.ts";
+import type { ByteStream, PartStream } from "../streams/flow.ts";
 import type { Endpoint } from "./access.ts";
 import { type Incoming, openChat, type Opened, setTrace, traceOf } from "./open.ts";
 import { parseBody, rawBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
-import { LastWords } from "./writing/last-words.ts";
-import type { ResponseWriter } from "./writing/response-writer.ts";
-import { STREAM_HEADERS, writeStream } from "./writing/write-stream.ts";
+import { STREAM_HEADERS, writeParts, writeStream } from "./writing/write-stream.ts";
 
 /** Errors below `/v1` in OpenAI's form. */
 export const openaiForm: ErrorForm = ({ code, message, status, type, param, details }) => ({
@@ -40,34 +39,37 @@ function read(bytes: Buffer, limits: BodyLimits): Incoming {
 }
 
 function write({ endpoint, call, job, response }: Opened): unknown {
-  const { stream, text, body } = response;
-  if (stream === undefined)
-    return reply(200, text ?? body, traceOf(job, { "content-type": JSON_TYPE }));
+  const { stream, bytes, body } = response;
+  if (stream === undefined && bytes === undefined)
+    return reply(200, body, traceOf(job, { "content-type": JSON_TYPE }));
   setTrace(call.res, job);
-  void endpoint.busy(pass(endpoint, call, response));
+  void endpoint.busy(
+    stream === undefined
+      ? passBytes(endpoint, call, bytes!)
+      : passParts(endpoint, call, job, stream),
+  );
   return undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-function pass({ workers }: Endpoint, call: Call, response: ChatResponse): Promise<void> {
-  const { res } = call;
-  const json = response.streamType === "json";
-  res.writeHead(200, json ? { "content-type": JSON_TYPE } : STREAM_HEADERS);
-  const sinkOf = (out: ResponseWriter): Sink => ({
-    write: (bytes) => out.write(bytes),
-    end: () => out.end(),
-    fail(error) {
-      // Half a JSON body cannot be ended well: the client must see that it is cut.
-      if (json) res.destroy();
-      else out.end(errorEvent(error));
-    },
-  });
-  return writeStream(
-    call,
-    response.stream!,
-    !json,
-    sinkOf,
-    LastWords.of(workers, json ? undefined : errorEvent),
-  );
+function passParts({ workers }: Endpoint, call: Call, job: Job, stream: PartStream): Promise<void> {
+  call.res.writeHead(200, STREAM_HEADERS);
+  const { includeUsage } = job;
+  const created = Math.floor(Date.now() / 1000);
+  const head = { id: newCompletionId(), created, model: job.trace.model };
+  return writeParts(call, stream, new OpenAiEncoder({ ...head, includeUsage }), workers);
+}
+
+/** A whole response that is too large to be held. */
+function passBytes({ workers }: Endpoint, call: Call, bytes: ByteStream): Promise<void> {
+  call.res.writeHead(200, { "content-type": JSON_TYPE });
+  const written = {
+    write: (read: readonly Buffer[]) => read,
+    end: () => undefined,
+    // Half a JSON body cannot be ended well: the client must see that it is cut.
+    fail: () => undefined,
+    hasComments: false,
+  };
+  return writeStream(call, bytes, written, workers);
 }

@@ -22,6 +22,7 @@ import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
 import { markFailure, offerMessage, sessionKeyOf, traceOf, traceparentOf } from "./open.ts";
+import type { WireRoute } from "../upstream/attempt.ts";
 import { writeForwarded } from "./writing/write-forwarded.ts";
 
 export async function forward(
@@ -143,25 +144,22 @@ function forwarder(
   const { stream } = request;
   if (fields === undefined || (stream && form.decoder === undefined))
     return { name, complete: async () => untranslated(name, stream) };
-  return {
-    name,
-    defaultBaseUrl,
-    wire: {
-      encode: (_, target) => {
-        const sent = wellFormedValue({ ...fields, model: target.model }, "", () => {});
-        return form.encode(sent as Record<string, unknown>, target);
-      },
-      decode(body, sent, target) {
-        const decoded = form.decode(body, sent, target);
-        if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);
-        // Whoever reads it takes any JSON.
-        return decoded as unknown as ReturnType<NonNullable<typeof wire.decode>>;
-      },
-      decoder: form.decoder,
-      error,
-      credential,
+  const route: WireRoute = {
+    encode: (_, target) => {
+      const sent = wellFormedValue({ ...fields, model: target.model }, "", () => {});
+      return form.encode(sent as Record<string, unknown>, target);
     },
+    decode(body, sent, target) {
+      const decoded = form.decode(body, sent, target);
+      if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);
+      // Whoever reads it takes any JSON.
+      return decoded as unknown as ReturnType<NonNullable<typeof wire.decode>>;
+    },
+    bytes: form.decoder,
+    error,
+    credential,
   };
+  return { name, defaultBaseUrl, wire: route };
 }
 
 const NO_STREAM = "The upstream answered no stream where one was asked for.";

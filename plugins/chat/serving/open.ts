@@ -19,7 +19,7 @@ import { replyResponse } from "../sending/reply.ts";
 import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
-import { completionBytes } from "../openai/completion.ts";
+import { completionBytes } from "../upstream/local/local-attempt.ts";
 import type { RawBody } from "../openai/members.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../sending/prefix.ts";
@@ -138,8 +138,6 @@ async function offer(events: Emitter, job: Job): Promise<string | string[]> {
 }
 
 function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
-  // What hooks pushed goes into the response, which must then be in our own form.
-  if (pushed.length > 0) job.native = undefined;
   // Where nobody has to look into the response.
   job.mayPassRaw = !incoming.stream && !job.translated && pushed.length === 0;
 }
@@ -158,8 +156,6 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   job.leaves = watchesSending(events);
   if (reports || sent) job.capture = true;
   if (reports || sent || job.leaves) job.mayPassRaw = false;
-  // What handlers see and change is in our own form.
-  if (job.leaves) job.native = undefined;
   return new JobEnd(
     job,
     reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
@@ -253,15 +249,16 @@ function headerSafe(text: string): string {
 }
 
 function prefix(response: ChatResponse, pushed: string[], request: ChatRequest): void {
-  if (response.stream === undefined)
-    setCompletion(response, prefixCompletion(completionOf(response), pushed, request));
-  else if (response.streamType !== "json")
+  if (response.stream !== undefined)
     response.stream = prefixStream(response.stream, pushed, request);
+  else if (response.bytes === undefined)
+    setCompletion(response, prefixCompletion(completionOf(response), pushed, request));
 }
 
 function setCompletion(response: ChatResponse, completion: ChatCompletion): void {
   response.completion = completion;
   response.body = completionBytes(completion);
+  response.native = false;
 }
 
 /**

@@ -1,32 +1,29 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
+import { type Call, type Client, currentPrincipal, type Principal, principalOf } from "portico";
+import type { ChatOptions, ChatService, OpenedChat, StreamTranslator } from "portico/chat";
 import {
-  type Client,
-  currentPrincipal,
-  type PorticoError,
-  type Principal,
-  principalOf,
-} from "portico";
-import type {
-  ChatChunk,
-  ChatCompletion,
-  ChatOptions,
-  ChatRequest,
-  ChatService,
-  OpenedChat,
-} from "portico/chat";
+  type ChatChunk,
+  type ChatCompletion,
+  ChunkEncoder,
+  type ChatRequest,
+  newCompletionId,
+  type StreamEncoder,
+  type StreamPart,
+  wantsUsage,
+} from "portico/provider";
 import { replyResponse } from "../sending/reply.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
 import { countTokens } from "./count-tokens.ts";
 import { forward } from "./forward.ts";
-import { Job } from "../job.ts";
+import { type ChatResponse, Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
 import type { ClientForm } from "./error-form.ts";
 import { openChat, setTrace } from "./open.ts";
-import { readChunks } from "../openai/read-chunks.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
-import { writeTranslated } from "./writing/write-stream.ts";
+import { adaptedTranslator } from "./adapted-translator.ts";
+import { STREAM_HEADERS, writeParts } from "./writing/write-stream.ts";
 
 /** Who pays for what is asked from inside. On whose behalf it is asked is another matter. */
 const OWNER: Client = { kind: "owner" };
@@ -35,8 +32,6 @@ function principalFor({ principal, client }: ChatOptions): Principal {
   if (principal !== undefined) return principal;
   return client === undefined ? currentPrincipal() : principalOf(client);
 }
-/** How many chunks may wait for a slow reader before the upstream is paused. */
-const WAITING_CHUNKS = 64;
 
 export function createChatService(
   endpoint: Endpoint,
@@ -82,6 +77,16 @@ export function createChatService(
       ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report)
       : undefined;
 
+  function writeEncoded(
+    call: Call,
+    { stream }: ChatResponse,
+    encoder: StreamEncoder | StreamTranslator,
+  ): Promise<void> {
+    call.res.writeHead(200, STREAM_HEADERS);
+    const own = "write" in encoder ? encoder : adaptedTranslator(encoder);
+    return writeParts(call, stream!, own, endpoint.workers);
+  }
+
   /** A hook's reply takes the model's place. */
   const talk =
     (job: Job): Talk =>
@@ -101,56 +106,41 @@ export function createChatService(
       }
     },
 
-    async *stream(request, options = {}): AsyncGenerator<ChatChunk> {
+    async *parts(request, options = {}): AsyncGenerator<readonly StreamPart[]> {
       const job = await prepare(request, options, true);
       const unfollow = follow(job, options.signal);
-      const waiting: ChatChunk[] = [];
       let ended = false;
-      let failure: PorticoError | undefined;
-      let wake: (() => void) | undefined;
-      const tell = () => {
-        wake?.();
-        wake = undefined;
-      };
       try {
         const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint, job));
-        const parser = readChunks((chunk) => waiting.push(chunk));
-        job.onCancel({
-          cancel() {
-            ended = true;
-            tell();
-          },
-        });
-        stream!.start({
-          write(bytes) {
-            parser.push(bytes);
-            tell();
-            return waiting.length < WAITING_CHUNKS;
-          },
-          end() {
-            ended = true;
-            tell();
-          },
-          fail(error) {
-            failure = error;
-            ended = true;
-            tell();
-          },
-        });
-        for (;;) {
-          while (waiting.length > 0) yield waiting.shift()!;
-          if (ended) break;
-          stream!.resume();
-          await new Promise<void>((resolve) => (wake = resolve));
-        }
+        yield* stream!;
+        ended = true;
         if (job.cancelled) throw options.signal?.reason;
-        if (failure !== undefined) throw failure;
       } catch (error) {
         throw job.cancelled ? (options.signal?.reason ?? error) : error;
       } finally {
         unfollow();
         if (!ended) job.cancel();
       }
+    },
+
+    async *stream(request, options = {}): AsyncGenerator<ChatChunk> {
+      const waiting: ChatChunk[] = [];
+      const includeUsage = wantsUsage(request);
+      const head = { id: newCompletionId(), created: 0, model: request.model };
+      const encoder = new ChunkEncoder(
+        { ...head, includeUsage },
+        {
+          chunk: (chunk) => void waiting.push(chunk),
+          event: (event) => void waiting.push(event.value as unknown as ChatChunk),
+          comment() {},
+        },
+      );
+      for await (const parts of this.parts(request, options)) {
+        encoder.write(parts);
+        yield* waiting.splice(0);
+      }
+      encoder.end();
+      yield* waiting.splice(0);
     },
 
     open(call, request, options) {
@@ -176,8 +166,7 @@ export function createChatService(
         call.res.once("close", () => job.cancel());
         return {
           kind: "stream",
-          pipe: (translator) =>
-            endpoint.busy(writeTranslated(call, response, translator, endpoint.workers)),
+          pipe: (encoder) => endpoint.busy(writeEncoded(call, response, encoder)),
         };
       });
     },

@@ -2,7 +2,7 @@
  * The usage that is counted: what the upstream told where that can be true, and what the gateway estimates elsewhere. Every
  * request's usage goes through here, once, at its end.
  */
-import type { ChatCompletion, Usage } from "portico/chat";
+import type { ChatCompletion, StreamPart, Usage } from "portico/provider";
 import type { Job } from "../job.ts";
 import {
   completionLimit,
@@ -155,8 +155,35 @@ function bytesOf(value: unknown): number {
   return Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** Counts what goes out of a stream, at no cost but a sum. */
+/** Counts what a model says in a stream. */
 export class StreamedOutput implements Output {
+  bytes = 0;
+  #pieces = 0;
+
+  add(parts: readonly StreamPart[]): void {
+    for (const part of parts) {
+      if (!isSaid(part)) continue;
+      this.bytes += Buffer.byteLength(part.text);
+      this.#pieces++;
+    }
+  }
+
+  /** At least one for each piece: most upstreams send a token at a time. */
+  tokens(): number {
+    return Math.ceil(Math.max(this.#pieces, tokensOfBytes(this.bytes)));
+  }
+}
+
+type Said = Extract<StreamPart, { text: string; choice: number }>;
+
+function isSaid(part: StreamPart): part is Said {
+  const { type } = part;
+  const isText = type === "text" || type === "reasoning" || type === "refusal";
+  return isText || type === "tool-arguments";
+}
+
+/** Counts what goes out of a stream of another route, at no cost but a sum. */
+export class StreamedBytes implements Output {
   bytes = 0;
   /** By it, how much of the stream is text is judged. */
   #largest: Buffer | undefined;

@@ -1,6 +1,13 @@
 /** One try of a request at one target, as whoever makes it is told of it. */
 import type { PorticoError } from "portico";
-import type { ChatProvider, NativeForm, WireProvider } from "portico/chat";
+import type {
+  ChatProvider,
+  NativeForm,
+  StreamDecoder,
+  Target,
+  WireProvider,
+  WireRequest,
+} from "portico/provider";
 import type { Job } from "../job.ts";
 import type { Signatures } from "../signatures/signatures.ts";
 import type { UpstreamClient } from "./http/upstream-client.ts";
@@ -28,10 +35,16 @@ export interface LocalAttempt extends Attempt {
   idleTimeoutMs: number | undefined;
 }
 
+/** A provider's way to its upstream, for chat or for another route. */
+export interface WireRoute extends WireProvider {
+  /** Of a route beside chat: translates a stream of the upstream's events into those of the route. */
+  bytes?: ((sent: WireRequest, target: Target) => StreamDecoder) | undefined;
+}
+
 /** At an upstream over HTTP. */
 export interface WireAttempt extends Attempt {
   client: UpstreamClient;
-  wire: WireProvider;
+  wire: WireRoute;
   /** Where the upstream wants signatures of reasoning again. */
   signatures: Signatures | undefined;
   /** The request goes out in the caller's own form, and so the response comes back. */

@@ -22,6 +22,7 @@ const WIRE: Kinds<WireProvider> = {
   encode: "function",
   passThrough: "function",
   decode: "function",
+  parts: "function",
   decoder: "function",
   credential: "function",
   error: "function",

@@ -2,6 +2,7 @@
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import {
   type Credential,
+  newCompletionId,
   parseDataUrl,
   type SmallRequest,
   type SmallResponse,
@@ -10,7 +11,6 @@ import {
 } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
 import { imageType } from "portico/provider";
-import { newCompletionId } from "../openai/completion.ts";
 import { hiddenBody } from "../secrets/error-body.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";

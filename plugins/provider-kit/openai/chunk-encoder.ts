@@ -36,6 +36,8 @@ export class ChunkEncoder {
   readonly #options: ChunkOptions;
   #head: Pick<ChatChunk, "id" | "object" | "created" | "model">;
   readonly #choices = new Map<number, ChoiceState>();
+  /** Choices whose role has gone out. */
+  readonly #opened = new Set<number>();
   #usage: UsagePart | undefined;
   /** Members of a chunk that is written anew, until its next delta. */
   #members: Record<string, unknown> | undefined;
@@ -65,8 +67,8 @@ export class ChunkEncoder {
   end(): void {
     if (!this.#options.includeUsage || this.#usage === undefined) return;
     const { source, usage } = this.#usage;
-    const isAsItCame = source?.format === "openai" && source.parts[0] === this.#usage;
-    if (isAsItCame) this.#sink.event(source);
+    const isAsItCame = source?.format === "openai" && source.value["usage"] === usage;
+    if (source !== undefined && isAsItCame) this.#sink.event(source);
     else this.#sink.chunk({ ...this.#head, choices: [], usage });
   }
 
@@ -76,68 +78,80 @@ export class ChunkEncoder {
       this.#usage = first;
       return;
     }
-    const choices = event.value["choices"] as ChatChunk["choices"];
-    for (const { index, delta } of choices) {
+    const chunk = event.value as unknown as ChatChunk;
+    const isLate = chunk.choices.some(
+      ({ index, delta }) => delta.role !== undefined && this.#opened.has(index),
+    );
+    for (const { index, delta } of chunk.choices) {
       if (delta.role === undefined) this.#open(index);
-      else this.#stateOf(index);
-      if ((delta.tool_calls?.length ?? 0) > 0) this.#stateOf(index).called = true;
+      else this.#opened.add(index);
+      const state = this.#stateOf(index);
+      state.called ||= (delta.tool_calls?.length ?? 0) > 0;
     }
-    this.#sink.event(event);
+    // Something was put in front of the event that brings the role.
+    if (isLate) this.#sink.chunk({ ...chunk, choices: chunk.choices.map(withoutRole) });
+    else this.#sink.event(event);
   }
 
+  /** True where the next part was written as well. */
   #part(part: StreamPart, next: StreamPart | undefined): boolean {
+    if (part.type === "tool-call") return this.#call(part, next);
+    this.#single(part);
+    return false;
+  }
+
+  #single(part: Exclude<StreamPart, { type: "tool-call" }>): void {
     switch (part.type) {
       case "start":
         this.#head = headOf(part);
-        return false;
+        return;
       case "text":
         this.#delta(part.choice, { content: part.text }, part.logprobs);
-        return false;
+        return;
       case "reasoning":
         this.#delta(part.choice, { reasoning_content: part.text });
-        return false;
+        return;
       case "refusal":
         this.#delta(part.choice, { refusal: part.text }, part.logprobs);
-        return false;
+        return;
       case "reasoning-signature":
         this.#stateOf(part.choice).signed.add(part);
-        return false;
-      case "tool-call":
-        return this.#call(part, next);
+        return;
       case "tool-arguments":
         this.#delta(part.choice, {
           tool_calls: [this.#fragment(part.choice, part.index, part.text)],
         });
-        return false;
+        return;
       case "audio":
         this.#delta(part.choice, { audio: audioOf(part) });
-        return false;
+        return;
       case "annotation":
         this.#delta(part.choice, { annotations: [part.annotation] });
-        return false;
+        return;
       case "finish":
         this.#finish(part.choice, part.reason);
-        return false;
+        return;
       case "usage":
         this.#usage = part;
-        return false;
+        return;
       case "raw":
         this.#raw(part);
-        return false;
+        return;
       case "comment":
         this.#sink.comment(part.text);
-        return false;
     }
   }
 
-  /** A call with all of its arguments goes out in one chunk. */
+  /** A call that came with its arguments goes out in one chunk. */
   #call(part: StreamedCallPart, next: StreamPart | undefined): boolean {
     const { choice, index, id, name, custom, extra } = part;
-    const together =
-      next?.type === "tool-arguments" && next.choice === choice && next.index === index;
-    const args = together ? next.text : "";
-    const state = this.#stateOf(choice);
-    state.called = true;
+    const isTogether =
+      part.withArguments === true &&
+      next?.type === "tool-arguments" &&
+      next.choice === choice &&
+      next.index === index;
+    const args = isTogether ? next.text : "";
+    this.#stateOf(choice).called = true;
     if (custom === true) this.#customCalls.add(`${choice}.${index}`);
     const call: ToolCallPart & { custom?: object } = {
       index,
@@ -149,7 +163,7 @@ export class ChunkEncoder {
       ...(extra != null && { extra_content: extra }),
     };
     this.#delta(choice, { tool_calls: [call] });
-    return together;
+    return isTogether;
   }
 
   readonly #customCalls = new Set<string>();
@@ -192,8 +206,8 @@ export class ChunkEncoder {
 
   /** The role comes before anything else of a choice. */
   #open(choice: number): void {
-    if (this.#choices.has(choice)) return;
-    this.#stateOf(choice);
+    if (this.#opened.has(choice)) return;
+    this.#opened.add(choice);
     this.#sink.chunk({
       ...this.#head,
       choices: [{ index: choice, delta: { role: "assistant", content: "" }, finish_reason: null }],
@@ -208,6 +222,11 @@ export class ChunkEncoder {
     }
     return state;
   }
+}
+
+function withoutRole<C extends ChatChunk["choices"][number]>(choice: C): C {
+  const { role: _, ...delta } = choice.delta;
+  return { ...choice, delta };
 }
 
 function headOf({ id, created, model }: PartDefaults) {

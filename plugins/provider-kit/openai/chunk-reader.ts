@@ -3,6 +3,7 @@ import type { PartWriter } from "../parts/part-writer.ts";
 import { OpenSource } from "../parts/source.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { stringifyExact } from "../json/exact-json.ts";
+import { laterUsage } from "../response/later-usage.ts";
 import type { Usage } from "../types/format.ts";
 import {
   dropOthers,
@@ -66,7 +67,10 @@ export class ChunkReader {
   }
 
   #readUsage(chunk: JsonMembers, usage: JsonMembers, alone: boolean, json?: string): void {
-    const told = () => this.#out.tell(usage as unknown as Usage);
+    const counts = usage as unknown as Usage;
+    // Zeros behind real numbers are no news.
+    if (laterUsage(this.#out.usage, counts) === this.#out.usage) return;
+    const told = () => this.#out.tell(counts);
     // It goes out at the end, and as it came only where it came alone.
     if (!alone || !this.started) {
       this.#out.withoutSource(told);

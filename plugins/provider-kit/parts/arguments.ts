@@ -30,12 +30,12 @@ export function missingClosers(text: string): string {
     if (char === "\\" && inString) i++;
     else if (char === '"') inString = !inString;
     else if (inString) continue;
-    else if (char === "{") closers.unshift("}");
-    else if (char === "[") closers.unshift("]");
-    else if (char === "}" || char === "]") closers.shift();
+    else if (char === "{") closers.push("}");
+    else if (char === "[") closers.push("]");
+    else if (char === "}" || char === "]") closers.pop();
   }
   if (inString || closers.length === 0) return "";
-  const missing = closers.join("");
+  const missing = closers.reverse().join("");
   return isJsonText(text + missing) ? missing : "";
 }
 

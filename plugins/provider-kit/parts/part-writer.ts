@@ -1,7 +1,14 @@
 /** Collects the parts of one stream for a decoder, and keeps their order: a start first, each choice finished once. */
+import { laterUsage } from "../response/later-usage.ts";
 import type { OpenSource } from "./source.ts";
 import { type TrackedCall, ToolCallTracker, type TrackerOptions } from "./tool-calls.ts";
-import type { RawPart, StreamPart, TextPart } from "../types/parts.ts";
+import type {
+  RawPart,
+  StreamedCallPart,
+  StreamPart,
+  TextPart,
+  ToolArgumentsPart,
+} from "../types/parts.ts";
 import type { Usage } from "../types/format.ts";
 
 /** For fields that the upstream leaves out. */
@@ -115,6 +122,27 @@ export class PartWriter {
     this.#push(part);
   }
 
+  /** A part that was made elsewhere. */
+  adopt(part: StreamPart): void {
+    if (part.type === "start") this.start(part);
+    else if (part.type === "finish") this.finish(part.reason, part.choice);
+    else if (part.type === "usage") this.tell(part.usage);
+    else if (part.type === "tool-call") this.#adoptCall(part);
+    else if (part.type === "tool-arguments") this.#adoptArguments(part);
+    else this.add(part);
+  }
+
+  readonly #adopted = new Map<string, TrackedCall>();
+
+  #adoptCall({ choice, index, id, name, custom, extra }: StreamedCallPart): void {
+    this.#adopted.set(`${choice}.${index}`, this.calls(choice).start(id, name, { custom, extra }));
+  }
+
+  #adoptArguments({ choice, index, text }: ToolArgumentsPart): void {
+    const call = this.#adopted.get(`${choice}.${index}`);
+    if (call !== undefined) this.calls(choice).append(call, text);
+  }
+
   raw(at: RawPart["at"], members: Record<string, unknown>, choice = 0, index?: number): void {
     this.#push({ type: "raw", at, choice, members, ...(index !== undefined && { index }) });
   }
@@ -146,9 +174,10 @@ export class PartWriter {
 
   /** Usage so far. Zeros behind real numbers are no news. */
   tell(usage: Usage): void {
-    if (this.usage !== undefined && isNothing(usage) && !isNothing(this.usage)) return;
-    this.usage = usage;
-    this.#push({ type: "usage", usage });
+    const later = laterUsage(this.usage, usage);
+    if (later === this.usage) return;
+    this.usage = later;
+    this.#push({ type: "usage", usage: later });
   }
 
   /** The parts since the last call, up to a call whose name may still grow. */
@@ -198,14 +227,17 @@ export class PartWriter {
     return new ToolCallTracker(
       {
         reserve: (call) => this.#reserve(call, choice),
-        announce: (call) => this.#announce(call, choice),
+        announce: (call, withArguments) => this.#announce(call, choice, withArguments),
         skip: (call) => this.#skip(call),
         renamed: (call) => {
           const source = this.#sources.get(call);
           if (source !== undefined) source.split = true;
         },
-        args: (call, text) =>
-          this.#push({ type: "tool-arguments", choice, index: call.index, text }),
+        args: (call, text, isLate) => {
+          // The event tells only the end of the text.
+          if (isLate && this.#source !== undefined) this.#source.split = true;
+          this.#push({ type: "tool-arguments", choice, index: call.index, text });
+        },
       },
       this.#options,
     );
@@ -226,13 +258,14 @@ export class PartWriter {
     };
   }
 
-  #announce(call: TrackedCall, choice: number): void {
+  #announce(call: TrackedCall, choice: number, withArguments: boolean): void {
     const part: StreamPart = {
       type: "tool-call",
       choice,
       index: call.index,
       id: call.id,
       name: call.name,
+      ...(withArguments && { withArguments }),
       ...(call.custom && { custom: true }),
       ...(call.extra != null && { extra: call.extra }),
     };
@@ -263,7 +296,3 @@ export class PartWriter {
 }
 
 const NONE: StreamPart[] = [];
-
-function isNothing({ prompt_tokens, completion_tokens }: Usage): boolean {
-  return !prompt_tokens && !completion_tokens;
-}

@@ -17,6 +17,8 @@ export interface CallFragment {
   extra?: unknown;
 }
 
+type CallExtras = Pick<CallFragment, "custom" | "extra">;
+
 /** A call as the tracker knows it. */
 export interface TrackedCall {
   /** Counts the calls from 0, in the order in which they were announced. -1: not announced yet. */
@@ -35,13 +37,17 @@ export interface TrackedCall {
 export interface CallEvents {
   /** A call may begin here, but its name may still grow: the place is kept until `announce`, `skip` or the end. */
   reserve(call: TrackedCall): void;
-  /** The name of the call is complete: it begins, at its place where one was reserved. */
-  announce(call: TrackedCall): void;
+  /**
+   * The name of the call is complete: it begins, at its place where one was reserved. `withArguments`: all that is known of
+   * its arguments follows at once.
+   */
+  announce(call: TrackedCall, withArguments: boolean): void;
   /** The place is given up: the call has no name yet, and something else comes. */
   skip(call: TrackedCall): void;
   /** A piece of the name came in another event than the first one. */
   renamed(call: TrackedCall): void;
-  args(call: TrackedCall, text: string): void;
+  /** `isLate`: some of the text came in an earlier event. */
+  args(call: TrackedCall, text: string, isLate: boolean): void;
 }
 
 export interface TrackerOptions {
@@ -49,6 +55,8 @@ export interface TrackerOptions {
   idOf?: (upstreamId: string | undefined) => string;
   /** The name for clients. */
   nameOf?: (name: string) => string;
+  /** Arguments stay as they come: the events go on in the upstream's own format, where nothing needs completing. */
+  isNative?: boolean;
 }
 
 /** The calls of one choice of a stream. */
@@ -56,6 +64,7 @@ export class ToolCallTracker {
   readonly #events: CallEvents;
   readonly #idOf: (upstreamId: string | undefined) => string;
   readonly #nameOf: (name: string) => string;
+  readonly #isNative: boolean;
   readonly #calls: TrackedCall[] = [];
   readonly #byIndex = new Map<number, TrackedCall>();
   readonly #byId = new Map<string, TrackedCall>();
@@ -67,6 +76,7 @@ export class ToolCallTracker {
     this.#events = events;
     this.#idOf = options.idOf ?? ((id) => id ?? mintCallId());
     this.#nameOf = options.nameOf ?? ((name) => name);
+    this.#isNative = options.isNative === true;
   }
 
   /** A call has begun. */
@@ -92,25 +102,35 @@ export class ToolCallTracker {
   }
 
   /** A call whose name is complete, of a format that says clearly where each call begins. */
-  start(id: string | undefined, name: string, extra?: unknown): TrackedCall {
+  start(id: string | undefined, name: string, more: CallExtras = {}): TrackedCall {
     this.settle();
-    const call = this.#create({ id: id || undefined, name, args: "", extra });
-    this.#announce(call);
+    const call = this.#create({ id: id || undefined, name, args: "", ...more });
+    this.#announce(call, false);
     return call;
+  }
+
+  /** A call that is there as a whole. */
+  whole(id: string | undefined, name: string, args: string, more: CallExtras = {}): void {
+    this.settle();
+    const call = this.#create({ id: id || undefined, name, args, ...more });
+    call.args = args;
+    this.#announce(call, true);
+    this.#events.args(call, args, false);
   }
 
   /** More arguments of a call. */
   append(call: TrackedCall, text: string): void {
     if (text === "") return;
+    const isLate = call.args !== "";
     call.args += text;
     if (call.index === -1) {
       // Without a name the call cannot begin: its arguments wait.
       if (call.name === "") return;
-      this.#announce(call);
-      this.#events.args(call, call.args);
+      this.#announce(call, true);
+      this.#events.args(call, call.args, isLate);
       return;
     }
-    this.#events.args(call, text);
+    this.#events.args(call, text, false);
   }
 
   /** Something else than the latest call comes: its name does not grow any more. */
@@ -119,7 +139,7 @@ export class ToolCallTracker {
     if (call === undefined) return;
     this.#pending = undefined;
     if (call.name === "") this.#events.skip(call);
-    else this.#announce(call);
+    else this.#announce(call, false);
   }
 
   /** The choice is finished. `cut`: by a limit or a filter, so that arguments may be incomplete. */
@@ -129,10 +149,10 @@ export class ToolCallTracker {
       if (call.index === -1) {
         // A place without a name and arguments was no call.
         if (call.name === "" && call.args === "") continue;
-        this.#announce(call);
-        if (call.args !== "") this.#events.args(call, call.args);
+        this.#announce(call, call.args !== "");
+        if (call.args !== "") this.#events.args(call, call.args, true);
       }
-      if (!call.custom) this.#completeArguments(call, cut);
+      if (!call.custom && !this.#isNative) this.#completeArguments(call, cut);
     }
   }
 
@@ -140,7 +160,7 @@ export class ToolCallTracker {
     const missing = call.args.trim() === "" ? "{}" : cut ? "" : missingClosers(call.args);
     if (missing === "") return;
     call.args += missing;
-    this.#events.args(call, missing);
+    this.#events.args(call, missing, false);
   }
 
   #begin(fragment: CallFragment): TrackedCall {
@@ -180,17 +200,17 @@ export class ToolCallTracker {
     call.name += piece;
     this.#events.renamed(call);
     if (!first && call.args !== "") {
-      this.#announce(call);
-      this.#events.args(call, call.args);
+      this.#announce(call, true);
+      this.#events.args(call, call.args, true);
     }
   }
 
-  #announce(call: TrackedCall): void {
+  #announce(call: TrackedCall, withArguments: boolean): void {
     if (call.index !== -1) return;
     if (this.#pending === call) this.#pending = undefined;
     call.index = this.#announced++;
     call.name = this.#nameOf(call.name);
-    this.#events.announce(call);
+    this.#events.announce(call, withArguments);
   }
 
   /** The call that a fragment goes on with; undefined where it begins one. */

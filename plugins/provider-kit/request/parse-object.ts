@@ -1,7 +1,9 @@
-/** A JSON object (or list) of an upstream; undefined for anything else. */
+import { parseExact } from "../json/exact-json.ts";
+
+/** A JSON object (or list) of an upstream; undefined for anything else. Large whole numbers keep their digits. */
 export function parseObject(body: Buffer): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
+    const value: unknown = parseExact(body.toString("utf8"));
     return typeof value === "object" && value !== null
       ? (value as Record<string, unknown>)
       : undefined;

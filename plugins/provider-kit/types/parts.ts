@@ -68,6 +68,8 @@ export interface StreamedCallPart extends OfChoice {
   index: number;
   id: string;
   name: string;
+  /** Its arguments came with it, and follow as one part. */
+  withArguments?: boolean;
   /** A call of OpenAI's type `custom`: its arguments are any text. */
   custom?: boolean;
   /** `extra_content`: what a provider wants to see again with the call. */

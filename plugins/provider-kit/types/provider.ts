@@ -6,6 +6,7 @@ import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts"
 import type { IncomingHttpHeaders } from "node:http";
 import type { Client, Logger, PorticoError, Principal } from "portico";
 import type { RequestRule } from "../rules/types.ts";
+import type { PartDecoder, StreamPart } from "./parts.ts";
 import type { UpstreamProblem } from "../stream/upstream-error.ts";
 
 /** One channel and model that a request is tried on. */
@@ -74,8 +75,11 @@ export interface ChatProvider {
   sends?: boolean;
   /** In-process: the response. Without `stream`, this one is streamed in pieces. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
-  /** In-process: the response's pieces; strings are text deltas. */
-  stream?(request: ChatRequest, target: Target & CallInfo): AsyncIterable<ChatChunk | string>;
+  /** In-process: the response as it comes: lists of parts, or chunks in OpenAI's form; strings are text. */
+  stream?(
+    request: ChatRequest,
+    target: Target & CallInfo,
+  ): AsyncIterable<readonly StreamPart[] | ChatChunk | string>;
   wire?: WireProvider;
   /**
    * What it sends in confidence and no configuration holds, as it is now: the environment's credentials, tokens that it
@@ -123,7 +127,15 @@ export interface WireProvider {
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /**
-   * A fresh translator for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
+   * A fresh decoder for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
+   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are repaired by the caller.
+   */
+  parts?(sent: WireRequest, target: Target): PartDecoder;
+  /**
+   * A fresh translator for one stream into bytes of OpenAI's form.
+   * @deprecated Decode into `parts`. Providers that were written before go on to work.
+   *
+   * Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
    * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
@@ -241,8 +253,8 @@ export interface NativeForm {
   encode(native: NativeRequest, target: Target): WireRequest | undefined;
   /** The 2xx response in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as a response. */
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
-  /** Passes one stream in the upstream's form, and sees to its usage, finish reason and errors. */
-  decoder(sent: WireRequest, target: Target): StreamDecoder;
+  /** As `WireProvider.parts`: each part carries its event, which goes out as it came where nothing was changed. */
+  parts(sent: WireRequest, target: Target): PartDecoder;
 }
 
 /** The request that counts tokens, and how to read its response. */

@@ -171,7 +171,9 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
     "anthropic-beta": "context-1",
     "anthropic-version": "2026-10-21",
   });
-  assert.equal(await whole.json(), message);
+  // Clients compare the model with the one that they asked for.
+  assert.equal(await whole.json(), { ...message, model: "claude/claude-x" });
+  assert.is(whole.headers.get("x-portico-model"), "claude-x");
   assert.is(whole.headers.get("x-portico-dropped"), null);
   const [seen] = claude.seen;
   assert.equal(seen!.body, { ...body, model: "claude-x" });
@@ -179,7 +181,8 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
   const { "x-api-key": key, "anthropic-beta": beta, "anthropic-version": version } = seen!.headers;
   assert.equal([key, beta, version], ["up", "context-1", "2026-10-21"]);
   const streamed = await ask({ ...body, stream: true });
-  assert.is(await streamed.text(), streamText(events));
+  const named = streamText(events).replace('"model":"claude-x"', '"model":"claude/claude-x"');
+  assert.is(await streamed.text(), named);
 });
 
 test("what only Anthropic knows goes to a channel of its own, every other refuses it", async () => {

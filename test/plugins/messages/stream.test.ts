@@ -4,8 +4,8 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { messageOf } from "../../../plugins/messages/response.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
-import { createTranslator } from "../../../plugins/messages/stream.ts";
-import { callDelta, chunk, readNamedEvents } from "../../support/chunks.ts";
+import { MessagesEncoder } from "../../../plugins/messages/stream.ts";
+import { callDelta, chunk, readNamedEvents, takingChunks } from "../../support/chunks.ts";
 
 const test = suite("messages stream");
 
@@ -16,9 +16,11 @@ const usage = {
   prompt_tokens_details: { cached_tokens: 6 },
 };
 
-function events(chunks: ChatChunk[]): any[] {
-  const translator = createTranslator("asked", "req_1");
-  return readNamedEvents(chunks.map((one) => translator.chunk(one)).join("") + translator.end());
+async function events(chunks: ChatChunk[]): Promise<any[]> {
+  const translator = takingChunks(new MessagesEncoder("asked", "req_1"));
+  return readNamedEvents(
+    chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
+  );
 }
 const brief = (list: any[]) =>
   list.map(({ type, index, delta, content_block: block }) => {
@@ -29,8 +31,8 @@ const brief = (list: any[]) =>
       .join(" ");
   });
 
-test("blocks follow one another, and the usage comes at the end", () => {
-  const list = events([
+test("blocks follow one another, and the usage comes at the end", async () => {
+  const list = await events([
     chunk({ role: "assistant", content: "" }),
     chunk({ reasoning_content: "h" }),
     chunk({ reasoning_content: "m" }),
@@ -71,8 +73,8 @@ test("blocks follow one another, and the usage comes at the end", () => {
   });
 });
 
-test("calls whose pieces come mixed keep them, and one without arguments has an empty object", () => {
-  const list = events([
+test("calls whose pieces come mixed keep them, and one without arguments has an empty object", async () => {
+  const list = await events([
     chunk(callDelta(0, "", "f")),
     chunk(callDelta(1, "", "g")),
     chunk(callDelta(0, '{"a":')),
@@ -89,24 +91,24 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
     assert.is(list.filter((one) => one.type === type).length, 3);
 });
 
-test("finish reasons, a refusal, and an answer of nothing", () => {
-  const reason = (finish: string) =>
-    events([chunk({ content: "x" }), chunk({}, finish)]).at(-2).delta.stop_reason;
-  assert.equal(["stop", "length", "content_filter"].map(reason), [
+test("finish reasons, a refusal, and an answer of nothing", async () => {
+  const reason = async (finish: string) =>
+    (await events([chunk({ content: "x" }), chunk({}, finish)])).at(-2).delta.stop_reason;
+  assert.equal(await Promise.all(["stop", "length", "content_filter"].map(reason)), [
     "end_turn",
     "max_tokens",
     "refusal",
   ]);
-  assert.equal(brief(events([chunk({ refusal: "no" }, "stop")])).slice(2, 5), [
+  assert.equal(brief(await events([chunk({ refusal: "no" }, "stop")])).slice(2, 5), [
     "start 0 text",
     "delta 0 no",
     "stop 0",
   ]);
-  assert.equal(brief(events([])), ["message_start", "ping", "message_delta", "message_stop"]);
+  assert.equal(brief(await events([])), ["message_start", "ping", "message_delta", "message_stop"]);
 });
 
-test("a failure is an error event", () => {
-  const translator = createTranslator("asked", "req_1");
+test("a failure is an error event", async () => {
+  const translator = takingChunks(new MessagesEncoder("asked", "req_1"));
   const text = translator.fail(new PorticoError("upstream_timeout", "too slow"));
   assert.equal(JSON.parse(text.split("data: ")[1]!), {
     type: "error",
@@ -115,7 +117,7 @@ test("a failure is an error event", () => {
   });
 });
 
-test("what a provider wants to see again travels in a sealed block, whole or streamed, and comes back", () => {
+test("what a provider wants to see again travels in a sealed block, whole or streamed, and comes back", async () => {
   const parts = [
     {
       index: 0,
@@ -126,23 +128,26 @@ test("what a provider wants to see again travels in a sealed block, whole or str
     },
   ];
   const extra = { portico: { origin: "o", thinking: [{ text: "t", signature: "s" }] } };
-  const streamed = events([
+  const streamed = await events([
     chunk({ tool_calls: parts }),
     chunk({ extra_content: extra }, "tool_calls"),
   ]);
-  const whole = messageOf({
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1,
-    model: "up",
-    choices: [
-      {
-        index: 0,
-        message: { role: "assistant", content: null, tool_calls: parts, extra_content: extra },
-        finish_reason: "tool_calls",
-      },
-    ],
-  });
+  const whole = messageOf(
+    {
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "up",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: null, tool_calls: parts, extra_content: extra },
+          finish_reason: "tool_calls",
+        },
+      ],
+    },
+    "asked",
+  );
   const sealed = streamed
     .map((one) => one.content_block)
     .find((block) => block?.type === "redacted_thinking");
@@ -160,26 +165,29 @@ test("what a provider wants to see again travels in a sealed block, whole or str
   assert.equal(messages[1]!.tool_calls?.[0]?.extra_content, { s: 1 });
 });
 
-test("arguments that are no object stand in one", () => {
+test("arguments that are no object stand in one", async () => {
   const input = (args: string) =>
     (
-      messageOf({
-        id: "chatcmpl-1",
-        object: "chat.completion",
-        created: 1,
-        model: "up",
-        choices: [
-          {
-            index: 0,
-            message: {
-              role: "assistant",
-              content: "",
-              tool_calls: [{ id: "a", function: { name: "f", arguments: args } }],
+      messageOf(
+        {
+          id: "chatcmpl-1",
+          object: "chat.completion",
+          created: 1,
+          model: "up",
+          choices: [
+            {
+              index: 0,
+              message: {
+                role: "assistant",
+                content: "",
+                tool_calls: [{ id: "a", function: { name: "f", arguments: args } }],
+              },
+              finish_reason: "stop",
             },
-            finish_reason: "stop",
-          },
-        ],
-      })["content"] as { input: unknown }[]
+          ],
+        },
+        "asked",
+      )["content"] as { input: unknown }[]
     )[0]!.input;
   assert.equal(["", "{}", '{"a":1}', "null", "[1]", "{broken"].map(input), [
     {},

@@ -1,11 +1,53 @@
 /** What goes to Anthropic in the caller's own form, and comes back in it. */
-import { isUpstreamError } from "portico/chat";
+import {
+  isUpstreamError,
+  PartCollector,
+  type StreamPart,
+  type Target,
+  type WireRequest,
+} from "portico/provider";
+import { MessagesEncoder } from "../../../plugins/messages/stream.ts";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
-import { makeTarget } from "../../support/target.ts";
+import { makeTarget, recode } from "../../support/target.ts";
 
-const { encode, decoder } = anthropic.native!.anthropic!;
+const { encode, parts } = anthropic.native!.anthropic!;
+
+/** The stream as it goes out to a client of the same format. */
+function decoder(sent: WireRequest, target: Target) {
+  const reading = parts(sent, target);
+  const writing = new MessagesEncoder("x", "req_1");
+  let ended = false;
+  const seen = new PartCollector({ id: "", created: 0, model: "" });
+  const write = (read: StreamPart[]) => {
+    seen.add(read);
+    const out = writing.write(read);
+    if (!reading.done || ended) return out;
+    ended = true;
+    return out + writing.end();
+  };
+  return {
+    push: (bytes: Buffer) => write(reading.push(bytes)),
+    end: () => (reading.done ? "" : write(reading.end())),
+    get text() {
+      return seen.text;
+    },
+    get usage() {
+      return seen.completion().usage;
+    },
+    get finishReason() {
+      return seen.completion().choices[0]?.finish_reason;
+    },
+    get failure() {
+      return reading.failure;
+    },
+    get done() {
+      return reading.done;
+    },
+  };
+}
+
 const body = { model: "x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
 const sent = await anthropic.encode(
   { model: "x", messages: [{ role: "user", content: "Hi" }] },
@@ -51,7 +93,7 @@ test("so is an error that does not name itself: no proxy's error goes out as an 
     const later = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
     assert.is(String(later.push(Buffer.from(`${start}data: ${said}\n\n`))), start);
     assert.ok(isBusy(later.failure), said);
-    const translated = anthropic.decoder!(sent, target);
+    const translated = recode(anthropic, sent, target);
     assert.throws(() => translated.push(Buffer.from(`data: ${said}\n\n`)), isBusy, said);
   }
 });

@@ -8,6 +8,7 @@ import {
   decodeCutAnywhere,
   makeTarget,
   readChunks,
+  recode,
 } from "../../support/target.ts";
 
 const target = makeTarget({ model: "claude-sonnet-4-5" });
@@ -29,7 +30,7 @@ function decode(message: Record<string, unknown>) {
   };
   return asJson(anthropic.decode!(Buffer.from(JSON.stringify(whole)), sent, target));
 }
-const decoder = (from: WireRequest = sentWithUsage) => anthropic.decoder!(from, target);
+const decoder = (from: WireRequest = sentWithUsage) => recode(anthropic, from, target);
 
 /** Events as the API writes them, `event:` line, padding and all. */
 function sse(events: readonly Record<string, unknown>[], end = "\n"): Buffer {

@@ -10,6 +10,7 @@ import {
   makeTarget,
   readChunks,
   refusedParam,
+  recode,
 } from "../../support/target.ts";
 import { event, exception } from "../../support/upstreams/frames.ts";
 
@@ -302,7 +303,7 @@ const sent = await bedrock.encode(
 );
 const decode = (answer: unknown) =>
   bedrock.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
-const decoder = () => bedrock.decoder!(sent, target);
+const decoder = () => recode(bedrock, sent, target);
 const tokens = {
   inputTokens: 10,
   outputTokens: 5,

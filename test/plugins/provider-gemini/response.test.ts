@@ -8,6 +8,7 @@ import {
   decodeCutAnywhere,
   makeTarget,
   readChunks,
+  recode,
 } from "../../support/target.ts";
 
 const target = makeTarget({ model: "gemini-3-flash" });
@@ -17,7 +18,7 @@ const streamed = await gemini.encode(
   { ...request, stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decoder = () => gemini.decoder!(streamed, target);
+const decoder = () => recode(gemini, streamed, target);
 const decode = (answer: object) =>
   asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
 

@@ -1,6 +1,6 @@
 /** What a tool call is, whatever way a server of OpenAI's format counts its calls. */
 import * as assert from "uvu/assert";
-import { OpenAiDecoder, type StreamPart } from "portico/provider";
+import { createOpenAiDecoder, type StreamPart } from "portico/provider";
 import { Recoded } from "../../support/recoded.ts";
 import { suite } from "../../support/suite.ts";
 import { chunk, DONE, eventsOf } from "../../support/upstreams/upstream.ts";
@@ -10,7 +10,7 @@ const test = suite("tool calls of a stream");
 const defaults = { id: "chatcmpl-x", created: 1, model: "m" };
 
 function partsOf(events: readonly string[]): StreamPart[] {
-  const decoder = new OpenAiDecoder(defaults);
+  const decoder = createOpenAiDecoder(defaults);
   const parts = decoder.push(Buffer.from([...events, DONE].join("")));
   return decoder.done ? parts : [...parts, ...decoder.end()];
 }
@@ -167,7 +167,7 @@ for (const [name, { events, calls }] of Object.entries(streams)) {
 }
 
 test("a call is announced once its name is complete, at the place where it began", () => {
-  const decoder = new OpenAiDecoder(defaults);
+  const decoder = createOpenAiDecoder(defaults);
   const types = (bytes: string) => decoder.push(Buffer.from(bytes)).map(({ type }) => type);
   assert.equal(types(call({ index: 0, id: "c1", name: "calc", args: "" })), ["start"]);
   assert.equal(types(call({ index: 0, args: "{" })), ["tool-call", "tool-arguments"]);

@@ -8,6 +8,7 @@ import {
   decodeCutAnywhere,
   makeTarget,
   readChunks,
+  recode,
 } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
@@ -124,7 +125,7 @@ const sent = await mistral.encode(
 );
 const decode = (answer: unknown) =>
   mistral.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
-const decoder = () => mistral.decoder!(sent, target);
+const decoder = () => recode(mistral, sent, target);
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
 test("a whole answer with thinking", () => {

@@ -9,6 +9,7 @@ import {
   makeTarget,
   readChunks,
   refusedParam,
+  recode,
 } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
@@ -149,7 +150,7 @@ const sent = await ollama.encode(
 );
 const decode = (answer: unknown) =>
   ollama.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
-const decoder = () => ollama.decoder!(sent, target);
+const decoder = () => recode(ollama, sent, target);
 const counts = { prompt_eval_count: 3, eval_count: 4, total_duration: 1 };
 
 test("a whole answer", () => {

@@ -3,15 +3,15 @@ import type { ChatChunk } from "portico/chat";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { newResponse, responseOf } from "../../../plugins/responses/response.ts";
-import { createTranslator } from "../../../plugins/responses/stream.ts";
-import { callDelta, chunk, readNamedEvents } from "../../support/chunks.ts";
+import { createEncoder } from "../../../plugins/responses/stream.ts";
+import { callDelta, chunk, readNamedEvents, takingChunks } from "../../support/chunks.ts";
 
 const test = suite("responses stream");
 
 const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, false);
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
-  const translator = createTranslator(response(), () => undefined);
+  const translator = takingChunks(createEncoder(response(), () => undefined));
   return readNamedEvents(
     chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
   );
@@ -134,7 +134,7 @@ test("a cut answer is incomplete, and its last item too", async () => {
 });
 
 test("a failure is told by error and response.failed, with what had come", () => {
-  const translator = createTranslator(response(), () => undefined);
+  const translator = takingChunks(createEncoder(response(), () => undefined));
   translator.chunk(chunk({ content: "A" }));
   const [error, failed] = readNamedEvents(
     translator.fail(new PorticoError("upstream_timeout", "too slow")),
@@ -149,10 +149,12 @@ test("a failure is told by error and response.failed, with what had come", () =>
 
 test("the last event waits until the response is kept", async () => {
   let kept: Record<string, unknown> | undefined;
-  const translator = createTranslator(response(), async (ended) => {
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    kept = ended;
-  });
+  const translator = takingChunks(
+    createEncoder(response(), async (ended) => {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      kept = ended;
+    }),
+  );
   translator.chunk(chunk({ content: "A" }));
   const text = await translator.end();
   assert.is(kept!["status"], "completed");

@@ -1,11 +1,22 @@
 /** Asking models from inside. */
-import type { ChatChunk, ChatCompletion, ChatRequest } from "portico/provider";
-import type { ApiRoute, BodySource, NativeRequest } from "portico/provider";
+import type {
+  ApiRoute,
+  BodySource,
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  NativeRequest,
+  StreamEncoder,
+  StreamPart,
+} from "portico/provider";
 import type { Call, Client, PorticoError, Principal } from "portico";
 
 /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
 export interface ChatService {
   complete(request: ChatRequest, options?: ChatOptions): Promise<ChatCompletion>;
+  /** The response as it comes: what one read of the upstream brought is one list. */
+  parts(request: ChatRequest, options?: ChatOptions): AsyncIterable<readonly StreamPart[]>;
+  /** The same as chunks in OpenAI's form. */
   stream(request: ChatRequest, options?: ChatOptions): AsyncIterable<ChatChunk>;
   /**
    * For routes that take chat in another form: what `POST /v1/chat/completions` does between reading the request and
@@ -78,14 +89,15 @@ export type OpenedChat =
   | {
       kind: "stream";
       /** Writes the stream as the response; resolves when it is over, from either side. */
-      pipe(translator: StreamTranslator): Promise<void>;
+      pipe(encoder: StreamEncoder | StreamTranslator): Promise<void>;
     };
 
-/** Chunks of an OpenAI stream in, text of an event stream out. */
+/**
+ * Chunks of an OpenAI stream in, text of an event stream out.
+ * @deprecated Write a `StreamEncoder`, which takes parts.
+ */
 export interface StreamTranslator {
   chunk(chunk: ChatChunk): string;
-  /** In place of a chunk that says nothing but some more text of the first choice; without it, that comes as a chunk too. */
-  text?(text: string): string;
   end(): string | Promise<string>;
   /** The last event of a stream that broke off. */
   fail(error: PorticoError): string;

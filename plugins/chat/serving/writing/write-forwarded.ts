@@ -1,17 +1,15 @@
 /** Writes the response of a route that goes through: the headers that matter, the bytes as they come, none of our secrets. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
-import type { ChatResponse, Job, Sink } from "../../job.ts";
+import { errorEvent } from "portico/provider";
+import type { ChatResponse, Job } from "../../job.ts";
 import { MaskedBytes } from "../../secrets/masked-bytes.ts";
-import { MaskedStream } from "../../secrets/masked-stream.ts";
+import { MaskedEvents } from "../../secrets/masked-events.ts";
 import type { SecretMask } from "../../secrets/secret-mask.ts";
-import { errorEvent } from "../ask.ts";
 import { beginningOf } from "../../sending/held-beginning.ts";
 import type { Endpoint } from "../access.ts";
-import { LastWords } from "./last-words.ts";
 import { traceOf } from "../open.ts";
-import type { ResponseWriter } from "./response-writer.ts";
-import { writeStream } from "./write-stream.ts";
+import { type Written, writeStream } from "./write-stream.ts";
 
 /** JSON and texts up to here are gone through as a whole, in all writings; what is larger holds images. */
 const HELD_BYTES = 1024 * 1024;
@@ -30,8 +28,8 @@ export async function writeForwarded(
 ): Promise<void> {
   const mask = engine.masks.all();
   const { res } = call;
-  const { stream, headers = {}, completion } = response;
-  if (stream === undefined) {
+  const { bytes, headers = {}, completion } = response;
+  if (bytes === undefined) {
     const body = Buffer.from(JSON.stringify(completion));
     res.writeHead(200, {
       ...traceOf(job),
@@ -46,25 +44,21 @@ export async function writeForwarded(
   const held = !events && isText(type);
   const hiding = mask.watchesContent ? hidingIn(events, held, mask) : undefined;
   const passed = passedHeaders(headers, type, hiding !== undefined && held);
-  const source = held ? await beginningOf(res, stream, HELD_BYTES) : stream;
+  const source = held ? await beginningOf(bytes, HELD_BYTES) : bytes;
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  const sinkOf = (writer: ResponseWriter): Sink => ({
-    write(bytes) {
-      const out = hiding === undefined ? bytes : hiding.push(bytes);
-      return out === undefined || writer.write(out);
-    },
-    end: () => writer.end(hiding?.end()),
+  const hide = (one: Buffer) => (hiding === undefined ? one : (hiding.push(one) ?? NOTHING));
+  const written: Written<Buffer> = {
+    write: (read) => read.map(hide),
+    end: () => hiding?.end(),
     // Whoever reads bytes can only tell from the connection that some are missing.
-    fail: (error) => void (events ? writer.end(errorEvent(error)) : res.destroy()),
-  });
-  await writeStream(
-    call,
-    source,
-    events,
-    sinkOf,
-    LastWords.of(workers, events ? errorEvent : undefined),
-  );
+    fail: (error) => (events ? errorEvent(error) : undefined),
+    error: events ? errorEvent : undefined,
+    hasComments: events,
+  };
+  await writeStream(call, source, written, workers);
 }
+
+const NOTHING = Buffer.alloc(0);
 
 function passedHeaders(
   headers: IncomingHttpHeaders,
@@ -90,7 +84,7 @@ function isText(type: string): boolean {
 }
 
 function hidingIn(events: boolean, held: boolean, mask: SecretMask): Hiding {
-  if (events) return new MaskedStream(mask);
+  if (events) return new MaskedEvents(mask);
   return held ? heldText(mask) : new MaskedBytes(mask);
 }
 

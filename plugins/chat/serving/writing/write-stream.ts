@@ -1,8 +1,7 @@
-/** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
-import { type Call, PorticoError, type Workers } from "portico";
-import type { StreamTranslator } from "portico/chat";
-import type { ChatResponse, ResponseStream, Sink } from "../../job.ts";
-import { readChunks } from "../../openai/read-chunks.ts";
+/** Writes a streamed response: as fast as the client reads, with comments in the silence. */
+import { type Call, isPorticoError, PorticoError, type Workers } from "portico";
+import type { StreamEncoder } from "portico/provider";
+import type { Flow, PartStream } from "../../streams/flow.ts";
 import { LastWords } from "./last-words.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
@@ -12,130 +11,120 @@ export const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** Resolves when the response is over, from either side. `alive`: comments may be put in between. */
-export function writeStream(
+/** What a stream is written as. */
+export interface Written<T> {
+  /** More of it. */
+  write(items: readonly T[]): readonly (Buffer | string)[];
+  /** Its end. */
+  end(): string | Buffer | undefined | Promise<string>;
+  /** In place of its end, where it broke off. Undefined: the client can only see it from the connection. */
+  fail(error: PorticoError): string | Buffer | undefined;
+  /** An error as an event, for a client whose worker is killed. */
+  error?: ((error: PorticoError) => string | Buffer) | undefined;
+  /** Comments may be put in between. */
+  hasComments: boolean;
+}
+
+/** Writes the parts of a response in the form that an encoder gives them. `writeHead` has been called. */
+export function writeParts(
   call: Call,
-  source: ResponseStream,
-  alive: boolean,
-  sinkOf: (out: ResponseWriter) => Sink,
-  lastWords?: LastWords,
+  source: PartStream,
+  encoder: StreamEncoder,
+  workers: Workers | undefined,
+): Promise<void> {
+  const written: Written<Parameters<StreamEncoder["write"]>[0][number]> = {
+    write: (parts) => [encoder.write(parts)],
+    end: () => encoder.end(),
+    fail: (error) => encoder.fail(error),
+    error: encoder.error === undefined ? undefined : (error) => encoder.error!(error),
+    hasComments: true,
+  };
+  return writeStream(call, source, written, workers);
+}
+
+/** Resolves when the response is over, from either side. `writeHead` has been called. */
+export async function writeStream<T>(
+  call: Call,
+  source: Flow<T>,
+  written: Written<T>,
+  workers: Workers | undefined,
 ): Promise<void> {
   const { res } = call;
   // A client who has disconnected already will not be told of again.
   if (res.destroyed) {
     source.cancel();
-    return Promise.resolve();
+    return;
   }
-  return new Promise((resolve) => {
-    const out = new ResponseWriter(res, alive, () => source.resume(), lastWords);
-    res.once("close", () => {
-      out.stop();
-      resolve();
-    });
-    const sink = sinkOf(out);
-    call.onCut(() => {
-      if (res.writableEnded) return;
-      sink.fail(
-        new PorticoError(
-          "service_unavailable",
-          "The gateway stopped before the response had ended.",
-        ),
-      );
-      source.cancel();
-    });
-    source.start(sink);
+  const closed = new Promise<void>((resolve) => void res.once("close", resolve));
+  let drained: (() => void) | undefined;
+  const lastWords = LastWords.of(workers, written.error);
+  const out = new ResponseWriter(res, written.hasComments, () => drained?.(), lastWords);
+  const state = { over: false };
+  const fail = (error: PorticoError): void => {
+    if (state.over) return;
+    state.over = true;
+    const last = lastOf(written, error, call);
+    if (last === undefined) res.destroy();
+    else out.end(last);
+  };
+  call.onCut(() => {
+    const message = "The gateway stopped before the response had ended.";
+    fail(new PorticoError("service_unavailable", message));
+    source.cancel();
   });
+  const waitForClient = () =>
+    Promise.race([closed, new Promise<void>((resolve) => void (drained = resolve))]);
+  try {
+    await copy(source, written, out, state, waitForClient);
+  } catch (error) {
+    source.cancel();
+    if (!state.over && !res.destroyed) failWith(error, call, fail);
+  }
+  await closed;
+  out.stop();
 }
 
-/**
- * Writes a stream in the form that the translator gives it; what came in that form already passes as it is. The
- * translator is its plugin's: where it throws, the upstream is cut and the response ends.
- */
-export function writeTranslated(
-  call: Call,
-  response: ChatResponse,
-  translator: StreamTranslator,
-  workers: Workers | undefined,
-): Promise<void> {
-  const { res, log } = call;
-  res.writeHead(200, STREAM_HEADERS);
-  const source = response.stream!;
-  const sinkOf = (out: ResponseWriter) => {
-    const broken = (err: unknown): void => {
-      log.error({ err }, "a stream could not be translated");
-      source.cancel();
-      try {
-        out.end(
-          translator.fail(
-            new PorticoError("internal_error", "The response could not be translated."),
-          ),
-        );
-      } catch {
-        res.destroy();
-      }
-    };
-    return guarded(
-      response.native === true ? passing(out, translator) : translating(out, translator, broken),
-      broken,
-    );
-  };
-  return writeStream(call, source, true, sinkOf, LastWords.of(workers, translator.error));
-}
-
-/** Nothing is handed to a sink that has thrown. */
-function guarded(sink: Sink, broken: (error: unknown) => void): Sink {
-  let over = false;
-  const attempt = <T>(act: () => T, otherwise: T): T => {
-    if (over) return otherwise;
-    try {
-      return act();
-    } catch (error) {
-      over = true;
-      broken(error);
-      return otherwise;
-    }
-  };
-  return {
-    write: (bytes) => attempt(() => sink.write(bytes), true),
-    end: () => attempt(() => sink.end(), undefined),
-    fail: (error) => attempt(() => sink.fail(error), undefined),
-  };
-}
-
-function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
-  return {
-    write: (bytes) => out.write(bytes),
-    end: () => out.end(),
-    fail: (error) => out.end(translator.fail(error)),
-  };
-}
-
-function translating(
+async function copy<T>(
+  source: Flow<T>,
+  written: Written<T>,
   out: ResponseWriter,
-  translator: StreamTranslator,
-  broken: (error: unknown) => void,
-): Sink {
-  let text = "";
-  const parser = readChunks(
-    (chunk) => {
-      text += translator.chunk(chunk);
-    },
-    translator.text &&
-      ((more) => {
-        text += translator.text!(more);
-      }),
-  );
-  return {
-    write(bytes) {
-      text = "";
-      parser.push(bytes);
-      return out.write(text);
-    },
-    end() {
-      const last = translator.end();
-      if (typeof last === "string") out.end(last);
-      else void last.then((text) => out.end(text)).catch(broken);
-    },
-    fail: (error) => out.end(translator.fail(error)),
-  };
+  state: { over: boolean },
+  waitForClient: () => Promise<void>,
+): Promise<void> {
+  for await (const items of source) {
+    if (state.over) return;
+    let isOpen = true;
+    for (const bytes of written.write(items)) isOpen = out.write(bytes);
+    if (!isOpen) await waitForClient();
+  }
+  if (state.over) return;
+  const ending = written.end();
+  const last = ending instanceof Promise ? await ending : ending;
+  if (state.over) return;
+  state.over = true;
+  out.end(last);
+}
+
+/** Undefined where the encoder has none, or breaks over it. */
+function lastOf<T>(
+  written: Written<T>,
+  error: PorticoError,
+  { log }: Call,
+): string | Buffer | undefined {
+  try {
+    return written.fail(error);
+  } catch (err) {
+    log.error({ err }, "an error could not be translated");
+    return undefined;
+  }
+}
+
+/** What is no error of a request is a bug of the encoder's. */
+function failWith(error: unknown, { log }: Call, fail: (error: PorticoError) => void): void {
+  if (isPorticoError(error)) {
+    fail(error);
+    return;
+  }
+  log.error({ err: error }, "a stream could not be translated");
+  fail(new PorticoError("internal_error", "The response could not be translated."));
 }

@@ -2,53 +2,57 @@
 import { isPorticoError } from "portico";
 import {
   type CallInfo,
+  CallIds,
   type ChatCompletion,
   type ChatRequest,
+  isObject,
+  NO_TOKENS,
+  partsOfCompletion,
   type Target,
+  textCompletion,
   upstreamError,
-} from "portico/chat";
+} from "portico/provider";
 import type { LocalAttempt } from "../attempt.ts";
 import { startDeadline } from "../deadline.ts";
-import { gather } from "./gather.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
+import { readWhole } from "../../streams/read-whole.ts";
 import { LocalStream, type Piece } from "./local-stream.ts";
-import { completionAsStream, completionBytes, textCompletion } from "../../openai/completion.ts";
-import { isObject } from "../../openai/fields.ts";
 import { providerFailure } from "./provider-failed.ts";
 import type { AttemptTarget } from "../target.ts";
 
 /** Resolves once the response, or its first piece, is there. */
 export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse> {
   const { provider, target, job } = attempt;
-  const request: ChatRequest = { ...job.request, model: target.model };
-  const told = withCall(target, job);
   try {
-    if (provider.stream !== undefined && (job.stream || provider.complete === undefined)) {
-      const stream = await begin(attempt, provider.stream(request, told)[Symbol.asyncIterator]());
-      const firstByteMs = since(job);
-      if (job.stream) return { stream, streamType: "sse", firstByteMs };
-      return whole(await gather(stream, job, target), firstByteMs);
-    }
-    const given = target.mask.value(
-      checked(await inTime(attempt, provider.complete!(request, told))),
-    );
-    if (job.stream) {
-      const pieces =
-        typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
-      return {
-        stream: await begin(attempt, fromArray(pieces)),
-        streamType: "sse",
-        firstByteMs: since(job),
-      };
-    }
-    attempt.watcher.closed();
-    return whole(typeof given === "string" ? textCompletion(target, given) : given, since(job));
+    return await answer(attempt, withCall(target, job));
   } catch (error) {
     attempt.watcher.closed();
     throw isPorticoError(error) || job.cancelled
       ? error
       : providerFailure(provider.name, target.hide(error));
   }
+}
+
+async function answer(attempt: LocalAttempt, told: Target & CallInfo): Promise<ChatResponse> {
+  const { provider, target, job } = attempt;
+  const request: ChatRequest = { ...job.request, model: target.model };
+  if (provider.stream !== undefined && (job.stream || provider.complete === undefined)) {
+    const stream = await begin(attempt, provider.stream(request, told)[Symbol.asyncIterator]());
+    const firstByteMs = since(job);
+    if (job.stream) return { stream, firstByteMs };
+    return whole(await readWhole(stream, target), firstByteMs);
+  }
+  const given = target.mask.value(
+    checked(await inTime(attempt, provider.complete!(request, told))),
+  );
+  if (job.stream) {
+    const pieces = typeof given === "string" ? words(given) : [partsOfCompletion(given)];
+    return { stream: await begin(attempt, fromArray(pieces)), firstByteMs: since(job) };
+  }
+  attempt.watcher.closed();
+  const completion = typeof given === "string" ? textCompletion(target, given) : given;
+  new CallIds(job.request).claimCompletion(completion);
+  return whole(completion, since(job));
 }
 
 /** A plugin may be written without types. */
@@ -63,6 +67,13 @@ function checked(given: ChatCompletion | string): ChatCompletion | string {
 
 function whole(completion: ChatCompletion, firstByteMs: number): ChatResponse {
   return { completion, body: completionBytes(completion), firstByteMs };
+}
+
+/** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
+export function completionBytes(completion: ChatCompletion): Buffer {
+  return Buffer.from(
+    JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion),
+  );
 }
 
 function withCall(target: AttemptTarget, job: Job): Target & CallInfo {

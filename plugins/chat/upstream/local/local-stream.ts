@@ -1,99 +1,75 @@
 /** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
 import { isPorticoError, type PorticoError } from "portico";
-import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
+import {
+  CallIds,
+  type ChatChunk,
+  ChunkReader,
+  errorIn,
+  isObject,
+  PartWriter,
+  type StreamPart,
+  upstreamError,
+} from "portico/provider";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
-import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
+import { clientDisconnected } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
-import { MaskedStream } from "../../secrets/masked-stream.ts";
-import { isObject } from "../../openai/fields.ts";
-import { OpenAiStream } from "../../openai/stream.ts";
+import { PartMask } from "../../secrets/part-mask.ts";
+import type { PartStream } from "../../streams/flow.ts";
 import { providerFailure } from "./provider-failed.ts";
 
-/** Text, a chunk, or bytes of chunks. */
-export type Piece = string | ChatChunk | Buffer;
+/** Parts, a chunk, or some text. */
+export type Piece = readonly StreamPart[] | ChatChunk | string;
 
-/** Turns pieces into bytes. The stream's shape is mended as an upstream's would be. */
-export class LocalStream implements ResponseStream, Waiting {
+/** Reads pieces as parts. The stream's shape is repaired as an upstream's would be. */
+export class LocalStream implements PartStream, Waiting {
   readonly #a: LocalAttempt;
   readonly #pieces: AsyncIterator<Piece>;
-  readonly #mender: OpenAiStream;
-  readonly #masked: MaskedStream | undefined;
-  readonly #writer: ReturnType<typeof createChunkWriter>;
+  readonly #out: PartWriter;
+  readonly #chunks: ChunkReader;
+  readonly #ids: CallIds;
+  readonly #mask: PartMask | undefined;
   #deadline: Deadline | undefined;
-  #early: Buffer | undefined;
-  #sink: Sink | undefined;
-  /** Whoever waits for the first piece hears of what goes wrong before it. */
+  #early: readonly StreamPart[] | undefined;
+  /** Whoever waits for parts hears of what goes wrong before they come. */
   #reject: ((error: unknown) => void) | undefined;
+  /** The response has begun. */
+  #begun = false;
   /** The provider has no more pieces. */
   #finished = false;
   /** Nobody waits for more. */
   #over = false;
-  #wake: (() => void) | undefined;
 
   constructor(attempt: LocalAttempt, pieces: AsyncIterator<Piece>) {
     const { target, job } = attempt;
     this.#a = attempt;
     this.#pieces = pieces;
     const head = { id: target.id, created: target.created, model: target.model };
-    this.#mender = new OpenAiStream({
-      ...head,
-      includeUsage: job.includeUsage,
-      capture: job.capture,
-    });
-    this.#masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
-    this.#writer = createChunkWriter(head);
+    this.#out = new PartWriter(head);
+    this.#chunks = new ChunkReader(this.#out, head);
+    this.#ids = new CallIds(job.request);
+    this.#mask = target.mask.watchesContent ? new PartMask(target.mask) : undefined;
     job.onCancel(this);
   }
 
-  get usage() {
-    return this.#mender.usage;
-  }
-  get finishReason() {
-    return this.#mender.finishReason;
-  }
-  get text() {
-    return this.#a.target.mask.text(this.#mender.text);
+  /** Resolves once the first parts are there; rejects at once when the client disconnects, whatever the provider does. */
+  async first(): Promise<void> {
+    this.#early = (await this.#next(this.#a.timeoutMs)) ?? this.#last();
+    this.#begun = true;
   }
 
-  /** Resolves once the first bytes are there; rejects at once when the client disconnects, whatever the provider does. */
-  first(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      this.#next(this.#a.timeoutMs)
-        .then((bytes) => {
-          this.#early = bytes ?? (this.#over ? undefined : this.#last());
-          this.#reject = undefined;
-          resolve();
-        })
-        .catch((error: unknown) => this.#broken(error));
-    });
-  }
-
-  start(sink: Sink): void {
-    this.#sink = sink;
-    this.#run(sink).catch((error: unknown) => this.#broken(error));
-  }
-
-  async #run(sink: Sink): Promise<void> {
-    for (
-      let bytes = this.#early;
-      bytes !== undefined;
-      bytes = await this.#next(this.#a.idleTimeoutMs)
-    ) {
-      if (!sink.write(bytes)) await new Promise<void>((resolve) => (this.#wake = resolve));
-      if (this.#over) return;
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly StreamPart[], void> {
+    try {
+      let parts = this.#early;
+      while (parts !== undefined) {
+        if (parts.length > 0) yield parts;
+        parts = await this.#next(this.#a.idleTimeoutMs);
+      }
+      const last = this.#last();
+      if (last.length > 0) yield last;
+      this.#close();
+    } finally {
+      if (!this.#over) this.#abandon();
     }
-    if (this.#over) return;
-    const rest = this.#last();
-    if (rest !== undefined) sink.write(rest);
-    this.#close();
-    sink.end();
-  }
-
-  resume(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
   }
 
   cancel(): void {
@@ -103,9 +79,35 @@ export class LocalStream implements ResponseStream, Waiting {
     reject?.(clientDisconnected());
   }
 
-  /** The next bytes; undefined behind the last piece, and where nobody waits any more. */
-  async #next(withinMs: number | undefined): Promise<Buffer | undefined> {
-    while (!this.#finished && !this.#over) {
+  late(): void {
+    const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
+    const message = this.#begun
+      ? `The provider \`${provider.name}\` fell silent for ${idleTimeoutMs} ms.`
+      : `The provider \`${provider.name}\` did not begin to answer within ${timeoutMs} ms.`;
+    const error = upstreamError({ kind: "timeout", message }, 0);
+    target.stop(error);
+    const reject = this.#reject;
+    this.#abandon();
+    reject?.(error);
+  }
+
+  /** The next parts; undefined behind the last piece. */
+  async #next(withinMs: number | undefined): Promise<readonly StreamPart[] | undefined> {
+    if (this.#over) throw clientDisconnected();
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#reject = reject;
+        this.#read(withinMs).then(resolve, reject);
+      });
+    } catch (error) {
+      throw this.#failure(error);
+    } finally {
+      this.#reject = undefined;
+    }
+  }
+
+  async #read(withinMs: number | undefined): Promise<readonly StreamPart[] | undefined> {
+    while (!this.#finished) {
       if (withinMs !== undefined) this.#await(withinMs);
       const { done, value } = await this.#pieces.next();
       this.#deadline?.stop();
@@ -114,10 +116,9 @@ export class LocalStream implements ResponseStream, Waiting {
         this.#finished = true;
         return undefined;
       }
-      const mended = this.#mender.push(this.#bytesOf(value));
-      const out = mended === undefined ? undefined : (this.#masked?.push(mended) ?? mended);
-      if (this.#mender.failure !== undefined) throw this.#mender.failure;
-      if (out !== undefined && out.length > 0) return out;
+      this.#piece(value);
+      const parts = this.#own(this.#out.take());
+      if (parts.length > 0) return parts;
     }
     return undefined;
   }
@@ -127,60 +128,62 @@ export class LocalStream implements ResponseStream, Waiting {
     else this.#deadline.set(ms);
   }
 
-  late(): void {
-    const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
-    const message =
-      this.#reject !== undefined
-        ? `The provider \`${provider.name}\` did not begin to answer within ${timeoutMs} ms.`
-        : `The provider \`${provider.name}\` fell silent for ${idleTimeoutMs} ms.`;
-    const error = upstreamError({ kind: "timeout", message }, 0);
-    target.stop(error);
-    this.#broken(error);
-  }
-
-  #last(): Buffer | undefined {
-    const last = this.#mender.done ? undefined : this.#mender.end();
-    return last === undefined ? undefined : (this.#masked?.push(last) ?? last);
-  }
-
-  #bytesOf(piece: Piece): Buffer {
-    if (Buffer.isBuffer(piece)) return piece;
-    if (isObject(piece)) return Buffer.from(`data: ${JSON.stringify(piece)}\n\n`);
-    // A plugin may be written without types.
-    if (typeof piece !== "string") throw new TypeError("it gave neither a text nor a chunk");
-    this.#writer.text(piece);
-    return this.#writer.take()!;
-  }
-
-  #broken(what: unknown): void {
-    if (this.#over) return;
-    const error = this.#a.target.hide(what);
-    const reject = this.#reject;
-    this.#abandon();
-    if (reject !== undefined) {
-      reject(error);
+  #piece(piece: Piece): void {
+    if (typeof piece === "string") {
+      if (piece !== "") this.#out.text(piece);
       return;
     }
-    const known: PorticoError = isPorticoError(error)
-      ? error
-      : providerFailure(this.#a.provider.name, error);
+    // A plugin may be written without types.
+    if (Array.isArray(piece) && piece.every(isPart)) {
+      for (const part of piece) this.#out.adopt(part);
+      return;
+    }
+    if (!isObject(piece)) throw new TypeError("it gave neither parts, a text nor a chunk");
+    const error = errorIn(piece);
+    if (error !== undefined) throw error;
+    // It is repaired in place, and the provider may use it again.
+    this.#chunks.read(structuredClone(piece));
+  }
+
+  /** What is missing at the end of a stream that is complete. */
+  #last(): readonly StreamPart[] {
+    this.#chunks.close();
+    const parts = this.#own(this.#out.take());
+    return this.#mask === undefined ? parts : [...parts, ...this.#mask.end()];
+  }
+
+  #own(parts: StreamPart[]): StreamPart[] {
+    const claimed = this.#ids.claimParts(parts);
+    return this.#mask === undefined ? claimed : this.#mask.push(claimed);
+  }
+
+  #failure(what: unknown): PorticoError {
+    const error = this.#a.target.hide(what);
+    this.#abandon();
+    if (!this.#begun) return error as PorticoError;
+    const known = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
     // A gathered response fails as a whole.
-    if (this.#a.job.stream) this.#a.watcher.broken(known);
-    this.#sink?.fail(known);
+    const isCancelled = this.#a.job.cancelled;
+    if (this.#a.job.stream && !isCancelled) this.#a.watcher.broken(known);
+    return known;
   }
 
   /** The provider's `finally` blocks run; it may be waiting for something that ends with the signal only. */
   #abandon(): void {
+    if (this.#over) return;
     this.#close();
-    this.resume();
     void this.#pieces.return?.(undefined)?.then?.(undefined, () => {});
   }
 
   #close(): void {
+    if (this.#over) return;
     this.#over = true;
-    this.#reject = undefined;
     this.#deadline?.stop();
     this.#a.job.offCancel(this);
     this.#a.watcher.closed();
   }
+}
+
+function isPart(value: unknown): value is StreamPart {
+  return isObject(value) && typeof value["type"] === "string";
 }

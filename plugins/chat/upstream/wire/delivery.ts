@@ -1,22 +1,18 @@
 /**
- * What lies between an upstream and its caller: the promise that is settled with the response's beginning, what came
- * before the caller began to read, and who slows whom down.
+ * What lies between an upstream and its caller: the promise that is settled with the response's beginning, and what came
+ * before the caller began to read.
  */
 import type { PorticoError } from "portico";
-import type { ChatResponse, Sink } from "../../job.ts";
-import type { TextSpan } from "../../kit/stream/text-spans.ts";
+import type { ChatResponse } from "../../job.ts";
+import { FlowQueue, type FlowSource } from "../../streams/flow.ts";
 
-/** How much may wait for a caller who has not begun to read. */
-const EARLY_BYTES = 64 * 1024;
 /** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
 const COMMENTS_ONLY_MS = 2000;
 
 /** The response that is delivered. */
-export interface Delivered {
+export interface Delivered extends FlowSource {
   /** The beginning of a stream, for its caller. */
   beginning(): ChatResponse;
-  pauseUpstream(): void;
-  resumeUpstream(): void;
 }
 
 /** How the promise of a response is settled. */
@@ -25,20 +21,16 @@ export interface Settle {
   reject(error: unknown): void;
 }
 
-export class Delivery {
+export class Delivery<T> {
+  readonly queue: FlowQueue<T>;
   readonly #from: Delivered;
   #settle: Settle | undefined;
   #commentsTimer: NodeJS.Timeout | undefined;
-  #sink: Sink | undefined;
-  #early: Parameters<Sink["write"]>[] | undefined;
-  #size = 0;
-  #paused = false;
-  /** What came to its end before the sink was there. */
-  #ended: { error: PorticoError | undefined } | undefined;
 
   constructor(from: Delivered, settle: Settle) {
     this.#from = from;
     this.#settle = settle;
+    this.queue = new FlowQueue(from);
   }
 
   /** Nothing has been promised yet: an error may become an HTTP error. */
@@ -46,15 +38,9 @@ export class Delivery {
     return this.#settle !== undefined;
   }
 
-  /** Bytes of a stream. `onlyComments`: an error may still follow them as an HTTP error. */
-  write(bytes: Buffer, onlyComments: boolean, texts?: readonly TextSpan[]): void {
-    if (this.#sink !== undefined) {
-      if (!this.#sink.write(bytes, texts)) this.#pause();
-      return;
-    }
-    (this.#early ??= []).push([bytes, texts]);
-    this.#size += bytes.length;
-    if (this.#size > EARLY_BYTES) this.#pause();
+  /** More of a stream. `weight`: the bytes that it came from; `onlyComments`: an error may still follow as an HTTP error. */
+  write(items: readonly T[], weight: number, onlyComments: boolean): void {
+    this.queue.push(items, weight);
     if (this.#settle === undefined) return;
     if (onlyComments) this.#commentsTimer ??= setTimeout(() => this.begin(), COMMENTS_ONLY_MS);
     else this.begin();
@@ -77,31 +63,7 @@ export class Delivery {
 
   /** Nothing more comes of a stream that has begun. */
   end(error?: PorticoError): void {
-    if (this.#sink === undefined) this.#ended = { error };
-    else finish(this.#sink, error);
-  }
-
-  start(sink: Sink): void {
-    this.#sink = sink;
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    let open = true;
-    for (const [bytes, texts] of early) open = sink.write(bytes, texts) && open;
-    if (this.#ended !== undefined) finish(sink, this.#ended.error);
-    else if (!open) this.#pause();
-    else this.resume();
-  }
-
-  resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#from.resumeUpstream();
-  }
-
-  #pause(): void {
-    if (this.#paused) return;
-    this.#paused = true;
-    this.#from.pauseUpstream();
+    this.queue.end(error);
   }
 
   #take(): Settle {
@@ -110,9 +72,4 @@ export class Delivery {
     clearTimeout(this.#commentsTimer);
     return settle;
   }
-}
-
-function finish(sink: Sink, error: PorticoError | undefined): void {
-  if (error === undefined) sink.end();
-  else sink.fail(error);
 }

@@ -39,11 +39,6 @@ export function endOfBlank(bytes: Buffer): Buffer {
   return Buffer.from(bytes.subarray(Math.max(markLength(bytes), bytes.length - 1)));
 }
 
-/** Nothing of a response yet: the upstream keeps the connection busy. */
-export function onlyComments(bytes: Buffer): boolean {
-  return bytes[0] === 58 && !bytes.includes("data:");
-}
-
 /** So much of a beginning is looked at, comments included. */
 const LOOKED_AT = 4096;
 const ERROR =

@@ -1,71 +1,99 @@
-/** Reads an upstream's stream and gives it the form in which it goes on; keeps its text where somebody wants it. */
+/** Reads the bytes of an upstream's stream: as parts without secrets, or as bytes of a route beside chat. */
 import type { PorticoError } from "portico";
-import type { StreamDecoder, Usage, WireRequest } from "portico/chat";
-import type { TextSpan } from "../../kit/stream/text-spans.ts";
-import { MaskedStream } from "../../secrets/masked-stream.ts";
-import type { SecretMask } from "../../secrets/secret-mask.ts";
-import { eventTooLarge, MAX_EVENT_BYTES, OpenAiStream } from "../../openai/stream.ts";
+import {
+  CallIds,
+  createOpenAiDecoder,
+  type PartDecoder,
+  type StreamDecoder,
+  type StreamPart,
+  type Usage,
+  type WireRequest,
+} from "portico/provider";
+import { upstreamError } from "portico/provider";
+import { PartMask } from "../../secrets/part-mask.ts";
+import { AdaptedDecoder } from "../adapted-provider.ts";
 import type { WireAttempt } from "../attempt.ts";
 
-export class StreamReading implements StreamDecoder {
-  readonly #decoder: StreamDecoder;
-  /** Undefined where there is no secret to hide, or the decoder hides them. */
-  readonly #masked: MaskedStream | undefined;
-  readonly #mask: SecretMask;
-  /** The decoder, where it tells of texts. */
-  readonly #telling: OpenAiStream | undefined;
-  /** Reads along where the text is wanted and the decoder does not keep it. */
-  #reader: OpenAiStream | undefined;
-  /** What has come since the decoder last said something: it holds an event whose end does not come. */
+/** Longer single events are refused: they would have to be held in memory whole. */
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+
+export interface StreamReading<T> {
+  push(bytes: Buffer): readonly T[];
+  end(): readonly T[];
+  readonly failure: PorticoError | undefined;
+  readonly done: boolean;
+  /** A connection that is cut now loses nothing. */
+  readonly finished: boolean;
+}
+
+/** The parts of a chat, with ids of calls that are new, and without secrets. */
+export class PartReading implements StreamReading<StreamPart> {
+  readonly #decoder: PartDecoder;
+  readonly #ids: CallIds;
+  readonly #mask: PartMask | undefined;
+  /** What has come since the decoder last gave something: it holds an event whose end does not come. */
   #unheard = 0;
 
-  constructor({ wire, native, target, job }: WireAttempt, call: WireRequest) {
-    const { id, created, model } = target;
-    const options = { id, created, model, includeUsage: job.includeUsage, capture: job.capture };
-    const own = (native ?? wire).decoder?.(call, target);
-    const masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
-    this.#mask = target.mask;
-    if (own === undefined) {
-      this.#decoder = this.#telling = new OpenAiStream(
-        { ...options, tellTexts: job.leaves },
-        masked,
-      );
-    } else {
-      this.#decoder = own;
-      this.#masked = masked;
-      if (job.capture && native === undefined) this.#reader = new OpenAiStream(options);
-    }
+  constructor(attempt: WireAttempt, call: WireRequest) {
+    const { target, job } = attempt;
+    this.#decoder = decoderOf(attempt, call);
+    this.#ids = new CallIds(job.request);
+    this.#mask = target.mask.watchesContent ? new PartMask(target.mask) : undefined;
   }
 
-  push(bytes: Buffer): Buffer | undefined {
-    const out = this.#decoder.push(bytes);
-    this.#unheard = out === undefined ? this.#unheard + bytes.length : 0;
+  push(bytes: Buffer): StreamPart[] {
+    const parts = this.#decoder.push(bytes);
+    this.#unheard = parts.length === 0 ? this.#unheard + bytes.length : 0;
     if (this.#unheard > MAX_EVENT_BYTES) throw eventTooLarge();
-    return this.#readAlong(out === undefined ? undefined : this.#hide(out));
+    return this.#own(parts, this.#decoder.done);
   }
 
-  /** See {@link OpenAiStream.takeTexts}. */
-  takeTexts(): readonly TextSpan[] | undefined {
-    return this.#telling?.takeTexts();
+  end(): StreamPart[] {
+    return this.#own(this.#decoder.end(), true);
   }
 
-  end(): Buffer | undefined {
-    const out = this.#decoder.end();
-    const last = out === undefined ? undefined : (this.#masked?.push(out) ?? out);
-    const held = this.#masked?.end();
-    return this.#readAlong(
-      last === undefined || held === undefined ? (last ?? held) : Buffer.concat([last, held]),
-    );
+  get failure(): PorticoError | undefined {
+    return this.#decoder.failure;
+  }
+  get done(): boolean {
+    return this.#decoder.done;
+  }
+  get finished(): boolean {
+    return this.#decoder.finished;
   }
 
-  get usage(): Usage | undefined {
-    return this.#decoder.usage;
+  #own(parts: StreamPart[], isLast: boolean): StreamPart[] {
+    const claimed = this.#ids.claimParts(parts);
+    if (this.#mask === undefined) return claimed;
+    const masked = this.#mask.push(claimed);
+    return isLast ? [...masked, ...this.#mask.end()] : masked;
   }
-  get finishReason(): string | undefined {
-    return this.#decoder.finishReason;
+}
+
+function decoderOf({ wire, native, target }: WireAttempt, call: WireRequest): PartDecoder {
+  if (native !== undefined) return native.parts(call, target);
+  if (wire.parts !== undefined) return wire.parts(call, target);
+  const { id, created, model } = target;
+  const defaults = { id, created, model };
+  const written = wire.decoder?.(call, target);
+  return written === undefined
+    ? createOpenAiDecoder(defaults)
+    : new AdaptedDecoder(written, defaults);
+}
+
+/** A route beside chat whose events a provider translates. */
+export class ByteReading implements StreamReading<Buffer> {
+  readonly #decoder: StreamDecoder;
+
+  constructor(decoder: StreamDecoder) {
+    this.#decoder = decoder;
   }
-  get text(): string {
-    return this.#mask.text(this.#decoder.text ?? this.#reader?.text ?? "");
+
+  push(bytes: Buffer): Buffer[] {
+    return listOf(this.#decoder.push(bytes));
+  }
+  end(): Buffer[] {
+    return listOf(this.#decoder.end());
   }
   get failure(): PorticoError | undefined {
     return this.#decoder.failure;
@@ -73,19 +101,19 @@ export class StreamReading implements StreamDecoder {
   get done(): boolean {
     return this.#decoder.done === true;
   }
-
-  #hide(bytes: Buffer): Buffer {
-    return this.#masked === undefined ? bytes : this.#masked.push(bytes);
+  get finished(): boolean {
+    return this.#decoder.finishReason !== undefined;
   }
-
-  #readAlong(bytes: Buffer | undefined): Buffer | undefined {
-    if (bytes !== undefined && this.#reader !== undefined) {
-      try {
-        this.#reader.push(bytes);
-      } catch {
-        this.#reader = undefined;
-      }
-    }
-    return bytes;
+  get usage(): Usage | undefined {
+    return this.#decoder.usage;
   }
+}
+
+function listOf(bytes: Buffer | undefined): Buffer[] {
+  return bytes === undefined || bytes.length === 0 ? [] : [bytes];
+}
+
+function eventTooLarge(): PorticoError {
+  const message = `The upstream sent one event of more than ${MAX_EVENT_BYTES >> 20} MiB.`;
+  return upstreamError({ kind: "upstream", message }, 200);
 }

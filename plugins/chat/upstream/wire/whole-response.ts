@@ -1,21 +1,22 @@
 /** Whole responses of an upstream: what they come to for the caller, and the errors that they hold. */
-import { isAscii } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
+  asFailure,
+  CallIds,
   type ChatCompletion,
+  partsOfCompletion,
+  readCompletion,
   readOpenAiProblem,
   type UpstreamError,
   upstreamError,
   type WireProvider,
   type WireRequest,
-} from "portico/chat";
-import { streamOf } from "../../response-streams.ts";
+} from "portico/provider";
+import { partStream } from "../../streams/flow.ts";
 import type { ChatResponse } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
-import { asFailure, readCompletion } from "../../openai/completion.ts";
-import { ResponseShapes } from "../../openai/response-shape.ts";
 import type { AttemptTarget } from "../target.ts";
 
 /** A response that has come as a whole. */
@@ -32,41 +33,32 @@ export function readWhole(
   call: WireRequest,
   received: Received,
 ): ChatResponse {
-  const { wire, native, target, job } = attempt;
+  const { native, target, job } = attempt;
   const { status, headers, firstByteMs } = received;
-  // All that is looked for is looked for in one text: each copy costs more than the search.
-  const latin1 = received.body.toString("latin1");
-  const body = target.mask.body(received.body, latin1);
+  const body = target.mask.body(received.body);
   if (body.length === 0) throw emptyResponse(target, status);
   if (!job.stream && EVENT_STREAM.test(headers["content-type"] ?? "")) {
-    throw upstreamError(
-      { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
-      status,
-    );
+    const message = "The upstream answered a stream where none was asked for.";
+    throw upstreamError({ kind: "upstream", message }, status);
   }
-  const isRead =
-    native !== undefined ||
-    wire.decode !== undefined ||
-    job.stream ||
-    job.capture ||
-    !job.mayPassRaw;
-  if (!isRead)
-    return passWhole(
-      body,
-      body === received.body ? latin1 : body.toString("latin1"),
-      target,
-      firstByteMs,
-    );
-  const { completion, changed } =
-    native !== undefined
-      ? { completion: native.decode(body, call, target), changed: false }
-      : wire.decode === undefined
-        ? readCompletion(body, target)
-        : { completion: wire.decode(body, call, target), changed: true };
-  const shown = changed ? written(completion, target) : { completion, body };
-  if (job.stream)
-    return { stream: streamOf(shown.completion, job.includeUsage), streamType: "sse", firstByteMs };
-  return { ...shown, firstByteMs, native: native !== undefined };
+  const read = decoded(attempt, call, body);
+  const renamed = new CallIds(job.request).claimCompletion(read.completion);
+  const isAsItCame = !read.changed && !renamed;
+  const shown = isAsItCame
+    ? { completion: read.completion, body }
+    : written(read.completion, target);
+  const { usage } = shown.completion;
+  if (job.stream) return { stream: partStream(partsOfCompletion(shown.completion)), firstByteMs };
+  if (native !== undefined) return { ...shown, body, usage, firstByteMs, native: true };
+  return { ...shown, usage, firstByteMs };
+}
+
+/** `changed`: the body itself may not go out. */
+function decoded({ wire, native, target }: WireAttempt, call: WireRequest, body: Buffer) {
+  if (native !== undefined)
+    return { completion: native.decode(body, call, target), changed: false };
+  if (wire.decode === undefined) return readCompletion(body, target);
+  return { completion: wire.decode(body, call, target), changed: true };
 }
 
 /** As it goes out: what was put together from parts may say a secret that none of them said. */
@@ -83,34 +75,6 @@ function written(
 }
 
 const EVENT_STREAM = /^text\/event-stream/i;
-
-/** Longer ones are quicker written as bytes. */
-const SHORT_BYTES = 16 * 1024;
-
-/** By the configuration of their channel. */
-const known = new WeakMap<object, ResponseShapes>();
-
-/** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. `text`: a character a byte. */
-function passWhole(
-  body: Buffer,
-  text: string,
-  target: AttemptTarget,
-  firstByteMs: number,
-): ChatResponse {
-  let shapes = known.get(target.options);
-  if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
-  const found = shapes.match(text);
-  const short = body.length <= SHORT_BYTES && isAscii(body) ? text : undefined;
-  if (found !== undefined)
-    return { body, text: short, completion: undefined, usage: found.usage, firstByteMs };
-  const { completion, changed } = readCompletion(body, target);
-  if (!changed) shapes.learn(text);
-  return {
-    ...(changed ? written(completion, target) : { completion, body }),
-    usage: completion.usage,
-    firstByteMs,
-  };
-}
 
 /** What a response with a status of 300 and above says. */
 export function refusal(
@@ -146,6 +110,7 @@ export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): bool
   return (
     job.mayPassRaw &&
     wire.decode === undefined &&
+    wire.parts === undefined &&
     wire.decoder === undefined &&
     held.beginsAsCompletion()
   );

@@ -1,28 +1,16 @@
 /** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
-import type { Usage, WireRequest } from "portico/chat";
-import type { TextSpan } from "../../kit/stream/text-spans.ts";
-import {
-  endOfBlank,
-  endsWithDone,
-  isEventStream,
-  kindOf,
-  onlyComments,
-  sniff,
-} from "./response-kind.ts";
+import type { StreamPart, Usage, WireRequest } from "portico/provider";
+import { endOfBlank, endsWithDone, isEventStream, kindOf, sniff } from "./response-kind.ts";
 import { RawBeginning, type ResponseKind } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
-import {
-  type ChatResponse,
-  type ResponseStream,
-  clientDisconnected,
-  type Sink,
-} from "../../job.ts";
+import { type ChatResponse, clientDisconnected } from "../../job.ts";
+import type { ByteStream, FlowQueue } from "../../streams/flow.ts";
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "./held-response.ts";
 import { ResponseTooLarge } from "../response-extent.ts";
-import { StreamReading } from "./stream-reading.ts";
+import { ByteReading, PartReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { providerFailure } from "../local/provider-failed.ts";
 import { connectionFailure, silence } from "./wire-failures.ts";
@@ -35,8 +23,8 @@ const LINGER_MS = 1000;
 
 type Mode = ResponseKind | "waiting" | "raw" | "over";
 
-/** Settles the attempt's promise with the response's beginning; of a stream it is the rest as well. */
-export class WireExchange implements Receiver, ResponseStream, Delivered, Waiting {
+/** Settles the attempt's promise with the response's beginning, and feeds the rest of a stream. */
+export class WireExchange implements Receiver, Delivered, Waiting {
   readonly #a: WireAttempt;
   readonly #call: WireRequest;
   #sending: Sending | undefined;
@@ -47,12 +35,12 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   #held: HeldResponse | undefined;
   /** The end of white space that nothing has followed yet. */
   #blank: Buffer = NOTHING;
-  #reading: StreamReading | undefined;
+  #reading: PartReading | ByteReading | undefined;
   #firstByteMs = -1;
   #begin: RawBeginning | undefined;
   #saidDone = false;
   #tail: ResponseTail | undefined;
-  readonly #delivery: Delivery;
+  readonly #delivery: Delivery<StreamPart | Buffer>;
 
   constructor(attempt: WireAttempt, call: WireRequest, settle: Settle) {
     this.#a = attempt;
@@ -67,16 +55,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     this.#sending = client.send(this.#call, this, target.proxy);
   }
 
-  get usage(): Usage | undefined {
-    return this.#mode === "over" && this.#tail !== undefined
-      ? this.#tail.usage
-      : this.#reading?.usage;
-  }
-  get finishReason(): string | undefined {
-    return this.#reading?.finishReason;
-  }
-  get text(): string {
-    return this.#reading?.text ?? "";
+  /** Of bytes that pass, as far as it is known. */
+  get #usage(): Usage | undefined {
+    if (this.#reading instanceof ByteReading) return this.#reading.usage;
+    return this.#mode === "over" ? this.#tail?.usage : undefined;
   }
 
   // ------------------------------------------------------------------------------------- from the upstream
@@ -117,8 +99,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
         case "stream": {
           const reading = this.#reading;
           if (reading === undefined) throw emptyResponse(this.#a.target, this.#status);
-          const last = reading.end();
-          if (last !== undefined) this.#deliver(last);
+          this.#deliver(reading.end(), 0);
           if (reading.failure !== undefined) this.#broken(reading.failure);
           else this.#finish();
           return;
@@ -148,7 +129,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     if (this.#mode === "over") this.#deadline?.stop();
     else if (this.#mode === "error") this.#refused();
     // The response was complete; only its last line was not.
-    else if ((this.#saidDone || this.#reading?.finishReason !== undefined) && !this.#delivery.open)
+    else if ((this.#saidDone || this.#reading?.finished === true) && !this.#delivery.open)
       this.end();
     else this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
   }
@@ -163,9 +144,9 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
   }
 
   #push(bytes: Buffer): void {
-    this.#reading ??= new StreamReading(this.#a, this.#call);
+    this.#reading ??= this.#startReading();
     const reading = this.#reading;
-    let out: Buffer | undefined;
+    let out: readonly (StreamPart | Buffer)[];
     try {
       out = reading.push(bytes);
     } catch (error) {
@@ -173,7 +154,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       this.#broken(error);
       return;
     }
-    if (out !== undefined && out.length > 0) this.#deliver(out, reading.takeTexts());
+    this.#deliver(out, bytes.length);
     if (reading.failure !== undefined) {
       this.#abort();
       this.#broken(reading.failure);
@@ -184,26 +165,35 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     }
   }
 
-  #deliver(bytes: Buffer, texts?: readonly TextSpan[]): void {
-    this.#delivery.write(bytes, this.#delivery.open && onlyComments(bytes), texts);
+  #startReading(): PartReading | ByteReading {
+    const { wire, target } = this.#a;
+    const bytes = wire.bytes?.(this.#call, target);
+    return bytes === undefined ? new PartReading(this.#a, this.#call) : new ByteReading(bytes);
+  }
+
+  #deliver(items: readonly (StreamPart | Buffer)[], weight: number): void {
+    if (items.length === 0) return;
+    this.#delivery.write(items, weight, this.#delivery.open && items.every(isComment));
   }
 
   beginning(): ChatResponse {
+    const { queue } = this.#delivery;
+    const head = { headers: this.#headers, firstByteMs: this.#firstByteMs };
+    const isBytes = this.#mode === "raw" || this.#reading instanceof ByteReading;
+    return isBytes
+      ? { ...head, bytes: this.#bytesOf(queue as FlowQueue<Buffer>) }
+      : { ...head, stream: queue as FlowQueue<StreamPart>, native: this.#a.native !== undefined };
+  }
+
+  #bytesOf(queue: FlowQueue<Buffer>): ByteStream {
+    const usage = () => this.#usage;
     return {
-      stream: this,
-      streamType: this.#mode === "raw" ? "json" : "sse",
-      headers: this.#headers,
-      firstByteMs: this.#firstByteMs,
-      native: this.#a.native !== undefined,
+      [Symbol.asyncIterator]: () => queue,
+      cancel: () => queue.cancel(),
+      get usage() {
+        return usage();
+      },
     };
-  }
-
-  start(sink: Sink): void {
-    this.#delivery.start(sink);
-  }
-
-  resume(): void {
-    this.#delivery.resume();
   }
 
   pauseUpstream(): void {
@@ -247,7 +237,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     if (this.#mode !== "raw") return;
     if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
     this.#saidDone = endsWithDone(this.#headers, bytes);
-    this.#delivery.write(bytes, begins === "unknown");
+    this.#delivery.write([bytes], bytes.length, begins === "unknown");
   }
 
   #whole(): void {
@@ -304,6 +294,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     this.#abort();
     this.#close();
     if (this.#delivery.open) this.#delivery.reject(clientDisconnected());
+    else this.#delivery.end(clientDisconnected());
   }
 
   #abort(): void {
@@ -316,4 +307,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     this.#a.job.offCancel(this);
     this.#a.watcher.closed();
   }
+}
+
+function isComment(item: StreamPart | Buffer): boolean {
+  return !Buffer.isBuffer(item) && item.type === "comment";
 }

@@ -2,25 +2,42 @@
 import { randomBytes } from "node:crypto";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
-import { readOpenAiProblem } from "portico/chat";
+import { createOpenAiDecoder, type PartDecoder, readOpenAiProblem } from "portico/provider";
 import { hiddenBody } from "../../../../plugins/chat/secrets/error-body.ts";
 import { MaskedBytes } from "../../../../plugins/chat/secrets/masked-bytes.ts";
-import { MaskedStream } from "../../../../plugins/chat/secrets/masked-stream.ts";
+import { MaskedEvents } from "../../../../plugins/chat/secrets/masked-events.ts";
+import { PartMask } from "../../../../plugins/chat/secrets/part-mask.ts";
 import { SecretMask } from "../../../../plugins/chat/secrets/secret-mask.ts";
+import { Recoded } from "../../../support/recoded.ts";
 import { assertLinear, repeated } from "../../../support/growth.ts";
 import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstream.ts";
 
 const key = "sk-proj/A1b2+C3d4==x";
 const mask = new SecretMask([key]);
 
-const alone = () => new MaskedStream(mask);
-/** As it works together with the reader of OpenAI's form, which knows where texts stand. */
+const alone = () => new MaskedEvents(mask);
+/** As it works for the streams of models. */
 const reading = () => {
-  const stream = new OpenAiStream(
-    { id: "chatcmpl-x", created: 1, model: "m", includeUsage: false },
-    alone(),
-  );
+  const head = { id: "chatcmpl-x", created: 1, model: "m" };
+  const decoder = createOpenAiDecoder(head);
+  const parts = new PartMask(mask);
+  const masked: PartDecoder = {
+    push(bytes) {
+      const read = parts.push(decoder.push(bytes));
+      return decoder.done ? [...read, ...parts.end()] : read;
+    },
+    end: () => [...parts.push(decoder.end()), ...parts.end()],
+    get failure() {
+      return decoder.failure;
+    },
+    get done() {
+      return decoder.done;
+    },
+    get finished() {
+      return decoder.finished;
+    },
+  };
+  const stream = new Recoded({ ...head, includeUsage: false }, masked);
   return {
     push: (bytes: Buffer) => stream.push(bytes) ?? Buffer.alloc(0),
     end: () => (stream.done ? undefined : stream.end()),

@@ -1,13 +1,13 @@
 /** Upstreams that imitate a format and get its types wrong: models, indexes, counts of tokens. */
 import type { ChatProvider, ChatRequest } from "portico/chat";
 import * as assert from "uvu/assert";
-import { readCompletion } from "../../../../plugins/chat/openai/completion.ts";
-import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
+import { readCompletion } from "portico/provider";
 import { anthropic } from "../../../../plugins/provider-anthropic/wire.ts";
 import { gemini } from "../../../../plugins/provider-gemini/wire.ts";
 import { ollama } from "../../../../plugins/provider-ollama/wire.ts";
+import { Recoded } from "../../../support/recoded.ts";
 import { test } from "../../../support/suite.ts";
-import { asJson, decodeAll, makeTarget, readChunks } from "../../../support/target.ts";
+import { asJson, decodeAll, makeTarget, readChunks, recode } from "../../../support/target.ts";
 
 type Wire = NonNullable<ChatProvider["wire"]>;
 const target = makeTarget({ model: "own" });
@@ -79,7 +79,7 @@ test("OpenAI's format: calls that are no list, content that is no text and usage
       body,
     );
     assert.is(completion.usage, undefined, body);
-    const stream = new OpenAiStream({ ...defaults, includeUsage: false });
+    const stream = new Recoded({ ...defaults, includeUsage: false });
     const event = {
       choices: [{ index: 0, delta: { content: message.content, tool_calls: value } }],
     };
@@ -98,7 +98,7 @@ test("an index that is none does not break the events of a stream", async () => 
       candidates: [{ index: value, content: { parts: [{ text: "Hi" }] } }],
     };
     const chunks = readChunks(
-      decodeAll(gemini.decoder!(sent, target), [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]),
+      decodeAll(recode(gemini, sent, target), [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]),
     );
     assert.equal(
       chunks.map(({ model, choices }) => [model, choices[0]?.index]),

@@ -10,7 +10,7 @@ import { bedrock as bedrockDialect } from "../../../support/upstreams/bedrock.ts
 import type { Dialect } from "../../../support/upstreams/dialect.ts";
 import { gemini as geminiDialect } from "../../../support/upstreams/gemini.ts";
 import { mistral as mistralDialect } from "../../../support/upstreams/mistral.ts";
-import { decodeAll, makeTarget, readChunks } from "../../../support/target.ts";
+import { decodeAll, makeTarget, readChunks, recode } from "../../../support/target.ts";
 
 const tool = (name: string) => ({
   type: "function",
@@ -95,7 +95,7 @@ for (const [wire, dialect] of providers) {
     const script = { calls: [{ name: fit, args: { a: 1 } }] };
     const whole = wire.decode!(dialect.whole(script), sent, target);
     assert.is(whole.choices[0]!.message.tool_calls![0]!.function!.name, "files.read");
-    const chunks = readChunks(decodeAll(wire.decoder!(sent, target), dialect.stream(script)));
+    const chunks = readChunks(decodeAll(recode(wire, sent, target), dialect.stream(script)));
     const calls = chunks.flatMap((chunk) =>
       chunk.choices.flatMap((choice) => choice.delta.tool_calls ?? []),
     );

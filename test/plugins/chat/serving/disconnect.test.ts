@@ -49,17 +49,16 @@ test("a hook's reply to one goes nowhere", async () => {
 test("a stream for one is cancelled and over at once", async () => {
   const told: string[] = [];
   const source = {
-    start: () => told.push("started"),
-    resume() {},
-    cancel: () => told.push("cancelled"),
-    usage: undefined,
-    finishReason: undefined,
-    text: "",
+    cancel: () => void told.push("cancelled"),
+    async *[Symbol.asyncIterator]() {
+      told.push("started");
+      yield [];
+    },
   };
   const call = { res: Object.assign(new EventEmitter(), { destroyed: true }) } as unknown as Call;
-  const sink = { write: () => true, end() {}, fail() {} };
+  const written = { write: () => [], end: () => "", fail: () => "", hasComments: true };
   const over = await Promise.race([
-    writeStream(call, source, true, () => sink).then(() => true),
+    writeStream(call, source, written, undefined).then(() => true),
     new Promise((resolve) => setImmediate(() => resolve(false))),
   ]);
   assert.equal([over, told], [true, ["cancelled"]]);

@@ -1,10 +1,9 @@
 /**
- * Hides secrets in a stream of events, also where one is spread over many of them. Events that are laid out like the one
- * before are only gone through in their text, a step a byte; all others are parsed.
+ * Hides secrets in events of routes that are not chat, also where one is spread over many of them: see `PartMask` for the
+ * streams of models.
  */
 import { MASK } from "portico";
 import { type Fields, isObject } from "../openai/fields.ts";
-import { EventPattern } from "../kit/stream/event-pattern.ts";
 import { contentsOf, type Leaf } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
@@ -19,10 +18,6 @@ const LARGEST_EVENT = 1024 * 1024;
 const MOST_HELD = 64;
 /** So much of a secret goes out in its place where another text of its choice goes on: it may be any word. */
 const ASIDE = 6;
-const QUOTE = 34;
-const SLASH = 47;
-const BACKSLASH = 92;
-const SMALL_U = 117;
 
 /** One string of the stream that grows by deltas. */
 export interface Growing {
@@ -35,19 +30,12 @@ export interface Growing {
   event: (text: string) => Buffer;
 }
 
-/** What the event before looks like, and what its text is a part of. */
-interface Layout {
-  growing: Growing;
-  pattern: EventPattern;
-}
-
-export class MaskedStream {
+export class MaskedEvents {
   readonly #mask: SecretMask;
   readonly #automaton: SecretAutomaton;
   readonly #growing = new Map<string, Growing>();
   /** Those of them that hold something back: few, however many there are. */
   readonly #holding = new Map<string, Growing>();
-  #layout: Layout | undefined;
   readonly #rest = new PartialEvent();
   /** An event that is too large to be held goes on as bytes. */
   #large: MaskedBytes | undefined;
@@ -80,16 +68,13 @@ export class MaskedStream {
     let from = 0;
     let at = 0;
     while (at < bytes.length) {
-      let end = this.#skim(bytes, at);
-      if (end === at) {
-        end = blockEnd(bytes, at);
-        if (end === -1) break;
-        const changed = this.#event(bytes.subarray(at, end));
-        if (changed !== undefined) {
-          if (at > from) out.push(bytes.subarray(from, at));
-          out.push(changed);
-          from = end;
-        }
+      const end = blockEnd(bytes, at);
+      if (end === -1) break;
+      const changed = this.#event(bytes.subarray(at, end));
+      if (changed !== undefined) {
+        if (at > from) out.push(bytes.subarray(from, at));
+        out.push(changed);
+        from = end;
       }
       at = end;
     }
@@ -109,55 +94,8 @@ export class MaskedStream {
     return out.length === 0 ? undefined : Buffer.concat(out);
   }
 
-  /** What the text of the last event is a part of, where it went out as it came and had but one. */
-  get current(): Growing | undefined {
-    return this.#layout?.growing;
-  }
-
-  /** Whether a text (as in JSON, up to its quote) may go out as it is: nothing is held, and nothing of it must be. */
-  passes(growing: Growing, bytes: Buffer, start: number, end: number): boolean {
-    return this.#holding.size === 0 && this.#go(growing, bytes, start) === end;
-  }
-
-  /** The end of the events from `at` on that are laid out as the one before, and say nothing that must be held back. */
-  #skim(bytes: Buffer, at: number): number {
-    if (this.#layout === undefined || this.#layout.growing.held !== "") return at;
-    const { growing, pattern } = this.#layout;
-    let end = at;
-    let like = pattern.match(bytes, at);
-    while (like && this.#go(growing, bytes, pattern.stringStart) !== -1) {
-      end = pattern.eventEnd;
-      like = pattern.matchNext(bytes);
-    }
-    return end;
-  }
-
-  /** Goes through a text to its quote; -1, and as if nothing had been, where something must be held back. */
-  #go(growing: Growing, bytes: Buffer, start: number): number {
-    const automaton = this.#automaton;
-    let { state } = growing;
-    for (let i = start; ; i++) {
-      const byte = bytes[i];
-      if (byte === undefined) return -1;
-      if (byte === QUOTE) {
-        if (automaton.depth[state]! > LEAD) return -1;
-        growing.state = state;
-        return i;
-      }
-      if (byte === BACKSLASH) {
-        const next = bytes[++i];
-        if (next === SMALL_U || next === SLASH || next === BACKSLASH || next === QUOTE) return -1;
-        state = 0;
-        continue;
-      }
-      state = automaton.step(state, byte);
-      if (automaton.complete[state] === 1) return -1;
-    }
-  }
-
   /** One event. Undefined: it may go out as it came. */
   #event(event: Buffer): Buffer | undefined {
-    this.#layout = undefined;
     const text = event.toString("utf8");
     if (text === DONE && this.#holding.size === 0) return undefined;
     const found = /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text);
@@ -198,7 +136,6 @@ export class MaskedStream {
       withoutTokens(hidden);
       changed = true;
     }
-    if (!changed && leaves.length === 1) this.#learn(event, leaves[0]!);
     if (!changed && before.length === 0) return undefined;
     return Buffer.concat([...before, changed ? write(hidden) : event]);
   }
@@ -258,16 +195,6 @@ export class MaskedStream {
       if (over) growing.state = 0;
     }
     return out;
-  }
-
-  #learn(event: Buffer, { id, of, key }: Leaf): void {
-    const pattern = EventPattern.of(
-      event,
-      Buffer.from(`"${key}"`),
-      "none",
-      Math.max(0, event.indexOf('"delta"')),
-    );
-    if (pattern !== undefined) this.#layout = { growing: this.#grown(id, of), pattern };
   }
 }
 

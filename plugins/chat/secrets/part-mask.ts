@@ -1,0 +1,221 @@
+/**
+ * Hides secrets in the parts of a stream, also where one is spread over many of them. A text that may be about to say a
+ * secret is held back; everything else passes as the very same part.
+ */
+import type { RawPart, StreamPart } from "portico/provider";
+import { isObject, type JsonMembers } from "portico/provider";
+import { MASK } from "portico";
+import { HeldText } from "./held-text.ts";
+import type { SecretMask } from "./secret-mask.ts";
+
+/** No honest stream has so many texts that may be about to say a secret. */
+const MOST_HELD = 64;
+/** So much of a secret goes out where another text of its choice goes on: it may be any word. */
+const ASIDE = 6;
+/** Members that say something by themselves: such a text is not spread over events. */
+const WHOLE = new Set(["role", "type", "id", "name", "signature"]);
+
+/** A text of the stream that grows. */
+interface Growing {
+  readonly choice: number;
+  readonly text: HeldText;
+  /** The part in which the rest goes out. */
+  readonly partOf: (text: string) => StreamPart;
+}
+
+export class PartMask {
+  readonly #mask: SecretMask;
+  readonly #growing = new Map<string, Growing>();
+  /** Those that hold something back. */
+  readonly #holding = new Set<Growing>();
+
+  constructor(mask: SecretMask) {
+    this.#mask = mask;
+  }
+
+  push(parts: StreamPart[]): StreamPart[] {
+    const out: StreamPart[] = [];
+    for (const part of parts) this.#part(part, out);
+    return out;
+  }
+
+  /** What is still held back at the end. */
+  end(): StreamPart[] {
+    return [...this.#holding].map((growing) => this.#release(growing, true));
+  }
+
+  #part(part: StreamPart, out: StreamPart[]): void {
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+      case "refusal":
+      case "tool-arguments":
+        this.#text(part, out);
+        return;
+      case "audio":
+        this.#audio(part, out);
+        return;
+      case "finish":
+        this.#releaseOthers(part.choice, undefined, out);
+        out.push(part);
+        return;
+      case "raw":
+        this.#raw(part, out);
+        return;
+      case "usage":
+        out.push(part);
+        return;
+      default:
+        if ("choice" in part) this.#stepAside(part.choice, undefined, out);
+        out.push(this.#whole(part));
+    }
+  }
+
+  #text(part: Extract<StreamPart, { text: string; choice: number }>, out: StreamPart[]): void {
+    if (part.type === "reasoning-signature") return;
+    const { type, choice } = part;
+    const key = type === "tool-arguments" ? `${type} ${part.index}` : type;
+    const index = type === "tool-arguments" ? part.index : 0;
+    const growing = this.#grown(`${choice} ${key}`, choice, (text) =>
+      type === "tool-arguments" ? { type, choice, index, text } : { type, choice, text },
+    );
+    if (part.text !== "") this.#stepAside(choice, growing, out);
+    const shown = this.#grow(growing, part.text);
+    const logprobs = type === "tool-arguments" ? undefined : this.#hidden(part.logprobs);
+    const isSame = type === "tool-arguments" || logprobs === part.logprobs;
+    if (shown === part.text && isSame) out.push(part);
+    else if (shown !== "")
+      out.push(partLike(part, shown, shown === part.text ? logprobs : undefined));
+  }
+
+  #audio(part: Extract<StreamPart, { type: "audio" }>, out: StreamPart[]): void {
+    const { choice } = part;
+    const growing = this.#grown(`${choice} audio`, choice, (transcript) => ({
+      type: "audio",
+      choice,
+      transcript,
+      members: {},
+    }));
+    if (part.transcript !== "") this.#stepAside(choice, growing, out);
+    const transcript = this.#grow(growing, part.transcript);
+    const members = this.#leaves(part.members, { at: "delta", choice }, ".audio", out);
+    const isSame = transcript === part.transcript && members === part.members;
+    out.push(isSame ? part : { ...part, transcript, members, source: undefined });
+  }
+
+  #raw(part: RawPart, out: StreamPart[]): void {
+    const isWhole = part.at === "chunk";
+    const members = isWhole
+      ? this.#hidden(part.members)
+      : this.#leaves(part.members, part, "", out);
+    out.push(members === part.members ? part : { ...part, members, source: undefined });
+  }
+
+  /** A part that says all it has to say by itself. */
+  #whole(part: StreamPart): StreamPart {
+    const { source, ...own } = part;
+    const hidden = this.#hidden(own);
+    return hidden === own ? part : hidden;
+  }
+
+  #hidden<T>(value: T): T {
+    if (value == null) return value;
+    return this.#mask.mayStandInText(JSON.stringify(value)) ? this.#mask.value(value) : value;
+  }
+
+  /** Members whose strings may each be a part of a longer text. */
+  #leaves(members: JsonMembers, of: Place, path: string, out: StreamPart[]): JsonMembers {
+    let changed = false;
+    const visit = (value: unknown, at: string, key: string): unknown => {
+      if (typeof value === "string") {
+        const shown = this.#leaf(value, of, at, key, out);
+        changed ||= shown !== value;
+        return shown;
+      }
+      if (Array.isArray(value)) return value.map((item, i) => visit(item, `${at}[${i}]`, ""));
+      if (!isObject(value)) return value;
+      const entries = Object.entries(value);
+      return Object.fromEntries(
+        entries.map(([name, item]) => [name, visit(item, `${at}.${name}`, name)]),
+      );
+    };
+    const shown = visit(this.#hidden(members), path, "") as JsonMembers;
+    return changed ? shown : this.#hidden(members);
+  }
+
+  #leaf(value: string, of: Place, path: string, key: string, out: StreamPart[]): string {
+    if (WHOLE.has(key)) return value;
+    const { choice } = of;
+    const growing = this.#grown(
+      `${choice} raw ${of.at} ${of.index ?? ""}${path}`,
+      choice,
+      (text) => ({
+        type: "raw",
+        at: of.at,
+        choice,
+        ...(of.index !== undefined && { index: of.index }),
+        members: nested(path, text),
+      }),
+    );
+    if (value !== "") this.#stepAside(choice, growing, out);
+    return this.#grow(growing, value);
+  }
+
+  #grown(key: string, choice: number, partOf: (text: string) => StreamPart): Growing {
+    let growing = this.#growing.get(key);
+    if (growing === undefined) {
+      growing = { choice, text: new HeldText(this.#mask.automaton), partOf };
+      this.#growing.set(key, growing);
+    }
+    return growing;
+  }
+
+  #grow(growing: Growing, text: string): string {
+    const shown = growing.text.push(this.#mask.content(text));
+    if (growing.text.held === "") {
+      this.#holding.delete(growing);
+      return shown;
+    }
+    if (this.#holding.has(growing) || this.#holding.size < MOST_HELD) {
+      this.#holding.add(growing);
+      return shown;
+    }
+    growing.text.release(true);
+    return shown + MASK;
+  }
+
+  /** Another text of the choice goes on: what is hardly a secret need not wait. */
+  #stepAside(choice: number, except: Growing | undefined, out: StreamPart[]): void {
+    for (const growing of this.#holding) {
+      if (growing === except || growing.choice !== choice) continue;
+      if (growing.text.depth <= ASIDE) out.push(this.#release(growing, false));
+    }
+  }
+
+  #releaseOthers(choice: number, except: Growing | undefined, out: StreamPart[]): void {
+    for (const growing of this.#holding)
+      if (growing !== except && growing.choice === choice) out.push(this.#release(growing, true));
+  }
+
+  #release(growing: Growing, over: boolean): StreamPart {
+    this.#holding.delete(growing);
+    return growing.partOf(growing.text.release(over));
+  }
+}
+
+type Place = Pick<RawPart, "at" | "choice" | "index">;
+
+/** What it says is changed, so that neither its event nor its tokens go out. */
+function partLike<P extends StreamPart>(part: P, text: string, logprobs: unknown): P {
+  const { source: _, logprobs: __, ...rest } = part as P & { logprobs?: unknown };
+  return { ...rest, text, ...(logprobs != null && { logprobs }) } as unknown as P;
+}
+
+/** `.a[0].b` with a text at its end. */
+function nested(path: string, text: string): JsonMembers {
+  const steps = path.match(/\.[^.[]+|\[\d+\]/g) ?? [];
+  let value: unknown = text;
+  for (const step of steps.reverse())
+    value = step.startsWith("[") ? [value] : { [step.slice(1)]: value };
+  return isObject(value) ? value : {};
+}

@@ -1,0 +1,125 @@
+/**
+ * A response on its way, as lists: what one read of the upstream brought comes as one list. Whoever reads slowly finds more
+ * in a list, and slows the upstream where too much waits.
+ */
+import type { PorticoError } from "portico";
+import type { StreamPart, Usage } from "portico/provider";
+
+export interface Flow<T> extends AsyncIterable<readonly T[]> {
+  /** Cuts the upstream; whoever waits for more is told that the client has gone. */
+  cancel(): void;
+}
+
+/** The parts of a model's response. */
+export type PartStream = Flow<StreamPart>;
+
+/** Bytes that go on as they are: of routes beside chat, and of responses that are too large to be held. */
+export interface ByteStream extends Flow<Buffer> {
+  /** As far as the stream has told by now. */
+  readonly usage: Usage | undefined;
+}
+
+/** What feeds a queue. */
+export interface FlowSource {
+  pauseUpstream(): void;
+  resumeUpstream(): void;
+  cancel(): void;
+}
+
+/** So much may wait before the upstream is paused, in bytes as they came. */
+const MOST_WAITING = 64 * 1024;
+
+/** Between an upstream that hands on and a caller who asks. */
+export class FlowQueue<T> implements Flow<T>, AsyncIterator<readonly T[], undefined> {
+  readonly #source: FlowSource;
+  #waiting: T[] = [];
+  #weight = 0;
+  #paused = false;
+  #ended: { error: PorticoError | undefined } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(source: FlowSource) {
+    this.#source = source;
+  }
+
+  /** `weight`: the bytes that the items came from. */
+  push(items: readonly T[], weight: number): void {
+    for (const item of items) this.#waiting.push(item);
+    this.#weight += weight;
+    if (this.#weight > MOST_WAITING && !this.#paused) {
+      this.#paused = true;
+      this.#source.pauseUpstream();
+    }
+    this.#tell();
+  }
+
+  /** Nothing more comes. */
+  end(error?: PorticoError): void {
+    this.#ended ??= { error };
+    this.#tell();
+  }
+
+  cancel(): void {
+    this.#source.cancel();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<readonly T[], undefined> {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<readonly T[], undefined>> {
+    while (this.#waiting.length === 0 && this.#ended === undefined) {
+      this.#resume();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#waiting.length > 0) return { done: false, value: this.#take() };
+    const error = this.#ended?.error;
+    if (error !== undefined) throw error;
+    return { done: true, value: undefined };
+  }
+
+  /** The caller does not want the rest. */
+  async return(): Promise<IteratorResult<readonly T[], undefined>> {
+    this.#source.cancel();
+    return { done: true, value: undefined };
+  }
+
+  #take(): readonly T[] {
+    const items = this.#waiting;
+    this.#waiting = [];
+    this.#weight = 0;
+    return items;
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#source.resumeUpstream();
+  }
+
+  #tell(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}
+
+/** A stream that a feature makes of another one. */
+export function through<T>(
+  source: Pick<Flow<unknown>, "cancel">,
+  read: () => AsyncIterator<readonly T[]>,
+): Flow<T> {
+  return { cancel: () => source.cancel(), [Symbol.asyncIterator]: read };
+}
+
+/** Parts that are there already. */
+export function partStream(parts: readonly StreamPart[]): PartStream {
+  return {
+    cancel() {},
+    async *[Symbol.asyncIterator]() {
+      yield parts;
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** A stream of parts as one whole response. */
+import { type ChatCompletion, type PartDefaults, PartCollector } from "portico/provider";
+import type { PartStream } from "./flow.ts";
+
+/** Rejects where the stream breaks off. */
+export async function readWhole(
+  stream: PartStream,
+  defaults: PartDefaults,
+): Promise<ChatCompletion> {
+  const collector = new PartCollector(defaults);
+  for await (const parts of stream) collector.add(parts);
+  return collector.completion();
+}

@@ -1,0 +1,170 @@
+/** Puts the parts of a stream together to a whole response. */
+import { isObject } from "../request/is-object.ts";
+import type { ChatCompletion, ChatMessage, ToolCallPart, Usage } from "../types/format.ts";
+import type { RawPart, StreamedCallPart, StreamPart } from "../types/parts.ts";
+import type { PartDefaults } from "./part-writer.ts";
+import { SignedReasoning } from "./signed-reasoning.ts";
+
+export class PartCollector {
+  #head: PartDefaults;
+  readonly #choices = new Map<number, CollectedChoice>();
+  #usage: Usage | undefined;
+  #members: Record<string, unknown> = {};
+
+  constructor(defaults: PartDefaults) {
+    this.#head = defaults;
+  }
+
+  add(parts: readonly StreamPart[]): void {
+    for (const part of parts) {
+      if (part.type === "start") this.#head = part;
+      else if (part.type === "usage") this.#usage = part.usage;
+      else if (part.type === "raw" && part.at === "chunk")
+        Object.assign(this.#members, part.members);
+      else if (part.type !== "comment") this.#choiceOf(part.choice).add(part);
+    }
+  }
+
+  /** The text of the first choice. */
+  get text(): string {
+    return this.#choices.get(0)?.text ?? "";
+  }
+
+  completion(): ChatCompletion {
+    const { id, created, model } = this.#head;
+    const choices = [...this.#choices].sort(([a], [b]) => a - b);
+    const { obfuscation: _, ...members } = this.#members;
+    return {
+      id,
+      object: "chat.completion",
+      created,
+      model,
+      choices: choices.map(([index, choice]) => ({ index, ...choice.end(), logprobs: null })),
+      ...(this.#usage !== undefined && { usage: this.#usage }),
+      ...members,
+    };
+  }
+
+  #choiceOf(index: number): CollectedChoice {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = new CollectedChoice();
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+}
+
+type ChoicePart = Exclude<StreamPart, { type: "start" | "usage" | "comment" }>;
+
+class CollectedChoice {
+  text = "";
+  #reasoning = "";
+  #refusal = "";
+  #audio: Record<string, unknown> | undefined;
+  readonly #annotations: Record<string, unknown>[] = [];
+  /** Pictures, a call of the old form, what a provider wants to see again. */
+  readonly #more: Record<string, unknown> = {};
+  readonly #calls: (ToolCallPart & { custom?: { name: string; input: string } })[] = [];
+  readonly #signed = new SignedReasoning();
+  #reason: string | undefined;
+
+  add(part: ChoicePart): void {
+    switch (part.type) {
+      case "text":
+        this.text += part.text;
+        return;
+      case "reasoning":
+        this.#reasoning += part.text;
+        return;
+      case "refusal":
+        this.#refusal += part.text;
+        return;
+      case "reasoning-signature":
+        this.#signed.add(part);
+        return;
+      case "tool-call":
+        this.#addCall(part);
+        return;
+      case "tool-arguments":
+        this.#addArguments(part.index, part.text);
+        return;
+      case "audio":
+        this.#addAudio(part.transcript, part.members);
+        return;
+      case "annotation":
+        this.#annotations.push(part.annotation);
+        return;
+      case "finish":
+        this.#reason = part.reason;
+        return;
+      case "raw":
+        this.#addRaw(part);
+    }
+  }
+
+  end(): { message: ChatMessage; finish_reason: string } {
+    const calls = this.#calls;
+    const others = calls.length > 0 || this.#refusal !== "" || this.#audio !== undefined;
+    const isSilent = others || this.#more["function_call"] !== undefined;
+    const extra = this.#signed.extraContent(calls.length > 0);
+    const message: ChatMessage = {
+      ...this.#more,
+      role: "assistant",
+      content: this.text === "" && isSilent ? null : this.text,
+      refusal: this.#refusal === "" ? undefined : this.#refusal,
+      audio: this.#audio,
+      annotations: this.#annotations.length === 0 ? undefined : this.#annotations,
+      reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
+      tool_calls: calls.length > 0 ? calls : undefined,
+    };
+    for (const { function: fn } of calls)
+      if (fn !== undefined && fn.arguments === "") fn.arguments = "{}";
+    if (extra !== undefined) message["extra_content"] = extra;
+    return { message, finish_reason: this.#reason ?? "stop" };
+  }
+
+  #addCall({ index, id, name, custom, extra }: StreamedCallPart): void {
+    this.#calls[index] = {
+      id,
+      ...(custom === true
+        ? { type: "custom", custom: { name, input: "" } }
+        : { type: "function", function: { name, arguments: "" } }),
+      ...(extra != null && { extra_content: extra }),
+    };
+  }
+
+  #addArguments(index: number, text: string): void {
+    const call = this.#calls[index];
+    if (call?.custom !== undefined) call.custom.input += text;
+    else if (call?.function !== undefined) call.function.arguments += text;
+  }
+
+  /** Words and sound come in pieces, and in events of their own. */
+  #addAudio(transcript: string, { data, ...others }: Record<string, unknown>): void {
+    this.#audio ??= { data: "", transcript: "" };
+    this.#audio["transcript"] += transcript;
+    if (typeof data === "string") this.#audio["data"] += data;
+    Object.assign(this.#audio, others);
+  }
+
+  #addRaw({ at, index, members }: RawPart): void {
+    const call = at === "call" && index !== undefined ? this.#calls[index] : undefined;
+    if (call !== undefined) Object.assign(call, members);
+    if (at !== "delta") return;
+    for (const [key, value] of Object.entries(members)) this.#addMember(key, value);
+  }
+
+  /** Lists come in pieces, and so do the arguments of a call of the old form. */
+  #addMember(key: string, value: unknown): void {
+    const before = this.#more[key];
+    if (Array.isArray(before) && Array.isArray(value)) {
+      for (const one of value) before.push(one);
+    } else if (isObject(before) && isObject(value)) {
+      const args = `${before["arguments"] ?? ""}${value["arguments"] ?? ""}`;
+      Object.assign(before, value, key === "function_call" && { arguments: args });
+    } else if (value != null) {
+      this.#more[key] = Array.isArray(value) ? [...value] : isObject(value) ? { ...value } : value;
+    }
+  }
+}
