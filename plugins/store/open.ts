@@ -3,6 +3,8 @@ import { statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
+import type { PoolOptions } from "./postgres/connection.ts";
+import { type TlsSettings, withTls } from "./postgres/tls.ts";
 import { postgresEngine } from "./postgres/engine.ts";
 import type { Engine } from "./sql/engine.ts";
 import { sqliteEngine } from "./sqlite/engine.ts";
@@ -19,6 +21,8 @@ export interface StoreOptions {
   clock?: () => number;
   /** Also opens what is only a part of another store: for whoever moves the rest. */
   isPart?: boolean;
+  /** Of PostgreSQL. */
+  connections?: PoolOptions;
 }
 
 /** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
@@ -27,8 +31,9 @@ export function openStore(options: StoreOptions): Store {
 }
 
 /** The same without the store's own calls. */
-export function openEngine({ url, log, clock, isPart, sharedBy = "nobody" }: StoreOptions): Engine {
-  if (isPostgres(url)) return postgresEngine({ url, log, clock, isPart });
+export function openEngine(options: StoreOptions): Engine {
+  const { url, log, clock, isPart, connections, sharedBy = "nobody" } = options;
+  if (isPostgres(url)) return postgresEngine({ url, log, clock, isPart, connections });
   const file = fileOf(url);
   try {
     makePrivateDir(dirname(file));
@@ -63,8 +68,9 @@ export function storeExists(url: string): boolean {
 
 /** Where a home's store is. */
 export function urlOf(config: Record<string, unknown>, stateDir: string): string {
-  const { url } = (config["store"] ?? {}) as { url?: string };
-  return url ?? `file:${join(stateDir, "portico.db")}`;
+  const { url, tls } = (config["store"] ?? {}) as { url?: string; tls?: TlsSettings };
+  if (url === undefined) return `file:${join(stateDir, "portico.db")}`;
+  return isPostgres(url) ? withTls(url, tls) : url;
 }
 
 /** The path in an address of the embedded engine. */

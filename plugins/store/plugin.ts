@@ -22,7 +22,9 @@ export default definePlugin({
     const url = urlOf(config, ctx.paths.state);
     const isShared = config.store.shared ?? isPostgres(url);
     const sharedBy = isShared ? "gateways" : ctx.find("workers") ? "workers" : "nobody";
-    const store = openStore({ url, log: ctx.log, sharedBy });
+    const { pool: size, statementTimeoutMs } = config.store;
+    const connections = { size, statementTimeoutMs };
+    const store = openStore({ url, log: ctx.log, sharedBy, connections });
     ctx.defer(() => store.close());
     // a file is opened at its first use, and cannot be wrong in many ways
     if (isPostgres(url)) await store.open();

@@ -1,5 +1,6 @@
 /** Where the store is, and how long things are kept. */
 import { type Static, Type } from "portico";
+import { DEFAULT_POOL, DEFAULT_STATEMENT_MS } from "./postgres/connection.ts";
 
 /** At most a hundred years: what is older than that is before all time that a store knows. */
 const days = (fallback: number, description: string) =>
@@ -12,6 +13,27 @@ const retentionSchema = Type.Object({
   sessionsDays: days(30, "Sessions that nobody named, after their last use; 0 keeps them."),
   usageDays: days(400, "Usage of models; 0 keeps it."),
 });
+
+const file = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, description, atNextStart: true }));
+
+const tlsSchema = Type.Object(
+  {
+    mode: Type.Union(
+      [Type.Literal("verify-full"), Type.Literal("no-verify"), Type.Literal("disable")],
+      {
+        default: "verify-full",
+        description:
+          "verify-full checks the server's certificate and name; no-verify encrypts without checking; disable does not encrypt.",
+        atNextStart: true,
+      },
+    ),
+    ca: file("A file with the certificates of the authority; by default those of the system."),
+    cert: file("A file with the certificate of this client."),
+    key: file("A file with the key of that certificate."),
+  },
+  { description: "PostgreSQL: TLS, in place of the ssl… parameters of store.url." },
+);
 
 export const storeSchema = Type.Object(
   {
@@ -31,6 +53,23 @@ export const storeSchema = Type.Object(
         atNextStart: true,
       }),
     ),
+    pool: Type.Integer({
+      default: DEFAULT_POOL,
+      minimum: 5,
+      maximum: 200,
+      description:
+        "PostgreSQL: how many connections this gateway, or each of its workers, opens at most. Four of them write and listen, the others read.",
+      atNextStart: true,
+    }),
+    statementTimeoutMs: Type.Integer({
+      default: DEFAULT_STATEMENT_MS,
+      minimum: 100,
+      maximum: 600_000,
+      description:
+        "PostgreSQL: how long a statement may take before it is given up. Checks, copies and clean-up have more time.",
+      atNextStart: true,
+    }),
+    tls: Type.Optional(tlsSchema),
     retention: retentionSchema,
   },
   { description: "Where queue, schedules, sessions and hook data lie." },

@@ -1,0 +1,28 @@
+/** `store.tls`: how connections to PostgreSQL are encrypted, as parameters of the address. */
+import { PorticoError } from "portico";
+
+export interface TlsSettings {
+  mode?: "verify-full" | "no-verify" | "disable";
+  ca?: string;
+  cert?: string;
+  key?: string;
+}
+
+/** The address with the settings in it. Throws `config_error` where the address says something about TLS itself. */
+export function withTls(url: string, tls: TlsSettings | undefined): string {
+  if (tls === undefined) return url;
+  const [base = "", query = ""] = url.split("?", 2);
+  const params = new URLSearchParams(query);
+  if ([...params.keys()].some((name) => name.startsWith("ssl")))
+    throw new PorticoError(
+      "config_error",
+      "store.url and store.tls both configure TLS. Remove the ssl… parameters from store.url, or remove store.tls.",
+      { param: "store.tls" },
+    );
+  const { mode = "verify-full", ca, cert, key } = tls;
+  const own = { sslmode: mode, sslrootcert: ca, sslcert: cert, sslkey: key };
+  const added = Object.entries(own).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  return `${base}?${[...(query === "" ? [] : [query]), ...added].join("&")}`;
+}
