@@ -18,8 +18,8 @@ export function imageType(bytes: Uint8Array): string | undefined {
 /** "The image was specified using the image/png media type, but the image appears to be a image/jpeg image". */
 export const imageTypes: RequestRule = {
   name: "image-type",
-  demand: "The media type of an image is what its bytes are.",
-  remedy: "Reads the first bytes (PNG, JPEG, GIF, WebP), and corrects the type.",
+  demand: "The media type of an image or a file is what its bytes are.",
+  remedy: "Reads the first bytes (PNG, JPEG, GIF, WebP; of files PDF too), and corrects the type.",
   chat(request, notes) {
     return eachMessage(request, (message, place) =>
       eachPart(message, place, (part, at) => relabelPart(part, at, notes)),
@@ -51,14 +51,15 @@ function relabelPart(part: JsonObject, place: string, notes: RuleNotes): JsonObj
   if (part["type"] === "image_url") {
     const image = part["image_url"];
     const url = isObject(image) ? image["url"] : image;
-    const relabelled = relabelUrl(url);
+    const relabelled = relabelUrl(url, typeOfBase64);
     if (relabelled === undefined) return part;
     notes.change(`${place}.image_url.url`);
     return { ...part, image_url: { ...(isObject(image) ? image : undefined), url: relabelled } };
   }
   const file = part["file"];
   if (part["type"] !== "file" || !isObject(file)) return part;
-  const relabelled = relabelUrl(file["file_data"]) ?? urlOfBareImage(file["file_data"]);
+  const data = file["file_data"];
+  const relabelled = relabelUrl(data, typeOfFile) ?? urlOfBareFile(data);
   if (relabelled === undefined) return part;
   notes.change(`${place}.file.file_data`);
   return { ...part, file: { ...file, file_data: relabelled } };
@@ -80,11 +81,11 @@ const HEAD = /^data:([^,]{0,200}?);\s*base64\s*,/i;
 /** So much of a text holds the first twelve bytes, line breaks included. */
 const LOOKED_AT = 64;
 
-function relabelUrl(url: unknown): string | undefined {
+function relabelUrl(url: unknown, typeOf: typeof typeOfBase64): string | undefined {
   const [head, label = ""] = (typeof url === "string" && HEAD.exec(url)) || [];
   if (head === undefined) return undefined;
   const text = (url as string).slice(head.length);
-  const type = typeOfBase64(text);
+  const type = typeOf(text);
   const named = label.split(";")[0]!.trim().toLowerCase();
   if (type === undefined || isSame(named, type)) return undefined;
   return `data:${type};base64,${text}`;
@@ -94,13 +95,21 @@ function isSame(named: string, type: string): boolean {
   return named === type || (type === "image/jpeg" && /^image\/p?jpe?g$/.test(named));
 }
 
-function urlOfBareImage(data: unknown): string | undefined {
+function urlOfBareFile(data: unknown): string | undefined {
   if (typeof data !== "string" || /^[a-z][a-z0-9+.-]*:/i.test(data)) return undefined;
-  const type = typeOfBase64(data);
+  const type = typeOfFile(data);
   return type === undefined ? undefined : `data:${type};base64,${data}`;
 }
 
 function typeOfBase64(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   return imageType(Buffer.from(text.slice(0, LOOKED_AT), "base64"));
+}
+
+/** `%PDF-` */
+const PDF = /^JVBERi0/;
+
+function typeOfFile(text: unknown): string | undefined {
+  const isPdf = typeof text === "string" && PDF.test(text.trimStart());
+  return isPdf ? "application/pdf" : typeOfBase64(text);
 }

@@ -521,6 +521,22 @@ for (const channel of ["anthropic", "bedrock", "gemini"]) {
 const PDF = "data:application/pdf;base64,JVBERi0xLjQK";
 const pdf = (filename: string) => ({ type: "file", file: { filename, file_data: PDF } });
 
+test("a file is a PDF where its bytes say so", async () => {
+  const bytes = PDF.slice(PDF.indexOf(",") + 1);
+  for (const channel of ["anthropic", "bedrock", "gemini"]) {
+    for (const file_data of [bytes, `data:application/octet-stream;base64,${bytes}`]) {
+      const file = { type: "file", file: { filename: "a", file_data } };
+      const text = { type: "text", text: "read" };
+      const { status, sent, changed, body } = await chat(channel, {
+        messages: [user([text, file])],
+      });
+      assert.is(status, 200, `${channel}: ${JSON.stringify(body)}`);
+      assert.match(JSON.stringify(sent), /application\/pdf|"format":"pdf"/);
+      assert.is(changed, "image-type messages[0].content[1].file.file_data");
+    }
+  }
+});
+
 test("bedrock: a document has a text beside it, and a name of its own", async () => {
   const history = [
     user([pdf("a.pdf")]),
