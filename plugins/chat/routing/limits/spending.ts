@@ -10,7 +10,10 @@ import {
   type ChatPricing,
   type ChatProvider,
   periodOf,
+  type RefusedSpending,
   type SpendingLimit,
+  type UpstreamError,
+  upstreamError,
   type Usage,
 } from "portico/chat";
 import type { Charge, Count, Reserved, ReservationRequest, Store } from "portico/store";
@@ -239,8 +242,7 @@ function channelLimits(channel: Channel): SpendingLimit[] {
       max: tokensPerMinute,
       per: "minute",
       usageOf,
-      refuse: ({ retryAfterMs }) =>
-        limited(channel, { name: "tokensPerMinute", until: Date.now() + retryAfterMs }),
+      refuse: (refused) => refusedBy(channel, "tokensPerMinute", refused),
     });
   if (budget !== undefined)
     limits.push({
@@ -249,10 +251,29 @@ function channelLimits(channel: Channel): SpendingLimit[] {
       max: budget.usd,
       per: budget.per,
       usageOf,
-      refuse: ({ retryAfterMs }) =>
-        limited(channel, { name: "budget", until: Date.now() + retryAfterMs }),
+      refuse: (refused) => refusedBy(channel, "budget", refused),
     });
   return limits;
+}
+
+/** The limit is reached, or what is left of it does not cover the request. */
+function refusedBy(
+  channel: Channel,
+  name: "tokensPerMinute" | "budget",
+  { used, reserved, max, estimate, retryAfterMs }: RefusedSpending,
+): UpstreamError {
+  if (used >= max) return limited(channel, { name, until: Date.now() + retryAfterMs });
+  const unit = name === "budget" ? "US dollars" : "tokens";
+  const left = Number(Math.max(0, max - used - reserved).toFixed(6));
+  const need = Number(estimate.toFixed(6));
+  return upstreamError(
+    {
+      kind: "rate_limit",
+      message: `This request may come to ${need} ${unit}, and the channel \`${channel.name}\` has ${left} left of its ${name} (${max}) beside what is under way.`,
+      retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+    },
+    0,
+  );
 }
 
 /** For listings, and so that a channel whose budget is used up is passed over without a question. */
