@@ -1,5 +1,5 @@
 import { type CommandIO, defineCommand } from "portico/command-line";
-import type { KeyView } from "./routes.ts";
+import type { KeyView } from "./view.ts";
 
 const limit = (description: string) => ({ type: "number", value: "N", description }) as const;
 

@@ -7,12 +7,11 @@ import {
   refuseNetwork,
   reply,
 } from "portico";
-import { periodOf } from "portico/chat";
 import { parseDuration } from "portico/schedules";
-import { endOf, hashOf, idOf, newKey, type State, stateOf } from "./grant.ts";
+import { hashOf, idOf, newKey } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
-import { budgetWarnings, estimateWarnings } from "./warnings.ts";
+import { viewOf } from "./view.ts";
 import { createRequest, type KeyConfig, type KeysConfig, rotateRequest } from "./schema.ts";
 
 const create = compile(createRequest);
@@ -22,18 +21,6 @@ const DEFAULT_OVERLAP = "24h";
 /** Names of keys that are being made, in the store; what a crash leaves there is forgotten after a while. */
 const MAKING = "keys.making";
 const MAKING_MS = 30_000;
-
-/** A key as lists show it: without its hashes. */
-export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
-  name: string;
-  state: State;
-  /** While the secret before still works: until when. */
-  previousUntil?: string;
-  /** Of the budget's current day or month; null where it cannot be told. */
-  spentUsd?: number | null;
-  /** Where its budget holds nobody back, or it opens nothing from the start. */
-  warnings?: string[];
-}
 
 export function mountKeys(
   ctx: PluginContext,
@@ -45,27 +32,7 @@ export function mountKeys(
   const configure = (name: string, key: object | undefined) =>
     ctx.setConfig(["gateway", "keys", name], key);
 
-  async function view(name: string, key: KeyConfig): Promise<KeyView> {
-    const { hash: _, previous, id: __, ...rest } = key;
-    const end = rest.expiresAt ?? rest.expires;
-    const shown: KeyView = {
-      name,
-      state: stateOf(rest, now()),
-      ...rest,
-      expiresAt: end,
-      expires: end,
-    };
-    if (previous !== undefined && endOf(previous.until) > now())
-      shown.previousUntil = previous.until;
-    const estimates = await estimateWarnings(ctx, name, rest).catch(() => []);
-    if (rest.budget === undefined)
-      return { ...shown, warnings: estimates.length > 0 ? estimates : undefined };
-    const since = periodOf(rest.budget.per, now()).start;
-    const spent = ctx.find("usage")?.spent(name, since) ?? Promise.resolve(null);
-    const warnings = [...(await budgetWarnings(ctx, rest)), ...estimates];
-    const spentUsd = await spent.catch(() => null);
-    return { ...shown, spentUsd, warnings: warnings.length > 0 ? warnings : undefined };
-  }
+  const view = (name: string, key: KeyConfig) => viewOf(ctx, name, key);
 
   /** Of several who make a key of one name at once, on whichever gateway or worker, one gets it. */
   async function make(call: Call) {

@@ -53,8 +53,14 @@ export class Spending {
   /** Undefined where no limit of this kind can concern the request. `operation` is the route, where it is not chat. */
   open(job: Job, operation: string | undefined): Account | undefined {
     const own = this.limitsOf(job.client);
-    const isLimited = own.length > 0 || [...this.services.channels()].some(hasLimits);
-    return isLimited ? new RequestAccount(this, job, { own, operation }) : undefined;
+    return own.length > 0 || this.#isAnyChannelLimited()
+      ? new RequestAccount(this, job, { own, operation })
+      : undefined;
+  }
+
+  #isAnyChannelLimited(): boolean {
+    for (const channel of this.services.channels()) if (hasLimits(channel)) return true;
+    return false;
   }
 
   limitsOf(client: Client): SpendingLimit[] {

@@ -1,0 +1,55 @@
+/** A key as lists and routes show it. */
+import type { PluginContext } from "portico";
+import { periodOf } from "portico/chat";
+import { endOf, type State, stateOf } from "./grant.ts";
+import type { KeyConfig } from "./schema.ts";
+import { budgetWarnings, estimateWarnings } from "./warnings.ts";
+
+/** Without its hashes. */
+export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
+  name: string;
+  state: State;
+  /** While the secret before still works: until when. */
+  previousUntil?: string | undefined;
+  /** Of the budget's current day or month; null where it cannot be told. */
+  spentUsd?: number | null | undefined;
+  /** Where its budget holds nobody back, or it opens nothing from the start. */
+  warnings?: string[] | undefined;
+}
+
+export async function viewOf(
+  ctx: PluginContext,
+  name: string,
+  { hash: _hash, id: _id, previous, ...rest }: KeyConfig,
+): Promise<KeyView> {
+  const now = ctx.use("store").now();
+  const end = rest.expiresAt ?? rest.expires;
+  const isOverlapping = previous !== undefined && endOf(previous.until) > now;
+  const warnings = [
+    ...(await budgetWarnings(ctx, rest)),
+    ...(await estimateWarnings(ctx, name, rest).catch(() => [])),
+  ];
+  return {
+    name,
+    state: stateOf(rest, now),
+    ...rest,
+    // the older name is shown beside the newer one
+    expiresAt: end,
+    expires: end,
+    previousUntil: isOverlapping ? previous.until : undefined,
+    spentUsd: await spentOf(ctx, name, rest.budget),
+    warnings: warnings.length > 0 ? warnings : undefined,
+  };
+}
+
+/** Undefined for a key without a budget. */
+async function spentOf(
+  ctx: PluginContext,
+  name: string,
+  budget: KeyConfig["budget"],
+): Promise<number | null | undefined> {
+  if (budget === undefined) return undefined;
+  const usage = ctx.find("usage");
+  const since = periodOf(budget.per, ctx.use("store").now()).start;
+  return usage === undefined ? null : usage.spent(name, since).catch(() => null);
+}
