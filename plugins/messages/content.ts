@@ -1,4 +1,5 @@
 /** Turns of the Messages API as messages in OpenAI's form. */
+import { stringifyExact } from "portico/provider";
 import {
   type ChatMessage,
   type ContentPart,
@@ -183,7 +184,7 @@ function readCall(block: JsonObject, path: string): ToolCallPart {
   return {
     id: stringAt(block.id, `${path}.id`),
     type: "function",
-    function: { name, arguments: JSON.stringify(input) },
+    function: { name, arguments: stringifyExact(input) },
     ...markOf(block),
   };
 }

@@ -164,7 +164,7 @@ export { newCompletionId, NO_TOKENS, readCompletion, textCompletion } from "./op
 export { isCompletionId } from "./openai/repair.ts";
 
 // JSON whose whole numbers keep their digits.
-export { ExactNumber, parseExact, stringifyExact } from "./json/exact-json.ts";
+export { parseExact, stringifyExact } from "./json/exact-json.ts";
 
 // What a provider demands of a whole request: it lists rules, one step applies them and records each change.
 export {

@@ -5,10 +5,11 @@ const QUOTE = 34;
 const COLON = 58;
 const BACKSLASH = 92;
 
-/** The body of a request in JSON. Throws `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits. */
-export async function jsonBody(call: Call): Promise<unknown> {
+/** The body of a request in JSON. `exact`: large whole numbers keep their digits. Throws `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits. */
+export async function jsonBody(call: Call, { exact = false } = {}): Promise<unknown> {
   checkJsonType(call.req);
-  return parseBody(await call.body(), call.limits);
+  const body = await call.body();
+  return exact ? parseJson(body, { limits: call.limits, exact }) : parseBody(body, call.limits);
 }
 
 /** The value of a body. Throws as `jsonBody` does. */

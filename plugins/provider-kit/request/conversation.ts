@@ -1,4 +1,5 @@
 /** Reads a list of messages in OpenAI's form into turns that formats with strict rules can be written from. */
+import { parseExact } from "../json/exact-json.ts";
 import type { MessageLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 import { objectAt, stringAt } from "./read-value.ts";
@@ -311,10 +312,10 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
 
 function readArguments(value: unknown, path: string): Record<string, unknown> {
   if (value === undefined || value === null || value === "") return {};
-  let parsed = value;
+  let parsed: unknown = value;
   if (typeof value === "string") {
     try {
-      parsed = JSON.parse(value);
+      parsed = parseExact(value);
     } catch {
       throw refused(path, "The arguments of a tool call must be JSON");
     }

@@ -1,4 +1,5 @@
 /** The request of a provider that sends JSON. */
+import { stringifyExact } from "../json/exact-json.ts";
 import type { Fields } from "./fields.ts";
 import type { WireRequest } from "../types/provider.ts";
 
@@ -13,7 +14,7 @@ export function postJson(
     method: "POST",
     url,
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    body: stringifyExact(body),
     dropped: dropped ?? fields?.dropped() ?? [],
     state,
   };

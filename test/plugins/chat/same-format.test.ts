@@ -1,0 +1,229 @@
+/** A client and a channel of one format: what no feature changes goes out as the channel sent it, whoever watches. */
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import {
+  chunk,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+
+const test = suite("same format");
+let up: Upstream;
+let gateway: InProcessGateway;
+
+const plugin = `
+import { definePlugin } from "portico";
+export default definePlugin({
+  name: "redact",
+  setup(ctx) {
+    ctx.on("message:streaming", (event) => {
+      event.context.text = event.context.text.replaceAll("bad", "***");
+    });
+  },
+});
+`;
+
+test.before(async () => {
+  up = await startUpstream(() => {});
+  const base = { models: ["*"], maxRetries: 0, apiKey: "sk-secret-of-the-channel" };
+  const root = up.url.replace(/\/v1$/, "");
+  gateway = await startGateway({
+    config: {
+      channels: {
+        oai: { ...base, provider: "openai", baseUrl: up.url },
+        claude: { ...base, provider: "anthropic", baseUrl: root },
+        google: { ...base, provider: "gemini", baseUrl: root },
+      },
+    },
+    files: { "plugins/redact/plugin.ts": plugin },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const named = (type: string, fields: object) =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+
+const messages = [
+  named("message_start", {
+    message: {
+      id: "msg_up",
+      type: "message",
+      role: "assistant",
+      model: "claude-x",
+      content: [],
+      container: { id: "c1" },
+      usage: { input_tokens: 3, cache_creation: { ephemeral_5m_input_tokens: 2 } },
+    },
+  }),
+  named("content_block_start", {
+    index: 0,
+    content_block: { type: "thinking", thinking: "", signature: "" },
+  }),
+  named("content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking: "hm" } }),
+  named("content_block_delta", { index: 0, delta: { type: "signature_delta", signature: "c2ln" } }),
+  named("content_block_stop", { index: 0 }),
+  named("ping", {}),
+  named("content_block_start", { index: 1, content_block: { type: "text", text: "" } }),
+  named("content_block_delta", { index: 1, delta: { type: "text_delta", text: "good" }, extra: 1 }),
+  named("content_block_delta", {
+    index: 1,
+    delta: { type: "citations_delta", citation: { cited: "x" } },
+  }),
+  named("content_block_stop", { index: 1 }),
+  named("content_block_start", {
+    index: 2,
+    content_block: { type: "server_tool_use", id: "s", name: "w", input: {} },
+  }),
+  named("content_block_delta", {
+    index: 2,
+    delta: { type: "input_json_delta", partial_json: '{"q":1}' },
+  }),
+  named("content_block_stop", { index: 2 }),
+  named("content_block_start", {
+    index: 3,
+    content_block: { type: "tool_use", id: "toolu_1", name: "calc", input: {} },
+  }),
+  named("content_block_stop", { index: 3 }),
+  named("message_delta", {
+    delta: { stop_reason: "tool_use", stop_sequence: null },
+    usage: { output_tokens: 5, server_tool_use: { web_search_requests: 1 } },
+    context_management: { applied_edits: [] },
+  }),
+  named("message_stop", {}),
+];
+
+const ask = (path: string, model: string, more: object = {}) =>
+  gateway.request("POST", path, {
+    model,
+    max_tokens: 9,
+    stream: true,
+    messages: [{ role: "user", content: "go" }],
+    ...more,
+  });
+
+test("Messages: every event passes while a hook looks on, only the model is the one that was asked for", async () => {
+  up.answer = (_, res) => stream(res, ...messages);
+  const text = await (await ask("/v1/messages", "claude/claude-x")).text();
+  const expected = messages.join("").replace('"model":"claude-x"', '"model":"claude/claude-x"');
+  assert.is(text, expected);
+});
+
+test("Messages: a text that a hook changes stays in its block, and everything else passes", async () => {
+  const events = messages.map((one) => one.replace('"text":"good"', '"text":"bad"'));
+  up.answer = (_, res) => stream(res, ...events);
+  const text = await (await ask("/v1/messages", "claude/claude-x")).text();
+  const changed = named("content_block_delta", {
+    index: 1,
+    delta: { type: "text_delta", text: "***" },
+  });
+  const expected = messages
+    .join("")
+    .replace('"model":"claude-x"', '"model":"claude/claude-x"')
+    .replace(messages[7]!, changed);
+  assert.is(text, expected);
+});
+
+test("Messages: an id that the conversation holds already is replaced in its event alone", async () => {
+  up.answer = (_, res) => stream(res, ...messages);
+  const earlier = [
+    { role: "user", content: "go" },
+    { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "calc", input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "r" }] },
+  ];
+  const tools = [{ name: "calc", input_schema: { type: "object" } }];
+  const response = await ask("/v1/messages", "claude/claude-x", { messages: earlier, tools });
+  const text = await response.text();
+  assert.not.match(text, "toolu_1");
+  assert.match(text, /"type":"tool_use","id":"call_\w+","name":"calc"/);
+  const starts = [...text.matchAll(/"type":"content_block_start","index":(\d)/g)].map(([, i]) => i);
+  const stops = [...text.matchAll(/"type":"content_block_stop","index":(\d)/g)].map(([, i]) => i);
+  assert.equal(
+    [starts, stops],
+    [
+      ["0", "1", "2", "3"],
+      ["0", "1", "2", "3"],
+    ],
+  );
+  assert.match(text, "context_management");
+  assert.match(text, "citations_delta");
+});
+
+test("OpenAI: members that nobody knows pass, also beside a text that a hook changes", async () => {
+  const odd = (delta: object, finish: string | null = null) =>
+    chunk(delta, finish, { system_fingerprint: "fp_1", obfuscation: "x", provider: { name: "p" } });
+  const events = [
+    odd({ role: "assistant", content: "" }),
+    odd({ content: "good" }),
+    odd({
+      content: "",
+      annotations: [{ type: "url_citation", url_citation: { url: "u" } }],
+      odd: { a: 1 },
+    }),
+    odd({ content: "bad" }),
+    odd({}, "stop"),
+    DONE,
+  ];
+  up.answer = (_, res) => stream(res, ...events);
+  const text = await (await ask("/v1/chat/completions", "oai/m")).text();
+  const out = text.split("\n\n").map((one) => `${one}\n\n`);
+  assert.equal(out.slice(0, 3), events.slice(0, 3));
+  const changed = JSON.parse(out[3]!.slice(6));
+  assert.equal(changed.choices[0].delta, { content: "***" });
+  assert.equal(
+    [changed.system_fingerprint, changed.obfuscation, changed.provider],
+    ["fp_1", "x", { name: "p" }],
+  );
+  assert.equal(out.slice(4, 6), events.slice(4, 6));
+});
+
+const digits = "9007199254740993123";
+
+test("a whole number beyond 2^53 keeps its digits between formats, in answers and in history", async () => {
+  const input = `{"type":"tool_use","id":"toolu_1","name":"calc","input":{"n":${digits}}}`;
+  const message = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[${input}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`;
+  const call = `{"functionCall":{"name":"calc","args":{"n":${digits}}}}`;
+  const generated = `{"candidates":[{"content":{"parts":[${call}]},"finishReason":"STOP"}]}`;
+  const tools = [{ type: "function", function: { name: "calc", parameters: { type: "object" } } }];
+  const ownTools = [{ name: "calc", input_schema: { type: "object" } }];
+  for (const [model, body] of [
+    ["claude/claude-x", message],
+    ["google/gemini-2.5-pro", generated],
+  ] as const) {
+    up.answer = (_, res) => {
+      res.writeHead(200, { "content-type": "application/json" });
+      res.end(body);
+    };
+    const chat = await ask("/v1/chat/completions", model, { stream: false, tools });
+    assert.match((await chat.text()).replaceAll("\\", ""), `{"n":${digits}}`, model);
+    const own = await ask("/v1/messages", model, { stream: false, tools: ownTools });
+    assert.match(await own.text(), `{"n":${digits}}`, model);
+    // and back
+    const history = [
+      { role: "user", content: "go" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [
+          { id: "c1", type: "function", function: { name: "calc", arguments: `{"n":${digits}}` } },
+        ],
+      },
+      { role: "tool", tool_call_id: "c1", content: "r" },
+    ];
+    await ask("/v1/chat/completions", model, { stream: false, tools, messages: history });
+    assert.match(up.seen.at(-1)!.raw, `{"n":${digits}}`, model);
+  }
+  const said = `{"model":"oai/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"calc","input":{"n":${digits}}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}]}`;
+  up.answer = (_, res) => json(res, { choices: [{ message: { content: "ok" } }] });
+  const response = await gateway.request("POST", "/v1/messages", said);
+  assert.is(response.status, 200, await response.text());
+  assert.match(up.seen.at(-1)!.raw.replaceAll("\\", ""), `{"n":${digits}}`);
+});
+
+test.run();

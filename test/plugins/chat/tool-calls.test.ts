@@ -1,0 +1,296 @@
+/** Tool calls as servers of OpenAI's format really send them, on every way in, whole and streamed. */
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import {
+  chunk,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+
+const test = suite("tool calls");
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream(() => {});
+  const channel = { provider: "openai", baseUrl: up.url, models: ["m"], maxRetries: 0 };
+  gateway = await startGateway({ config: { channels: { one: channel } } });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+interface Called {
+  id: string;
+  name: string;
+  args: string;
+}
+
+/** A fragment as an upstream sends it. */
+interface Fragment {
+  index?: number;
+  id?: string;
+  name?: string;
+  args?: unknown;
+}
+
+const fragment = ({ index, id, name, args }: Fragment) => ({
+  index,
+  id,
+  type: "function",
+  function: { name, arguments: args },
+});
+
+function answerStream(fragments: readonly Fragment[]): void {
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk({ role: "assistant", content: null }),
+      ...fragments.map((one) => chunk({ tool_calls: [fragment(one)] })),
+      chunk({}, "tool_calls"),
+      DONE,
+    );
+}
+
+function answerWhole(calls: readonly Fragment[]): void {
+  const message = { role: "assistant", content: null, tool_calls: calls.map(fragment) };
+  up.answer = (_, res) =>
+    json(res, {
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message, finish_reason: "tool_calls" }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    });
+}
+
+/** How clients of each format ask with earlier calls of these ids, and put together what comes. */
+interface Way {
+  path: string;
+  body(earlier: readonly string[]): object;
+  whole(answer: any): Called[];
+  streamed(events: readonly any[]): Called[];
+}
+
+const schema = { type: "object", properties: {} };
+const ways: Record<string, Way> = {
+  chat: {
+    path: "/v1/chat/completions",
+    body: (earlier) => ({
+      model: "m",
+      tools: [{ type: "function", function: { name: "calc", parameters: schema } }],
+      messages: [
+        { role: "user", content: "go" },
+        ...earlier.flatMap((id) => [
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [fragment({ id, name: "calc", args: "{}" })],
+          },
+          { role: "tool", tool_call_id: id, content: "r" },
+        ]),
+      ],
+    }),
+    whole: ({ choices }) =>
+      choices[0].message.tool_calls.map((call: any) => ({
+        id: call.id,
+        name: call.function.name,
+        args: call.function.arguments,
+      })),
+    streamed(events) {
+      const calls: Called[] = [];
+      for (const event of events) {
+        for (const { index, id, function: fn } of event.choices?.[0]?.delta.tool_calls ?? []) {
+          assert.is.not(id, "");
+          assert.is.not(fn.name, "");
+          const call = (calls[index] ??= { id: "", name: "", args: "" });
+          call.id += id ?? "";
+          call.name += fn.name ?? "";
+          call.args += fn.arguments ?? "";
+        }
+      }
+      return calls;
+    },
+  },
+  messages: {
+    path: "/v1/messages",
+    body: (earlier) => ({
+      model: "m",
+      max_tokens: 50,
+      tools: [{ name: "calc", input_schema: schema }],
+      messages: [
+        { role: "user", content: "go" },
+        ...earlier.flatMap((id) => [
+          { role: "assistant", content: [{ type: "tool_use", id, name: "calc", input: {} }] },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "r" }] },
+        ]),
+      ],
+    }),
+    whole: ({ content }) =>
+      content
+        .filter(({ type }: any) => type === "tool_use")
+        .map(({ id, name, input }: any) => ({ id, name, args: JSON.stringify(input) })),
+    streamed(events) {
+      const calls = new Map<number, Called>();
+      for (const { type, index, content_block: block, delta } of events) {
+        if (type === "content_block_start" && block.type === "tool_use")
+          calls.set(index, { id: block.id, name: block.name, args: "" });
+        if (delta?.type === "input_json_delta") calls.get(index)!.args += delta.partial_json;
+      }
+      return [...calls.values()];
+    },
+  },
+  responses: {
+    path: "/v1/responses",
+    body: (earlier) => ({
+      model: "m",
+      store: false,
+      tools: [{ type: "function", name: "calc", parameters: schema }],
+      input: [
+        { role: "user", content: "go" },
+        ...earlier.flatMap((call_id) => [
+          { type: "function_call", call_id, name: "calc", arguments: "{}" },
+          { type: "function_call_output", call_id, output: "r" },
+        ]),
+      ],
+    }),
+    whole: ({ output }) => callsOfOutput(output),
+    streamed(events) {
+      const added = events.filter(({ type }) => type === "response.output_item.added");
+      for (const { item } of added) assert.is.not(item.name, "");
+      const last = events.find(({ type }) => type === "response.completed");
+      return callsOfOutput(last.response.output);
+    },
+  },
+};
+
+function callsOfOutput(output: any[]): Called[] {
+  return output
+    .filter(({ type }) => type === "function_call")
+    .map(({ call_id: id, name, arguments: args }) => ({ id, name, args }));
+}
+
+/** What the `data:` lines of any format's stream hold. */
+function eventsIn(text: string): any[] {
+  const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, one]) => one!);
+  return data.filter((one) => one !== "[DONE]").map((one) => JSON.parse(one));
+}
+
+async function ask(way: Way, streamed: boolean, earlier: readonly string[] = []) {
+  const body = { ...way.body(earlier), stream: streamed };
+  const response = await gateway.request("POST", way.path, body);
+  const text = await response.text();
+  assert.is(response.status, 200, text);
+  if (!streamed) return way.whole(JSON.parse(text));
+  return way.streamed(eventsIn(text));
+}
+
+const cases: Record<string, { streamed: Fragment[]; calls: Omit<Called, "id">[] }> = {
+  "parallel calls with one id": {
+    streamed: [
+      { index: 0, id: "call_0", name: "calc", args: '{"x":"1"}' },
+      { index: 1, id: "call_0", name: "calc", args: '{"x":"2"}' },
+    ],
+    calls: [
+      { name: "calc", args: '{"x":"1"}' },
+      { name: "calc", args: '{"x":"2"}' },
+    ],
+  },
+  "empty strings in later deltas": {
+    streamed: [
+      { index: 0, id: "call_1", name: "calc", args: "{" },
+      { index: 0, id: "", name: "", args: '"x":"2"}' },
+    ],
+    calls: [{ name: "calc", args: '{"x":"2"}' }],
+  },
+  "a name that comes late": {
+    streamed: [
+      { index: 0, id: "call_1", name: "", args: "" },
+      { index: 0, name: "calc", args: '{"x":"1"}' },
+    ],
+    calls: [{ name: "calc", args: '{"x":"1"}' }],
+  },
+  "a name in pieces": {
+    streamed: [
+      { index: 0, id: "call_1", name: "ca", args: "" },
+      { index: 0, name: "lc" },
+      { index: 0, args: '{"x":"1"}' },
+    ],
+    calls: [{ name: "calc", args: '{"x":"1"}' }],
+  },
+  "arguments without their last bracket": {
+    streamed: [{ index: 0, id: "call_1", name: "calc", args: '{"x":"1"' }],
+    calls: [{ name: "calc", args: '{"x":"1"}' }],
+  },
+};
+
+for (const [wayName, way] of Object.entries(ways)) {
+  for (const [name, { streamed, calls }] of Object.entries(cases)) {
+    test(`${wayName}: ${name}`, async () => {
+      answerStream(streamed);
+      const got = await ask(way, true);
+      assert.equal(
+        got.map((call) => ({ name: call.name, args: call.args })),
+        calls,
+      );
+      assert.is(
+        new Set(got.map(({ id }) => id)).size,
+        calls.length,
+        "each call has an id of its own",
+      );
+    });
+  }
+
+  test(`${wayName}: an id that the conversation holds already is replaced, whole and streamed`, async () => {
+    const call = { index: 0, id: "call_0", name: "calc", args: '{"x":"1"}' };
+    for (const isStream of [true, false]) {
+      if (isStream) answerStream([call]);
+      else answerWhole([call]);
+      const [fresh] = await ask(way, isStream, ["call_0"]);
+      assert.is.not(fresh!.id, "call_0");
+      assert.match(fresh!.id, /^call_\w+$/);
+      assert.equal([fresh!.name, fresh!.args], ["calc", '{"x":"1"}']);
+      const [own] = await ask(way, isStream, ["call_7"]);
+      assert.is(own!.id, "call_0", "an id that is new stays");
+    }
+  });
+
+  test(`${wayName}: whole calls with one id get ids of their own`, async () => {
+    answerWhole([
+      { id: "call_0", name: "calc", args: '{"x":"1"}' },
+      { id: "call_0", name: "calc", args: '{"x":"2"}' },
+    ]);
+    const calls = await ask(way, false);
+    assert.equal(
+      calls.map(({ args }) => args),
+      ['{"x":"1"}', '{"x":"2"}'],
+    );
+    assert.is(new Set(calls.map(({ id }) => id)).size, 2);
+  });
+}
+
+test("a whole number beyond 2^53 keeps its digits in calls, on every way in", async () => {
+  const args = '{"id":9007199254740993123,"list":[-12345678901234567890]}';
+  for (const [name, way] of Object.entries(ways)) {
+    for (const isStream of [true, false]) {
+      const call = { index: 0, id: "call_1", name: "calc", args };
+      if (isStream) answerStream([call]);
+      else answerWhole([call]);
+      const response = await gateway.request("POST", way.path, {
+        ...way.body([]),
+        stream: isStream,
+      });
+      const text = await response.text();
+      assert.match(text.replaceAll("\\", ""), "9007199254740993123", name);
+      assert.match(text.replaceAll("\\", ""), "-12345678901234567890", name);
+    }
+  }
+});
+
+test.run();
