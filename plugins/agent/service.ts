@@ -2,7 +2,6 @@
 import { currentPrincipal, PorticoError } from "portico";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
-import { checkTarget } from "portico/deliveries";
 import type { NewItem, WorkItem } from "portico/store";
 import { announcement } from "./queue/ending.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
@@ -56,8 +55,9 @@ export function createService(
   /** As it may be stored: without its secrets. */
   function sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"] {
     if (typeof delivery !== "object") return delivery;
-    checkTarget(delivery, "delivery");
-    return ctx.use("deliveries").seal(delivery);
+    const deliveries = ctx.use("deliveries");
+    deliveries.check(delivery, "delivery");
+    return deliveries.seal(delivery);
   }
 
   function wakeItem(request: WakeRequest): { eventId: string; item: NewItem } {

@@ -10,7 +10,7 @@ import type { DeliveriesConfig } from "./schema.ts";
  * gateway's own ports.
  */
 export function guardOf(
-  ctx: PluginContext,
+  ctx: Pick<PluginContext, "ports">,
   settings: DeliveriesConfig,
   { url, publicOnly }: DeliveryTarget,
 ): Guard {

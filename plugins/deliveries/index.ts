@@ -12,6 +12,7 @@ export {
   type StoredTarget,
 } from "./message.ts";
 export { checkTarget } from "./target.ts";
+export { eventPlaceholders, withEventValues } from "./templates.ts";
 
 declare module "portico" {
   interface Services {

@@ -7,13 +7,19 @@ export interface DeliveryTarget {
   url: string;
   /** `whsec_…`: signs by Standard Webhooks. */
   secret?: string | undefined;
+  /** Templates: see `templates.ts`. */
   headers?: Record<string, string> | undefined;
+  /** A text, or JSON whose texts are templates; without it, the message itself is posted. */
+  body?: unknown;
+  /** What the event has for its placeholders, by these as they are written. */
+  values?: Record<string, string> | undefined;
   /** Not the owner's words: a private address is refused, however it is written. */
   publicOnly?: boolean | undefined;
 }
 
 /** A target as it is stored: its secret and headers stand in the configuration, or are encrypted. */
-export interface StoredTarget extends Pick<DeliveryTarget, "url" | "publicOnly"> {
+export interface StoredTarget
+  extends Pick<DeliveryTarget, "url" | "publicOnly" | "body" | "values"> {
   /** The path of the configuration where the target stands. */
   from?: string;
   /** Its encrypted secret and headers. */

@@ -2,10 +2,12 @@
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
+import { guardOf } from "./guard.ts";
 import { DELIVERY } from "./message.ts";
 import { mountRoutes } from "./routes.ts";
 import { type DeliveriesConfig, deliveriesSchema } from "./schema.ts";
 import { createSealing } from "./stored-target.ts";
+import { checkTarget } from "./target.ts";
 import { createVault } from "./vault.ts";
 import { startDeliveries } from "./worker.ts";
 
@@ -36,7 +38,14 @@ export default definePlugin({
       settings = next.deliveries;
     });
     const sealing = createSealing(ctx, createVault(join(ctx.paths.state, "delivery-key")));
-    ctx.provide("deliveries", sealing);
+    ctx.provide("deliveries", {
+      ...sealing,
+      check(target, param) {
+        checkTarget(target, param);
+        // Our own ports are refused when it is sent: they may change until then.
+        guardOf({ ports: () => [] }, settings, target).precheck(target.url);
+      },
+    });
     mountRoutes(ctx, sealing);
     ctx.add("notice", {
       name: "deliveries",

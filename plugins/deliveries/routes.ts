@@ -3,14 +3,14 @@ import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } f
 import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import { DELIVERY, type DeliveryBody, deliveryItem, type StoredTarget } from "./message.ts";
-import type { DeliveriesService } from "./stored-target.ts";
+import type { Sealing } from "./stored-target.ts";
 
 const owner = { access: "gateway" } as const;
 const STATES = ["queued", "running", "done", "dead", "cancelled"] as const;
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
-export function mountRoutes(ctx: PluginContext, sealing: DeliveriesService): void {
+export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
   const { items, enqueue } = lazyStore(ctx);
 
   ctx.route(

@@ -7,13 +7,17 @@ import type { Vault } from "./vault.ts";
 
 /** The service `deliveries`. */
 export interface DeliveriesService {
+  /** Throws `invalid_request_error` or `address_blocked` for a target that the settings never deliver to. */
+  check(target: DeliveryTarget | StoredTarget, param: string): void;
   /** The form of a target that may be stored. One that has it already stays as it is. */
   seal(target: DeliveryTarget | StoredTarget): StoredTarget;
   /** The target with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */
   open(target: StoredTarget): DeliveryTarget;
 }
 
-export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): DeliveriesService {
+export type Sealing = Omit<DeliveriesService, "check">;
+
+export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): Sealing {
   /** Path of the configuration → the target that stands there. */
   const configured = (): Record<string, DeliveryTarget> =>
     Object.assign({}, ...ctx.list("deliveryTargets").map((source) => source.list()));

@@ -5,9 +5,10 @@ import { guardedFetch, retryAfterMs } from "portico/egress";
 import type { Claim, ClaimOutcome } from "portico/store";
 import { guardOf } from "./guard.ts";
 import { DELIVERY, type DeliveryBody } from "./message.ts";
-import type { DeliveriesService } from "./stored-target.ts";
+import type { Sealing } from "./stored-target.ts";
 import type { DeliveriesConfig } from "./schema.ts";
 import { signedHeaders } from "./sign.ts";
+import { renderDelivery } from "./templates.ts";
 
 const LEASE_MS = 30_000;
 const SIDE_BY_SIDE = 8;
@@ -27,7 +28,7 @@ interface Attempt {
 export function startDeliveries(
   ctx: PluginContext,
   settings: () => DeliveriesConfig,
-  sealing: DeliveriesService,
+  sealing: Sealing,
 ): void {
   const store = () => ctx.use("store");
 
@@ -77,15 +78,14 @@ export function startDeliveries(
     { target: stored, message }: DeliveryBody,
     signal: AbortSignal,
   ): Promise<Attempt> {
-    const body = JSON.stringify(message);
     try {
       const target = sealing.open(stored);
-      const { status, headers } = await guardedFetch(guardOf(ctx, settings(), target), target.url, {
+      const { url, headers: own, body } = renderDelivery(target, message);
+      const { status, headers } = await guardedFetch(guardOf(ctx, settings(), target), url, {
         method: "POST",
         headers: {
           "user-agent": "portico",
-          ...target.headers,
-          "content-type": "application/json",
+          ...own,
           ...signedHeaders(id, body, target.secret, Date.now()),
         },
         body,
@@ -106,9 +106,8 @@ export function startDeliveries(
       if (!isPorticoError(failure))
         return { error: { code: "unreachable", message: String((failure as Error).message) } };
       const { code, message: why, status } = failure;
-      // Another gateway at the same store may have the key.
-      const isFinal =
-        code === "address_blocked" || code === "delivery_secret_gone" || status === 400;
+      // Another gateway at the same store may have the key, and at a start the plugin that holds the target may be late.
+      const isFinal = code === "address_blocked" || status === 400;
       return { error: { code, message: why }, final: isFinal };
     }
   }

@@ -34,7 +34,15 @@ export const deliverySchema = Type.Union([
           description: "whsec_ and Base64: signs by Standard Webhooks.",
         }),
       ),
-      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+      headers: Type.Optional(
+        Type.Record(Type.String(), Type.String(), { description: "Templates, as in body." }),
+      ),
+      body: Type.Optional(
+        Type.Unknown({
+          description:
+            "What is posted instead of our own form: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and what the event has ({body.…}, {item.…}).",
+        }),
+      ),
     },
     closed,
   ),

@@ -13,7 +13,7 @@ import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
 import type { Grant } from "portico/agent";
-import { checkTarget } from "portico/deliveries";
+import { checkTarget, eventPlaceholders } from "portico/deliveries";
 import type { Request } from "./mappings/paths.ts";
 import { readRespond, type Respond } from "./mappings/respond.ts";
 import { checkAgainst, readTemplate, type Template } from "./mappings/template.ts";
@@ -185,7 +185,11 @@ export async function readMapping(
       `${key}.wait`,
       "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
     );
-  if (typeof config.delivery === "object") checkTarget(config.delivery, `${key}.delivery`);
+  if (typeof config.delivery === "object") {
+    checkTarget(config.delivery, `${key}.delivery`);
+    for (const placeholder of eventPlaceholders(config.delivery))
+      readTemplate(placeholder, `${key}.delivery`);
+  }
   const template = (
     text: string | undefined,
     at: string,

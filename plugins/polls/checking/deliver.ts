@@ -2,6 +2,7 @@
 import { clip, shorten } from "portico/strings";
 import { exactJson, type Principal } from "portico";
 import type { TurnRequest } from "portico/agent";
+import { withEventValues } from "portico/deliveries";
 import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/schedules";
 import { digest } from "../poll.ts";
 import { HOOK, type HookBody } from "./hooks.ts";
@@ -117,7 +118,23 @@ function deliverOne(
   }
   const session = payload.session && sessionOf(payload.session, values, news.principal);
   const { message, untrusted } = prompt(payload.message, values, news);
-  return tools.deliver({ ...order, payload: { ...payload, session, message }, untrusted });
+  const delivery = deliveryFor(payload.delivery, values);
+  return tools.deliver({
+    ...order,
+    payload: { ...payload, session, message, delivery },
+    untrusted,
+  });
+}
+
+type TurnPayload = Extract<PayloadSpec, { kind: "agentTurn" }>;
+
+/** Where the result goes, with what the item has for its placeholders. */
+function deliveryFor(
+  delivery: TurnPayload["delivery"],
+  values: TemplateValues,
+): TurnPayload["delivery"] {
+  if (typeof delivery !== "object") return delivery;
+  return withEventValues(delivery, (placeholder) => render(placeholder, values));
 }
 
 /**
@@ -184,9 +201,10 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
   }
   const { session: _, ...task } = payload;
   const message = `${payload.message}\n\n(This is for all of the ${rest.length} remaining items of a poll, which are listed below.)`;
+  const delivery = deliveryFor(payload.delivery, valuesOf(news, rest));
   return tools.deliver({
     ...order,
-    payload: { ...task, message },
+    payload: { ...task, message, delivery },
     untrusted: [{ label: intro, text: lines }],
   });
 }

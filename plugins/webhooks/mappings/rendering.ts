@@ -1,7 +1,9 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
 import { exactJson, PorticoError, principalNamed } from "portico";
 import { clip, fitsPattern } from "portico/strings";
+import { withEventValues } from "portico/deliveries";
 import type { Request } from "./paths.ts";
+import { readTemplate } from "./template.ts";
 import type { MappingConfig } from "../schema.ts";
 import type { Mapping } from "../settings.ts";
 
@@ -110,10 +112,22 @@ export function render(
     session: session || undefined,
     model,
     channel,
-    delivery: typeof delivery === "object" || delivery === "announce" ? delivery : undefined,
+    delivery: deliveryFor(delivery, request),
     mode: mode === "now" ? mode : undefined,
     missing,
   };
+}
+
+/** The target with what the request has for its placeholders. */
+function deliveryFor(
+  delivery: MappingConfig["delivery"],
+  request: Request,
+): MappingConfig["delivery"] {
+  if (typeof delivery !== "object") return delivery === "announce" ? delivery : undefined;
+  return withEventValues(
+    delivery,
+    (placeholder) => readTemplate(placeholder, "delivery").render(request).text,
+  );
 }
 
 function wording(

@@ -1,0 +1,135 @@
+/**
+ * Templates of a delivery, so that a receiver gets its own form: the path of its address, its headers and its body.
+ *
+ * `{result}`, `{session}`, `{turnId}`, `{status}` (`completed` or `failed`) and `{error}` are known when the turn has
+ * ended. Placeholders of the event, such as `{body.issue.number}` of a webhook, are filled in when the turn is queued
+ * and travel along as `values`. `{json …}` writes a value as JSON.
+ */
+import { PorticoError } from "portico";
+import type { DeliveryMessage, DeliveryTarget } from "./message.ts";
+
+const PLACEHOLDER = /\{(json\s+)?([A-Za-z][^{}]*)\}/g;
+const OWN_NAMES = ["result", "session", "sessionId", "turnId", "type", "status", "error"];
+
+/** What is sent: the address, the headers and the body as it goes over the wire. */
+export interface RenderedDelivery {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** The event's placeholders in a target, as they are written. Those of the turn itself are not among them. */
+export function eventPlaceholders({ url, headers, body }: DeliveryTarget): string[] {
+  const texts = [url, ...Object.values(headers ?? {}), ...textsIn(body)];
+  const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
+  const events = all.filter(([, , name = ""]) => !OWN_NAMES.includes(name));
+  return [...new Set(events.map(([placeholder]) => placeholder))];
+}
+
+/** Adds what an event has for its placeholders. A placeholder that the event does not know stays as it is written. */
+export function withEventValues<T extends DeliveryTarget>(
+  target: T,
+  render: (placeholder: string) => string,
+): T {
+  const placeholders = eventPlaceholders(target);
+  if (placeholders.length === 0) return target;
+  const values = placeholders.map((placeholder) => [placeholder, render(placeholder)] as const);
+  return { ...target, values: Object.fromEntries(values) };
+}
+
+/** Throws `invalid_request_error` for a placeholder that would choose the receiver. */
+export function checkTemplates({ url }: Pick<DeliveryTarget, "url">, param: string): void {
+  const [, origin = ""] = /^(https?:\/\/[^/?#]*)/i.exec(url) ?? [];
+  if (!/[{}]/.test(origin)) return;
+  const at = `${param}.url`;
+  throw new PorticoError(
+    "invalid_request_error",
+    `${at} may hold placeholders in its path and query only, not in its host.`,
+    { param: at },
+  );
+}
+
+/** Without a body of its own, a target gets the message itself. */
+export function renderDelivery(target: DeliveryTarget, message: DeliveryMessage): RenderedDelivery {
+  const values = { ...ownValues(message), ...target.values };
+  const fill = (text: string): string =>
+    text.replace(PLACEHOLDER, (placeholder) =>
+      Object.hasOwn(values, placeholder) ? (values[placeholder] ?? "") : placeholder,
+    );
+  const headers = Object.entries(target.headers ?? {}).map(([name, text]) => [
+    name.toLowerCase(),
+    toHeaderText(fill(text)),
+  ]);
+  const body = bodyOf(target, message, fill);
+  return {
+    url: target.url.replace(PLACEHOLDER, (placeholder) =>
+      Object.hasOwn(values, placeholder)
+        ? encodeURIComponent(values[placeholder] ?? "")
+        : placeholder,
+    ),
+    headers: { "content-type": contentTypeOf(body), ...Object.fromEntries(headers) },
+    body,
+  };
+}
+
+function bodyOf(
+  { body }: DeliveryTarget,
+  message: DeliveryMessage,
+  fill: (text: string) => string,
+): string {
+  if (body === undefined) return JSON.stringify(message);
+  return typeof body === "string" ? fill(body) : JSON.stringify(mapTexts(body, fill));
+}
+
+/** A text that is JSON says so: most receivers take nothing else. */
+function contentTypeOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return "application/json";
+  } catch {
+    return "text/plain; charset=utf-8";
+  }
+}
+
+/** What the turn itself has for placeholders. A failed turn's result is its error, so that the receiver shows something. */
+function ownValues({ type, data }: DeliveryMessage): Record<string, string> {
+  const failure = (data["error"] as { message?: string } | undefined)?.message ?? "";
+  const session = String(data["sessionId"] ?? "");
+  const values: Record<string, string> = {
+    result: failure === "" ? String(data["result"] ?? "") : `The turn failed: ${failure}`,
+    session,
+    sessionId: session,
+    turnId: String(data["turnId"] ?? ""),
+    type,
+    status: failure === "" ? "completed" : "failed",
+    error: failure,
+  };
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => [
+      [`{${name}}`, value],
+      [`{json ${name}}`, JSON.stringify(value)],
+    ]),
+  );
+}
+
+/** A header is one line of printable Latin-1. */
+const toHeaderText = (text: string): string =>
+  text.replace(/[^\t\x20-\x7e\xa0-\xff]+/g, " ").trim();
+
+function textsIn(value: unknown): string[] {
+  const texts: string[] = [];
+  mapTexts(value, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts;
+}
+
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, mapTexts(item, change)]),
+  );
+}
