@@ -9,9 +9,14 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Where a home's variables stand. */
 export const envFileIn = (home: string): string => join(home, ".env");
 
-/** A blank line, a comment, or `NAME=value`, whose quoted value may go on over further lines. */
-const LINE =
-  /[^\S\n]*(?:#[^\n]*|(?:export[^\S\n]+)?[A-Za-z_]\w*[^\S\n]*=[^\S\n]*(?:"[^"]*"|'[^']*'|`[^`]*`)?[^\n]*)?(?:\n|$)/y;
+/** What stands before a variable's name; a shell takes any white space behind `export`. */
+const EXPORT = /[^\S\n]*(?:export[^\S\n]+)?/y;
+/** A blank line, or a comment. */
+const NOTHING = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
+const NAME = /[A-Za-z_]\w*[^\S\n]*=[^\S\n]*/y;
+/** A quoted value may go on over further lines. */
+const QUOTED = /"[^"]*"|'[^']*'|`[^`]*`/y;
+const LINE = /[^\n]*(?:\n|$)/y;
 
 /**
  * The file's text; empty where there is none. Throws a `ConfigError` where others than its owner may read or write it:
@@ -37,18 +42,51 @@ export function withVariables(
   file: string,
   text = readEnvFile(file),
 ): Environment {
-  const plain = text.replace(/^\uFEFF/, "");
-  // Which lines the parser passes over depends on Node's version: all of them are checked first.
-  for (let at = 0; at < plain.length; at = LINE.lastIndex) {
-    LINE.lastIndex = at;
-    if (LINE.test(plain)) continue;
-    const line = plain.slice(0, at).split("\n").length;
-    throw new ConfigError(
-      [{ key: "", line, message: "this line is not NAME=value" }],
-      basename(file),
-    );
+  return { ...parseEnv(plainLines(text.replace(/^\uFEFF/, ""), basename(file))), ...env };
+}
+
+/**
+ * The assignments without `export`, checked one by one: which lines the parser passes over, and how it takes what stands
+ * before a name, depends on Node's version.
+ */
+function plainLines(text: string, name: string): string {
+  let lines = "";
+  let at = 0;
+  while (at < text.length) {
+    const blank = matchAt(NOTHING, text, at);
+    if (blank !== undefined) {
+      at += Math.max(blank.length, 1);
+      continue;
+    }
+    const start = at + (matchAt(EXPORT, text, at) ?? "").length;
+    const end = endOfAssignment(text, start, name);
+    lines += text.slice(start, end);
+    at = end;
   }
-  return { ...parseEnv(plain), ...env };
+  return lines;
+}
+
+function endOfAssignment(text: string, start: number, name: string): number {
+  const variable = matchAt(NAME, text, start);
+  if (variable === undefined) throw wrongLine(text, start, "this line is not NAME=value", name);
+  const value = start + variable.length;
+  const quoted = matchAt(QUOTED, text, value);
+  if (quoted === undefined) return value + (matchAt(LINE, text, value) ?? "").length;
+  const behind = value + quoted.length;
+  const rest = matchAt(NOTHING, text, behind);
+  if (rest === undefined)
+    throw wrongLine(text, behind, "there is text behind the closing quote", name);
+  return behind + rest.length;
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+}
+
+function wrongLine(text: string, at: number, message: string, name: string): ConfigError {
+  const line = text.slice(0, at).split("\n").length;
+  return new ConfigError([{ key: "", line, message }], name);
 }
 
 function refuse(file: string, message: string): never {

@@ -68,7 +68,7 @@ const isMapOfEntries = (schema: TSchema | undefined) =>
   schema !== undefined && mapValueSchema(schema) !== undefined;
 
 /** What was probably meant by an unknown key. In a map of entries, an entry is named by its key. */
-function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; hint?: string } {
+function guess(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | "hint"> {
   const [map, entry] = [path.slice(0, -2), path.at(-2)];
   const isName = path.at(-1) === "name" || path.at(-1) === "id";
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
@@ -76,7 +76,19 @@ function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; 
     return {
       hint: `${formatKeyPath(map)} is a map by name, and this one's name is its key, ${entry}`,
     };
-  return { nearest: nearestKey(path, schema) };
+  const nearest = nearestKey(path, schema);
+  return nearest === undefined ? { hint: siblingsHint(path, schema) } : { nearest };
+}
+
+const MOST_SIBLINGS = 15;
+
+/** The keys that there are in its place, where they are few enough to read. */
+function siblingsHint(path: KeyPath, schema: TSchema): string | undefined {
+  const parent = path.slice(0, -1);
+  const siblings = namedKeys(schemaAt(schema, parent));
+  if (parent.length === 0 || siblings.length === 0 || siblings.length > MOST_SIBLINGS)
+    return undefined;
+  return `${formatKeyPath(parent)} knows ${siblings.join(", ")}`;
 }
 
 /** What is wrong with a key that no schema knows; undefined where one does. */
@@ -89,18 +101,40 @@ export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | 
   return { key: formatKeyPath(path), message: UNKNOWN, nearest, hint };
 }
 
-/** The known key that was probably meant: a neighbour of like name, else a key of that name elsewhere. */
+/**
+ * The known key that was probably meant. Siblings come first: by their spelling, then one that holds the word as a part
+ * (`timeout`, `shutdownTimeoutMs`); then, for a key near the top, keys of the same section and of others.
+ */
 function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
   const word = String(path.at(-1));
   const parent = path.slice(0, -1);
-  const neighbour = didYouMean(word, namedKeys(schemaAt(schema, parent)));
-  if (neighbour !== undefined) return formatKeyPath([...parent, neighbour]);
-  const elsewhere = new Map(
-    allKeys(schema)
-      .map((key) => [key.slice(key.lastIndexOf(".") + 1), key])
-      .reverse() as [string, string][],
-  );
-  return elsewhere.get(didYouMean(word, elsewhere.keys()) ?? "");
+  const siblings = namedKeys(schemaAt(schema, parent));
+  const sibling = didYouMean(word, siblings) ?? partlyNamed(word, siblings);
+  if (sibling !== undefined) return formatKeyPath([...parent, sibling]);
+  if (path.length > NEAR_TOP) return undefined;
+  const keys = allKeys(schema);
+  const sameSection = keys.filter((key) => key.startsWith(`${String(path[0])}.`));
+  return keyNamed(word, sameSection) ?? keyNamed(word, keys);
+}
+
+/** Deeper keys have siblings enough: a key of the same name in another section means something else. */
+const NEAR_TOP = 2;
+const SHORTEST_PART = 4;
+
+function partlyNamed(word: string, names: readonly string[]): string | undefined {
+  if (word.length < SHORTEST_PART) return undefined;
+  const parts = names.filter((name) => name.toLowerCase().includes(word.toLowerCase()));
+  return parts.length === 1 ? parts[0] : undefined;
+}
+
+/** Of dotted keys, the first whose last step is like the word. */
+function keyNamed(word: string, keys: readonly string[]): string | undefined {
+  const byName = new Map<string, string>();
+  for (const key of keys) {
+    const name = key.slice(key.lastIndexOf(".") + 1);
+    if (!byName.has(name)) byName.set(name, key);
+  }
+  return byName.get(didYouMean(word, byName.keys()) ?? "");
 }
 
 // A missing key has no place; the object that lacks it has.

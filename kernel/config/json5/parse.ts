@@ -32,15 +32,40 @@ export class SyntaxFault extends Error {
 /** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */
 export function parse(text: string): Node {
   const lexemes = lexemesIn(text);
+  const signs = signsBeforePoints(lexemes);
   let root: Node;
   try {
-    root = parseJson5(text, { mode: "json5" }).body;
+    root = parseJson5(withoutSigns(text, signs), { mode: "json5" }).body;
   } catch (error) {
     if (error instanceof RangeError) throw new SyntaxFault("this is nested too deeply", text, 0);
     throw faultAt(text, (error as Error & { offset: number }).offset, lexemes);
   }
+  restoreSigns(root, text, signs);
   checkValues(root, text, 0);
   return root;
+}
+
+/** Where `+.5` and `-.5` begin: momoa takes `.5` only. */
+function signsBeforePoints(lexemes: readonly Lexeme[]): Set<number> {
+  return new Set(lexemes.filter(({ word }) => /^[-+]\.\d/.test(word)).map(({ at }) => at));
+}
+
+function withoutSigns(text: string, signs: ReadonlySet<number>): string {
+  let plain = text;
+  for (const at of signs) plain = `${plain.slice(0, at)} ${plain.slice(at + 1)}`;
+  return plain;
+}
+
+/** Gives numbers the sign back that stands right before them. */
+function restoreSigns(node: Node, text: string, signs: ReadonlySet<number>): void {
+  if (signs.size === 0) return;
+  const { start } = node.loc;
+  if (node.type === "Number" && signs.has(start.offset - 1)) {
+    if (text[start.offset - 1] === "-") node.value = -node.value;
+    start.offset -= 1;
+    start.column -= 1;
+  }
+  for (const { node: below } of entriesOf(node)) restoreSigns(below, text, signs);
 }
 
 /** The plain value of a node. */
@@ -143,8 +168,6 @@ function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): Synt
     return fault(`expected : after the key "${last?.replace(/^["']|["']$/g, "")}", found ${found}`);
   if (last && last !== ":" && !isNext)
     return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
-  // the one thing of JSON5 that momoa does not take
-  if (/^[-+]\./.test(rest)) return fault(`write a digit before the point: ${rest[0]}0.…`);
   if (/^[-+.\d]/.test(rest)) return fault("this is not a number");
   const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
   return fault(

@@ -175,6 +175,27 @@ test("all faults are named, not only the first", async () => {
   assert.match(stdout, /models\.a .*\n.*models\.b /);
 });
 
+test("the hint for an unknown key looks among its siblings first, and never far away from a deep one", async () => {
+  const home = makeHome();
+  const delivery = (key: string) => ({
+    mappings: { a: { message: "x", delivery: { url: "https://example.com", [key]: "x" } } },
+  });
+  const cases: [object, string | undefined][] = [
+    [{ webhooks: delivery("secrte") }, "webhooks.mappings.a.delivery.secret"],
+    [{ webhooks: delivery("token") }, undefined],
+    [{ gateway: { timeout: 5 } }, "gateway.shutdownTimeoutMs"],
+    [{ channels: { main: { provider: "echo", port: 1 } } }, undefined],
+    [{ port: 1 }, "gateway.port"],
+  ];
+  for (const [config, nearest] of cases) {
+    const file = join(home, "other.json");
+    writeFileSync(file, JSON.stringify(config));
+    const { stdout } = await porticoHere(home, ["config", "validate", file, "--json"]);
+    const [problem] = JSON.parse(stdout).problems;
+    assert.is(problem.nearest, nearest, stdout);
+  }
+});
+
 test("the names that providers declare are those that they add", async () => {
   const gateway = await startGateway({ config: {} });
   try {
