@@ -21,7 +21,8 @@ export default definePlugin({
   async setup(ctx, config) {
     const url = urlOf(config, ctx.paths.state);
     const isShared = config.store.shared ?? isPostgres(url);
-    const sharedBy = isShared ? "gateways" : ctx.find("workers") ? "workers" : "nobody";
+    const sharedByWorkers = ctx.find("workers") ? "workers" : "nobody";
+    const sharedBy = isShared ? "gateways" : sharedByWorkers;
     const { pool: size, statementTimeoutMs } = config.store;
     const connections = { size, statementTimeoutMs };
     const store = openStore({ url, log: ctx.log, sharedBy, connections });

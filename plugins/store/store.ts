@@ -82,77 +82,22 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
     onWork: engine.onWork,
     inSoleUse: engine.inSoleUse,
-    items: {
-      get: (id) => read(() => getItem(id)),
-      list: (filter = {}) => read(() => listItems(filter)),
-      cancel: (id) => write(cancel(id)),
-      replay: (id) => write(replay(id)),
-      prune: (before, states) => write(pruneItems(before, states)),
-      count: (kind, state) => read(() => countItems(kind, state), `${state} ${kind}`),
-      stats: () => read(queueStats),
-      lanes: (limit) => read(() => laneStatus(limit)),
-    },
+    items: itemsOf(engine),
 
-    schedules: {
-      put: (schedule, expectedRev) => write(writeSchedule(schedule, expectedRev)),
-      get: (kind, id) => read(() => getSchedule(kind, id)),
-      list: (kind) => read(() => listSchedules(kind)),
-      failing: (kind) => read(() => failingSchedules(kind), `failing ${kind}`),
-      delete: (kind, id) => write(deleteSchedule(kind, id)),
-      due: (kind, now, limit) => read(() => dueSchedules(kind, now, limit)),
-      nextDueAt: (kind) => read(() => nextDueAt(kind)),
-      cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
-    },
+    schedules: schedulesOf(engine),
     tick: (slot, batch) => write(tick(slot, batch)),
     commitSchedule: (commit, batch) => write(commitSchedule(commit, batch)),
 
     take: (key, cost, max, windowMs) => write(take({ key, max, windowMs }, cost)),
 
-    reservations: {
-      reserve: (reservation, requests) => write(reserve(reservation, requests)),
-      settle: (id, charges) => write(settle(id, charges)),
-      extend: (holder, ttlMs) => write(extendReservations(holder, ttlMs)),
-    },
+    reservations: reservationsOf(engine),
 
-    kv: {
-      get: <T>(namespace: string, key: string) =>
-        read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
-      set: (namespace, key, value, options) =>
-        write(writeValue({ namespace, key, value, ...options })),
-      add: (namespace, key, value, options) =>
-        write(addValue({ namespace, key, value, ...options })),
-      delete: (namespace, key) => write(deleteValue(namespace, key)),
-      list: (namespace, prefix = "") => read((tx) => listKeys(tx, namespace, prefix)),
-    },
+    kv: kvOf(engine),
 
-    sessions: {
-      get: (id) => read(() => getSession(id)),
-      put: (id, meta) => write(writeSession(id, meta)),
-      list: (filter = {}) => read(() => listSessions(filter)),
-      append: (id, messages) => write(writeMessages(id, messages)),
-      transcript: (id, range = {}) => read(() => transcript(id, range)),
-      clear: (id) => write(clearSession(id)),
-      delete: (id) => write(deleteSession(id)),
-      bytes: (prefix) => read(() => bytesOfSessions(prefix)),
-    },
-    deliveries: {
-      append: (delivery) => write(enqueue({ deliveries: [delivery] })).then(() => {}),
-      get: (id) => read(() => getDelivery(id)),
-      list: (filter = {}) => read(() => listDeliveries(filter)),
-      prune: (options) => write(pruneDeliveries(options)),
-    },
-    runs: {
-      put: (entry) => write(writeRun(entry)),
-      get: (id) => read(() => getRun(id)),
-      list: (filter) => read(() => listRuns(filter)),
-      prune: (owner, keep) => write(pruneRuns(owner, keep)),
-    },
-    usage: {
-      append: (records, requests) => write(appendUsage(records, requests)),
-      sum: (filter = {}) => read(() => sumUsage(filter)),
-      requests: (range) => read(() => listRequests(range)),
-      prune: (before) => write(pruneUsage(before)),
-    },
+    sessions: sessionsOf(engine),
+    deliveries: deliveriesOf(engine),
+    runs: runsOf(engine),
+    usage: usageOf(engine),
 
     open: () => engine.open(),
     health: (isQuick) => engine.health(isQuick),
@@ -161,5 +106,91 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     backup: (file) => engine.backup(file),
     compact: () => engine.compact(),
     close: () => engine.close(),
+  };
+}
+
+function itemsOf({ read, write }: Engine): Store["items"] {
+  return {
+    get: (id) => read(() => getItem(id)),
+    list: (filter = {}) => read(() => listItems(filter)),
+    cancel: (id) => write(cancel(id)),
+    replay: (id) => write(replay(id)),
+    prune: (before, states) => write(pruneItems(before, states)),
+    count: (kind, state) => read(() => countItems(kind, state), `${state} ${kind}`),
+    stats: () => read(queueStats),
+    lanes: (limit) => read(() => laneStatus(limit)),
+  };
+}
+
+function schedulesOf({ read, write }: Engine): Store["schedules"] {
+  return {
+    put: (schedule, expectedRev) => write(writeSchedule(schedule, expectedRev)),
+    get: (kind, id) => read(() => getSchedule(kind, id)),
+    list: (kind) => read(() => listSchedules(kind)),
+    failing: (kind) => read(() => failingSchedules(kind), `failing ${kind}`),
+    delete: (kind, id) => write(deleteSchedule(kind, id)),
+    due: (kind, now, limit) => read(() => dueSchedules(kind, now, limit)),
+    nextDueAt: (kind) => read(() => nextDueAt(kind)),
+    cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
+  };
+}
+
+function reservationsOf({ write }: Engine): Store["reservations"] {
+  return {
+    reserve: (reservation, requests) => write(reserve(reservation, requests)),
+    settle: (id, charges) => write(settle(id, charges)),
+    extend: (holder, ttlMs) => write(extendReservations(holder, ttlMs)),
+  };
+}
+
+function kvOf({ read, write }: Engine): Store["kv"] {
+  return {
+    get: <T>(namespace: string, key: string) =>
+      read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
+    set: (namespace, key, value, options) =>
+      write(writeValue({ namespace, key, value, ...options })),
+    add: (namespace, key, value, options) => write(addValue({ namespace, key, value, ...options })),
+    delete: (namespace, key) => write(deleteValue(namespace, key)),
+    list: (namespace, prefix = "") => read((tx) => listKeys(tx, namespace, prefix)),
+  };
+}
+
+function sessionsOf({ read, write }: Engine): Store["sessions"] {
+  return {
+    get: (id) => read(() => getSession(id)),
+    put: (id, meta) => write(writeSession(id, meta)),
+    list: (filter = {}) => read(() => listSessions(filter)),
+    append: (id, messages) => write(writeMessages(id, messages)),
+    transcript: (id, range = {}) => read(() => transcript(id, range)),
+    clear: (id) => write(clearSession(id)),
+    delete: (id) => write(deleteSession(id)),
+    bytes: (prefix) => read(() => bytesOfSessions(prefix)),
+  };
+}
+
+function deliveriesOf({ read, write }: Engine): Store["deliveries"] {
+  return {
+    append: (delivery) => write(enqueue({ deliveries: [delivery] })).then(() => {}),
+    get: (id) => read(() => getDelivery(id)),
+    list: (filter = {}) => read(() => listDeliveries(filter)),
+    prune: (options) => write(pruneDeliveries(options)),
+  };
+}
+
+function runsOf({ read, write }: Engine): Store["runs"] {
+  return {
+    put: (entry) => write(writeRun(entry)),
+    get: (id) => read(() => getRun(id)),
+    list: (filter) => read(() => listRuns(filter)),
+    prune: (owner, keep) => write(pruneRuns(owner, keep)),
+  };
+}
+
+function usageOf({ read, write }: Engine): Store["usage"] {
+  return {
+    append: (records, requests) => write(appendUsage(records, requests)),
+    sum: (filter = {}) => read(() => sumUsage(filter)),
+    requests: (range) => read(() => listRequests(range)),
+    prune: (before) => write(pruneUsage(before)),
   };
 }

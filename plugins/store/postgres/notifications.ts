@@ -1,5 +1,6 @@
-/** Work that other gateways have put in: told by the server, with a slow look of our own where it could not tell. */
+/** Notifications of work that other gateways have added. Where the server cannot notify, listeners look now and then. */
 import type { Logger } from "portico";
+import { Listeners } from "../sql/listeners.ts";
 import type { Client, Pool } from "./connection.ts";
 
 const SHORTEST_WAIT_MS = 250;
@@ -38,10 +39,10 @@ function parsePayload(payload = ""): { from?: unknown; kinds?: unknown } {
 }
 
 export class Notifications {
-  readonly #listeners = new Map<string, Set<() => void>>();
-  readonly #pool: Pool;
+  readonly #listeners = new Listeners();
   readonly #log: Logger;
   readonly #origin = Math.random().toString(36).slice(2, 10);
+  #pool: Pool | undefined;
   #client: Client | undefined;
   #channel: string | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -50,20 +51,17 @@ export class Notifications {
   #stopped = false;
   #wasLost = false;
 
-  constructor(pool: Pool, log: Logger) {
-    this.#pool = pool;
+  constructor(log: Logger) {
     this.#log = log;
   }
 
   onWork(kind: string, wake: () => void): () => void {
-    const set = this.#listeners.get(kind) ?? new Set();
-    this.#listeners.set(kind, set.add(wake));
-    return () => void set.delete(wake);
+    return this.#listeners.add(kind, wake);
   }
 
   /** In this process. */
   wake(kinds: Iterable<string>): void {
-    for (const kind of kinds) for (const each of this.#listeners.get(kind) ?? []) each();
+    this.#listeners.wake(kinds);
   }
 
   /** The end of a transaction: others hear of its kinds of work once it is committed. */
@@ -73,13 +71,14 @@ export class Notifications {
     return `SELECT pg_notify(${literal(this.#channel)}, ${literal(payload)}); COMMIT`;
   }
 
-  async start(): Promise<void> {
-    this.#slowLook ??= setInterval(() => this.wake(this.#listeners.keys()), SLOW_LOOK_MS).unref();
+  async start(pool: Pool): Promise<void> {
+    this.#pool = pool;
+    this.#slowLook ??= setInterval(this.#listeners.wakeAll, SLOW_LOOK_MS).unref();
     await this.#listen();
   }
 
   async #listen(): Promise<void> {
-    if (this.#stopped) return;
+    if (this.#stopped || !this.#pool) return;
     let client: Client | undefined;
     try {
       client = await this.#pool.connect();
@@ -95,7 +94,7 @@ export class Notifications {
       this.#waitMs = SHORTEST_WAIT_MS;
       if (this.#stopped) return this.stop();
       // whatever was told while nobody listened
-      if (this.#wasLost) this.wake(this.#listeners.keys());
+      if (this.#wasLost) this.#listeners.wakeAll();
       this.#wasLost = false;
     } catch (error) {
       client?.release(error as Error);
@@ -105,7 +104,9 @@ export class Notifications {
 
   #hear(payload: string | undefined): void {
     const { from, kinds } = parsePayload(payload);
-    if (from !== this.#origin) this.wake(Array.isArray(kinds) ? kinds : this.#listeners.keys());
+    if (from === this.#origin) return;
+    if (Array.isArray(kinds)) this.wake(kinds);
+    else this.#listeners.wakeAll();
   }
 
   #lost(client: Client, error?: Error): void {

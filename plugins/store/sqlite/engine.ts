@@ -10,7 +10,7 @@ import type { Connection } from "./connection.ts";
 import { isDiskError, problemOf, storeUnavailable } from "./failures.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { LastReads } from "./last-reads.ts";
-import { Listeners } from "./listeners.ts";
+import { Listeners } from "../sql/listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
 import { StoreFile, type StoreFileOptions } from "./store-file.ts";

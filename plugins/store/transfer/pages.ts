@@ -54,6 +54,9 @@ function* pageOf({ name, key, columns, texts }: Table, after: Key | undefined): 
 /** Of rows of these sizes, as many as make a page. */
 export function howMany(sizes: readonly number[]): number {
   let sum = 0;
-  const tooMuch = sizes.findIndex((bytes, i) => (sum += bytes) > MOST_BYTES && i > 0);
-  return tooMuch === -1 ? sizes.length : tooMuch;
+  for (const [i, bytes] of sizes.entries()) {
+    sum += bytes;
+    if (sum > MOST_BYTES && i > 0) return i;
+  }
+  return sizes.length;
 }

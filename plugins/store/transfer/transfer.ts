@@ -106,7 +106,8 @@ async function copy(
   let rows = 0;
   for await (const page of pagesOf(source, table, after)) {
     await target.write(alone(() => insert(table, page)));
-    told?.({ table: table.name, rows: (rows += page.length) });
+    rows += page.length;
+    told?.({ table: table.name, rows });
   }
   if (rows === 0) told?.({ table: table.name, rows });
 }

@@ -9,9 +9,7 @@ export class Listeners {
     return () => void set.delete(wake);
   };
 
-  readonly has = (kind: string): boolean => (this.#byKind.get(kind)?.size ?? 0) > 0;
-
-  wake(kinds: ReadonlySet<string>): void {
+  wake(kinds: Iterable<string>): void {
     for (const kind of kinds) for (const wake of this.#byKind.get(kind) ?? []) wake();
   }
 
