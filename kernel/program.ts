@@ -3,8 +3,8 @@ import { readPlugins } from "./extensions/plugins/candidate.ts";
 import { rootsOf } from "./extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "./files/paths.ts";
 import { pluginWithWord } from "./home/command-index.ts";
-import { type HomeOnDisk, type LoaderFor, openHome } from "./home/home.ts";
-import type { StartedGateway, StartOptions } from "./home/start.ts";
+import { type HomeOnDisk, type LoaderFor, openHome } from "./program/home.ts";
+import type { StartedGateway, StartOptions } from "./program/start.ts";
 import type { WorkersSetup } from "./home/workers.ts";
 import { running } from "./owner.ts";
 import type { ConfigSchemas, Paths } from "./types.ts";
@@ -58,7 +58,7 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
     workers: async (options) => (await import("./home/workers.ts")).workersOf(options, env),
     owner: () => running()?.owner,
     start: async (options) =>
-      (await import("./home/start.ts")).startHere(options, { env, version, loaderFor }),
+      (await import("./program/start.ts")).startHere(options, { env, version, loaderFor }),
   });
 }
 

@@ -48,7 +48,7 @@ const importers: Record<string, string[]> = {
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   cronstrue: ["plugins/schedules/describe-cron.ts"],
   croner: ["plugins/schedules/dates.ts"],
-  "ipaddr.js": ["plugins/egress/", "kernel/http/access/address.ts"],
+  "ipaddr.js": ["plugins/egress/", "kernel/net/address.ts"],
   htmlparser2: [
     "plugins/polls/sources/feeds/xml.ts",
     "plugins/webhooks/bodies/xml.ts",
@@ -115,6 +115,32 @@ test("the kernel imports no plugin and no hook", () => {
     ({ from, to }) => from.startsWith("kernel/") && /^(plugins|hooks|test|examples)\//.test(to),
   );
   assert.equal(wrong, []);
+});
+
+/** The kernel's libraries, from the lowest to the highest: each imports those before it only. */
+const LIBRARIES = [
+  "text",
+  "timing",
+  "files",
+  "schema",
+  "net",
+  "modules",
+  "log",
+  "config",
+  "http",
+  "home",
+];
+
+test("the kernel's libraries import each other only downwards, and nothing of extensions, program or gateway", () => {
+  const levelOf = (path: string) => LIBRARIES.indexOf(/^kernel\/([^/]+)\//.exec(path)?.[1] ?? "");
+  const isAbove = (path: string) => /^kernel\/(extensions|gateway|program)\//.test(path);
+  const wrong = imports.filter(
+    ({ from, to }) => levelOf(from) !== -1 && (isAbove(to) || levelOf(to) > levelOf(from)),
+  );
+  assert.equal(
+    wrong.map(({ from, to }) => `${from} → ${to}`),
+    [],
+  );
 });
 
 test("loading modules knows neither hooks nor plugins", () => {

@@ -1,5 +1,5 @@
 import { type Static, type StringOptions, Type } from "@sinclair/typebox";
-import { isOwnMachine, refuseNetwork } from "../http/access/address.ts";
+import { isOwnMachine, refuseNetwork } from "../net/address.ts";
 import { timerMs } from "../schema/timer.ts";
 import { DEFAULT_JSON_LIMITS } from "../text/json-scan.ts";
 import { valueAt } from "../text/key-path.ts";

@@ -7,7 +7,6 @@ import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { Dispose } from "../types.ts";
 import { type Assessment, assess, type Surroundings } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
-import { changedKeys } from "./diff.ts";
 import { type ConfigDifference, differencesBetween } from "./differences.ts";
 import {
   applyEdit,
@@ -212,10 +211,14 @@ export class ConfigWriter {
   #describe(before: Reading, after: Reading): ConfigWritten {
     const schema = this.#parts.sections.composed;
     const previous = contentOf(before.source.text ?? "") ?? {};
+    const changes = differencesBetween(previous, after.raw, schema);
     return {
       version: versionOf(after.source.text),
-      changes: differencesBetween(previous, after.raw, schema),
-      atNextStart: keysAtNextStart(schema, changedKeys(previous, after.raw)),
+      changes,
+      atNextStart: keysAtNextStart(
+        schema,
+        changes.map(({ key }) => key),
+      ),
       undo: undefined,
     };
   }

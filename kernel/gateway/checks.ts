@@ -2,7 +2,7 @@
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import type { KernelConfig } from "../config/schema.ts";
-import { isOwnMachine } from "../http/access/address.ts";
+import { isOwnMachine } from "../net/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { Logger } from "../types.ts";
 

@@ -19,7 +19,7 @@ import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
 import { beganAt, leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
-import { withWorkspace } from "../files/workspace.ts";
+import { withWorkspace } from "../config/workspace.ts";
 import type {
   ContributionPoint,
   EventName,

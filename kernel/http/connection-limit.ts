@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { callerOf, parseNetworks } from "./access/address.ts";
+import { callerOf, parseNetworks } from "../net/address.ts";
 import { derived } from "../derived.ts";
 
 export interface ConnectionSettings {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../config/schema.ts";
 import type { Call, Check, Client, Logger } from "../types.ts";
-import { addressOf } from "./access/address.ts";
+import { addressOf } from "../net/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
 import { bodyChunks } from "./body/compressed.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";

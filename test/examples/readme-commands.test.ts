@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import type { Command } from "portico/command-line";
-import { openHome } from "../../kernel/home/home.ts";
+import { openHome } from "../../kernel/program/home.ts";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";

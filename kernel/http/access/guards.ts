@@ -8,7 +8,7 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpSettings } from "../../config/schema.ts";
 import { PorticoError } from "../../errors.ts";
-import { isLoopback } from "./address.ts";
+import { isLoopback } from "../../net/address.ts";
 import { occursTwice } from "./auth.ts";
 import { derived } from "../../derived.ts";
 

@@ -1,7 +1,7 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
 import { BoundedMap } from "../../bounded-map.ts";
 import { PorticoError } from "../../errors.ts";
-import { callerOf } from "./address.ts";
+import { callerOf } from "../../net/address.ts";
 
 export interface ThrottleOptions {
   /** Failures within the window that are still told as such; default 20. */

@@ -29,7 +29,7 @@ export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): s
       version.at.replace("T", " ").slice(0, 19),
       version.principal,
       version.address === undefined ? version.via : `${version.via} (${version.address})`,
-      changeOf(version),
+      version === versions[0] ? "the oldest that is kept" : changeOf(version),
     ]);
   return io.table(["#", "when (UTC)", "who", "from", "changed"], rows);
 }

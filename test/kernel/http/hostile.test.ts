@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { addressOf, callerOf, parseNetworks } from "../../../kernel/http/access/address.ts";
+import { addressOf, callerOf, parseNetworks } from "../../../kernel/net/address.ts";
 import { bearerOf, occursTwice } from "../../../kernel/http/access/auth.ts";
 import { checkJsonType, parseJson } from "../../../kernel/http/body/json.ts";
 import { endBroken } from "../../../kernel/http/protocol-errors.ts";

@@ -237,6 +237,10 @@ test("history, diff and undo need no gateway", async () => {
   const path = join(home, "portico.json");
   const portico = (...words: string[]) => porticoHere(home, ["config", ...words]);
   writeFileSync(path, '{ channels: { spare: { provider: "echo", models: ["spare-1"] } } } // mine');
+  const level = JSON.parse((await portico("set", "log.level", "info", "--json")).stdout);
+  assert.equal(level.atNextStart, [], "a section that comes with it waits for nothing");
+  const port = JSON.parse((await portico("set", "gateway.port", "1234", "--json")).stdout);
+  assert.equal(port.atNextStart, ["gateway.port"]);
   assert.is((await portico("set", "channels.main.provider", "echo")).code, 0);
   assert.is((await portico("set", "channels.main.apiKey", "sk-other-secret")).code, 0);
   writeFileSync(path, readFileSync(path, "utf8").replace("spare-1", "spare-2"));

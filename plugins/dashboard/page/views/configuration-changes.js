@@ -33,7 +33,13 @@ export function versionsTable(versions, restore) {
     ["When", ({ at }) => ago(at), "nowrap"],
     ["Who", ({ principal }) => principal],
     ["From", ({ via, address }) => (address ? `${via}, ${address}` : via)],
-    ["Changed", (version) => changedBy(version)],
+    [
+      "Changed",
+      (version) =>
+        version === versions.at(-1)
+          ? h("span", { class: "muted" }, "the oldest that is kept")
+          : changedBy(version),
+    ],
     [
       "",
       (version) =>

@@ -8,7 +8,7 @@ import { isOwnFault } from "../extensions/culprit.ts";
 import { running } from "../owner.ts";
 import type { Paths } from "../types.ts";
 import type { LoaderFor } from "./home.ts";
-import { readRunning } from "./running.ts";
+import { readRunning } from "../home/running.ts";
 
 export interface StartOptions
   extends HomeOptions,

@@ -1,8 +1,8 @@
 /** Where the workspace is: asked by the gateway and by the command line, so that both find the same hooks and plugins. */
 import { join } from "node:path";
-import { expandReferences } from "../config/references.ts";
+import { expandReferences } from "./references.ts";
 import { valueAt } from "../text/key-path.ts";
-import { absolutePath } from "./paths.ts";
+import { absolutePath } from "../files/paths.ts";
 import type { Paths } from "../types.ts";
 
 /**

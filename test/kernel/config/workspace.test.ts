@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { runProgram } from "../../../kernel/program.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
-import { withWorkspace } from "../../../kernel/files/workspace.ts";
+import { withWorkspace } from "../../../kernel/config/workspace.ts";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";

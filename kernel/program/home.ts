@@ -10,13 +10,13 @@ import { type PluginCandidate, readPlugins } from "../extensions/plugins/candida
 import { checkOf, declaredNames } from "../extensions/plugins/declared.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
-import { withWorkspace } from "../files/workspace.ts";
+import { withWorkspace } from "../config/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
 import type { EventOutline, Paths, PluginDefinition } from "../types.ts";
-import { pluginWithWord } from "./command-index.ts";
-import type { ConfigFile } from "./config-file.ts";
+import { pluginWithWord } from "../home/command-index.ts";
+import type { ConfigFile } from "../home/config-file.ts";
 import type { HooksOnDisk } from "./hooks-on-disk.ts";
-import { readRunning, type RunningGateway } from "./running.ts";
+import { readRunning, type RunningGateway } from "../home/running.ts";
 
 export type LoaderFor = (paths: Paths) => Loader;
 
@@ -107,7 +107,7 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
     },
     /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
     async config(file?: string): Promise<ConfigFile> {
-      const { ConfigFile } = await import("./config-file.ts");
+      const { ConfigFile } = await import("../home/config-file.ts");
       return new ConfigFile(await openHomeConfig(home, env, file));
     },
     /** What its plugins say of themselves. With `word`, only that one is loaded which is known to have the command. */
