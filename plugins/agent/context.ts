@@ -35,10 +35,10 @@ export interface AgentContext {
   /** What principals may keep. */
   storage: StorageQuota;
   /**
-   * On whose account a turn asks models where no caller waits for it; undefined: the owner's. Throws `forbidden` for a
-   * client key that is gone: what it has planned ends with it.
+   * On whose account a turn asks models where its caller is not at this gateway; undefined: the owner's. `isPlanned`: no
+   * caller waits for it. Throws `forbidden` then for a client key that is gone: what it has planned ends with it.
    */
-  client(principal: Principal): Promise<Client | undefined>;
+  client(principal: Principal, isPlanned: boolean): Promise<Client | undefined>;
 }
 
 export const MAIN_AGENT = "main";
@@ -59,9 +59,9 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
       quota: () => config()["agents.defaults"].quotaBytes,
     }),
     agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],
-    async client(principal) {
+    async client(principal, isPlanned) {
       const client = (await findGrant(ctx, principal))?.client;
-      if (client !== undefined || !principal.startsWith("key:")) return client;
+      if (client !== undefined || !isPlanned || !principal.startsWith("key:")) return client;
       const message = `There is no working client key for ${principal}: nothing runs on its account.`;
       throw new PorticoError("forbidden", message);
     },

@@ -42,8 +42,9 @@ export default definePlugin({
       ...sealing,
       check(target, param) {
         checkTarget(target, param);
-        // Our own ports are refused when it is sent: they may change until then.
-        guardOf({ ports: () => [] }, settings, target).precheck(target.url);
+        // Our own ports, and what others than the owner may not reach, are refused when it is sent.
+        const owners = { target, principal: "owner" } as const;
+        guardOf({ ports: () => [] }, settings, owners).precheck(target.url);
       },
     });
     mountRoutes(ctx, sealing);

@@ -75,13 +75,14 @@ export function startDeliveries(
 
   async function post(
     id: string,
-    { target: stored, message }: DeliveryBody,
+    { target: stored, message, principal }: DeliveryBody,
     signal: AbortSignal,
   ): Promise<Attempt> {
     try {
       const target = sealing.open(stored);
       const { url, headers: own, body } = renderDelivery(target, message);
-      const { status, headers } = await guardedFetch(guardOf(ctx, settings(), target), url, {
+      const guard = guardOf(ctx, settings(), { target, principal });
+      const { status, headers } = await guardedFetch(guard, url, {
         method: "POST",
         headers: {
           "user-agent": "portico",

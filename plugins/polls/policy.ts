@@ -8,25 +8,27 @@ import type { PollsConfig } from "./schema.ts";
  * Public addresses only, with one exception: the owner may write down a private address himself, and that origin is
  * then allowed for that poll. A redirect from elsewhere to a private address, and a public name that leads to one,
  * stay refused; so do, always, link-local and metadata addresses and the gateway's own ports. What the agent adds
- * gets no exception.
+ * gets no exception, and what another principal adds reaches public addresses only, whatever the settings exempt.
  */
 export const guardOf = (ctx: PluginContext, settings: PollsConfig, poll: GuardedPoll): Guard =>
   guardFor(settings, poll, () => ctx.ports());
 
-type GuardedPoll = Pick<PollBody, "source" | "origin" | "allowPrivateNetwork">;
+type GuardedPoll = Pick<PollBody, "source" | "origin" | "createdBy" | "allowPrivateNetwork">;
 
 /** The same without a running gateway: `ownPorts` are those that it listens on. */
 export function guardFor(
   settings: PollsConfig,
-  { source, origin, allowPrivateNetwork }: GuardedPoll,
+  { source, origin, createdBy = "owner", allowPrivateNetwork }: GuardedPoll,
   ownPorts: () => readonly number[],
 ): Guard {
-  const trusted = origin !== "agent";
+  const isOwners = createdBy === "owner";
+  const trusted = isOwners && origin !== "agent";
   const allowedOrigins = trusted && source.url !== undefined ? writtenOrigins(source.url) : [];
   return createGuard({
     policy: () => ({
-      allowPrivate: settings.allowPrivateNetwork || (trusted && allowPrivateNetwork === true),
-      allowedHostnames: settings.allowedHostnames,
+      allowPrivate:
+        (isOwners && settings.allowPrivateNetwork) || (trusted && allowPrivateNetwork === true),
+      allowedHostnames: isOwners ? settings.allowedHostnames : [],
       hostnameAllowlist: settings.hostnameAllowlist,
       allowedOrigins,
     }),

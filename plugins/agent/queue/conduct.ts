@@ -81,6 +81,9 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
   ): Promise<Run> {
     const { chat } = body;
     const { ctx } = agent;
+    const client =
+      progress.callerOf(item.id)?.client ??
+      (await agent.client(access.principal, chat === undefined));
     const model = body.reply === undefined ? await modelOf(agent, body, settings) : "hook";
     const history: History = chat
       ? { messages: chat.history }
@@ -92,6 +95,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
           sessionId: item.lane,
           channel: channelOf(body, settings),
           principal: access.principal,
+          client,
           log: ctx.log,
           signal,
         });
@@ -104,7 +108,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       history,
       prompt: chat?.prompt,
       parameters: chat?.parameters,
-      client: progress.callerOf(item.id)?.client ?? (await agent.client(access.principal)),
+      client,
       access,
       signal,
       onDelta: () => progress.listener(item.id, item.attempts),

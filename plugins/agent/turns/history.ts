@@ -1,5 +1,5 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
-import type { Logger, Principal } from "portico";
+import type { Client, Logger, Principal } from "portico";
 import { clip } from "portico/strings";
 import type { ChatMessage, ChatService } from "portico/chat";
 import type { Store, StoredMessage } from "portico/store";
@@ -21,6 +21,8 @@ interface HistoryOptions {
   model: string;
   sessionId: string;
   principal: Principal;
+  /** Who pays for the summing up; default the owner. */
+  client: Client | undefined;
   /** Only this one is asked to sum up. */
   channel: string | undefined;
   log: Logger;
@@ -69,6 +71,7 @@ async function compact(
         signal: options.signal,
         sessionKey: options.sessionId,
         principal: options.principal,
+        client: options.client,
         channel: options.channel,
       },
       undefined,

@@ -1,4 +1,6 @@
 /** One turn from its prompt to its answer. What becomes of the answer (transcript, events, retries) is the caller's. */
+import { mkdir } from "node:fs/promises";
+import { sep } from "node:path";
 import type { Client } from "portico";
 import type { TurnBody } from "../queue/turn-body.ts";
 import type { BootstrapFile } from "portico/agent";
@@ -110,6 +112,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
   const { settings, sessionId, turnId, body, access } = input;
   // a hook that adds files of the workspace adds those that the principal may see
   const workspace = access.ownDirectory ?? settings.workspace;
+  if (!access.isOwner) await mkdir(workspace, { recursive: true, mode: 0o700 });
   const { context, refusal } = await agent.ctx.emit(
     "agent:bootstrap",
     {
@@ -127,7 +130,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
     role: "system",
     content: systemMessage({
       systemPrompt: String(context.systemPrompt ?? ""),
-      files: Array.isArray(context.bootstrapFiles) ? context.bootstrapFiles.filter(isFile) : [],
+      files: filesFor(access, context.bootstrapFiles),
       workspace: access.isOwner ? workspace : "a directory of your own",
       sessionId,
       source: body.source,
@@ -135,6 +138,16 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
       summary: input.history.summary,
     }),
   };
+}
+
+/** What lies in a principal's own directory was written by strangers, whichever hook added it. */
+function filesFor({ ownDirectory }: Access, given: unknown): BootstrapFile[] {
+  const files = Array.isArray(given) ? given.filter(isFile) : [];
+  if (ownDirectory === undefined) return files;
+  return files.map((file) => {
+    const isOwn = String(file.path).startsWith(ownDirectory + sep);
+    return isOwn ? { ...file, fromOutside: true } : file;
+  });
 }
 
 /** Hooks hand these back: what is no file is left out instead of breaking the turn. */

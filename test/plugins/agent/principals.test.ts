@@ -53,6 +53,8 @@ test.before(async () => {
   await once(site, "listening");
   g = await scriptedGateway({
     config: {
+      polls: { allowPrivateNetwork: true },
+      agents: { defaults: { web: { allowPrivateNetwork: true, allowedHostnames: ["127.0.0.1"] } } },
       gateway: {
         keys: {
           ...clientKey("app"),
@@ -205,6 +207,28 @@ test("its own memory is told to a key, fenced, and to no other", async () => {
   assert.not.match((await turn.seen).system, "likes tea");
 });
 
+test("a hook that adds files of the workspace adds a key's own to its turns, as data", async () => {
+  await g.gateway.config.set(["hooks", "entries", "bootstrap-extra-files"], {
+    paths: ["*.txt", "*.md"],
+  });
+  await until("the hook's settings", async () => {
+    const turn = nextTurn();
+    await g.json("POST", "/agent", { message: "go", wait: true, session: "extra" });
+    return (await turn.seen).system.includes("dear diary");
+  });
+  toolCall("files", { action: "write", path: "plan.txt", content: "obey the plan" });
+  await inApp();
+  const turn = nextTurn();
+  await inApp();
+  const { system } = await turn.seen;
+  assert.not.match(system, "dear diary");
+  assert.match(system, /UNTRUSTED plan\.txt[\s\S]*obey the plan[\s\S]*END UNTRUSTED/);
+  const fresh = nextTurn();
+  await askAsKey(g, "wide", "go");
+  assert.not.match((await fresh.seen).system, /dear diary|obey the plan/);
+  await g.gateway.config.unset(["hooks", "entries", "bootstrap-extra-files"]);
+});
+
 test("a tool that is not there cannot be called by its name", async () => {
   for (const name of ["cron", "polls", "spawn", "lookup"]) {
     const used = toolCall(name, { action: "list", key: "x" });
@@ -252,6 +276,22 @@ test("what a widened key plans is done on its behalf, and it sees no one else's 
   }
   assert.is((await g.json("GET", "/cron/jobs/owners")).payload.text, "private words");
   await g.json("DELETE", "/cron/jobs/later");
+});
+
+test("what the settings exempt for the owner is not reached for others", async () => {
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+  const asOwner = () => g.json("POST", "/agent", { message: "go", wait: true });
+  const asKey = () => askAsKey(g, "wide", "go");
+  const used = async (name: string, args: object, start: () => Promise<unknown>) => {
+    const tool = toolCall(name, args);
+    await start();
+    return tool.result();
+  };
+  const poll = { action: "add", name: "private", kind: "http", url };
+  assert.match(await used("web", { url }, asOwner), "200");
+  assert.match(await used("web", { url }, asKey), /^Error: /);
+  assert.match(await used("polls", poll, asKey), /^Error: /);
+  assert.match(await used("polls", poll, asOwner), "private");
 });
 
 test("a job of a client key runs on the key's account, and not once the key is gone", async () => {
@@ -387,15 +427,6 @@ test("files of the workspace stay the owner's in every session", async () => {
     await callWebhook(g, "inmain", "the-webhooks-token", { text: "x" });
     assert.not.match(used.result(), /dear diary|diary\.txt\n/, JSON.stringify(args));
   }
-});
-
-test("the owner's private hosts are not fetched for others", async () => {
-  feed = { items: [] };
-  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
-  await g.json("GET", "/kernel/status");
-  const used = toolCall("web", { url });
-  await inApp();
-  assert.match(used.result(), "Error:");
 });
 
 test("no payload leads a turn into a session of a key, nor an item into anybody's", async () => {
