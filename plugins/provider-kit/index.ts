@@ -47,6 +47,7 @@ export { hasForeignFields, withoutForeignFields } from "./request/foreign-fields
 // Sending it.
 export { filled, filledObject, postJson } from "./request/post-json.ts";
 export {
+  fitToolName,
   fitToolNames,
   PLAIN_TOOL_NAME,
   type ToolNames,

@@ -109,7 +109,7 @@ function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-export type ItemKind = "msg" | "fc" | "ctc" | "rs";
+export type ItemKind = "msg" | "fc" | "ctc" | "rs" | "lsh" | "sh" | "apc" | "tsc" | "cmp";
 
 /** Ids of items hold their response's. */
 export function itemId(kind: ItemKind, responseId: string, index: number): string {

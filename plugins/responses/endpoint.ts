@@ -1,18 +1,11 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
 import { type Call, type Logger, PorticoError } from "portico";
-import {
-  type ChatMessage,
-  type ChatService,
-  type JsonObject,
-  jsonBody,
-  modelAt,
-  objectAt,
-  refused,
-} from "portico/chat";
+import { type ChatService, jsonBody } from "portico/chat";
+import { type JsonObject, modelAt, objectAt, refused } from "portico/provider";
 import type { Archive } from "./archive.ts";
-import { readItems } from "./items.ts";
-import { readSettings, type ReadSettings } from "./request.ts";
+import { readConversation } from "./chat-request.ts";
+import { readSettings } from "./request.ts";
 import { newResponse, responseOf } from "./response.ts";
 import { createEncoder } from "./stream.ts";
 
@@ -29,10 +22,14 @@ export async function createResponse(
   const body = objectAt(await jsonBody(call), "body");
   const settings = readSettings(body);
   const input = await withReferences(archive, call, settings.input);
-  const messages = await readConversation(archive, call, settings, input);
+  const { instructions, previous } = settings;
+  const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
+  const conversation = readConversation(body, { instructions, earlier, input });
+  const { messages, tools, toolMembers, reading } = conversation;
+  if (reading.refusal !== undefined) throw reading.refusal;
   const stored = settings.store && archive.on && archive.accepts(call.client, input);
-  const dropped =
-    stored || !settings.store || !archive.on ? settings.dropped : [...settings.dropped, "store"];
+  const dropped = [...settings.dropped, ...reading.dropped];
+  if (settings.store && archive.on && !stored) dropped.push("store");
   const response = newResponse(`resp_${randomBytes(16).toString("hex")}`, body, stored);
 
   async function keep(ended: JsonObject): Promise<void> {
@@ -40,7 +37,7 @@ export async function createResponse(
       const kept = await archive.put(call.client, {
         response: ended,
         input,
-        previous: settings.previous,
+        previous,
       });
       if (!kept)
         log.warn(
@@ -53,36 +50,21 @@ export async function createResponse(
     }
   }
 
+  const toolOf = (name: string) => tools.idOf(name);
   const opened = await chat.open(
     call,
-    { ...settings.request, model: modelAt(body), messages },
+    { ...settings.request, ...toolMembers, model: modelAt(body), messages },
     { body, stream: settings.stream, dropped },
   );
   if (opened.kind === "stream") {
     void opened.pipe(
-      createEncoder(response, (ended) => (stored ? keep(ended) : undefined), settings.custom),
+      createEncoder(response, (ended) => (stored ? keep(ended) : undefined), toolOf),
     );
     return undefined;
   }
-  const ended = responseOf(response, opened.completion, settings.custom);
+  const ended = responseOf(response, opened.completion, toolOf);
   if (stored) await keep(ended);
   return ended;
-}
-
-async function readConversation(
-  archive: Archive,
-  call: Call,
-  { instructions, previous }: ReadSettings,
-  input: JsonObject[],
-): Promise<ChatMessage[]> {
-  const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
-  const before = earlier.length;
-  const messages = readItems([...earlier, ...input], (i) =>
-    i < before ? `previous_response_id[${i}]` : `input[${i - before}]`,
-  );
-  if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
-  if (messages.length === 0) throw refused("input", "`input` holds nothing to answer");
-  return messages;
 }
 
 /** What a request may grow to by naming items: a thousand times the same large one is a small request. */

@@ -2,6 +2,7 @@
 import {
   type ChatMessage,
   type ContentPart,
+  isObject,
   type JsonObject,
   listAt,
   objectAt,
@@ -14,70 +15,211 @@ import {
   saidMessage,
   stringAt,
   type ToolCallPart,
-} from "portico/chat";
+} from "portico/provider";
+import { openSummary } from "./compaction/summary.ts";
+import type { Reading } from "./reading.ts";
+import { CALL_FORMS, isHostedSearch, toolOfItem } from "./tools/call-forms.ts";
+import { clientKind } from "./tools/client-tools.ts";
+import type { ToolTable } from "./tools/tool-table.ts";
 
 type Said = SaidOf<ContentPart, ToolCallPart>;
 
-/** `pathOf` tells where an item stood in the request, for errors. */
-export function readItems(
-  items: readonly JsonObject[],
-  pathOf: (index: number) => string,
-): ChatMessage[] {
-  const messages: ChatMessage[] = [];
-  let said: Said | undefined;
+export interface ItemContext {
+  /** Where an item stands in the request, for errors. */
+  pathOf(index: number): string;
+  tools: ToolTable;
+  reading: Reading;
+}
+
+export function readItems(items: readonly JsonObject[], context: ItemContext): ChatMessage[] {
+  const reader = new ItemReader(context);
+  for (const [i, item] of items.entries()) reader.add(item, context.pathOf(i));
+  return reader.end();
+}
+
+/** Items that only record what OpenAI did, or how its models are set. */
+const RECORDS = new Set<unknown>([
+  ...["web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"],
+  ...["computer_call", "computer_call_output", "configuration_update", "ghost_snapshot"],
+  ...["mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response"],
+]);
+
+class ItemReader {
+  readonly #context: ItemContext;
+  readonly #messages: ChatMessage[] = [];
+  #said: Said | undefined;
   /** What results of tools show: it follows them in a message of the user, since theirs hold text only. */
-  let shown: ContentPart[] = [];
+  #shown: ContentPart[] = [];
 
-  const speak = (): Said => {
-    endResults();
-    said ??= { content: [], calls: [], thoughts: [], extras: [] };
-    return said;
-  };
-  const endSaid = () => {
-    if (said !== undefined && !onlyThought(said)) messages.push(saidMessage(said));
-    said = undefined;
-  };
-  const endResults = () => {
-    if (shown.length > 0) messages.push({ role: "user", content: shown });
-    shown = [];
-  };
+  constructor(context: ItemContext) {
+    this.#context = context;
+  }
 
-  for (const [i, item] of items.entries()) {
-    const path = pathOf(i);
-    const type = item.type ?? (item.role === undefined ? undefined : "message");
-    switch (type) {
+  add(item: JsonObject, path: string): void {
+    const { tools, reading } = this.#context;
+    if (RECORDS.has(item.type) || isHostedSearch(item)) {
+      reading.drop(path);
+      return;
+    }
+    const tool = toolOfItem(item, path);
+    if (tool !== undefined) {
+      const args = CALL_FORMS[tool.kind].argumentsOf(item, path);
+      this.#speak().calls.push({
+        id: stringAt(item.call_id ?? item.id, `${path}.call_id`),
+        type: "function",
+        function: { name: tools.nameOf(tool), arguments: args },
+      });
+      return;
+    }
+    this.#addOther(item, path);
+  }
+
+  end(): ChatMessage[] {
+    this.#endSaid();
+    this.#endResults();
+    return this.#messages;
+  }
+
+  #addOther(item: JsonObject, path: string): void {
+    switch (item.type ?? (item.role === undefined ? undefined : "message")) {
       case "message":
-        if (item.role === "assistant") addAssistant(speak(), item, path);
-        else {
-          endSaid();
-          endResults();
-          messages.push(readMessage(item, path));
-        }
-        break;
+        if (item.role === "assistant") addAssistant(this.#speak(), item, path);
+        else this.#tell(readMessage(item, path));
+        return;
+      case "agent_message":
+        this.#tell(this.#readAgentMessage(item, path));
+        return;
       case "reasoning":
-        addReasoning(speak(), item);
-        break;
-      case "function_call":
-        speak().calls.push(readCall(item, path));
-        break;
-      case "custom_tool_call":
-        speak().calls.push(readCustomCall(item, path));
-        break;
+        this.#addReasoning(item, path);
+        return;
+      case "compaction":
+      case "compaction_summary":
+      case "context_compaction":
+        this.#addSummary(item, path);
+        return;
+      case "additional_tools":
+        // They stand among the tools of the request.
+        return;
       case "function_call_output":
       case "custom_tool_call_output":
-        endSaid();
-        messages.push(readResult(item, path, shown));
-        break;
+      case "local_shell_call_output":
+      case "shell_call_output":
+      case "apply_patch_call_output":
+      case "tool_search_output":
+        this.#endSaid();
+        this.#messages.push(this.#readResult(item, path));
+        return;
       default:
-        throw refused(
+        this.#context.reading.refuse(
           `${path}.type`,
           `Items of type ${JSON.stringify(item.type ?? null)} are not supported here`,
         );
     }
   }
-  endSaid();
-  endResults();
-  return messages;
+
+  #speak(): Said {
+    this.#endResults();
+    this.#said ??= { content: [], calls: [], thoughts: [], extras: [] };
+    return this.#said;
+  }
+
+  #tell(message: ChatMessage): void {
+    this.#endSaid();
+    this.#endResults();
+    this.#messages.push(message);
+  }
+
+  #endSaid(): void {
+    const said = this.#said;
+    this.#said = undefined;
+    if (said !== undefined && !onlyThought(said)) this.#messages.push(saidMessage(said));
+  }
+
+  #endResults(): void {
+    if (this.#shown.length > 0) this.#messages.push({ role: "user", content: this.#shown });
+    this.#shown = [];
+  }
+
+  /** What one agent of the client tells another. */
+  #readAgentMessage(item: JsonObject, path: string): ChatMessage {
+    const content = listAt(item.content, `${path}.content`).filter((part, i) => {
+      const isSealed = isObject(part) && part["type"] === "encrypted_content";
+      if (isSealed) this.#context.reading.drop(`${path}.content[${i}]`);
+      return !isSealed;
+    });
+    const text = [{ type: "input_text", text: `From ${String(item.author ?? "another agent")}:` }];
+    return readMessage({ role: "user", content: [...text, ...content] }, path);
+  }
+
+  #addReasoning(item: JsonObject, path: string): void {
+    const said = this.#speak();
+    for (const list of [item.summary, item.content]) {
+      for (const part of Array.isArray(list) ? (list as JsonObject[]) : []) {
+        if (typeof part?.text === "string") said.thoughts.push(part.text);
+      }
+    }
+    const sealed = item.encrypted_content;
+    if (sealed == null) return;
+    const extras = openExtras(sealed);
+    if (extras !== undefined) said.extras.push(extras);
+    else this.#context.reading.drop(`${path}.encrypted_content`);
+  }
+
+  /** A summary that another gateway or provider sealed cannot be read here. */
+  #addSummary(item: JsonObject, path: string): void {
+    const summary = openSummary(item.encrypted_content);
+    if (summary === undefined) this.#context.reading.drop(path);
+    else this.#tell({ role: "user", content: summary });
+  }
+
+  #readResult(item: JsonObject, path: string): ChatMessage {
+    const id = stringAt(item.call_id ?? item.id, `${path}.call_id`);
+    const content = this.#resultOf(item, id, path);
+    return { role: "tool", tool_call_id: id, content };
+  }
+
+  #resultOf(item: JsonObject, id: string, path: string): string {
+    switch (item.type) {
+      case "tool_search_output":
+        return this.#namesIn(item.tools);
+      case "shell_call_output":
+        return shellOutput(listAt(item.output, `${path}.output`));
+      case "apply_patch_call_output": {
+        const output = optionalString(item.output, `${path}.output`);
+        return [item.status, output].filter(Boolean).join(": ");
+      }
+      default: {
+        const output = readParts(item.output, `${path}.output`);
+        return typeof output === "string" ? output : resultText(id, output, this.#shown);
+      }
+    }
+  }
+
+  /** The tools that a search has brought, by the names under which the model can call them. */
+  #namesIn(list: unknown): string {
+    const { tools } = this.#context;
+    const nameOf = (tool: JsonObject, namespace?: string) =>
+      tools.nameOf({ kind: clientKind(tool) ?? "function", name: String(tool.name), namespace });
+    const names = (Array.isArray(list) ? list : []).filter(isObject).flatMap((tool) => {
+      if (tool["type"] !== "namespace") return [nameOf(tool)];
+      const inside = Array.isArray(tool["tools"]) ? tool["tools"].filter(isObject) : [];
+      return inside.map((one) => nameOf(one, String(tool["name"])));
+    });
+    return names.length === 0
+      ? "No tools match."
+      : `These tools can be called now: ${names.join(", ")}`;
+  }
+}
+
+function shellOutput(results: readonly unknown[]): string {
+  return results
+    .filter(isObject)
+    .map(({ stdout, stderr, outcome }) => {
+      const { type, exit_code: code } = (outcome ?? {}) as JsonObject;
+      const end = type === "timeout" ? "timed out" : `exit code ${String(code ?? 0)}`;
+      return [stdout, stderr, `(${end})`].filter(Boolean).join("\n");
+    })
+    .join("\n\n");
 }
 
 /** Reasoning on its own says nothing to a model. */
@@ -154,41 +296,4 @@ function readPart(part: JsonObject, path: string): ContentPart {
         `Content of type ${JSON.stringify(part.type ?? null)} is not supported here`,
       );
   }
-}
-
-function addReasoning(said: Said, item: JsonObject): void {
-  for (const list of [item.summary, item.content]) {
-    for (const part of Array.isArray(list) ? (list as JsonObject[]) : []) {
-      if (typeof part?.text === "string") said.thoughts.push(part.text);
-    }
-  }
-  const extras = openExtras(item.encrypted_content);
-  if (extras !== undefined) said.extras.push(extras);
-}
-
-function readCall(item: JsonObject, path: string): ToolCallPart {
-  return {
-    id: stringAt(item.call_id, `${path}.call_id`),
-    type: "function",
-    function: {
-      name: stringAt(item.name, `${path}.name`),
-      arguments: stringAt(item.arguments, `${path}.arguments`),
-    },
-  };
-}
-
-function readCustomCall(item: JsonObject, path: string): ToolCallPart {
-  const input = stringAt(item.input, `${path}.input`);
-  return {
-    id: stringAt(item.call_id, `${path}.call_id`),
-    type: "function",
-    function: { name: stringAt(item.name, `${path}.name`), arguments: JSON.stringify({ input }) },
-  };
-}
-
-function readResult(item: JsonObject, path: string, shown: ContentPart[]): ChatMessage {
-  const id = stringAt(item.call_id, `${path}.call_id`);
-  const output = readParts(item.output, `${path}.output`);
-  const content = typeof output === "string" ? output : resultText(id, output, shown);
-  return { role: "tool", tool_call_id: id, content };
 }

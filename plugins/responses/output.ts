@@ -10,6 +10,10 @@ import {
   type ToolCallPart,
 } from "portico/provider";
 import { type ItemKind, itemId } from "./archive.ts";
+import { CALL_FORMS, type CallForm, type ToolId } from "./tools/call-forms.ts";
+
+/** The tool that a function's name stands for. */
+export type ToolOf = (name: string) => ToolId;
 
 /** Takes the steps. */
 export interface OutputEvents {
@@ -23,6 +27,7 @@ export const NO_EVENTS: OutputEvents = { tell() {}, delta() {} };
 
 interface Call extends Pick<ToolCallPart, "id" | "extra_content"> {
   item: JsonObject;
+  form: CallForm;
   index: number;
   args: string;
   /** Of its deltas. */
@@ -33,6 +38,7 @@ export interface Output {
   readonly items: JsonObject[];
   reasoning(delta: string): void;
   text(delta: string, logprobs?: unknown[]): void;
+  annotation(annotation: JsonObject): void;
   refusal(delta: string): void;
   call(part: StreamedCallPart): void;
   callArguments(index: number, text: string): void;
@@ -46,15 +52,10 @@ export interface Output {
 /** The part or text of an item that is being written. */
 type Open = { item: JsonObject; index: number; text: string; place: JsonObject; at: string } & (
   | { kind: "reasoning" }
-  | { kind: "text" | "refusal"; logprobs: unknown[] }
+  | { kind: "text" | "refusal"; logprobs: unknown[]; annotations: JsonObject[] }
 );
 
-/** Calls of the `custom` tools become `custom_tool_call` items. */
-export function createOutput(
-  responseId: string,
-  events: OutputEvents,
-  custom: ReadonlySet<string>,
-): Output {
+export function createOutput(responseId: string, events: OutputEvents, toolOf: ToolOf): Output {
   const items: JsonObject[] = [];
   const calls = new Map<number, Call>();
   const openCalls = new Set<Call>();
@@ -101,13 +102,16 @@ export function createOutput(
       content_index: (item.content as unknown[]).length,
     };
     events.tell("response.content_part.added", { ...place, part: emptyPart(kind) });
-    return { kind, item, index, text: "", logprobs: [], place, at: membersOf(place) };
+    const at = membersOf(place);
+    return { kind, item, index, text: "", logprobs: [], annotations: [], place, at };
   }
 
   function closePart(part: Exclude<Open, { kind: "reasoning" }>): void {
-    const { kind, item, text, logprobs, place } = part;
+    const { kind, item, text, logprobs, annotations, place } = part;
     const whole =
-      kind === "text" ? { ...emptyPart(kind), text, logprobs } : { type: "refusal", refusal: text };
+      kind === "text"
+        ? { ...emptyPart(kind), text, annotations, logprobs }
+        : { type: "refusal", refusal: text };
     if (kind === "text") events.tell("response.output_text.done", { ...place, text, logprobs });
     else events.tell("response.refusal.done", { ...place, refusal: text });
     events.tell("response.content_part.done", { ...place, part: whole });
@@ -140,21 +144,20 @@ export function createOutput(
     if (!openCalls.delete(call)) return;
     if (call.args === "") call.args = "{}";
     call.item.status = isJson(call.args) ? "completed" : status;
-    if (call.item.type === "custom_tool_call") endCustom(call);
-    else endFunction(call);
+    Object.assign(call.item, call.form.end(call.args));
+    if (call.form === CALL_FORMS.function) endFunction(call);
+    else if (call.form === CALL_FORMS.custom) endCustom(call);
     done(call.index, call.item);
   }
 
   function endFunction({ item, index, args }: Call): void {
-    item.arguments = args;
     const at = { item_id: item.id, output_index: index, name: item.name };
     events.tell("response.function_call_arguments.done", { ...at, arguments: args });
   }
 
   /** The text stands in a JSON object, so it is known at the end only. */
-  function endCustom({ item, index, args }: Call): void {
-    const input = inputOf(args);
-    item.input = input;
+  function endCustom({ item, index }: Call): void {
+    const { input } = item;
     const at = { item_id: item.id, output_index: index };
     events.tell("response.custom_tool_call_input.delta", { ...at, delta: input });
     events.tell("response.custom_tool_call_input.done", { ...at, input });
@@ -183,17 +186,24 @@ export function createOutput(
       events.delta("response.reasoning_summary_text.delta", open.at, delta);
     },
     text: (delta, logprobs = []) => write("text", delta, logprobs),
+    annotation(annotation) {
+      if (open?.kind !== "text") open = openPart("text");
+      const part = open as Exclude<Open, { kind: "reasoning" }>;
+      const at = { ...part.place, annotation_index: part.annotations.length };
+      part.annotations.push(annotation);
+      events.tell("response.output_text.annotation.added", { ...at, annotation });
+    },
     refusal: (delta) => write("refusal", delta, []),
     call({ index: key, id: call_id, name, extra: extra_content }) {
       close("completed");
       // A call that is not whole yet (its fragments come mixed with another's) stays open.
       if (latest !== undefined && isJson(latest.args)) closeCall(latest, "completed");
-      const fields = { status: "in_progress", call_id, name };
-      const added = custom.has(name)
-        ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
-        : add("fc", { type: "function_call", ...fields, arguments: "" });
+      const tool = toolOf(name);
+      const form = CALL_FORMS[tool.kind];
+      const fields = { type: form.itemType, status: "in_progress", call_id };
+      const added = add(form.idKind, { ...fields, ...form.begin(tool) });
       const at = membersOf({ item_id: added.item.id, output_index: added.index });
-      const call: Call = { ...added, id: call_id, extra_content, args: "", at };
+      const call: Call = { ...added, form, id: call_id, extra_content, args: "", at };
       calls.set(key, call);
       openCalls.add(call);
       latest = call;
@@ -202,7 +212,7 @@ export function createOutput(
       const call = calls.get(index);
       if (call === undefined || text === "" || !openCalls.has(call)) return;
       call.args += text;
-      if (call.item.type === "custom_tool_call") return;
+      if (call.form !== CALL_FORMS.function) return;
       events.delta("response.function_call_arguments.delta", call.at, text);
     },
     signature: (part) => signed.add(part),
@@ -236,12 +246,4 @@ function emptyPart(kind: "text" | "refusal"): JsonObject {
   return kind === "text"
     ? { type: "output_text", text: "", annotations: [], logprobs: [] }
     : { type: "refusal", refusal: "" };
-}
-
-function inputOf(args: string): string {
-  try {
-    const { input } = JSON.parse(args) as { input?: unknown };
-    if (typeof input === "string") return input;
-  } catch {}
-  return args;
 }

@@ -1,8 +1,6 @@
 /** A request of the Responses API in OpenAI's chat form. */
 import {
   type ChatRequest,
-  type ChatTool,
-  functionAt,
   type JsonObject,
   listAt,
   modelAt,
@@ -14,19 +12,17 @@ import {
   refused,
   streamFields,
   stringAt,
-} from "portico/chat";
+} from "portico/provider";
 
 export interface ReadSettings {
-  /** All but the messages. */
-  request: Omit<ChatRequest, "messages">;
+  /** All but the messages and tools. */
+  request: Omit<ChatRequest, "messages" | "tools">;
   instructions: string | undefined;
   input: JsonObject[];
   stream: boolean;
   /** What the caller wants; whether it is kept is for the archive to say. */
   store: boolean;
   previous: string | undefined;
-  /** Names of tools that take free text: chat has functions only, and gets them as functions with one string. */
-  custom: ReadonlySet<string>;
   dropped: string[];
 }
 
@@ -61,6 +57,7 @@ const READ = new Set<string>([
     "background",
   ],
   ...["max_output_tokens", "temperature", "top_p", "top_logprobs", "truncation"],
+  ...["presence_penalty", "frequency_penalty", "client_metadata"],
   ...PASSED,
 ]);
 
@@ -83,8 +80,6 @@ export function readSettings(body: JsonObject): ReadSettings {
   }
   checkMetadata(body.metadata);
   const stream = optionalBoolean(body.stream, "stream") === true;
-  const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
-  const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
   const effort = optionalString(
     optionalObject(body.reasoning, "reasoning")?.effort,
     "reasoning.effort",
@@ -102,9 +97,8 @@ export function readSettings(body: JsonObject): ReadSettings {
       ),
       temperature: optionalNumber(body.temperature, "temperature", 0, 2),
       top_p: optionalNumber(body.top_p, "top_p", 0, 1),
-      ...(tools.length > 0
-        ? { tools, tool_choice: readToolChoice(body.tool_choice), parallel_tool_calls: parallel }
-        : {}),
+      presence_penalty: optionalNumber(body.presence_penalty, "presence_penalty", -2, 2),
+      frequency_penalty: optionalNumber(body.frequency_penalty, "frequency_penalty", -2, 2),
       reasoning_effort: effort,
       ...readText(body.text),
       ...readLogprobs(body),
@@ -115,7 +109,6 @@ export function readSettings(body: JsonObject): ReadSettings {
     stream,
     store: optionalBoolean(body.store, "store") !== false,
     previous,
-    custom: new Set((tools.length > 0 ? (body.tools as JsonObject[]) : []).flatMap(customName)),
     dropped: [
       ...(optionalString(body.truncation, "truncation") === "auto" ? ["truncation"] : []),
       ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
@@ -134,77 +127,6 @@ function readInput(value: unknown): JsonObject[] {
   if (typeof value === "string") return [{ type: "message", role: "user", content: value }];
   if (!Array.isArray(value)) throw refused("input", "`input` must be a text or a list of items");
   return value.map((item, i) => objectAt(item, `input[${i}]`));
-}
-
-function readTool(value: unknown, i: number): ChatTool {
-  const path = `tools[${i}]`;
-  const tool = objectAt(value, path);
-  if (tool.type === "custom") return readCustom(tool, path);
-  if (tool.type !== "function") {
-    throw refused(
-      `${path}.type`,
-      `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`,
-    );
-  }
-  const named = functionAt(tool, path);
-  return {
-    type: "function",
-    function: { ...named, parameters: optionalObject(tool.parameters, `${path}.parameters`) },
-  };
-}
-
-function customName(tool: JsonObject): string[] {
-  return tool.type === "custom" ? [String(tool.name)] : [];
-}
-
-function readCustom(tool: JsonObject, path: string): ChatTool {
-  const name = stringAt(tool.name, `${path}.name`);
-  const format = optionalObject(tool.format, `${path}.format`);
-  const grammar =
-    format?.type === "grammar"
-      ? `The input must follow this grammar (${String(format.syntax)}):\n${String(format.definition)}`
-      : undefined;
-  const description = [optionalString(tool.description, `${path}.description`), grammar]
-    .filter(Boolean)
-    .join("\n\n");
-  return {
-    type: "function",
-    function: {
-      name,
-      description: description || undefined,
-      parameters: {
-        type: "object",
-        properties: {
-          input: { type: "string", description: "The input of the tool, as plain text" },
-        },
-        required: ["input"],
-        additionalProperties: false,
-      },
-    },
-  };
-}
-
-function readToolChoice(value: unknown): unknown {
-  if (value == null) return undefined;
-  if (value === "none" || value === "auto" || value === "required") return value;
-  const choice = objectAt(value, "tool_choice");
-  if (choice.type === "function" || choice.type === "custom")
-    return functionNamed(choice, "tool_choice");
-  if (choice.type === "allowed_tools") {
-    const tools = listAt(choice.tools, "tool_choice.tools").map((tool, i) => {
-      const path = `tool_choice.tools[${i}]`;
-      return functionNamed(objectAt(tool, path), path);
-    });
-    return { type: "allowed_tools", allowed_tools: { mode: choice.mode ?? "auto", tools } };
-  }
-  throw refused(
-    "tool_choice",
-    "`tool_choice` must be none, auto, required, a function, or allowed_tools",
-  );
-}
-
-function functionNamed(value: JsonObject, path: string): JsonObject {
-  return { type: "function", function: { name: stringAt(value.name, `${path}.name`) } };
 }
 
 function readText(value: unknown): JsonObject {

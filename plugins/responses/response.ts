@@ -6,7 +6,8 @@ import {
   type StreamPart,
   type Usage,
 } from "portico/provider";
-import { createOutput, NO_EVENTS, type Output } from "./output.ts";
+import type { PorticoError } from "portico";
+import { createOutput, NO_EVENTS, type Output, type ToolOf } from "./output.ts";
 
 /** A response as it is before the model has said anything. `body` is the request. */
 export function newResponse(id: string, body: JsonObject, stored: boolean): JsonObject {
@@ -16,9 +17,11 @@ export function newResponse(id: string, body: JsonObject, stored: boolean): Json
     id,
     object: "response",
     created_at: Math.floor(Date.now() / 1000),
+    completed_at: null,
     status: "in_progress",
     background: false,
     error: null,
+    frequency_penalty: body.frequency_penalty ?? 0,
     incomplete_details: null,
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
@@ -26,6 +29,7 @@ export function newResponse(id: string, body: JsonObject, stored: boolean): Json
     model: body.model,
     output: [],
     parallel_tool_calls: body.parallel_tool_calls ?? true,
+    presence_penalty: body.presence_penalty ?? 0,
     previous_response_id: body.previous_response_id ?? null,
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
@@ -33,9 +37,9 @@ export function newResponse(id: string, body: JsonObject, stored: boolean): Json
     service_tier: body.service_tier ?? "auto",
     store: stored,
     temperature: body.temperature ?? 1,
-    text: { ...text, format: text?.format ?? { type: "text" } },
+    text: { ...text, format: echoedFormat(text?.format) },
     tool_choice: body.tool_choice ?? "auto",
-    tools: body.tools ?? [],
+    tools: Array.isArray(body.tools) ? body.tools.map(echoedTool) : [],
     top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: body.truncation ?? "disabled",
@@ -43,6 +47,22 @@ export function newResponse(id: string, body: JsonObject, stored: boolean): Json
     user: body.user ?? null,
     metadata: body.metadata ?? {},
   };
+}
+
+/** Members that a client may leave out are null in what it gets back. */
+function echoedTool(tool: JsonObject): JsonObject {
+  if (tool.type === "namespace" && Array.isArray(tool.tools))
+    return { ...tool, tools: tool.tools.map(echoedTool) };
+  if (tool.type !== "function") return tool;
+  const { description = null, parameters = null, strict = null } = tool;
+  return { ...tool, description, parameters, strict };
+}
+
+function echoedFormat(format: unknown): JsonObject {
+  const given = (format ?? { type: "text" }) as JsonObject;
+  if (given.type !== "json_schema") return given;
+  const { description = null, strict = null } = given;
+  return { ...given, description, strict };
 }
 
 export interface Ending {
@@ -61,12 +81,34 @@ export function endResponse(
   return {
     ...response,
     status: reason === undefined ? "completed" : "incomplete",
-    completed_at: reason === undefined ? Math.floor(Date.now() / 1000) : undefined,
+    completed_at: reason === undefined ? Math.floor(Date.now() / 1000) : null,
     incomplete_details: reason === undefined ? null : { reason },
     model,
     output: items,
     usage: usageOf(usage),
   };
+}
+
+/** Codes that the format has for a response that failed, and those by which agents know what to do. */
+const FAILURE_CODES = new Set([
+  ...["server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"],
+  ...["invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url"],
+  ...["image_too_large", "image_too_small", "image_parse_error", "invalid_image_mode"],
+  ...["image_content_policy_violation", "image_file_too_large", "empty_image_file"],
+  ...["unsupported_image_media_type", "failed_to_download_image", "image_file_not_found"],
+  ...["context_length_exceeded", "insufficient_quota"],
+]);
+
+/** A response that broke off after it had begun. */
+export function failedResponse(response: JsonObject, error: PorticoError): JsonObject {
+  const { message } = error;
+  return { ...response, status: "failed", error: { code: failureCode(error), message } };
+}
+
+function failureCode({ code, status }: PorticoError): string {
+  if (FAILURE_CODES.has(code)) return code;
+  if (status === 429) return "rate_limit_exceeded";
+  return status >= 400 && status < 500 ? "invalid_prompt" : "server_error";
 }
 
 /** Why the response is not complete, by the finish reason; undefined where it is. */
@@ -79,10 +121,10 @@ export function cutReason(finish: string | null | undefined): string | undefined
 export function responseOf(
   response: JsonObject,
   completion: ChatCompletion,
-  custom: ReadonlySet<string> = new Set(),
+  toolOf: ToolOf,
 ): JsonObject {
   const choice = completion.choices[0];
-  const output = createOutput(String(response.id), NO_EVENTS, custom);
+  const output = createOutput(String(response.id), NO_EVENTS, toolOf);
   const finish = choice?.finish_reason;
   if (choice !== undefined) {
     const parts = partsOfCompletion({ ...completion, choices: [choice] });
@@ -106,6 +148,9 @@ export function writePart(output: Output, part: StreamPart): void {
     case "text":
       output.text(part.text, tokensOf(part.logprobs));
       return;
+    case "annotation":
+      output.annotation(annotationOf(part.annotation));
+      return;
     case "refusal":
       output.refusal(part.text);
       return;
@@ -126,6 +171,12 @@ export function writePart(output: Output, part: StreamPart): void {
   }
 }
 
+/** Chat has the members of a citation one level deeper. */
+function annotationOf(annotation: JsonObject): JsonObject {
+  const { url_citation: citation, ...others } = annotation;
+  return typeof citation === "object" ? { ...others, ...citation } : annotation;
+}
+
 function tokensOf(logprobs: unknown): unknown[] {
   const content = (logprobs as { content?: unknown } | null | undefined)?.content;
   return Array.isArray(content) ? content : [];
@@ -135,7 +186,10 @@ function usageOf(usage: Usage | null | undefined): JsonObject | null {
   if (usage == null) return null;
   return {
     input_tokens: usage.prompt_tokens,
-    input_tokens_details: { cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? 0 },
+    input_tokens_details: {
+      cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? 0,
+      cache_write_tokens: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
+    },
     output_tokens: usage.completion_tokens,
     output_tokens_details: {
       reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? 0,

@@ -1,14 +1,14 @@
 /** Writes the parts of a stream as the events of a response, numbered from 0. */
 import type { PorticoError } from "portico";
 import type { JsonObject, StreamEncoder, StreamPart, Usage } from "portico/provider";
-import { createOutput } from "./output.ts";
-import { cutReason, endResponse, writePart } from "./response.ts";
+import { createOutput, type ToolOf } from "./output.ts";
+import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
 /** `keep` is called with the finished response, before its last event goes out. */
 export function createEncoder(
   response: JsonObject,
   keep: (ended: JsonObject) => Promise<void> | undefined,
-  custom: ReadonlySet<string> = new Set(),
+  toolOf: ToolOf,
 ): StreamEncoder {
   let out = "";
   let number = 0;
@@ -34,7 +34,7 @@ export function createEncoder(
     out = "";
     return text;
   }
-  const output = createOutput(String(response.id), { tell: emit, delta: emitDelta }, custom);
+  const output = createOutput(String(response.id), { tell: emit, delta: emitDelta }, toolOf);
 
   function add(part: StreamPart): void {
     switch (part.type) {
@@ -72,16 +72,11 @@ export function createEncoder(
       return keep(ended)?.then(last) ?? last();
     },
 
-    fail({ code, message, param }: PorticoError) {
+    fail(error: PorticoError) {
       start();
+      const { code, message, param } = error;
       emit("error", { code, message, param: param ?? null });
-      const failed = {
-        ...response,
-        model,
-        status: "failed",
-        error: { code, message },
-        output: output.items,
-      };
+      const failed = failedResponse({ ...response, model, output: output.items }, error);
       emit("response.failed", { response: failed });
       return take();
     },

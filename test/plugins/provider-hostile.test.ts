@@ -9,6 +9,8 @@ import { mistral } from "../../plugins/provider-mistral/wire.ts";
 import { ollama } from "../../plugins/provider-ollama/wire.ts";
 import { readMessages } from "../../plugins/messages/request.ts";
 import { MessagesEncoder } from "../../plugins/messages/stream.ts";
+import { Reading } from "../../plugins/responses/reading.ts";
+import { ToolTable } from "../../plugins/responses/tools/tool-table.ts";
 import { readItems } from "../../plugins/responses/items.ts";
 import { newResponse } from "../../plugins/responses/response.ts";
 import { createEncoder as createResponseStream } from "../../plugins/responses/stream.ts";
@@ -239,7 +241,11 @@ test("messages and responses: streams of calls that never end, mixed with text",
     });
     assertLinear("responses", 250, make, (chunks) => {
       const stream = takingChunks(
-        createResponseStream(newResponse("resp_1", { model: "m" }, false), () => undefined),
+        createResponseStream(
+          newResponse("resp_1", { model: "m" }, false),
+          () => undefined,
+          (name) => ({ kind: "function", name }),
+        ),
       );
       for (const one of chunks) stream.chunk(one);
       void stream.end();
@@ -251,7 +257,11 @@ const sealed = (value: unknown) =>
   `portico.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
 
 test("items and blocks in any number; what was made up is no failure", () => {
-  const path = (i: number) => `input[${i}]`;
+  const context = () => ({
+    pathOf: (i: number) => `input[${i}]`,
+    tools: new ToolTable(),
+    reading: new Reading(),
+  });
   const shapes: ((n: number) => Record<string, unknown>[])[] = [
     (n) => [
       ...times(n, (i) => ({
@@ -269,7 +279,7 @@ test("items and blocks in any number; what was made up is no failure", () => {
       })),
   ];
   for (const [i, make] of shapes.entries())
-    assertLinear(`items ${i}`, 1000, make, (items) => readItems(items, path));
+    assertLinear(`items ${i}`, 1000, make, (items) => readItems(items, context()));
   const blocks = (n: number) => ({
     model: "m",
     max_tokens: 1,
@@ -299,7 +309,7 @@ test("items and blocks in any number; what was made up is no failure", () => {
         { type: "reasoning", encrypted_content: sealed(value) },
         { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
       ],
-      path,
+      context(),
     );
 });
 

@@ -30,7 +30,7 @@ export function fitToolNames(
   const sent = new Map<string, string>();
   const originals = new Map<string, string>();
   for (const name of unfit) {
-    const fit = fitName(name, taken);
+    const fit = fitToolName(name, taken);
     taken.add(fit);
     sent.set(name, fit);
     originals.set(fit, name);
@@ -42,7 +42,7 @@ export function fitToolNames(
 }
 
 /** What is readable of the name, and a hash of it: no other name of the request becomes the same. */
-function fitName(name: string, taken: ReadonlySet<string>): string {
+export function fitToolName(name: string, taken: Pick<ReadonlySet<string>, "has">): string {
   const readable = name.slice(0, LONGEST).replace(/[^A-Za-z0-9_-]/g, "_");
   const start = `${/^[A-Za-z_]/.test(readable) ? "" : "t"}${readable}`.slice(0, LONGEST - HASH - 1);
   for (let attempt = 0; ; attempt++) {

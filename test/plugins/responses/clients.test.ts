@@ -242,7 +242,7 @@ for (const name of names) {
     const last = events.at(-1) as OpenAI.Responses.ResponseFailedEvent;
     assert.equal([events.at(-2)!.type, last.type], ["error", "response.failed"]);
     assert.is(last.response.status, "failed");
-    assert.is(last.response.error?.code as string, "upstream_error");
+    assert.is(last.response.error?.code as string, "server_error");
   });
 
   test(`${name}: leaving cuts the upstream`, async () => {

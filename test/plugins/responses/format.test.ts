@@ -6,7 +6,10 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { asJson } from "../../support/target.ts";
 import { z } from "zod";
+import { readConversation } from "../../../plugins/responses/chat-request.ts";
 import { readItems } from "../../../plugins/responses/items.ts";
+import { Reading } from "../../../plugins/responses/reading.ts";
+import { ToolTable } from "../../../plugins/responses/tools/tool-table.ts";
 import { readSettings } from "../../../plugins/responses/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { obligingHook } from "../../support/hook-files.ts";
@@ -280,13 +283,10 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
     ...kept,
   });
   assert.is(answer.headers.get("x-portico-channel"), "echo");
-  assert.is(
-    answer.headers.get("x-portico-dropped"),
-    "truncation, max_tool_calls, frequency_penalty, made_up",
-  );
+  assert.is(answer.headers.get("x-portico-dropped"), "truncation, max_tool_calls, made_up");
   const bad = await gateway.request("POST", "/v1/responses", {
     model: "echo",
-    input: [{ type: "computer_call" }],
+    input: [{ type: "telepathy_call" }],
   });
   assert.equal(
     ((await bad.json()) as { error: { param: string; code: string } }).error.param,
@@ -299,9 +299,14 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
   );
 });
 
-test("a request that is wrong is told where", () => {
+test("a request that is wrong is told where", async () => {
+  const paramOf = async (body: object): Promise<unknown> => {
+    const answer = await gateway.request("POST", "/v1/responses", { model: "echo", ...body });
+    const { error } = (await answer.json()) as { error: { param?: unknown } };
+    return answer.status === 400 ? error.param : answer.status;
+  };
   const rows: [object, string][] = [
-    [{ model: undefined }, "model"],
+    [{ model: "" }, "model"],
     [{ input: undefined }, "input"],
     [{ input: [] }, "input"],
     [{ input: 3 }, "input"],
@@ -318,7 +323,16 @@ test("a request that is wrong is told where", () => {
     [{ prompt: { id: "p" } }, "prompt"],
     [{ max_output_tokens: 0 }, "max_output_tokens"],
     [{ temperature: 3 }, "temperature"],
-    [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
+    [{ tools: [{ type: "telepathy" }] }, "tools[0].type"],
+    [{ tools: [{ type: "namespace", name: "n" }] }, "tools[0].tools"],
+    [
+      { tools: [{ type: "namespace", name: "n", tools: [{ type: "function" }] }] },
+      "tools[0].tools[0].name",
+    ],
+    [{ tools: [{ type: "web_search" }], tool_choice: "required" }, "tool_choice"],
+    [{ tools: [{ type: "mcp" }], tool_choice: { type: "mcp" } }, "tool_choice"],
+    [{ tool_choice: "sometimes" }, "tool_choice"],
+    [{ presence_penalty: 3 }, "presence_penalty"],
     [{ tools: [{ type: "function" }] }, "tools[0].name"],
     [
       { tools: [{ type: "function", name: "a" }], tool_choice: { type: "file_search" } },
@@ -328,14 +342,8 @@ test("a request that is wrong is told where", () => {
     [{ text: { format: { type: "xml" } } }, "text.format.type"],
     [{ reasoning: { effort: 1 } }, "reasoning.effort"],
   ];
-  for (const [change, param] of rows) {
-    try {
-      readSettings({ model: "m", input: "Hi", ...change });
-      assert.unreachable(JSON.stringify(change));
-    } catch (error) {
-      assert.is((error as { param?: string }).param, param, JSON.stringify(change));
-    }
-  }
+  for (const [change, param] of rows)
+    assert.is(await paramOf({ input: "Hi", ...change }), param, JSON.stringify(change));
   const items: [object, string][] = [
     [{ role: "robot", content: "" }, "input[0].role"],
     [{ role: "user" }, "input[0].content"],
@@ -349,18 +357,21 @@ test("a request that is wrong is told where", () => {
     [{ type: "function_call_output", call_id: "a" }, "input[0].output"],
     [{}, "input[0].type"],
   ];
-  for (const [item, param] of items) {
-    try {
-      readItems([item as Record<string, unknown>], (i) => `input[${i}]`);
-      assert.unreachable(JSON.stringify(item));
-    } catch (error) {
-      assert.is((error as { param?: string }).param, param, JSON.stringify(item));
-    }
-  }
+  for (const [item, param] of items)
+    assert.is(await paramOf({ input: [item] }), param, JSON.stringify(item));
 });
 
 test("settings are said in chat's words", () => {
-  const read = (body: object) => asJson(readSettings({ model: "m", input: "Hi", ...body }).request);
+  const input = [{ role: "user", content: "Hi" }];
+  const read = (body: object): Record<string, any> => {
+    const asked = { model: "m", input, ...body };
+    const { toolMembers } = readConversation(asked, {
+      instructions: undefined,
+      earlier: [],
+      input,
+    });
+    return asJson({ ...readSettings(asked).request, ...toolMembers });
+  };
   const tools = [{ type: "function", name: "a", parameters: { type: "object" }, strict: true }];
   assert.equal(read({ tools }).tools, [
     { type: "function", function: { name: "a", parameters: { type: "object" }, strict: true } },
@@ -417,7 +428,7 @@ test("what an assistant said in a row is one message; results and their images f
       },
       { type: "message", role: "assistant", content: [{ type: "refusal", refusal: "no" }] },
     ],
-    (i) => `input[${i}]`,
+    { pathOf: (i) => `input[${i}]`, tools: new ToolTable(), reading: new Reading() },
   );
   const fn = (id: string, name: string) => ({
     id,

@@ -8,10 +8,11 @@ import { callDelta, chunk, readNamedEvents, takingChunks } from "../../support/c
 
 const test = suite("responses stream");
 
+const toolOf = (name: string) => ({ kind: "function" as const, name });
 const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, false);
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
-  const translator = takingChunks(createEncoder(response(), () => undefined));
+  const translator = takingChunks(createEncoder(response(), () => undefined, toolOf));
   return readNamedEvents(
     chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
   );
@@ -82,13 +83,17 @@ test("the same answer, whole or streamed, gives the same items", async () => {
     extra_content: { t: 1 },
   };
   const streamed = (await events([chunk(message), chunk({}, "length")])).at(-1).response;
-  const whole = responseOf(response(), {
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1,
-    model: "up",
-    choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: "length" }],
-  });
+  const whole = responseOf(
+    response(),
+    {
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "up",
+      choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: "length" }],
+    },
+    toolOf,
+  );
   assert.equal(streamed.output, whole["output"]);
   assert.equal(
     streamed.output.map((item: { type: string }) => item.type),
@@ -134,7 +139,7 @@ test("a cut answer is incomplete, and its last item too", async () => {
 });
 
 test("a failure is told by error and response.failed, with what had come", () => {
-  const translator = takingChunks(createEncoder(response(), () => undefined));
+  const translator = takingChunks(createEncoder(response(), () => undefined, toolOf));
   translator.chunk(chunk({ content: "A" }));
   const [error, failed] = readNamedEvents(
     translator.fail(new PorticoError("upstream_timeout", "too slow")),
@@ -143,17 +148,21 @@ test("a failure is told by error and response.failed, with what had come", () =>
     [error.type, error.code, failed.type],
     ["error", "upstream_timeout", "response.failed"],
   );
-  assert.equal(failed.response.error, { code: "upstream_timeout", message: "too slow" });
+  assert.equal(failed.response.error, { code: "server_error", message: "too slow" });
   assert.ok(failed.sequence_number > error.sequence_number);
 });
 
 test("the last event waits until the response is kept", async () => {
   let kept: Record<string, unknown> | undefined;
   const translator = takingChunks(
-    createEncoder(response(), async (ended) => {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      kept = ended;
-    }),
+    createEncoder(
+      response(),
+      async (ended) => {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        kept = ended;
+      },
+      toolOf,
+    ),
   );
   translator.chunk(chunk({ content: "A" }));
   const text = await translator.end();

@@ -99,7 +99,7 @@ export function readOpenAi({ body, headers }: SeenRequest): View {
     }),
     choice:
       typeof body.tool_choice === "object"
-        ? `[${body.tool_choice.function.name}]`
+        ? `[${body.tool_choice.function?.name ?? body.tool_choice.type}]`
         : body.tool_choice,
     schema: body.response_format?.json_schema?.schema,
     maxTokens: body.max_tokens ?? body.max_completion_tokens,

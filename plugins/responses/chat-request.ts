@@ -1,0 +1,62 @@
+/** A request with its whole conversation, in chat's form. */
+import {
+  type ChatMessage,
+  type ChatTool,
+  type JsonObject,
+  optionalBoolean,
+} from "portico/provider";
+import { readItems } from "./items.ts";
+import { Reading } from "./reading.ts";
+import { readToolChoice } from "./tools/tool-choice.ts";
+import { readTools, type ToolList, type ToolTable } from "./tools/tool-table.ts";
+
+export interface Conversation {
+  instructions: string | undefined;
+  /** Items of the responses that this one goes on from. */
+  earlier: readonly JsonObject[];
+  input: readonly JsonObject[];
+}
+
+export interface ReadConversation {
+  messages: ChatMessage[];
+  /** Members of the chat request about tools; none where the model gets none. */
+  toolMembers: { tools?: ChatTool[]; tool_choice?: unknown; parallel_tool_calls?: boolean };
+  tools: ToolTable;
+  reading: Reading;
+}
+
+/** Throws 400 with `param`. */
+export function readConversation(body: JsonObject, conversation: Conversation): ReadConversation {
+  const { instructions, earlier, input } = conversation;
+  const items = [...earlier, ...input];
+  const pathOf = (i: number) =>
+    i < earlier.length ? `previous_response_id[${i}]` : `input[${i - earlier.length}]`;
+  const reading = new Reading();
+  const tools = readTools(toolLists(body, items, pathOf), reading);
+  const choice = readToolChoice(body.tool_choice, tools, reading);
+  const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
+  const messages = readItems(items, { pathOf, tools, reading });
+  if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
+  if (messages.length === 0) reading.refuse("input", "`input` holds nothing to answer");
+  const functions = tools.functions;
+  const toolMembers =
+    functions.length === 0
+      ? {}
+      : { tools: functions, tool_choice: choice, parallel_tool_calls: parallel };
+  return { messages, toolMembers, tools, reading };
+}
+
+/** Tools stand in the request itself, and in items that bring further ones. */
+function toolLists(
+  body: JsonObject,
+  items: readonly JsonObject[],
+  pathOf: (index: number) => string,
+): ToolList[] {
+  const own = body.tools == null ? [] : [{ tools: body.tools, path: "tools", isLoaded: false }];
+  const brought = items.flatMap(({ type, tools }, i) =>
+    type === "additional_tools" || (type === "tool_search_output" && tools != null)
+      ? [{ tools, path: `${pathOf(i)}.tools`, isLoaded: true }]
+      : [],
+  );
+  return [...own, ...brought];
+}

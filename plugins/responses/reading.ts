@@ -1,0 +1,19 @@
+/** What the translation of one request into chat's form leaves out, and what it cannot do without. */
+import type { PorticoError } from "portico";
+import { refused } from "portico/provider";
+
+export class Reading {
+  /** Paths of members whose loss the response headers name. */
+  readonly dropped: string[] = [];
+  /** Why no channel of another format can answer the request. A channel of this format gets it as it is. */
+  refusal: PorticoError | undefined;
+
+  drop(path: string): void {
+    this.dropped.push(path);
+  }
+
+  /** The first refusal is the one that the client hears of. */
+  refuse(param: string, why: string): void {
+    this.refusal ??= refused(param, why);
+  }
+}
