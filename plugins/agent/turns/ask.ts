@@ -1,13 +1,13 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
-import type {
-  ChatMessage,
-  ChatOptions,
-  ChatRequest,
-  ChatService,
-  ToolCallPart,
-  Usage,
-} from "portico/chat";
+import type { ChatOptions, ChatService } from "portico/chat";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  PartCollector,
+  type StreamPart,
+  type Usage,
+} from "portico/provider";
 import type { Listen } from "../queue/progress.ts";
 import { inPieces } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
@@ -46,13 +46,10 @@ async function askStreaming(
   onDelta: Listen,
   edit: Edit | undefined,
 ): Promise<ModelResponse> {
-  let content = "";
-  let reasoning = "";
-  let finishReason: string | null = null;
-  let model = request.model;
-  let usage: Usage | undefined;
-  const calls: ToolCallPart[] = [];
+  const collector = new PartCollector({ id: "", created: 0, model: request.model });
+  /** What the model said, and what listeners got of it. */
   let spoken = "";
+  let content = "";
   const tell = (text: string) => {
     content += text;
     if (text !== "") onDelta(text);
@@ -60,53 +57,53 @@ async function askStreaming(
   const pieces = edit && inPieces(edit, tell);
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
   try {
-    for await (const chunk of chat.stream(streamed, options)) {
-      model = chunk.model || model;
-      usage = chunk.usage ?? usage;
-      const choice = chunk.choices[0];
-      if (!choice) continue;
-      finishReason = choice.finish_reason ?? finishReason;
-      const { delta } = choice;
-      if (typeof delta.content === "string" && delta.content !== "") {
-        spoken += delta.content;
-        if (pieces) await pieces.say(delta.content);
-        else tell(delta.content);
-      }
-      if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
-      for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
+    for await (const parts of chat.parts(streamed, options)) {
+      collector.add(parts);
+      const text = textIn(parts);
+      if (text === "") continue;
+      spoken += text;
+      if (pieces) await pieces.say(text);
+      else tell(text);
     }
   } finally {
     await pieces?.caughtUp();
   }
   // what handlers hold back
   if (spoken !== "" && edit !== undefined) tell(await edit("", true));
-  const message: ChatMessage = {
-    role: "assistant",
-    content: content === "" && calls.length > 0 ? null : content,
-  };
-  if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
-  // the thoughts behind an answer that was changed say what that was not to say
-  if (reasoning !== "" && (content === spoken || calls.length > 0))
-    message.reasoning_content = reasoning;
-  return { message, finishReason, model, usage };
+  const { model, usage, choices } = collector.completion();
+  const choice = choices[0];
+  const message = messageOf(choice?.message, content, content !== spoken);
+  return { message, finishReason: choice?.finish_reason ?? null, model, usage };
 }
 
-function mergeCall(calls: ToolCallPart[], part: ToolCallPart): void {
-  const known =
-    part.index === undefined ? undefined : calls.find((call) => call.index === part.index);
-  if (!known) {
-    calls.push({
-      type: "function",
-      ...part,
-      function: { name: "", arguments: "", ...part.function },
-    });
-    return;
-  }
-  if (part.id) known.id = part.id;
-  known.function = {
-    name: (known.function?.name ?? "") + (part.function?.name ?? ""),
-    arguments: (known.function?.arguments ?? "") + (part.function?.arguments ?? ""),
+/** What the first choice says to its reader. */
+function textIn(parts: readonly StreamPart[]): string {
+  return parts.map((part) => (part.type === "text" && part.choice === 0 ? part.text : "")).join("");
+}
+
+const NOTHING_SAID: ChatMessage = { role: "assistant" };
+
+/** The members that the next call of the model needs. */
+function messageOf(
+  said: ChatMessage | undefined,
+  content: string,
+  isChanged: boolean,
+): ChatMessage {
+  const {
+    tool_calls: calls,
+    reasoning_content: reasoning,
+    extra_content: extra,
+  } = said ?? NOTHING_SAID;
+  const hasCalls = calls != null && calls.length > 0;
+  const message: ChatMessage = {
+    role: "assistant",
+    content: content === "" && hasCalls ? null : content,
   };
+  if (hasCalls) message.tool_calls = calls;
+  // The thoughts behind an answer that was changed say what that was not to say.
+  if (reasoning != null && (!isChanged || hasCalls)) message.reasoning_content = reasoning;
+  if (extra != null && hasCalls) message["extra_content"] = extra;
+  return message;
 }
 
 /** The text of a message, whatever form its content has. */

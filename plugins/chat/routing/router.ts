@@ -1,8 +1,8 @@
 /** From a model's name to the targets it is tried on, in order. */
 import { PorticoError } from "portico";
-import { fitsPattern } from "portico/strings";
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
+import { channelsListing } from "./model-index.ts";
 import { checkModelName } from "./model-name.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
 
@@ -186,20 +186,14 @@ async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]>
 }
 
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
-  const listed: Channel[] = [];
+  const { listed, unlisted } = channelsListing(routing.channels(), model);
   const unknown: Channel[] = [];
   let waiting: Promise<void>[] | undefined;
   const take = (channel: Channel, listing: Listing): void => {
     if (listing === "unknown") unknown.push(channel);
     else if (listing.includes(model)) listed.push(channel);
   };
-  for (const channel of routing.channels().values()) {
-    if (!channel.enabled || channel.builtin) continue;
-    const patterns = channel.config.models;
-    if (patterns !== undefined) {
-      if (patterns.some((pattern) => fitsPattern(pattern, model))) listed.push(channel);
-      continue;
-    }
+  for (const channel of unlisted) {
     const listing = routing.listing(channel);
     if (listing instanceof Promise)
       (waiting ??= []).push(listing.then((names) => take(channel, names)));
