@@ -10,12 +10,17 @@ export { jsonBody } from "./openai/members.ts";
 export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { periodOf } from "./kit/period.ts";
 export { modelFault, modelPatternFault } from "./judging/known-models.ts";
-// Streams: bytes cut anywhere in, bytes of an OpenAI stream out.
+// For plugins of users that write bytes of an OpenAI stream: new ones write parts, with what `portico/provider` has for it.
+/** @deprecated See `decodeJsonStream`. */
 export {
   createJsonDecoder,
   type JsonDecoderOptions,
   type JsonOut,
-} from "./kit/stream/json-decoder.ts";
-export { type ChunkWriter, createChunkWriter } from "./kit/stream/chunk-writer.ts";
-export { createDecoder } from "./kit/stream/decoder.ts";
-export { literalOf, textIfAny } from "./kit/stream/literal.ts";
+} from "./deprecated/json-decoder.ts";
+/** @deprecated See `PartWriter`. */
+export { type ChunkWriter, createChunkWriter } from "./deprecated/chunk-writer.ts";
+/** @deprecated See `createPartDecoder`. */
+export { createDecoder } from "./deprecated/decoder.ts";
+/** @deprecated See `ContentBlocks`. */
+export { createBlockStream } from "./deprecated/block-stream.ts";
+export { createFastPath } from "./deprecated/fast-path.ts";

@@ -28,9 +28,9 @@ function pluginText(name: string): string {
  */
 import { definePlugin } from "portico";
 import {
-  bearerHeaders, completionFrom, createJsonDecoder, kindOfStatus, parseObject, postJson, readConversation, readFields,
-  textOf, tokenUsage, upstreamError, wantsUsage, type WireProvider,
-} from "portico/chat";
+  bearerHeaders, completionFrom, decodeJsonStream, kindOfStatus, parseObject, postJson, readConversation, readFields,
+  textOf, tokenUsage, upstreamError, type WireProvider,
+} from "portico/provider";
 import { startStandIn } from "./stand-in.ts";
 
 interface Said {
@@ -48,7 +48,7 @@ const wire: WireProvider = {
     const { turns } = readConversation(request.messages);
     const prompt = turns.map((turn) => \`\${turn.role}: \${textOf("parts" in turn ? turn.parts : [])}\`).join("\\n");
     const body = { model: target.model, prompt, stream: request.stream === true, temperature: fields.number("temperature") };
-    return postJson(\`\${target.baseUrl}/generate\`, bearerHeaders(target), body, { fields, state: wantsUsage(request) });
+    return postJson(\`\${target.baseUrl}/generate\`, bearerHeaders(target), body, { fields });
   },
   decode(body, _sent, target) {
     const said: Said = parseObject(body) ?? {};
@@ -56,14 +56,15 @@ const wire: WireProvider = {
     const message = { role: "assistant", content: said.text ?? "" };
     return completionFrom(target, { choices: [{ message, finish: said.finish ?? "stop" }], usage: usageOf(said) });
   },
-  decoder: (sent, target) =>
-    createJsonDecoder<Said>(target, {
+  parts: (_sent, target) =>
+    decodeJsonStream<Said>(target, {
       form: "events", // or "lines"
-      includeUsage: sent.state === true,
       read(said, out) {
         if (said.error !== undefined) throw upstreamError({ kind: "upstream", message: said.error }, 0);
         if (said.text) out.text(said.text);
-        if (said.finish) out.end(said.finish, usageOf(said));
+        const usage = usageOf(said);
+        if (usage) out.tell(usage);
+        if (said.finish) out.finish(said.finish);
       },
     }),
   error(status, _headers, body) {
@@ -90,7 +91,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { PluginContext } from "portico";
-import { parseObject } from "portico/chat";
+import { parseObject } from "portico/provider";
 
 export async function startStandIn(ctx: PluginContext): Promise<string> {
   const server = createServer((req, res) => {

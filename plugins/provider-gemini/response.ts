@@ -134,7 +134,7 @@ function readCandidate(candidate: Candidate, options: BlockOptions): Choice {
 }
 
 /** A function call with whole arguments; its signature rides along. */
-export function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCallPart {
+function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCallPart {
   const call = part.functionCall ?? {};
   return {
     id: clientCallId(call.id),

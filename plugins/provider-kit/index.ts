@@ -155,6 +155,7 @@ export { PartCollector } from "./parts/collector.ts";
 export { partsOfCompletion } from "./parts/completion-parts.ts";
 export { ContentBlocks } from "./parts/content-blocks.ts";
 export { createPartDecoder, type Decoding } from "./parts/decoder.ts";
+export { decodeJsonStream, type JsonStreamOptions } from "./parts/json-stream.ts";
 export { SignedReasoning } from "./parts/signed-reasoning.ts";
 export { ChunkEncoder, type ChunkOptions, type ChunkSink } from "./openai/chunk-encoder.ts";
 export { ChunkReader } from "./openai/chunk-reader.ts";

@@ -45,9 +45,7 @@ export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target)
 }
 
 /** The upstream gives calls no ids, and arguments as an object. */
-export function readCall(call: {
-  function?: { name?: string; arguments?: unknown };
-}): ToolCallPart {
+function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
   const { name = "", arguments: args } = call.function ?? {};
   return { id: mintCallId(), type: "function", function: { name, arguments: toldArguments(args) } };
 }

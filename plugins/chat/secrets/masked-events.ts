@@ -7,7 +7,8 @@ import { type Fields, isObject } from "../openai/fields.ts";
 import { contentsOf, type Leaf } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
-import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
+import { HeldText } from "./held-text.ts";
+import type { SecretAutomaton } from "./secret-automaton.ts";
 import { type SecretMask, withoutTokens } from "./secret-mask.ts";
 
 const DONE = "data: [DONE]\n\n";
@@ -20,12 +21,10 @@ const MOST_HELD = 64;
 const ASIDE = 6;
 
 /** One string of the stream that grows by deltas. */
-export interface Growing {
+interface Growing {
   /** The choice or block that it is a part of. */
   readonly of: string;
-  state: number;
-  /** What cannot go out before it is known not to be a secret. */
-  held: string;
+  readonly text: HeldText;
   /** The event that held it back, to send the rest in. */
   event: (text: string) => Buffer;
 }
@@ -114,25 +113,13 @@ export class MaskedEvents {
     const { leaves, goesOn, ended } = contentsOf(hidden);
     const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
     const before = this.#release(goesOn, ended, new Set(leaves.map(({ id }) => id)));
-    for (const { id, of, holder, key } of leaves) {
-      const growing = this.#grown(id, of);
-      const given = holder[key] as string;
-      let shown = this.#step(growing, given);
-      // No honest stream has so many texts that may be about to say a secret.
-      const unseen =
-        growing.held !== "" && this.#holding.size >= MOST_HELD && !this.#holding.has(id);
-      if (ended.has(of) || unseen) {
-        shown += unseen ? MASK : growing.held;
-        growing.held = "";
-        growing.state = 0;
-      }
-      if (growing.held === "") this.#holding.delete(id);
-      else {
-        this.#holding.set(id, growing);
-        growing.event = alone(hidden, leaves, id, write);
-      }
+    for (const leaf of leaves) {
+      const growing = this.#grown(leaf.id, leaf.of);
+      const given = leaf.holder[leaf.key] as string;
+      const shown = this.#grow(leaf.id, growing, given, ended.has(leaf.of));
+      if (growing.text.held !== "") growing.event = alone(hidden, leaves, leaf.id, write);
       if (shown === given) continue;
-      holder[key] = shown;
+      leaf.holder[leaf.key] = shown;
       withoutTokens(hidden);
       changed = true;
     }
@@ -140,37 +127,35 @@ export class MaskedEvents {
     return Buffer.concat([...before, changed ? write(hidden) : event]);
   }
 
+  /** What of the text may go out now. */
+  #grow(id: string, growing: Growing, given: string, isOver: boolean): string {
+    const { text } = growing;
+    const shown = text.push(given);
+    if (text.held === "") this.#holding.delete(id);
+    if (isOver) return shown + this.#endText(id, growing);
+    if (text.held === "" || this.#holding.has(id)) return shown;
+    // No honest stream has so many texts that may be about to say a secret.
+    if (this.#holding.size >= MOST_HELD) {
+      text.release(true);
+      return shown + MASK;
+    }
+    this.#holding.set(id, growing);
+    return shown;
+  }
+
+  /** The text ends: what it still holds back goes out. */
+  #endText(id: string, { text }: Growing): string {
+    this.#holding.delete(id);
+    return text.release(true);
+  }
+
   #grown(id: string, of: string): Growing {
     let growing = this.#growing.get(id);
     if (growing === undefined) {
-      growing = { of, state: 0, held: "", event: () => Buffer.alloc(0) };
+      growing = { of, text: new HeldText(this.#automaton), event: () => NOTHING };
       this.#growing.set(id, growing);
     }
     return growing;
-  }
-
-  /** What of the text may go out now; the rest is held. */
-  #step(growing: Growing, text: string): string {
-    const automaton = this.#automaton;
-    let { held, state } = growing;
-    let out = "";
-    for (let i = 0; i < text.length; i++) {
-      state = automaton.step(state, text.charCodeAt(i));
-      if (automaton.complete[state] === 1) {
-        out += MASK;
-        held = "";
-        state = 0;
-        continue;
-      }
-      held += text[i];
-      // Less is held than may be a secret where its beginning has gone out.
-      const free = Math.max(0, held.length - Math.max(0, automaton.depth[state]! - LEAD));
-      out += held.slice(0, free);
-      held = held.slice(free);
-    }
-    growing.held = held;
-    growing.state = state;
-    return out;
   }
 
   /**
@@ -186,13 +171,10 @@ export class MaskedEvents {
     for (const [id, growing] of this.#holding) {
       if (except.has(id)) continue;
       const over = goesOn === "nothing" || ended.has(growing.of);
-      const aside =
-        !over && goesOn.has(growing.of) && this.#automaton.depth[growing.state]! <= ASIDE;
+      const aside = !over && goesOn.has(growing.of) && growing.text.depth <= ASIDE;
       if (!over && !aside) continue;
-      out.push(growing.event(growing.held));
+      out.push(growing.event(growing.text.release(over)));
       this.#holding.delete(id);
-      growing.held = "";
-      if (over) growing.state = 0;
     }
     return out;
   }

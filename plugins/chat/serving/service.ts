@@ -22,7 +22,7 @@ import type { Endpoint } from "./access.ts";
 import type { ClientForm } from "./error-form.ts";
 import { openChat, setTrace } from "./open.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
-import { adaptedTranslator } from "./adapted-translator.ts";
+import { adaptedTranslator } from "../deprecated/adapted-translator.ts";
 import { STREAM_HEADERS, writeParts } from "./writing/write-stream.ts";
 
 /** Who pays for what is asked from inside. On whose behalf it is asked is another matter. */

@@ -22,7 +22,9 @@ export function editorConfig(packageDir: string): string {
     typeRoots: [nodeTypes(packageDir)],
     paths: {
       portico: [join(packageDir, ".build/types/index.d.ts")],
-      "portico/*": [join(packageDir, ".build/types/plugins/*/index.d.ts")],
+      "portico/*": ["*", "*-kit"].map((folder) =>
+        join(packageDir, `.build/types/plugins/${folder}/index.d.ts`),
+      ),
     },
   };
   return `${JSON.stringify({ compilerOptions, include: ["./**/*"] }, null, 2)}\n`;

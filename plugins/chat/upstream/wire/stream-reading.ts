@@ -11,7 +11,7 @@ import {
 } from "portico/provider";
 import { upstreamError } from "portico/provider";
 import { PartMask } from "../../secrets/part-mask.ts";
-import { AdaptedDecoder } from "../adapted-provider.ts";
+import { AdaptedDecoder } from "../../deprecated/adapted-provider.ts";
 import type { WireAttempt } from "../attempt.ts";
 
 /** Longer single events are refused: they would have to be held in memory whole. */
