@@ -1,13 +1,12 @@
 /** The embedded engine: one SQLite file, with SQLite's own write-ahead log and synchronous commits. */
 import type { Logger } from "portico";
 import type { Engine } from "../sql/engine.ts";
-import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import type { StoreHealth } from "../types.ts";
 import { perform } from "./batch.ts";
 import { createCheckpoints } from "./checkpoints.ts";
 import type { Connection } from "./connection.ts";
-import { isDiskError, problemOf, storeUnavailable } from "./failures.ts";
+import { CurrentProblem, isDiskError } from "./failures.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { LastReads } from "./last-reads.ts";
 import { Listeners } from "../sql/listeners.ts";
@@ -27,13 +26,13 @@ export interface SqliteOptions {
 const ENGINE = "sqlite";
 
 /** Opens at the first use; `open()` does it at once. */
-export function sqliteEngine({ file: path, log, clock, sharing, isPart }: SqliteOptions): Engine {
+export function sqliteEngine(options: SqliteOptions): Engine {
+  const { file: path, log, clock, sharing, isPart } = options;
   const listeners = new Listeners();
   const lastReads = new LastReads();
   const checkpoints = createCheckpoints(path, log);
   const maintenance = createMaintenance(path);
-  let problem: string | undefined;
-
+  const problem = new CurrentProblem(log);
   const file = new StoreFile({
     file: path,
     log,
@@ -42,7 +41,6 @@ export function sqliteEngine({ file: path, log, clock, sharing, isPart }: Sqlite
     onShared: listeners.wakeAll,
     onDropped: () => void checkpoints.stop(),
   });
-
   const writes = new GroupCommit({
     file,
     log,
@@ -53,78 +51,35 @@ export function sqliteEngine({ file: path, log, clock, sharing, isPart }: Sqlite
     },
     began: () => lastReads.forget(),
     committed(touched) {
-      problem = undefined;
+      problem.clear();
       checkpoints.note();
       listeners.wake(touched);
     },
   });
 
-  /** An error of the database becomes `store_unavailable`; any other is a bug and stays what it is. */
-  function unavailable(error: unknown): unknown {
-    const known = problemOf(error);
-    if (!known) return error;
-    if (problem !== known.problem)
-      log.error({ err: error, code: known.code }, `store: ${known.problem}`);
-    problem = known.problem;
-    return storeUnavailable(`${problem}: nothing was accepted, ${known.mend}`, error);
+  /** Looks at the tables outside of any transaction. `name`: as `Engine.read` has it. */
+  function look<T>(work: (connection: Connection) => T, name?: string): Promise<T> {
+    return orUnavailable(problem, () =>
+      file.use((connection) =>
+        dropAfterDiskError(file, connection, () =>
+          lastReads.of(connection, name, () => work(connection), file.inSoleUse),
+        ),
+      ),
+    );
   }
 
-  /** Runs `work`, which belongs to no transaction. */
-  async function use<T>(work: (connection: Connection) => T): Promise<T> {
-    try {
-      return await file.use((connection) => lookSafely(connection, work));
-    } catch (error) {
-      throw unavailable(error);
-    }
-  }
-
-  function lookSafely<T>(connection: Connection, work: (connection: Connection) => T): T {
-    try {
-      return work(connection);
-    } catch (error) {
-      if (isDiskError(error)) file.drop(connection);
-      throw error;
-    }
-  }
-
-  function read<T>(operation: (tx: Transaction) => Operation<T>, name?: string): Promise<T> {
-    return use((connection) => {
-      const look = () => perform(connection, new SharedTransaction().read(operation, clock()));
-      return lastReads.of(connection, name, look, file.inSoleUse);
-    });
-  }
-
-  async function health(isQuick?: boolean): Promise<StoreHealth> {
-    try {
-      const version = await use((connection) =>
-        lastReads.of(connection, "schema", () => schemaVersion(connection), file.inSoleUse),
-      );
-      if (problem !== undefined) return { ok: false, engine: ENGINE, problem };
-      const bytes = isQuick ? undefined : sizeWithLog(path);
-      return { ok: true, engine: ENGINE, bytes, schemaVersion: version };
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      return { ok: false, engine: ENGINE, problem: message };
-    }
-  }
-
-  const open = () => use(() => {});
-
+  const open = () => look(() => {});
   return {
     now: clock,
-    async write(write) {
-      try {
-        return await writes.write(write);
-      } catch (error) {
-        throw unavailable(error);
-      }
-    },
-    read,
+    write: (write) => orUnavailable(problem, () => writes.write(write)),
+    read: (operation, name) =>
+      look((db) => perform(db, new SharedTransaction().read(operation, clock())), name),
     onWork: listeners.add,
     inSoleUse: () => file.inSoleUse,
     copied: async () => {},
     open,
-    health,
+    health: (isQuick) =>
+      healthOf(problem, isQuick ? undefined : path, () => look(schemaVersion, "schema")),
     check: () => open().then(maintenance.check),
     backup: (target) => open().then(() => maintenance.copy(target)),
     compact: () => open().then(maintenance.compact),
@@ -135,4 +90,38 @@ export function sqliteEngine({ file: path, log, clock, sharing, isPart }: Sqlite
       await file.close();
     },
   };
+}
+
+async function orUnavailable<T>(problem: CurrentProblem, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw problem.unavailable(error);
+  }
+}
+
+function dropAfterDiskError<T>(file: StoreFile, connection: Connection, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (isDiskError(error)) file.drop(connection);
+    throw error;
+  }
+}
+
+/** `path`: of the file, whose size is wanted. */
+async function healthOf(
+  problem: CurrentProblem,
+  path: string | undefined,
+  readVersion: () => Promise<number>,
+): Promise<StoreHealth> {
+  try {
+    const version = await readVersion();
+    if (problem.text !== undefined) return { ok: false, engine: ENGINE, problem: problem.text };
+    const bytes = path === undefined ? undefined : sizeWithLog(path);
+    return { ok: true, engine: ENGINE, bytes, schemaVersion: version };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { ok: false, engine: ENGINE, problem: message };
+  }
 }

@@ -1,5 +1,5 @@
 /** What goes wrong with the file, in plain words. */
-import { PorticoError } from "portico";
+import { type Logger, PorticoError } from "portico";
 
 const retryAfter = { headers: { "retry-after": "5" } };
 
@@ -43,4 +43,32 @@ export function storeUnavailable(message: string, cause?: unknown): PorticoError
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
+}
+
+/** What is wrong with the file, from a failure until the next commit. */
+export class CurrentProblem {
+  readonly #log: Logger;
+  #problem: string | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  get text(): string | undefined {
+    return this.#problem;
+  }
+
+  clear(): void {
+    this.#problem = undefined;
+  }
+
+  /** An error of the database becomes `store_unavailable`; any other is a bug and stays what it is. */
+  unavailable(error: unknown): unknown {
+    const known = problemOf(error);
+    if (!known) return error;
+    const { code, problem, mend } = known;
+    if (this.#problem !== problem) this.#log.error({ err: error, code }, `store: ${problem}`);
+    this.#problem = problem;
+    return storeUnavailable(`${problem}: nothing was accepted, ${mend}`, error);
+  }
 }
