@@ -54,7 +54,7 @@ test("RSS 0.91 with a document type; without dates the document's order is turne
 
 test("RDF (RSS 1.0 and 0.90)", async () => {
   const items =
-    await values(`<rdf:RDF xmlns:rdf="r" xmlns="http://purl.org/rss/1.0/" xmlns:dc="d"><channel rdf:about="c"><title>t</title></channel>
+    await values(`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="c"><title>t</title></channel>
     <item rdf:about="http://x/1"><title>One</title><link>http://x/1</link><dc:date>2026-05-01T00:00:00Z</dc:date></item></rdf:RDF>`);
   assert.equal(items, [
     { id: "http://x/1", title: "One", link: "http://x/1", published: "2026-05-01T00:00:00.000Z" },
@@ -233,11 +233,11 @@ test("UTF-16: without a byte order mark it shows in the bytes, and what is not o
   );
 });
 
-test("entities are decoded once, and only where they end", async () => {
+test("entities are decoded only where they end; in titles twice, as many feeds escape them twice", async () => {
   const [item] = await values(
     "<rss><channel><item><title>&amp;lt; &#233; &#xe9; &unknown; &eacute;</title><link>http://x/?a=1&copy=2</link></item></channel></rss>",
   );
-  assert.is(item!.title, "&lt; é é &unknown; é");
+  assert.is(item!.title, "< é é &unknown; é");
   assert.is(item!.link, "http://x/?a=1&copy=2");
 });
 

@@ -1,3 +1,5 @@
+import { parseFeedDate } from "./feed-date.ts";
+
 export interface FeedItem {
   id?: string;
   title?: string;
@@ -22,6 +24,6 @@ export function filled(item: FeedItem): FeedItem {
 
 /** A date as ISO 8601, or as it stands there. */
 export function isoOr(text: string | undefined): string | undefined {
-  const ms = Date.parse(text ?? "");
-  return Number.isNaN(ms) ? text : new Date(ms).toISOString();
+  const ms = text === undefined ? undefined : parseFeedDate(text);
+  return ms === undefined ? text : new Date(ms).toISOString();
 }

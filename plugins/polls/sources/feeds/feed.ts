@@ -7,12 +7,15 @@
  */
 import { TimeSlices } from "../../time-slices.ts";
 import type { Item } from "../../identity.ts";
-import { decodeText, parseUrl } from "portico/strings";
+import { decodeHTMLStrict } from "entities";
+import { decodeText, parseUrl, shorten } from "portico/strings";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
+import { parseFeedDate } from "./feed-date.ts";
 import { jsonFeed } from "./json-feed.ts";
 import { CheckFailed, countable, type ReadRequest, type ReadResult } from "../source.ts";
-import { attributeOf, childrenOf, parseXml, textOf, type XmlElement } from "./xml.ts";
+import type { Vocabulary } from "./vocabularies.ts";
+import { attributeOf, childrenOf, namesakesOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
 export function readFeed(request: ReadRequest): Promise<ReadResult> {
   return fetchSource(request, async ({ body, contentType, url }) => ({
@@ -44,7 +47,7 @@ async function oldestFirst(items: FeedItem[]): Promise<FeedItem[]> {
   const turned = items.toReversed();
   const dated = await TimeSlices.map(turned, (item) => ({
     item,
-    time: Date.parse(item.published ?? item.updated ?? ""),
+    time: parseFeedDate(item.published ?? item.updated ?? "") ?? Number.NaN,
   }));
   if (dated.some(({ time }) => Number.isNaN(time))) return turned;
   return dated.sort((a, b) => a.time - b.time).map(({ item }) => item);
@@ -57,32 +60,56 @@ async function xmlFeed(text: string): Promise<{ items: FeedItem[]; base: string 
   if (/^<(!doctype\s+html|html[\s>])/i.test(text))
     throw new CheckFailed("The response is a web page, not a feed.");
   const root = await parseXml(text);
-  const colon = root.name.indexOf(":");
-  const prefix = root.name.slice(0, colon + 1);
-  const name = root.name.slice(colon + 1).toLowerCase();
   const base = attributeOf(root, "xml:base");
-  if (name === "feed") {
-    const entries = countable(childrenOf(root, "entry", prefix));
-    return { items: await TimeSlices.map(entries, (entry) => atomEntry(entry, prefix)), base };
+  if (root.name === "feed") {
+    const core = coreOf(root, "atom");
+    const entries = countable(itemsIn([root], "entry", core));
+    return { items: await TimeSlices.map(entries, (entry) => atomEntry(entry, core)), base };
   }
-  if (!["rss", "rdf", "channel"].includes(name))
+  if (!["rss", "rdf", "channel"].includes(root.name))
     throw new CheckFailed("The response is no feed: it has no rss, RDF or feed element.");
-  const places = [root, ...childrenOf(root, "channel", prefix)];
-  const rows = places.flatMap((place) => childrenOf(place, "item", prefix));
-  return { items: await TimeSlices.map(countable(rows), (row) => rssItem(row, prefix)), base };
+  const core = coreOf(root, "rss");
+  const places = [root, ...childrenOf(root, "channel", ...core)];
+  const rows = countable(itemsIn(places, "item", core));
+  return { items: await TimeSlices.map(rows, (row) => rssItem(row, core)), base };
+}
+
+type Core = readonly (string | undefined)[];
+
+/** The vocabularies of a feed's own elements: none, the usual one, and whatever its root has. */
+function coreOf(root: XmlElement, usual: Vocabulary): Core {
+  return root.vocabulary === "rdf" ? [undefined, usual] : [undefined, usual, root.vocabulary];
+}
+
+/** Throws `CheckFailed` where all items belong to a vocabulary that is none of a feed's: an empty feed is something else. */
+function itemsIn(places: readonly XmlElement[], name: string, core: Core): XmlElement[] {
+  const items = places.flatMap((place) => namesakesOf(place, name));
+  const own = items.filter(({ vocabulary }) => core.includes(vocabulary));
+  const [foreign] = items;
+  if (own.length === 0 && foreign)
+    throw new CheckFailed(
+      `The feed has items, but in the namespace ${shorten(String(foreign.vocabulary), 100)}, which is none of a feed's.`,
+    );
+  return own;
 }
 
 const firstText = (elements: readonly XmlElement[]): string | undefined =>
   elements.map(textOf).find((text) => text !== undefined);
 
-function rssItem(row: XmlElement, prefix: string): FeedItem {
-  const text = (name: string, ...prefixes: string[]) =>
-    firstText(childrenOf(row, name, ...prefixes));
-  const links = childrenOf(row, "link", prefix);
+/** A title is text, but many feeds escape it twice: `AT&amp;amp;T`. */
+function plainTitle(text: string | undefined): string | undefined {
+  if (text === undefined || !/&(?:#\d+|#x[\da-f]+|\w+);/i.test(text)) return text;
+  return decodeHTMLStrict(text);
+}
+
+function rssItem(row: XmlElement, core: Core): FeedItem {
+  const text = (name: string, ...vocabularies: Core) =>
+    firstText(childrenOf(row, name, ...vocabularies));
+  const links = childrenOf(row, "link", ...core);
   const link = links
     .map((one) => textOf(one) ?? attributeOf(one, "href"))
     .find((one) => one !== undefined);
-  const [guid] = childrenOf(row, "guid", prefix);
+  const [guid] = childrenOf(row, "guid", ...core);
   const id = textOf(guid) ?? attributeOf(row, "rdf:about");
   const permalink =
     id !== undefined && /^https?:/.test(id) && attributeOf(guid, "isPermaLink") !== "false"
@@ -90,34 +117,36 @@ function rssItem(row: XmlElement, prefix: string): FeedItem {
       : undefined;
   return filled({
     id,
-    title: text("title", prefix, "dc:"),
-    link: link ?? permalink ?? attributeOf(childrenOf(row, "enclosure", prefix)[0], "url"),
-    summary: text("description", prefix, "dc:") ?? text("itunes:summary"),
-    content: text("content:encoded"),
-    author: text("author", prefix) ?? text("dc:creator"),
-    published: isoOr(text("pubDate", prefix) ?? text("dc:date")),
-    categories: childrenOf(row, "category", prefix).flatMap((one) => textOf(one) ?? []),
+    title: plainTitle(text("title", ...core, "dc")),
+    link: link ?? permalink ?? attributeOf(childrenOf(row, "enclosure", ...core)[0], "url"),
+    summary: text("description", ...core, "dc") ?? text("summary", "itunes"),
+    content: text("encoded", "content"),
+    author: text("author", ...core) ?? text("creator", "dc"),
+    published: isoOr(text("pubdate", ...core) ?? text("date", "dc")),
+    categories: childrenOf(row, "category", ...core).flatMap((one) => textOf(one) ?? []),
   });
 }
 
-function atomEntry(entry: XmlElement, prefix: string): FeedItem {
-  const text = (name: string) => firstText(childrenOf(entry, name, prefix));
-  const links = childrenOf(entry, "link", prefix);
+function atomEntry(entry: XmlElement, core: Core): FeedItem {
+  const text = (name: string) => firstText(childrenOf(entry, name, ...core));
+  const [title] = childrenOf(entry, "title", ...core);
+  const isHtmlTitle = /html/i.test(attributeOf(title, "type") ?? "");
+  const links = childrenOf(entry, "link", ...core);
   const isMain = (one: XmlElement): boolean =>
     [undefined, "alternate"].includes(attributeOf(one, "rel"));
   const link = links.find(isMain) ?? links[0];
   return filled({
     id: text("id"),
-    title: text("title"),
+    title: isHtmlTitle ? plainTitle(text("title")) : text("title"),
     link: attributeOf(link, "href") ?? textOf(link),
     summary: text("summary"),
     content: text("content"),
     author: firstText(
-      childrenOf(entry, "author", prefix).flatMap((author) => childrenOf(author, "name", prefix)),
+      childrenOf(entry, "author", ...core).flatMap((author) => childrenOf(author, "name", ...core)),
     ),
     published: isoOr(text("published") ?? text("issued")),
     updated: isoOr(text("updated") ?? text("modified")),
-    categories: childrenOf(entry, "category", prefix).flatMap(
+    categories: childrenOf(entry, "category", ...core).flatMap(
       (one) => attributeOf(one, "term") ?? [],
     ),
   });

@@ -3,6 +3,7 @@ import { decodeHTMLStrict } from "entities";
 import { Parser } from "htmlparser2";
 import { TimeSlices } from "../../time-slices.ts";
 import { CheckFailed } from "../source.ts";
+import { vocabularyOf } from "./vocabularies.ts";
 
 /** Enough for any feed; what is deeper was made to exhaust us. */
 const MAX_DEPTH = 64;
@@ -15,8 +16,11 @@ const MAX_ATTRIBUTES = 1_000;
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 
 export interface XmlElement {
-  /** With its prefix, as it stands there. */
+  /** Without its prefix, in lower case: some feeds shout. */
   name: string;
+  /** See `vocabularyOf`. */
+  vocabulary: string | undefined;
+  /** By their names in lower case, prefixes included. */
   attributes: ReadonlyMap<string, string>;
   children: (XmlElement | string)[];
 }
@@ -27,8 +31,15 @@ export interface XmlElement {
  */
 export async function parseXml(text: string): Promise<XmlElement> {
   checkElementCount(text);
-  const top: XmlElement = { name: "", attributes: new Map(), children: [] };
+  const top: XmlElement = {
+    name: "",
+    vocabulary: undefined,
+    attributes: new Map(),
+    children: [],
+  };
   const open = [top];
+  /** The namespaces in scope, by prefix, one map for each open element. */
+  const scopes: ReadonlyMap<string, string>[] = [new Map()];
   let isCutOff = false;
   let attributeCount = 0;
   const append = (child: XmlElement | string): void => void open.at(-1)!.children.push(child);
@@ -46,17 +57,17 @@ export async function parseXml(text: string): Promise<XmlElement> {
       },
       onopentag(name, attributes) {
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
-        const element: XmlElement = {
-          name,
-          attributes: decodedAttributes(attributes),
-          children: [],
-        };
+        const decoded = decodedAttributes(attributes);
+        const scope = scopeOf(decoded, scopes.at(-1) as ReadonlyMap<string, string>);
+        const element = elementOf(name, decoded, scope);
         append(element);
         open.push(element);
+        scopes.push(scope);
       },
       ontext: append,
       onclosetag(_name, isImplied) {
         open.pop();
+        scopes.pop();
         // An element that another's end closes is sloppy; a root that only the document's end closes is half a document.
         if (isImplied && open.length === 1) isCutOff = true;
       },
@@ -87,41 +98,101 @@ function checkElementCount(text: string): void {
   }
 }
 
+function elementOf(
+  qualifiedName: string,
+  attributes: ReadonlyMap<string, string>,
+  scope: ReadonlyMap<string, string>,
+): XmlElement {
+  const colon = qualifiedName.indexOf(":");
+  const prefix = qualifiedName.slice(0, Math.max(0, colon)).toLowerCase();
+  return {
+    name: qualifiedName.slice(colon + 1).toLowerCase(),
+    vocabulary: vocabularyOf(scope.get(prefix), prefix),
+    attributes,
+    children: [],
+  };
+}
+
+/** The namespaces in scope of an element: those around it, and those that it declares. */
+function scopeOf(
+  attributes: ReadonlyMap<string, string>,
+  around: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  let scope: Map<string, string> | undefined;
+  for (const [name, value] of attributes) {
+    if (name !== "xmlns" && !name.startsWith("xmlns:")) continue;
+    scope ??= new Map(around);
+    scope.set(name.slice("xmlns:".length), value);
+  }
+  return scope ?? around;
+}
+
 function decodedAttributes(attributes: Record<string, string>): ReadonlyMap<string, string> {
   const entries = Object.entries(attributes);
   if (entries.length === 0) return NO_ATTRIBUTES;
-  return new Map(entries.map(([key, value]) => [key, decodeHTMLStrict(value)]));
+  return new Map(entries.map(([key, value]) => [key.toLowerCase(), decodeHTMLStrict(value)]));
 }
 
-/** Without the document type: what it declares (entities above all) is not to be had. */
+/**
+ * The document without its type, whose entities are not read. The type stands in front of the root: what looks like one
+ * in a comment or in CDATA is text.
+ */
 function withoutDoctype(xml: string): string {
-  const at = xml.slice(0, 20_000).search(/<!DOCTYPE/i);
-  if (at < 0) return xml;
+  const start = skipProlog(xml);
+  if (!/^<!doctype/i.test(xml.slice(start, start + 9))) return xml;
   let depth = 0;
-  for (let i = at; i < xml.length; i++) {
+  for (let i = start; i < xml.length; i++) {
     const char = xml[i];
     if (char === "[") depth++;
     else if (char === "]") depth--;
-    else if (char === ">" && depth <= 0) return xml.slice(0, at) + xml.slice(i + 1);
+    else if (char === ">" && depth <= 0) return xml.slice(0, start) + xml.slice(i + 1);
   }
   throw new CheckFailed("The feed is cut off: its document type does not end.");
 }
 
-/** The children of a name, without a prefix or with one of those given. */
+/** Where the document type or the root begins, behind white space, comments and processing instructions. */
+function skipProlog(xml: string): number {
+  let at = 0;
+  for (;;) {
+    while (/\s/.test(xml.charAt(at))) at++;
+    const end = endOfMarkup(xml, at);
+    if (end === undefined) return at;
+    at = end;
+  }
+}
+
+function endOfMarkup(xml: string, at: number): number | undefined {
+  for (const [opening, closing] of [
+    ["<!--", "-->"],
+    ["<?", "?>"],
+  ] as const) {
+    if (!xml.startsWith(opening, at)) continue;
+    const end = xml.indexOf(closing, at + opening.length);
+    return end < 0 ? undefined : end + closing.length;
+  }
+  return undefined;
+}
+
+/** The children of a name, of the first of these vocabularies that has any; `undefined`: without a namespace. */
 export function childrenOf(
   element: XmlElement | undefined,
   name: string,
-  ...prefixes: string[]
+  ...vocabularies: (string | undefined)[]
 ): XmlElement[] {
-  const named = (full: string): XmlElement[] =>
-    (element?.children ?? []).filter(
-      (child) => typeof child !== "string" && child.name === full,
-    ) as XmlElement[];
-  for (const prefix of ["", ...prefixes]) {
-    const found = named(`${prefix}${name}`);
-    if (found.length > 0) return found;
+  const elements = (element?.children ?? []).filter((child) => typeof child !== "string");
+  const namesakes = elements.filter((child) => child.name === name);
+  for (const vocabulary of vocabularies) {
+    const children = namesakes.filter((child) => child.vocabulary === vocabulary);
+    if (children.length > 0) return children;
   }
   return [];
+}
+
+/** All children of a name, whatever their vocabulary. */
+export function namesakesOf(element: XmlElement, name: string): XmlElement[] {
+  return element.children.filter(
+    (child): child is XmlElement => typeof child !== "string" && child.name === name,
+  );
 }
 
 /** The text of an element and its descendants; `undefined` where there is none. */
@@ -147,4 +218,4 @@ export function textOf(element: XmlElement | undefined): string | undefined {
 }
 
 export const attributeOf = (element: XmlElement | undefined, name: string): string | undefined =>
-  element?.attributes.get(name)?.trim() || undefined;
+  element?.attributes.get(name.toLowerCase())?.trim() || undefined;
