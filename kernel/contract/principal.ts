@@ -1,12 +1,12 @@
 /** On whose behalf something happens. */
 
-/** A kind of principal that a tool can be opened to. The owner may use every tool. */
+/** The kinds of principals that a tool can name. The owner may use every tool. */
 export type PrincipalKind = "key" | "webhook" | "poll" | "user";
 
 /**
- * Whoever caused a request, turn, job or delivery. What these create inherits it, and no content changes it.
+ * The one who caused a request, turn, job or delivery. What these create inherits it, and no content changes it.
  *
- * - `owner`: whoever holds the gateway's own token, and what the owner has planned;
+ * - `owner`: the holder of the gateway's own token, and the owner's planned work;
  * - `key:<name>`: a client key;
  * - `webhook:<name>`, `poll:<name>`: an entry of the configuration that lets strangers' words in;
  * - `user:<name>`: reserved;

@@ -4,12 +4,12 @@ import { type Principal, PorticoError } from "portico";
 /** An entry as its routes send it. */
 type EntryView = Record<string, unknown>;
 
-/** Of all entries those that the principal made; the owner sees everyone's. */
+/** Selects the entries that the principal made; the owner sees all of them. */
 export function entriesOf(principal: Principal, entries: readonly EntryView[]): EntryView[] {
   return entries.filter((entry) => isTheirs(principal, entry));
 }
 
-/** Throws `not_found` for an entry that another principal made: not even its name is told. */
+/** Throws `not_found` for an entry that another principal made: the error does not even confirm its name. */
 export function refuseOthersEntry(principal: Principal, noun: string, entry: EntryView): void {
   if (isTheirs(principal, entry)) return;
   throw new PorticoError("not_found", `There is no ${noun} of that id or name.`);

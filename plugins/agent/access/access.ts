@@ -8,7 +8,7 @@ import { partsOf, type Principal, type PrincipalKind, type Tool } from "portico"
 import { fitsPattern } from "portico/strings";
 import type { Grant } from "./grants.ts";
 
-/** What the owner's configuration grants to a principal, and where things lie on this machine. */
+/** What the owner's configuration grants to a principal, and where this machine keeps its files. */
 export interface AccessOptions {
   principal: Principal;
   /** Undefined where no entry has the principal's name: it has what every principal of its kind has. */
@@ -26,7 +26,7 @@ export interface Access {
   mayUseTool(tool: Pick<Tool, "name" | "principals">): boolean;
   /** The directory of its files and notes; undefined for the owner, whose are in the workspace. */
   readonly ownDirectory: string | undefined;
-  /** Which of the workspace's files its turns are told. */
+  /** The names of the workspace's files that go into its turns' system prompt. */
   readonly workspaceFiles: readonly string[];
   /** `host`: the owner's browsers, profiles and nodes; `own`: a context of its own, with public addresses only. */
   readonly browser: "host" | "own";
@@ -41,7 +41,7 @@ export interface Access {
 
 /** Files that say how the agent behaves. */
 const SHARED_FILES = ["AGENTS.md", "SOUL.md"];
-/** Those, and what the agent knows of the owner. */
+/** The shared files, and what the agent knows about the owner. */
 const OWNERS_FILES = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "MEMORY.md"];
 
 export function decideAccess({ principal, grant: granted, stateDir }: AccessOptions): Access {
@@ -83,7 +83,7 @@ function mayUseTool(
   return principals.includes(parts.kind) || tools.some((pattern) => fitsPattern(pattern, name));
 }
 
-/** Those that lie below its own name, and those that the owner's configuration names for it. */
+/** The sessions under its own name, and those that the owner's configuration names for it. */
 function sessionsOf(principal: Principal, { sessions = [] }: Grant): readonly string[] {
   if (principal === "owner") return ["*"];
   if (principal === "outside") return [];

@@ -71,7 +71,7 @@ function firstLine(text: string): string {
 function reachLines({ principal, reach }: ToolList): string[] {
   return [
     `${principal} reaches:`,
-    `  files     ${WORDS.files[reach.files]}; is told ${reach.workspaceFiles.join(", ") || "no file"} of the workspace`,
+    `  files     ${WORDS.files[reach.files]}; its prompts hold the workspace's ${reach.workspaceFiles.join(", ")}`,
     `  browser   ${WORDS.browser[reach.browser]}`,
     `  network   ${WORDS.network[reach.network]}`,
     `  sessions  ${reach.sessions.join(", ") || "only the one that a turn runs in"}`,

@@ -118,7 +118,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
 }
 
 function refuseUseless({ item }: Claim<TurnBody>): void {
-  // whoever waited for a chat completion has lost the connection with the process that had it
+  // the caller who waited for a chat completion lost the connection together with the process that held it
   if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller)))
     throw new Stopped("cancelled");
   if (item.attempts - item.failures <= MOST_CUT_OFF) return;

@@ -248,8 +248,8 @@ interface Announced {
 }
 
 /**
- * A result as it stands in the main session. What a turn for others than the owner has said comes from outside: it never
- * stands there as the agent's own words.
+ * The message that posts a result to the main session. The result of a turn that is not the owner's comes from outside, so
+ * it never appears there as the agent's own words.
  */
 export function announcement(text: string, from: Announced) {
   const { turnId, principal, sessionId = from.source } = from;

@@ -101,13 +101,15 @@ function follow(
   { onAny }: Pick<PluginContext, "onAny">,
   send: (event: PublicEvent) => void,
 ): Dispose {
-  return onAny(({ name, type, action, sessionKey, timestamp }: HookEvent, result: EmitResult) => {
+  return onAny((event: HookEvent, result: EmitResult) => {
+    const { name, type, action, sessionKey, principal, timestamp } = event;
     const { reply, block, context } = result;
     send({
       name,
       type,
       action,
       sessionKey,
+      principal,
       timestamp,
       context: toPublic(context),
       reply,

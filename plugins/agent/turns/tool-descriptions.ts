@@ -19,7 +19,7 @@ function describe(tool: Tool): ChatTool["function"] {
   };
 }
 
-/** Deeper parts of a schema are left out: what they take is checked by whoever owns the tool. */
+/** Deeper parts of a schema are left out: the tool's own server checks the arguments anyway. */
 const DEEPEST = 32;
 /** Keys of a schema whose texts only explain. */
 const EXPLAINING = new Set(["description", "title", "$comment", "examples"]);

@@ -140,7 +140,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
   };
 }
 
-/** What lies in a principal's own directory was written by strangers, whichever hook added it. */
+/** Strangers wrote the files of a principal's own directory, so they are data whichever hook adds them. */
 function filesFor({ ownDirectory }: Access, given: unknown): BootstrapFile[] {
   const files = Array.isArray(given) ? given.filter(isFile) : [];
   if (ownDirectory === undefined) return files;

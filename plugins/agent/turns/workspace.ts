@@ -1,4 +1,4 @@
-/** The workspace's files that the model is told. */
+/** The files that go into the system prompt. */
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
