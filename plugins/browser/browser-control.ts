@@ -13,8 +13,9 @@ import type { RelayControl } from "./relay/server.ts";
 import { control } from "./routes/control.ts";
 import { data } from "./routes/data.ts";
 import type { WhyProtected } from "./files/confine.ts";
-import { inputOf } from "./routes/input.ts";
+import { inputOf, memberOf } from "./routes/input.ts";
 import { page } from "./routes/page.ts";
+import { aboutOf } from "./routes/paths.ts";
 import type { Route } from "./routes/route.ts";
 import { type BrowserConfig, isStrict } from "./schema.ts";
 import { Session } from "./session/session.ts";
@@ -49,6 +50,12 @@ export interface ServiceOptions {
   attach?: typeof attach;
   /** As `ProfilesOptions` has it. */
   choosePort?(): Promise<number>;
+}
+
+/** 404 for a tab that is not there, on the routes that act on the whole browser too: the caller meant another one. */
+async function checkTab({ session }: Op, path: string, targetId?: string): Promise<void> {
+  if (targetId === undefined || aboutOf(path) !== "page" || !session.running) return;
+  await session.tabs.targetId(targetId);
 }
 
 interface Matched {
@@ -150,12 +157,7 @@ export class BrowserControl {
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
     }
-    const given = inputOf(
-      route.schema.properties,
-      request.query ?? {},
-      request.body,
-      request.params ?? {},
-    );
+    const given = inputOf(route.schema.properties, request);
     const parsed = check.parse(given);
     const input = route.path === "/act" ? given : parsed;
     const profile = await this.#deps.profiles.get(parsed["profile"] as string | undefined);
@@ -173,6 +175,7 @@ export class BrowserControl {
     try {
       const run = async (): Promise<object> => {
         if (profile.driver === "extension") await prepareRelay(op, route.path);
+        await checkTab(op, route.path, parsed["targetId"] as string | undefined);
         return route.run(op, input as never);
       };
       const body = await within(limit, route.what, run());
@@ -183,9 +186,9 @@ export class BrowserControl {
   }
 
   /** How long a request may take, ms. */
-  limitMs({ method, route, query, body }: BrowserRequest): number {
-    const asked = Number(body?.["timeoutMs"] ?? query?.["timeoutMs"]);
-    const limit = this.#routes.get(`${method} ${route}`)?.route.limitMs ?? 45_000;
+  limitMs(request: BrowserRequest): number {
+    const asked = Number(memberOf(request, "timeoutMs"));
+    const limit = this.#routes.get(`${request.method} ${request.route}`)?.route.limitMs ?? 45_000;
     return limit + (asked > 0 ? Math.min(asked, 600_000) : 0);
   }
 

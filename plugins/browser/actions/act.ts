@@ -1,11 +1,12 @@
 /** POST /act: one action, or several, on a tab. */
-import { compile, didYouMean, PorticoError, Type } from "portico";
+import { compile, didYouMean, PorticoError, type TSchema, Type } from "portico";
 import { attempt, left, TimeoutMs } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "./kinds.ts";
 import type { Kind } from "./types.ts";
+import { withoutNulls } from "../routes/input.ts";
 import { checkShown, type Common, type Op, readableTab } from "../operations/op.ts";
 import { takeSnapshot } from "../operations/snapshot.ts";
 
@@ -47,8 +48,9 @@ function checkAction(
     check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: TimeoutMs }));
     checks.set(name, check);
   }
+  const members = withoutNulls(given, kind.schema["properties"] as Record<string, TSchema>, at);
   try {
-    return { kind, name, input: check.parse(given) };
+    return { kind, name, input: check.parse(members) };
   } catch (error) {
     if (at === "" || !(error instanceof PorticoError)) throw error;
     throw new PorticoError(error.code, error.message, { param: param(error.param ?? "") });

@@ -2,6 +2,7 @@
 import { type PluginContext, PorticoError } from "portico";
 import type { Access } from "portico/agent";
 import { policyOf } from "./imposed-policy.ts";
+import { memberOf } from "../routes/input.ts";
 import { aboutOf } from "../routes/paths.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
@@ -142,11 +143,10 @@ export function createTargets(options: TargetOptions): Targets {
 }
 
 /** The profile that a request names. */
-function profileOf({ route, query, body }: BrowserRequest): string | undefined {
+function profileOf(request: BrowserRequest): string | undefined {
   const name =
-    body?.["profile"] ??
-    query?.["profile"] ??
-    (route === "/reset-profile" ? body?.["name"] : undefined);
+    memberOf(request, "profile") ??
+    (request.route === "/reset-profile" ? memberOf(request, "name") : undefined);
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 

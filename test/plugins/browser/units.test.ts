@@ -282,7 +282,10 @@ test("text of a query becomes what the schema wants", () => {
     s: Type.String(),
   };
   assert.equal(
-    inputOf(fields, { a: "true", n: "12", r: "12", s: "1", other: "x" }, { s: "body" }, {}),
+    inputOf(fields, {
+      query: { a: "true", n: "12", r: "12", s: "1", other: "x" },
+      body: { s: "body" },
+    }),
     {
       a: true,
       n: 12,
@@ -290,7 +293,7 @@ test("text of a query becomes what the schema wants", () => {
       s: "body",
     },
   );
-  assert.equal(inputOf(fields, { a: "maybe", n: "1e3" }, undefined, {}), { a: "maybe", n: "1e3" });
+  assert.equal(inputOf(fields, { query: { a: "maybe", n: "1e3" } }), { a: "maybe", n: "1e3" });
 });
 
 test("library messages lose terminal codes, stacks and call logs", () => {

@@ -1,0 +1,89 @@
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { failed, type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
+
+const test = suite("browser: one input from query, body and path");
+let browser: SharedBrowser;
+let site: Site;
+
+test.before(async () => {
+  site = await startSite({
+    "/": "<title>Page</title><button>Press</button><input aria-label=Name>",
+  });
+  browser = await sharedBrowser();
+  await browser.visit(site.url);
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+});
+
+test("null in a body means not given: what the query names is meant", async () => {
+  // Neither of these profiles runs; the default one does.
+  for (const path of ["/cookies/clear", "/set/offline", "/storage/local/clear", "/trace/start"])
+    failed(
+      await browser.post(`${path}?profile=usual`, { profile: null, offline: false }),
+      409,
+      "browser_not_running",
+    );
+  failed(
+    await browser.post("/cookies/clear?profile=nobody", { profile: null }),
+    404,
+    "profile_not_found",
+  );
+  failed(
+    await browser.post("/act?targetId=FFFF", { targetId: null, kind: "press", key: "a" }),
+    404,
+    "tab_not_found",
+  );
+  const answer = await browser.post("/navigate", {
+    url: site.url,
+    waitUntil: null,
+    timeoutMs: null,
+  });
+  assert.is(answer.status, 200);
+});
+
+test("a ref that is null is refused, and nothing is done elsewhere in its place", async () => {
+  const { body } = await browser.act("evaluate", {
+    fn: "window.keys = 0, addEventListener('keydown', () => keys++), 1",
+  });
+  assert.is(body.result, 1);
+  for (const fields of [
+    { kind: "press", key: "a", ref: null },
+    { kind: "evaluate", fn: "1", ref: null },
+    { kind: "click", ref: null },
+    { kind: "type", text: "x", ref: null },
+    { kind: "drag", startRef: null, endRef: null },
+  ])
+    failed(await browser.post("/act", fields), 400, "invalid_request_error");
+  failed(await browser.post("/screenshot", { ref: null }), 400, "invalid_request_error");
+  failed(
+    await browser.post("/hooks/file-chooser", { ref: null, paths: ["a.txt"] }),
+    400,
+    "invalid_request_error",
+  );
+  const batch = await browser.act("batch", { actions: [{ kind: "press", key: "a", ref: null }] });
+  assert.equal(
+    [batch.body.ok, batch.body.result[0].error.code, batch.body.result[0].error.param],
+    [false, "invalid_request_error", "actions[0].ref"],
+  );
+  assert.is((await browser.act("evaluate", { fn: "keys" })).body.result, 0);
+});
+
+test("a tab that is not there is 404 on the routes for the whole browser too", async () => {
+  const targetId = "F".repeat(32);
+  for (const [path, fields] of [
+    ["/set/offline", { offline: true }],
+    ["/set/headers", { headers: { "x-a": "1" } }],
+    ["/set/geolocation", { latitude: 1, longitude: 1 }],
+    ["/set/device", { name: "Pixel 7" }],
+    ["/cookies/clear", {}],
+    ["/trace/start", {}],
+  ] as const)
+    failed(await browser.post(path, { ...fields, targetId }), 404, "tab_not_found");
+  failed(await browser.get("/cookies", { targetId }), 404, "tab_not_found");
+  assert.is((await browser.act("evaluate", { fn: "navigator.onLine" })).body.result, true);
+});
+
+test.run();
