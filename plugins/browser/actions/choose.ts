@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import type { Locator } from "../drivers/playwright.ts";
 import { holdsOne } from "../tab/page-scripts.ts";
-import type { Trial } from "./elements.ts";
+import type { Trial } from "./trial.ts";
 
 /** Options may come late, but not for ever: one that is missing is told after a moment. */
 const OPTION_MS = 2_000;

@@ -2,21 +2,21 @@
 import { PorticoError } from "portico";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
-import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
+import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { locatorOf } from "../snapshot/hidden-boxes.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
-import { type ClickLabel, labelClick, type Limits } from "./by-label.ts";
+import { labelClick } from "./by-label.ts";
+import { progressOf } from "./clicking.ts";
+import { ElementWatch, PATIENCE_MS } from "./element-watch.ts";
 import { hindrance, hindranceInLog } from "./hindrance.ts";
+import { DETACHED, isThere, look } from "./looking.ts";
+import type { Trial } from "./trial.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
 import { nameOf } from "../snapshot/names.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
 
-/** Something in the way gets this long to go (an animation, a spinner) unless the caller set a limit. */
-const PATIENCE_MS = 1_500;
-/** Looking at an element costs as much as a click on it: it waits this long, and most actions are over by then. */
-const UNWATCHED_MS = 100;
 /** A stale ref must be answered at once: candidates only where they can be had within this time. */
 const CANDIDATES_MS = 30;
 
@@ -88,6 +88,24 @@ async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoE
   );
 }
 
+/** A page that draws an element anew has done so within this. */
+const REDRAW_MS = 2_000;
+
+/** The number of the element that took the place of another: the only new one of its role and name. */
+async function replacementOf(tab: Tab, { role, name }: RefEntry): Promise<number | undefined> {
+  const reading = tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>;
+  const roots = await attempt(REDRAW_MS, reading, []);
+  const twins = [...everyNode(roots)].filter(
+    (node) =>
+      node.ref !== undefined &&
+      !tab.refs.has(node.ref) &&
+      node.role === role &&
+      nameOf(node) === name,
+  );
+  const [twin] = twins;
+  return twins.length === 1 ? tab.refs.number(twin!.ref!, role, name) : undefined;
+}
+
 /** Finds the element of a ref. 400 for what is no ref, 404 at once for one that is stale, 504 where the page hangs. */
 export async function findElement(
   tab: Tab,
@@ -141,69 +159,6 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
   }
 }
 
-const DETACHED =
-  /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
-
-/**
- * Whether an element fits. The library counts none as well where its question was lost, by a navigation or when a
- * person's browser ends the extension's worker: so none is counted again.
- */
-export async function fitsAny(locator: Locator): Promise<boolean> {
-  return (await locator.count()) > 0 || (await locator.count()) > 0;
-}
-
-/** False at once where there is no such element; nothing waits for one to come. */
-async function isThere(locator: Locator): Promise<boolean> {
-  try {
-    return await fitsAny(locator);
-  } catch (error) {
-    if (DETACHED.test(String((error as Error).message))) return false;
-    throw error;
-  }
-}
-
-/**
- * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
- * both are sent together, so that the usual case costs one round trip. A look that is lost is taken again.
- */
-async function look(
-  locator: Locator,
-  needs: ProbeNeeds,
-  timeoutMs: number,
-  tries = 2,
-): Promise<Probe | undefined> {
-  const giveUp = new AbortController();
-  const probing = locator.evaluate(probeElement, needs, {
-    timeout: timeoutMs,
-    signal: giveUp.signal,
-  });
-  probing.catch(() => {});
-  try {
-    return (await isThere(locator)) ? await probing : undefined;
-  } catch (error) {
-    if (!DETACHED.test(String((error as Error).message))) throw error;
-  } finally {
-    giveUp.abort();
-  }
-  return tries > 1 ? look(locator, needs, timeoutMs, tries - 1) : undefined;
-}
-
-export interface Trial {
-  tab: Tab;
-  ref: unknown;
-  needs: ProbeNeeds;
-  /** What is done, as it begins a sentence: "The click". */
-  what: string;
-  timeoutMs: number;
-  /** The caller set the limit, so it is used up. */
-  explicit: boolean;
-  param?: string;
-  /** The action; it ends when the signal does. */
-  work(locator: Locator, limits: Limits): Promise<unknown>;
-  /** The same by the element's label, where the element itself is out of reach. */
-  byLabel?(click: ClickLabel, locator: Locator, limits: Limits): Promise<unknown>;
-}
-
 /** What most actions try: on the element of their `ref`, within their own time. */
 export const trial = ({
   tab,
@@ -223,60 +178,50 @@ export const trial = ({
  * not 504 late.
  */
 export async function tryOn(trial: Trial): Promise<unknown> {
-  const { tab, needs, what, timeoutMs, explicit } = trial;
+  const { tab, what, timeoutMs } = trial;
   const param = trial.param ?? "ref";
   const entry = tab.refs.find(trial.ref, param);
   const locator = locatorOf(tab.page, entry.native);
-  const stop = new AbortController();
   const start = Date.now();
-  let gone = false;
-  let goesByLabel = false;
-  const givesWay = ({ label, enabled, inert }: Probe): boolean =>
-    trial.byLabel !== undefined && label !== undefined && enabled && !inert;
-  let timer: NodeJS.Timeout | undefined;
-  const wait = (ms: number) => new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  async function watch(): Promise<void> {
-    gone = !(await isThere(locator));
-    if (gone) stop.abort();
-    if (stop.signal.aborted) return;
-    await wait(UNWATCHED_MS);
-    // Not there any more: the action may have removed it itself.
-    const probe = await look(locator, needs, timeoutMs);
-    if (probe === undefined || stop.signal.aborted) return;
-    goesByLabel = givesWay(probe);
-    if (goesByLabel) return stop.abort();
-    const isHindered = hindrance(probe, needs) !== undefined;
-    if (!needs.hit && (explicit || !isHindered)) return;
-    await wait(PATIENCE_MS);
-    // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
-    const again = await look(locator, { ...needs, scroll: true }, timeoutMs);
-    goesByLabel = again !== undefined && givesWay(again);
-    const isLost =
-      !explicit && (again === undefined ? isHindered : hindrance(again, needs) !== undefined);
-    if (goesByLabel || isLost) stop.abort();
-  }
-  void watch().catch(() => {});
+  const watch = new ElementWatch(locator, trial);
   const work = async (): Promise<unknown> => {
     try {
-      return await trial.work(locator, { timeout: timeoutMs, signal: stop.signal });
+      return await trial.work(locator, { timeout: timeoutMs, signal: watch.signal });
     } catch (error) {
-      if (!goesByLabel || !trial.byLabel) throw error;
+      if (!watch.goesByLabel || !trial.byLabel) throw error;
       const limits = { timeout: left(start, timeoutMs), signal: AbortSignal.timeout(timeoutMs) };
-      return trial.byLabel(labelClick(locator, limits), locator, limits);
+      return trial.byLabel(labelClick(tab, locator, limits), locator, limits);
     }
   };
   try {
     return await within(timeoutMs + 500, what, work());
   } catch (error) {
+    const next = await redrawn(trial, entry, watch, error);
+    if (next !== undefined) {
+      const timeoutMs = left(start, trial.timeoutMs);
+      return tryOn({ ...trial, ref: next, timeoutMs, followsRedraw: false });
+    }
     // Where the element went away while the action began, either may be the first to notice.
     const isLost = DETACHED.test(String((error as Error).message));
-    if (gone || (isLost && !(await attempt(500, isThere(locator), true))))
+    if (watch.gone || (isLost && !(await attempt(500, isThere(locator), true))))
       throw await stale(tab, entry, param);
-    throw await whyNot(trial, entry, locator, error, stop.signal.aborted);
+    throw await whyNot(trial, entry, locator, error, watch.signal.aborted);
   } finally {
-    clearTimeout(timer);
-    stop.abort();
+    watch.end();
   }
+}
+
+/** The element that took the place of one that went away before the action could be done on it. */
+async function redrawn(
+  { tab, followsRedraw }: Trial,
+  entry: RefEntry,
+  { gone }: ElementWatch,
+  error: unknown,
+): Promise<number | undefined> {
+  // One that was not there at the start is for the caller to look for.
+  const wasThere = callLog(error).some((line) => line.startsWith("locator resolved to"));
+  if (!followsRedraw || !gone || !wasThere || progressOf(error) !== "waiting") return undefined;
+  return replacementOf(tab, entry);
 }
 
 const NOT_ITS_KIND =

@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import type { Locator } from "../drivers/playwright.ts";
 import { entryOf } from "../tab/page-scripts.ts";
-import type { Limits } from "./by-label.ts";
+import type { Limits } from "./trial.ts";
 
 const FORMS: Readonly<Record<string, string>> = {
   color: "#rrggbb",

@@ -33,7 +33,7 @@ export async function type(act: Act): Promise<undefined> {
 }
 
 /** Presses a key on an element, or where the focus is. */
-export async function press({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
+export async function pressKey({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const key = input.key as string;
   try {
     if (input.ref !== undefined) {

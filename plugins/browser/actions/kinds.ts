@@ -4,10 +4,12 @@ import { left, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
 import { setByLabel } from "./by-label.ts";
 import { choose } from "./choose.ts";
-import { press, type } from "./keyboard.ts";
+import { press } from "./clicking.ts";
+import { pressKey, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
-import { CLICKED, findFree, NOTHING, POINTED, SEEN, type Trial, trial, tryOn } from "./elements.ts";
+import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
+import type { Trial } from "./trial.ts";
 import { fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -69,6 +71,7 @@ const setChecked =
       ...trial(act),
       needs: { ...CLICKED, visible: false },
       what: checked ? "The check" : "The uncheck",
+      followsRedraw: true,
       work: (locator, limits) => locator.setChecked(checked, limits),
       byLabel: (click, locator, limits) => setByLabel(checked, click, locator, limits),
     });
@@ -118,9 +121,7 @@ export const KINDS: Record<string, Kind> = {
     queued: true,
     run: ok((act) => {
       const { doubleClick, button: which, modifiers: held } = act.input;
-      // Where it leads is waited for by the caller of the action, with a limit of its own.
       const options = {
-        noWaitAfter: true,
         ...(which ? { button: which } : {}),
         ...(held ? { modifiers: held } : {}),
       };
@@ -128,10 +129,13 @@ export const KINDS: Record<string, Kind> = {
         ...trial(act),
         needs: CLICKED,
         what: "The click",
+        followsRedraw: true,
         work: (locator, limits) =>
-          doubleClick
-            ? locator.dblclick({ ...options, ...limits })
-            : locator.click({ ...options, ...limits }),
+          press(act.tab, limits, (within) =>
+            doubleClick
+              ? locator.dblclick({ ...options, ...within })
+              : locator.click({ ...options, ...within }),
+          ),
         byLabel: (click) => click({ ...options, clickCount: doubleClick ? 2 : 1 }),
       });
     }),
@@ -168,7 +172,7 @@ export const KINDS: Record<string, Kind> = {
     schema: Type.Object({ key: Type.String({ minLength: 1 }), ref: optional(ref) }),
     timeoutMs: ACTION_MS,
     queued: true,
-    run: press,
+    run: pressKey,
   },
   hover: onElement({
     needs: POINTED,

@@ -5,6 +5,7 @@ import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { FileChooser } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
+import { press } from "./clicking.ts";
 import { CLICKED, findElement, NOTHING, tryOn } from "./elements.ts";
 import { tmpDir } from "../operations/files.ts";
 import type { Op } from "../operations/op.ts";
@@ -46,7 +47,8 @@ export async function uploadTo(
       what: "The click that opens the file chooser",
       timeoutMs: left(start, timeoutMs),
       explicit,
-      work: (found, limits) => found.click(limits),
+      followsRedraw: true,
+      work: (found, limits) => press(tab, limits, (within) => found.click(within)),
     });
     const chooser = await attempt(Math.min(3_000, left(start, timeoutMs)), chosen, undefined);
     if (chooser === undefined)

@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
-import { fitsAny } from "./elements.ts";
+import { fitsAny } from "./looking.ts";
 import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";

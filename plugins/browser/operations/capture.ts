@@ -5,7 +5,8 @@ import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import { imageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
-import { findElement, SEEN, type Trial, tryOn } from "../actions/elements.ts";
+import { findElement, SEEN, tryOn } from "../actions/elements.ts";
+import type { Trial } from "../actions/trial.ts";
 import { keepFile } from "./files.ts";
 import { Bytes, checkShown, type Common, type Op, readableTab } from "./op.ts";
 

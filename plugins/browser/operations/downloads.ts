@@ -7,6 +7,7 @@ import { left, within } from "../deadline.ts";
 import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
+import { press } from "../actions/clicking.ts";
 import { CLICKED, tryOn } from "../actions/elements.ts";
 import { checkPath, tmpDir } from "./files.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
@@ -143,7 +144,8 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
         what: "The click",
         timeoutMs: Math.min(8_000, timeoutMs),
         explicit: false,
-        work: (locator, limits) => locator.click({ ...limits, noWaitAfter: true }),
+        followsRedraw: true,
+        work: (locator, limits) => press(tab, limits, (within) => locator.click(within)),
       }),
     );
     const waitMs = Math.min(input.timeoutMs ?? 15_000, left(start, timeoutMs));

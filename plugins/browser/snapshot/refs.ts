@@ -40,6 +40,11 @@ export class RefTable {
     this.#counter = counter;
   }
 
+  /** True for an element that has a number. */
+  has(native: string): boolean {
+    return this.#byNative.has(native);
+  }
+
   /** The number of an element, given now if it has none. */
   number(native: string, role: string, name: string): number {
     const known = this.#byNative.get(native);
