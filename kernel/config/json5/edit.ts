@@ -18,86 +18,120 @@ import {
   plainValue,
   skipSpace,
 } from "./parse.ts";
-
-const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
-
-/** How the file is written; new text follows it. */
-interface Style {
-  newline: string;
-  unit: string;
-  /** Keys stand in quotes: it is (or may be) plain JSON. */
-  quoted: boolean;
-}
+import {
+  indentAt,
+  isOnOwnLine,
+  lineStart,
+  type Style,
+  styleOf,
+  writeKey,
+  writeValue,
+} from "./style.ts";
 
 /**
  * The text with `value` at `path`. Objects on the way are made; an object replaces an object member by member.
  * Where `meaning` (the old values with references expanded) equals the new value, the old text stays.
  */
 export function setInText(text: string, path: KeyPath, value: unknown, meaning?: unknown): string {
-  if (isBlank(text))
-    return put(text.trim() === "" ? "{}\n" : `${text.trimEnd()}\n{}\n`, path, value, undefined);
-  return put(text, path, value, meaning);
+  if (!isBlank(text)) return put(text, path, value, meaning);
+  const comments = text.trimEnd();
+  return put(comments === "" ? "{}\n" : `${comments}\n{}\n`, path, value, undefined);
 }
 
 /** The text without the key at `path`; the same text where there is none. */
 export function unsetInText(text: string, path: KeyPath): string {
   if (isBlank(text)) return text;
   const parent = nodeAt(parse(text), path.slice(0, -1));
-  const index = parent ? entriesOf(parent).findIndex((entry) => entry.key === path.at(-1)) : -1;
-  return parent && index !== -1 ? remove(text, parent, index) : text;
+  if (!parent) return text;
+  const index = entriesOf(parent).findIndex((entry) => entry.key === path.at(-1));
+  return index === -1 ? text : remove(text, parent, index);
 }
 
 function put(text: string, path: KeyPath, value: unknown, meaning: unknown): string {
   const root = parse(text);
   const node = nodeAt(root, path);
   if (!node) return insert(text, root, path, value);
-  const old = plainValue(node);
-  if (isDeepStrictEqual(old, value) || (meaning !== undefined && isDeepStrictEqual(meaning, value)))
-    return text;
-  const isMap = node.type === "Object" && isRecord(value);
-  if (isMap || (node.type === "Array" && Array.isArray(value))) {
-    let changed = text;
-    const kept: object = value;
-    for (const { key } of entriesOf(node).reverse())
-      if (!Object.hasOwn(kept, key)) changed = unsetInText(changed, [...path, key]);
-    for (const [key, item] of Object.entries(kept)) {
-      const step = isMap ? key : Number(key);
-      if (item !== undefined)
-        changed = put(changed, [...path, step], item, valueAt(meaning, [step]));
-    }
-    return changed;
+  if (isDeepStrictEqual(plainValue(node), value)) return text;
+  if (meaning !== undefined && isDeepStrictEqual(meaning, value)) return text;
+  if (node.type === "Object" && isRecord(value)) return putMembers(text, path, value, meaning);
+  if (node.type === "Array" && Array.isArray(value)) return putItems(text, path, value, meaning);
+  return replace(text, root, node, value);
+}
+
+/** Members that are undefined keep their text; those that are not named go. */
+function putMembers(
+  text: string,
+  path: KeyPath,
+  value: Record<string, unknown>,
+  meaning: unknown,
+): string {
+  let changed = withoutOthers(text, path, value);
+  for (const [key, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    changed = put(changed, [...path, key], member, valueAt(meaning, [key]));
   }
-  const inline =
-    entriesOf(node).length > 0 && !text.slice(startOf(node), endOf(node)).includes("\n");
-  const written = write(
-    value,
-    styleOf(text, root),
-    inline ? undefined : indentAt(text, startOf(node)),
-  );
-  return splice(text, startOf(node), endOf(node), written);
+  return changed;
+}
+
+function putItems(
+  text: string,
+  path: KeyPath,
+  value: readonly unknown[],
+  meaning: unknown,
+): string {
+  let changed = withoutOthers(text, path, value);
+  for (const [index, item] of value.entries()) {
+    if (item === undefined) continue;
+    changed = put(changed, [...path, index], item, valueAt(meaning, [index]));
+  }
+  return changed;
+}
+
+/** Removes the entries that `kept` does not have, the last first: positions before them stay right. */
+function withoutOthers(text: string, path: KeyPath, kept: object): string {
+  const node = nodeAt(parse(text), path);
+  const gone = node ? entriesOf(node).filter(({ key }) => !Object.hasOwn(kept, key)) : [];
+  return gone.reverse().reduce((rest, { key }) => unsetInText(rest, [...path, key]), text);
+}
+
+/** What stood on one line stays on one. */
+function replace(text: string, root: Node, node: Node, value: unknown): string {
+  const [start, end] = [startOf(node), endOf(node)];
+  const isInline = entriesOf(node).length > 0 && !text.slice(start, end).includes("\n");
+  const indent = isInline ? undefined : indentAt(text, start);
+  return splice(text, start, end, writeValue(value, styleOf(text, root), indent));
 }
 
 function insert(text: string, root: Node, path: KeyPath, value: unknown): string {
   let depth = path.length - 1;
-  while (depth > 0 && !nodeAt(root, path.slice(0, depth))) depth--;
+  while (depth > 0 && !nodeAt(root, path.slice(0, depth))) depth -= 1;
   const parent = nodeAt(root, path.slice(0, depth));
-  const key = path[depth]!;
-  const wanted = typeof key === "number" ? "Array" : "Object";
-  if (parent?.type !== wanted) {
-    const where = depth === 0 ? "The file" : formatKeyPath(path.slice(0, depth));
-    throw refusal(
-      `${where} is not ${wanted === "Array" ? "a list" : "an object"}: ${formatKeyPath(path)} cannot be set in it.`,
+  const key = path[depth];
+  if (!parent || key === undefined) throw refusal("The key is empty.");
+  refuseMisplaced(parent, path, depth);
+  const whole = path
+    .slice(depth + 1)
+    .reduceRight<unknown>(
+      (inner, step) => (typeof step === "number" ? [inner] : { [step]: inner }),
+      value,
     );
+  return append(text, parent, key, whole, styleOf(text, root));
+}
+
+/** A list takes its next position only, an object takes names. */
+function refuseMisplaced(parent: Node, path: KeyPath, depth: number): void {
+  const key = path[depth];
+  const wanted = typeof key === "number" ? "Array" : "Object";
+  if (parent.type !== wanted) {
+    const place = depth === 0 ? "The file" : formatKeyPath(path.slice(0, depth));
+    const kind = wanted === "Array" ? "a list" : "an object";
+    throw refusal(`${place} is not ${kind}: ${formatKeyPath(path)} cannot be set in it.`);
   }
   const { length } = entriesOf(parent);
   if (typeof key === "number" && key !== length)
     throw refusal(
       `${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`,
     );
-  let whole = value;
-  for (const step of path.slice(depth + 1).reverse())
-    whole = typeof step === "number" ? [whole] : { [step]: whole };
-  return append(text, parent, key, whole, styleOf(text, root));
 }
 
 function append(
@@ -107,130 +141,104 @@ function append(
   value: unknown,
   style: Style,
 ): string {
-  const [from, to] = [startOf(parent) + 1, endOf(parent) - 1];
-  const inside = text.slice(from, to);
-  const last = entriesOf(parent).at(-1);
   const name = typeof key === "number" ? "" : `${writeKey(key, style)}: `;
-  const comma = last && commaAfter(text, last);
-  if (last && !inside.includes("\n")) {
-    const item = name + write(value, style, undefined);
-    return comma === undefined
-      ? splice(text, endOf(last.node), endOf(last.node), `, ${item}`)
-      : splice(text, comma + 1, comma + 1, ` ${item},`);
-  }
+  const last = entriesOf(parent).at(-1);
+  if (!last) return appendFirst(text, parent, name, value, style);
+  const inside = text.slice(startOf(parent) + 1, endOf(parent) - 1);
+  return inside.includes("\n")
+    ? appendLine(text, parent, last, name, value, style)
+    : appendInline(text, last, name + writeValue(value, style, undefined));
+}
+
+function appendFirst(
+  text: string,
+  parent: Node,
+  name: string,
+  value: unknown,
+  style: Style,
+): string {
+  const [from, to] = [startOf(parent) + 1, endOf(parent) - 1];
   const outer = indentAt(text, from - 1);
-  const indent = last ? indentAt(text, last.start) : outer + style.unit;
-  const line = style.newline + indent + name + write(value, style, indent);
-  if (!last)
-    return splice(
-      text,
-      from,
-      to,
-      `${inside.trimEnd()}${line}${style.quoted ? "" : ","}${style.newline}${outer}`,
-    );
-  const behind = endOfLine(text, comma === undefined ? endOf(last.node) : comma + 1, to);
-  const added = splice(text, behind, behind, line + (comma === undefined ? "" : ","));
-  return comma === undefined ? splice(added, endOf(last.node), endOf(last.node), ",") : added;
+  const indent = outer + style.unit;
+  const line = style.newline + indent + name + writeValue(value, style, indent);
+  const comma = style.quoted ? "" : ",";
+  const before = text.slice(from, to).trimEnd();
+  return splice(text, from, to, before + line + comma + style.newline + outer);
+}
+
+/** Behind the last entry on its line; a comma behind the last one stays the custom. */
+function appendInline(text: string, last: Entry, item: string): string {
+  const comma = commaAfter(text, last);
+  if (comma !== undefined) return splice(text, comma + 1, comma + 1, ` ${item},`);
+  return splice(text, endOf(last.node), endOf(last.node), `, ${item}`);
+}
+
+function appendLine(
+  text: string,
+  parent: Node,
+  last: Entry,
+  name: string,
+  value: unknown,
+  style: Style,
+): string {
+  const comma = commaAfter(text, last);
+  const indent = indentAt(text, last.start);
+  const line = style.newline + indent + name + writeValue(value, style, indent);
+  const end = comma === undefined ? endOf(last.node) : comma + 1;
+  const behind = endOfLine(text, end, endOf(parent) - 1);
+  if (comma !== undefined) return splice(text, behind, behind, `${line},`);
+  const added = splice(text, behind, behind, line);
+  return splice(added, endOf(last.node), endOf(last.node), ",");
 }
 
 function remove(text: string, parent: Node, index: number): string {
   const entries = entriesOf(parent);
-  const entry = entries[index]!;
+  const entry = entries[index] as Entry;
   const comma = commaAfter(text, entry);
-  const valueEnd = comma === undefined ? endOf(entry.node) : comma + 1;
-  const lineEnd = endOfLine(text, valueEnd, endOf(parent) - 1);
   // The comma before the last entry goes with it where the user writes none behind the last.
-  const before =
-    index === entries.length - 1 && index > 0 ? commaAfter(text, entries[index - 1]!) : undefined;
-  let changed: string;
-  if (
-    onOwnLine(text, entry) &&
-    /^\r?\n/.test(text.slice(lineEnd)) &&
-    lineStart(text, entry.start) > startOf(parent)
-  )
-    changed = splice(text, lineStart(text, entry.start), text.indexOf("\n", lineEnd) + 1, "");
-  else if (before !== undefined) changed = splice(text, before + 1, valueEnd, "");
-  else
-    changed = splice(
-      text,
-      entry.start,
-      valueEnd + /^[ \t]*/.exec(text.slice(valueEnd))![0].length,
-      "",
-    );
-  return before !== undefined && comma === undefined
-    ? splice(changed, before, before + 1, "")
+  const isLast = index === entries.length - 1 && index > 0;
+  const commaBefore = isLast ? commaAfter(text, entries[index - 1] as Entry) : undefined;
+  const changed = removeEntry(text, parent, entry, comma, commaBefore);
+  return commaBefore !== undefined && comma === undefined
+    ? splice(changed, commaBefore, commaBefore + 1, "")
     : changed;
 }
 
-const startOf = (node: Node) => node.loc.start.offset;
-const endOf = (node: Node) => node.loc.end.offset;
+function removeEntry(
+  text: string,
+  parent: Node,
+  entry: Entry,
+  comma: number | undefined,
+  commaBefore: number | undefined,
+): string {
+  const end = comma === undefined ? endOf(entry.node) : comma + 1;
+  const lineEnd = endOfLine(text, end, endOf(parent) - 1);
+  const start = lineStart(text, entry.start);
+  const hasOwnLines =
+    isOnOwnLine(text, entry) && /^\r?\n/.test(text.slice(lineEnd)) && start > startOf(parent);
+  if (hasOwnLines) return splice(text, start, text.indexOf("\n", lineEnd) + 1, "");
+  if (commaBefore !== undefined) return splice(text, commaBefore + 1, end, "");
+  const space = /^[ \t]*/.exec(text.slice(end))?.[0] ?? "";
+  return splice(text, entry.start, end + space.length, "");
+}
+
+const startOf = (node: Node): number => node.loc.start.offset;
+const endOf = (node: Node): number => node.loc.end.offset;
 
 function commaAfter(text: string, { node }: Entry): number | undefined {
   const at = skipSpace(text, endOf(node));
   return text[at] === "," ? at : undefined;
 }
 
-const refusal = (message: string): PorticoError =>
-  new PorticoError("invalid_request_error", message);
-
-// Where the line ends on which something ends, comments behind it included; never beyond `limit`.
+/** Where the line ends on which something ends, comments behind it included; never beyond `limit`. */
 function endOfLine(text: string, from: number, limit: number): number {
   const space = text.slice(from, Math.min(skipSpace(text, from), limit));
-  const behind = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(space)![0];
-  return from + behind.trimEnd().length;
+  const comments = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(space)?.[0] ?? "";
+  return from + comments.trimEnd().length;
 }
 
-function styleOf(text: string, root: Node): Style {
-  const [first] = entriesOf(root);
-  const indent = first && onOwnLine(text, first) ? indentAt(text, first.start) : "";
-  return {
-    newline: text.includes("\r\n") ? "\r\n" : "\n",
-    unit: indent || "  ",
-    quoted: first === undefined || text[first.start] === '"',
-  };
-}
-
-const lineStart = (text: string, offset: number): number => text.lastIndexOf("\n", offset - 1) + 1;
-
-const onOwnLine = (text: string, { start }: Entry): boolean =>
-  text.slice(lineStart(text, start), start).trim() === "";
-
-const indentAt = (text: string, offset: number): string =>
-  /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
-
-const writeKey = (key: string, { quoted }: Style): string =>
-  !quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
-
-/** On several lines from `indent` on; on one line without it. */
-function write(value: unknown, style: Style, indent: string | undefined): string {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw refusal("NaN and Infinity cannot be stored.");
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const items = Array.isArray(value)
-    ? value.map((item) => ["", item] as const)
-    : Object.entries(value).flatMap(([key, item]) =>
-        item === undefined ? [] : [[`${writeKey(key, style)}: `, item] as const],
-      );
-  const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
-  if (items.length === 0) return open + close;
-  const short =
-    Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null);
-  if (indent === undefined || short) {
-    const padding = Array.isArray(value) ? "" : " ";
-    return (
-      open +
-      padding +
-      items.map(([key, item]) => key + write(item, style, undefined)).join(", ") +
-      padding +
-      close
-    );
-  }
-  const inner = indent + style.unit;
-  const lines = items.map(([key, item]) => inner + key + write(item, style, inner));
-  return [open, lines.join(`,${style.newline}`) + (style.quoted ? "" : ","), indent + close].join(
-    style.newline,
-  );
-}
+const refusal = (message: string): PorticoError =>
+  new PorticoError("invalid_request_error", message);
 
 const splice = (text: string, start: number, end: number, put: string): string =>
   text.slice(0, start) + put + text.slice(end);

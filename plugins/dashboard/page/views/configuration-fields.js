@@ -128,7 +128,7 @@ function newEntry(form, schema, path) {
     "div",
     { class: "field entry", "data-key": key },
     h("label", { for: `config-${key}` }, `${key} (new)`),
-    muted(settingsOf(schema)),
+    h("div", { class: "muted small" }, settingsOf(schema)),
     h("div", { class: "row" }, element, drop),
     trouble,
   );

@@ -90,7 +90,7 @@ class ConfigurationPage {
         disabled: wrong.length > 0,
       }),
       button("Discard", () => this.discard()),
-      problem(wrong[0]?.error),
+      problem(wrong[0]?.error) ?? "",
     );
   }
 

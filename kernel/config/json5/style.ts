@@ -1,0 +1,76 @@
+/** How a JSON5 file is written, so that new text follows it, and values as text in that style. */
+import { PorticoError } from "../../errors.ts";
+import { entriesOf, type Entry, type Node } from "./parse.ts";
+
+const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
+
+export interface Style {
+  newline: string;
+  /** One level of indentation. */
+  unit: string;
+  /** Keys stand in quotes: it is (or may be) plain JSON. */
+  quoted: boolean;
+}
+
+export function styleOf(text: string, root: Node): Style {
+  const [first] = entriesOf(root);
+  const indent = first && isOnOwnLine(text, first) ? indentAt(text, first.start) : "";
+  return {
+    newline: text.includes("\r\n") ? "\r\n" : "\n",
+    unit: indent || "  ",
+    quoted: first === undefined || text[first.start] === '"',
+  };
+}
+
+export const lineStart = (text: string, offset: number): number =>
+  text.lastIndexOf("\n", offset - 1) + 1;
+
+export function isOnOwnLine(text: string, { start }: Entry): boolean {
+  return text.slice(lineStart(text, start), start).trim() === "";
+}
+
+/** The white space at the beginning of the line. */
+export function indentAt(text: string, offset: number): string {
+  return /^[ \t]*/.exec(text.slice(lineStart(text, offset)))?.[0] ?? "";
+}
+
+export function writeKey(key: string, { quoted }: Style): string {
+  return !quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
+}
+
+/** A value on several lines, of which the first is indented by `indent`; on one line where `indent` is undefined. */
+export function writeValue(value: unknown, style: Style, indent: string | undefined): string {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new PorticoError("invalid_request_error", "NaN and Infinity cannot be stored.");
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const isList = Array.isArray(value);
+  const items = isList ? listItems(value) : memberItems(value, style);
+  const [open, close] = isList ? ["[", "]"] : ["{", "}"];
+  if (items.length === 0) return open + close;
+  if (indent === undefined || (isList && value.every(isScalar))) {
+    const inside = items.map(({ name, item }) => name + writeValue(item, style, undefined));
+    const padding = isList ? "" : " ";
+    return open + padding + inside.join(", ") + padding + close;
+  }
+  const inner = indent + style.unit;
+  const lines = items.map(({ name, item }) => inner + name + writeValue(item, style, inner));
+  const lastComma = style.quoted ? "" : ",";
+  return [open, lines.join(`,${style.newline}`) + lastComma, indent + close].join(style.newline);
+}
+
+interface Item {
+  /** The key with its colon; empty in a list. */
+  name: string;
+  item: unknown;
+}
+
+const listItems = (list: readonly unknown[]): Item[] => list.map((item) => ({ name: "", item }));
+
+/** Members that are undefined are left out, as JSON does. */
+function memberItems(value: object, style: Style): Item[] {
+  return Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .map(([key, item]) => ({ name: `${writeKey(key, style)}: `, item }));
+}
+
+const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
