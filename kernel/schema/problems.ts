@@ -12,6 +12,8 @@ export interface Problem {
   oneOf?: string[];
 }
 
+type Path = (string | number)[];
+
 const MOST = 50;
 
 /** Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path; unions are boiled down. */
@@ -45,35 +47,50 @@ function describe(error: ValueError, root: unknown): Problem[] {
   return [demand(error, path)];
 }
 
-// The variant that the value was probably meant to be is the one to talk about: the one whose literal members
-// (`kind: "one"`) fit, and of several the one with the least to complain about.
-function describeUnion(error: ValueError, path: (string | number)[], root: unknown): Problem[] {
+/**
+ * Of the variants of a union, the one that the value was probably meant to be is the one to talk about: one whose literal
+ * members (`kind: "one"`) fit, and of several the one with the least to complain about.
+ */
+function describeUnion(error: ValueError, path: Path, root: unknown): Problem[] {
   const variants = error.errors.map((iterator) => problemsIn(iterator, root));
-  const entered = variants.filter(
-    (problems) => problems.length > 0 && problems.every((p) => p.path.length > path.length),
-  );
-  // of the right type, but against that variant's rule
-  const ruled = variants
-    .flat()
-    .find((p) => p.kind === "value" && !p.oneOf && p.path.length === path.length);
-  if (entered.length === 0) return [ruled ?? demand(error, path)];
-  const misfit = (problems: Problem[]) =>
-    problems.find((p) => p.oneOf && p.path.length === path.length + 1);
-  const fitting = entered.filter((problems) => !misfit(problems));
-  if (fitting.length === 0 && entered.length > 1) {
-    const misfits = entered.flatMap((problems) => misfit(problems) ?? []);
-    const first = misfits[0]!;
-    if (misfits.every((p) => p.path.at(-1) === first.path.at(-1))) {
-      const oneOf = [...new Set(misfits.flatMap((p) => p.oneOf ?? []))];
-      return [{ ...first, oneOf, message: `must be ${orList(oneOf)}` }];
-    }
+  const entered = variants.filter((problems) => isOfThatKind(problems, path));
+  if (entered.length === 0) return [brokenRule(variants.flat(), path) ?? demand(error, path)];
+  const misfits = entered.flatMap((problems) => misfitIn(problems, path) ?? []);
+  if (misfits.length === entered.length && entered.length > 1) {
+    const joined = joinMisfits(misfits);
+    if (joined) return [joined];
   }
-  return (fitting.length > 0 ? fitting : entered).reduce((best, problems) =>
-    problems.length < best.length ? problems : best,
-  );
+  const fitting = entered.filter((problems) => misfitIn(problems, path) === undefined);
+  return fewestOf(fitting.length > 0 ? fitting : entered);
 }
 
-function demand(error: ValueError, path: (string | number)[]): Problem {
+/** The value is of the variant's type, and something in it is wrong. */
+const isOfThatKind = (problems: readonly Problem[], path: Path): boolean =>
+  problems.length > 0 && problems.every((problem) => problem.path.length > path.length);
+
+/** The value is of the right type, but breaks that variant's rule. */
+const brokenRule = (problems: readonly Problem[], path: Path): Problem | undefined =>
+  problems.find(
+    ({ kind, oneOf, path: place }) => kind === "value" && !oneOf && place.length === path.length,
+  );
+
+/** A literal member, such as `kind`, that is another variant's. */
+const misfitIn = (problems: readonly Problem[], path: Path): Problem | undefined =>
+  problems.find(({ oneOf, path: place }) => oneOf && place.length === path.length + 1);
+
+/** No variant's literal fits: where all of them ask for the same member, one problem names all that it may be. */
+function joinMisfits(misfits: readonly Problem[]): Problem | undefined {
+  const [first] = misfits;
+  const member = first?.path.at(-1);
+  if (!first || misfits.some(({ path }) => path.at(-1) !== member)) return undefined;
+  const oneOf = [...new Set(misfits.flatMap((problem) => problem.oneOf ?? []))];
+  return { ...first, oneOf, message: `must be ${orList(oneOf)}` };
+}
+
+const fewestOf = (lists: readonly Problem[][]): Problem[] =>
+  lists.reduce((best, problems) => (problems.length < best.length ? problems : best));
+
+function demand(error: ValueError, path: Path): Problem {
   const literals = literalsOf(error.schema);
   if (!literals)
     return { path, message: rule(error), kind: TYPES.has(error.type) ? "type" : "value" };
@@ -163,19 +180,19 @@ function shown(value: unknown): string {
 const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 
-// TypeBox gives JSON pointers; whether `/0` is a position or a key shows only in the value.
-function toPath(pointer: string, root: unknown): (string | number)[] {
+/** TypeBox gives JSON pointers; whether `/0` is a position or a key shows only in the value. */
+function toPath(pointer: string, root: unknown): Path {
+  const path: Path = [];
   let here = root;
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((escaped) => {
-      const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
-      const inList = Array.isArray(here);
-      here =
-        typeof here === "object" && here !== null
-          ? (here as Record<string, unknown>)[step]
-          : undefined;
-      return inList ? Number(step) : step;
-    });
+  for (const escaped of pointer.split("/").slice(1)) {
+    const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
+    path.push(Array.isArray(here) ? Number(step) : step);
+    here = memberOf(here, step);
+  }
+  return path;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return (value as Record<string, unknown>)[name];
 }
