@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { withDeadline } from "./timing/deadline.ts";
 import { asError, PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
@@ -12,7 +13,9 @@ import type {
   EventName,
   Events,
   EventSpec,
+  FieldChange,
   HandlerResult,
+  HandlerRun,
   HandlerSelection,
   Logger,
   OnOptions,
@@ -29,8 +32,10 @@ export interface GivenEvent extends EmitOptions {
   name: string;
   context: Record<string, unknown>;
 }
+type Trail = ((run: HandlerRun) => void) | undefined;
+
 interface Queue {
-  waiting: { event: BusEvent; entries: readonly Entry[] }[];
+  waiting: { event: BusEvent; entries: readonly Entry[]; trail: Trail }[];
   dropped: number;
   work?: Promise<void>;
 }
@@ -104,8 +109,9 @@ export function createBus(log: Logger) {
       return misuse(result, "event_loop", `Events cause each other without end: ${path}.`);
     }
     const event = createEvent(name, context, options);
-    if (spec.mode !== "notify") return runSeries(spec, event, entries, result);
-    if (entries.length) enqueue(name, event, entries);
+    const { trail } = options;
+    if (spec.mode !== "notify") return runSeries(spec, event, entries, result, trail);
+    if (entries.length) enqueue(name, event, entries, trail);
     observe(event, result);
     return Promise.resolve(result);
   }
@@ -122,7 +128,7 @@ export function createBus(log: Logger) {
     return Promise.resolve(result);
   }
 
-  function enqueue(name: string, event: BusEvent, entries: readonly Entry[]): void {
+  function enqueue(name: string, event: BusEvent, entries: readonly Entry[], trail: Trail): void {
     let queue = queues.get(name);
     if (!queue) queues.set(name, (queue = { waiting: [], dropped: 0 }));
     if (queue.waiting.length >= maxQueue) {
@@ -130,13 +136,16 @@ export function createBus(log: Logger) {
       if (queue.dropped++ % maxQueue === 0)
         log.warn({ event: name, dropped: queue.dropped }, "handlers are too slow");
     }
-    queue.waiting.push({ event, entries });
+    queue.waiting.push({ event, entries, trail });
     queue.work ??= drainQueue(queue);
   }
 
   async function drainQueue(queue: Queue): Promise<void> {
     for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
-      for (const entry of next.entries) await runOne(entry, next.event);
+      for (const entry of next.entries) {
+        const { outcome } = await runOne(entry, next.event);
+        next.trail?.({ event: next.event.name, outcome, changes: NO_CHANGES });
+      }
     }
     queue.work = undefined;
   }
@@ -147,6 +156,7 @@ export function createBus(log: Logger) {
     event: BusEvent,
     entries: readonly Entry[],
     result: EmitResult<K>,
+    trail: Trail,
   ): Promise<EmitResult<K>> {
     const changes: readonly string[] = spec.changes ?? [];
     const effects = spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []);
@@ -161,6 +171,12 @@ export function createBus(log: Logger) {
         messages: said,
       });
       result.outcomes.push(outcome);
+      trail?.({
+        event: event.name,
+        outcome,
+        changes: outcome.ok ? changesOf(changes, context, view) : NO_CHANGES,
+        effect: effectOf(given, effects),
+      });
       if (!outcome.ok) {
         if (!entry.failClosed) continue;
         result.refusal = unavailable(entry, event.name);
@@ -311,6 +327,39 @@ function createEvent(name: string, context: unknown, options: EmitOptions): BusE
 
 /** A stable sort keeps the order of registration within one priority. */
 const byPriority = (entries: Entry[]): Entry[] => entries.sort((a, b) => b.priority - a.priority);
+
+const NO_CHANGES: readonly FieldChange[] = [];
+
+/** What a handler changed. An object is compared member by member: `request` would say nothing. */
+function changesOf(
+  fields: readonly string[],
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+): FieldChange[] {
+  return fields.flatMap((field) => {
+    const [old, next] = [before[field], after[field]];
+    if (isDeepStrictEqual(old, next)) return [];
+    if (!isMembers(old) || !isMembers(next)) return [{ field, before: old, after: next }];
+    return [...new Set([...Object.keys(old), ...Object.keys(next)])]
+      .filter((name) => !isDeepStrictEqual(old[name], next[name]))
+      .map((name) => ({ field: `${field}.${name}`, before: old[name], after: next[name] }));
+  });
+}
+
+function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** How a handler's result ended the event; undefined where it did not. */
+function effectOf(
+  given: HandlerResult | undefined,
+  effects: readonly string[],
+): "reply" | "block" | undefined {
+  if (!given) return undefined;
+  if ("block" in given && given.block !== undefined && effects.includes("block")) return "block";
+  if ("reply" in given && given.reply !== undefined && effects.includes("reply")) return "reply";
+  return undefined;
+}
 
 /** What an event is refused with while a handler that has to judge it does not. */
 function unavailable(entry: Entry, event: string): PorticoError {

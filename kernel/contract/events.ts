@@ -127,6 +127,23 @@ export interface Outcome {
   timedOut?: boolean;
 }
 
+/** What one handler did to one event. */
+export interface HandlerRun {
+  event: string;
+  outcome: Outcome;
+  /** The fields of the event's context that it changed. Empty where it failed. */
+  changes: readonly FieldChange[];
+  /** It ended the event so. */
+  effect?: "reply" | "block" | undefined;
+}
+
+export interface FieldChange {
+  /** `content`; of a field that holds an object, its members: `request.temperature`. */
+  field: string;
+  before: unknown;
+  after: unknown;
+}
+
 export interface HandlerSelection {
   /**
    * Leaves out handlers whose owner also handles this event. A stream is offered to `message:streaming` piece by piece;
@@ -142,6 +159,8 @@ export interface EmitOptions extends HandlerSelection {
    * there is none.
    */
   principal?: Principal;
+  /** Called after each handler, for whoever tells later what they did. It must not throw. */
+  trail?: ((run: HandlerRun) => void) | undefined;
 }
 
 /**

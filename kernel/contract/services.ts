@@ -1,7 +1,7 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { Authenticator } from "../http/types.ts";
+import type { Authenticator, RequestWatcher } from "../http/types.ts";
 import type { HookContext } from "./hooks.ts";
 import type { Principal, PrincipalKind } from "./principal.ts";
 
@@ -15,6 +15,7 @@ export interface Contributions {
   tool: Tool;
   authenticator: Authenticator;
   hookContext: HookContextMember;
+  requestWatcher: RequestWatcher;
 }
 export type ContributionPoint = keyof Contributions & string;
 

@@ -7,7 +7,7 @@ import { createServer } from "../http/server.ts";
 import { createThrottle } from "../http/access/throttle.ts";
 import type { LogBook } from "../log/log.ts";
 import type { ContributionRegistry } from "../registry.ts";
-import type { Logger, Workers } from "../types.ts";
+import type { EndedRequest, Logger, Workers } from "../types.ts";
 
 export interface ServersOptions {
   config: ConfigStore;
@@ -42,8 +42,20 @@ export function createServers({
     const { trustedProxies, http } = settings();
     return { ...http, trustedProxies };
   });
+  /** A watcher that fails harms no response. */
+  const tellWatchers = (request: EndedRequest): void => {
+    for (const watcher of contributions.list("requestWatcher")) {
+      try {
+        watcher.ended(request);
+      } catch (error) {
+        log.error({ err: error, watcher: watcher.name }, "a request watcher failed");
+      }
+    }
+  };
+  const watchers = () =>
+    contributions.list("requestWatcher").length > 0 ? tellWatchers : undefined;
   const common = { log, access, settings, auth, connectionLimit };
-  const own = createServer({ name: "gateway", ...common, opens, tls });
+  const own = createServer({ name: "gateway", ...common, watchers, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
     const server = createServer({ name, ...common, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };

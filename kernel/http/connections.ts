@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { performance } from "node:perf_hooks"; // the global one is a getter
 import type { Duplex } from "node:stream";
 import type { AccessEntry } from "../log/log.ts";
+import type { EndedRequest } from "../types.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** The requests of a connection that are under way. */
@@ -27,7 +28,18 @@ type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
 export type Connections = ReturnType<typeof createConnections>;
 
-export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal) {
+export interface ConnectionsOptions {
+  /** Writes the line of one request. */
+  access: (entry: AccessEntry) => void;
+  /** Who hears of each request that has ended; undefined where nobody does. */
+  watchers: (() => ((request: EndedRequest) => void) | undefined) | undefined;
+  closing: AbortSignal;
+}
+
+/** A page that asks again and again says so with this header, and its requests do not fill the log. */
+const POLL_HEADER = "x-portico-poll";
+
+export function createConnections({ access, watchers, closing }: ConnectionsOptions) {
   const connections = new Map<Duplex, Running>();
   const handedOver = new Set<Duplex>();
   let active = 0;
@@ -66,11 +78,26 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     }
     // 499 is for the log and the counts only: the client left before there was a response.
     const status = this.headersSent ? this.statusCode : 499;
-    const { id, isOwnId, method, path, tally } = call;
+    const { id, isOwnId, method, path, tally, client, subject, error } = call;
     tally?.set(status, (tally.get(status) ?? 0) + 1);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const bytes = call.req.socket.bytesWritten - connection.sent;
-    access({ id, isOwnId, method, path, status, ms, bytes, cut: !this.writableFinished });
+    const cut = !this.writableFinished;
+    access({
+      id,
+      isOwnId,
+      method,
+      path,
+      status,
+      ms,
+      bytes,
+      cut,
+      isPoll: isPoll(call, status),
+      key: client.key,
+      subject,
+      code: error?.code,
+    });
+    watchers?.()?.(endedRequest(call, { status, ms, cut }));
     connection.sent += bytes;
     call.req.settle();
     call.closed();
@@ -139,4 +166,41 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       return active;
     },
   };
+}
+
+/** Who looks again and again at what went well; a refusal is logged like any other. */
+function isPoll({ method, req }: RequestContext, status: number): boolean {
+  return method === "GET" && status < 400 && req.headers[POLL_HEADER] !== undefined;
+}
+
+function endedRequest(
+  call: RequestContext,
+  { status, ms, cut }: Pick<EndedRequest, "status" | "ms" | "cut">,
+): EndedRequest {
+  const { id, method, path, access, client, error, subject, plain } = call;
+  return {
+    id,
+    method,
+    path,
+    access,
+    client,
+    get address() {
+      return call.address;
+    },
+    status,
+    ms,
+    cut,
+    error,
+    subject,
+    headers: () => headersOf(plain, error?.headers),
+  };
+}
+
+function headersOf(
+  res: ServerResponse,
+  ofError: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(res.getHeaders())) headers[name] = String(value);
+  return { ...headers, ...ofError };
 }

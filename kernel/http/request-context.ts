@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../config/schema.ts";
-import type { Call, Check, Client, Logger } from "../types.ts";
+import type { PorticoError } from "../errors.ts";
+import type { Access, Call, Check, Client, Logger, RequestSubject } from "../types.ts";
 import { addressOf } from "../net/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
 import { bodyChunks } from "./body/compressed.ts";
@@ -29,6 +30,11 @@ export class RequestContext implements Call {
   params: Record<string, string> = {};
   client: Client = ANONYMOUS;
   maxBodyBytes: number | undefined = undefined;
+  subject: RequestSubject | undefined = undefined;
+  /** Of its route; undefined where none matched. */
+  access: Access | undefined = undefined;
+  /** What its response says was wrong. */
+  error: PorticoError | undefined = undefined;
   /** Where its response is counted: status → responses of its route. */
   tally: Map<number, number> | undefined = undefined;
   /** The client waits for `100 Continue` before it sends its body. */

@@ -73,6 +73,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     call.params = params;
     call.maxBodyBytes = route.maxBodyBytes;
     call.tally = route.tally;
+    call.access = route.access;
     const client = auth.authenticate(call.req, route.access, call);
     if (!(client instanceof Promise)) handle(route, call, client);
     else client.then((known) => handle(route, call, known)).catch((error) => fail(call, error));

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { HttpSettings } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { Logger, Mount } from "../types.ts";
+import type { EndedRequest, Logger, Mount } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
 import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";
@@ -29,6 +29,8 @@ export interface HttpServerOptions {
   log: Logger;
   /** Writes the line of one request. */
   access: (entry: AccessEntry) => void;
+  /** Asked for at the end of every request: who hears of it; undefined where nobody does. */
+  watchers?: () => ((request: EndedRequest) => void) | undefined;
   /** Called at every request: cheap, and the same arrays as long as nothing changed. */
   settings: () => HttpSettings;
   auth: Auth;
@@ -66,7 +68,11 @@ export function createServer(options: HttpServerOptions) {
   const closing = new AbortController();
   const guards = createGuards({ settings, loopbackOnly, origins });
   const forms = createErrorForms(log);
-  const connections = createConnections(options.access, closing.signal);
+  const connections = createConnections({
+    access: options.access,
+    watchers: options.watchers,
+    closing: closing.signal,
+  });
   const context = { server: { log, settings, closing: closing.signal }, guards, auth, forms };
   const requests = createRequests({ ...context, connections });
   const upgrades = createRouter<UpgradeRoute>();

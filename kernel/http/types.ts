@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
+import type { PorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "../contract/common.ts";
 import type { BodyLimits } from "./body/limits.ts";
 
@@ -34,6 +35,8 @@ export interface Call {
   readonly params: Record<string, string>;
   readonly query: URLSearchParams;
   readonly client: Client;
+  /** What the request is about, for its log line and for request watchers: whoever handles it may say so. */
+  subject?: RequestSubject | undefined;
   /** The caller's address; `X-Forwarded-For` only counts behind `gateway.trustedProxies`. */
   readonly address: string;
   readonly log: Logger;
@@ -53,6 +56,43 @@ export interface Call {
   chunks(): AsyncIterable<Buffer>;
   /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */
   json<T = unknown>(check?: Check<T>): Promise<T>;
+}
+
+/** What a request for a model is about. Read when its response has ended. */
+export interface RequestSubject {
+  /** As the client named it. */
+  readonly model: string;
+  /** Of the last attempt; empty where no channel was asked. */
+  readonly channel: string;
+  readonly attempts: number;
+}
+
+/** A request whose response has ended, or whose client has left. */
+export interface EndedRequest {
+  /** As in `x-request-id`. */
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  /** Of its route; undefined where none matched. */
+  readonly access: Access | undefined;
+  readonly client: Client;
+  readonly address: string;
+  /** 499: the client left before there was a response. */
+  readonly status: number;
+  readonly ms: number;
+  /** The client left, or the response broke off. */
+  readonly cut: boolean;
+  /** What the response said was wrong. */
+  readonly error: PorticoError | undefined;
+  readonly subject: RequestSubject | undefined;
+  /** Of the response, as far as they were set before it began; an error's are all there. */
+  headers(): Readonly<Record<string, string>>;
+}
+
+/** Hears of every request to the gateway's own server once it has ended. It must be quick, and not throw. */
+export interface RequestWatcher {
+  name: string;
+  ended(request: EndedRequest): void;
 }
 
 /** A compiled schema: see `compile` in `kernel/schema/check.ts`. */

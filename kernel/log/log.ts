@@ -19,6 +19,14 @@ export interface AccessEntry {
   bytes: number;
   /** The client left, or the response broke off. */
   cut: boolean;
+  /** A page that asks again and again: its line is of level `debug`. */
+  isPoll?: boolean;
+  /** The name of the client key. */
+  key?: string | undefined;
+  /** What a request for a model is about. */
+  subject?: { model: string; channel: string; attempts: number } | undefined;
+  /** Of the error that was the response. */
+  code?: string | undefined;
 }
 
 export interface LogOptions {
@@ -33,6 +41,8 @@ const keptLines = 1000;
 /** Remembered as they are shown. */
 const MOST_PATHS = 500;
 const LONGEST_PATH = 200;
+const MOST_NAMES = 500;
+const LONGEST_NAME = 200;
 
 export type LogBook = ReturnType<typeof createLog>;
 
@@ -47,6 +57,7 @@ export function createLog(options: LogOptions = {}) {
     options.file === undefined ? undefined : openLogFile({ file: options.file, onError: tell });
   const clock = createClock("", "");
   const lineClock = createClock('{"level":"info"', ',"id":');
+  const pollClock = createClock('{"level":"debug"', ',"id":');
   const log = pino(
     {
       level: options.level ?? "info",
@@ -101,13 +112,40 @@ export function createLog(options: LogOptions = {}) {
     return text;
   }
 
-  /** The line of one response, at level `info`: as pino would write it, at a fifth of its cost. */
-  function access({ id, isOwnId, method, path, status, ms, bytes, cut }: AccessEntry): void {
-    if (!log.isLevelEnabled("info")) return;
-    // Of all this, only a given id and the path may hold a secret.
+  /** Names of key, model and channel as lines show them: they come again and again. */
+  const shownNames = new Map<string, string>();
+  function shownName(name: string): string {
+    const known = shownNames.get(name);
+    if (known !== undefined) return known;
+    const shown = flat(redaction.hide(quoted(name.slice(0, LONGEST_NAME))));
+    if (shownNames.size >= MOST_NAMES) shownNames.clear();
+    if (name.length <= LONGEST_NAME) shownNames.set(name, shown);
+    return shown;
+  }
+
+  /** Who asked for what, and what became of it. */
+  function detailsOf({ key, subject, code }: AccessEntry): string {
+    let text = key === undefined ? "" : `,"key":${shownName(key)}`;
+    if (subject !== undefined) {
+      const { model, channel, attempts } = subject;
+      text += `,"model":${shownName(model)}`;
+      if (channel !== "") text += `,"channel":${shownName(channel)}`;
+      text += `,"attempts":${attempts}`;
+    }
+    return code === undefined ? text : `${text},"code":${shownName(code)}`;
+  }
+
+  /** The line of one response, as pino would write it, at a fifth of its cost. */
+  function access(entry: AccessEntry): void {
+    const { id, isOwnId, method, path, status, ms, bytes, cut, isPoll } = entry;
+    if (!log.isLevelEnabled(isPoll ? "debug" : "info")) return;
+    const head = isPoll ? pollClock() : lineClock();
     const shownId = isOwnId ? `"${id}"` : redaction.hide(quoted(id));
+    const details = detailsOf(entry);
     const end = cut ? ',"cut":true,"msg":"request"}\n' : ',"msg":"request"}\n';
-    keep(`${lineClock()}${shownId}${middleOf(method, path, status)}${ms},"bytes":${bytes}${end}`);
+    keep(
+      `${head}${shownId}${middleOf(method, path, status)}${ms},"bytes":${bytes}${details}${end}`,
+    );
   }
 
   return {
@@ -123,6 +161,7 @@ export function createLog(options: LogOptions = {}) {
     addSecret(secret: string) {
       redaction.add(secret);
       middles.clear();
+      shownNames.clear();
     },
     close: async () => file?.close(),
   };

@@ -1,10 +1,11 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
 import type { IncomingHttpHeaders } from "node:http";
-import { type Client, PorticoError, type Principal, principalOf } from "portico";
+import { type Client, type EmitOptions, PorticoError, type Principal, principalOf } from "portico";
 import type { ChatCompletion, ChatProvider, ChatRequest, NativeRequest, Usage } from "portico/chat";
 import type { ByteStream, PartStream } from "./streams/flow.ts";
 import type { RawBody } from "./openai/members.ts";
 import type { Channel } from "./routing/channel.ts";
+import { Story } from "./story.ts";
 import type { Limits } from "./upstream/response-extent.ts";
 
 export interface JobOptions {
@@ -116,6 +117,8 @@ export class Job {
     changed: [],
     additions: [],
   };
+  /** What happens to it, for whoever tells it later. */
+  readonly story: Story;
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */
   reply: string | undefined;
@@ -153,6 +156,18 @@ export class Job {
     this.sessionKey = options.sessionKey;
     this.channel = options.channel;
     this.traceparent = options.traceparent;
+    const { requestId, fallbacks, stream, client, principal } = this;
+    const { model } = this.request;
+    this.story = new Story({ requestId, model, fallbacks, stream, client, principal });
+  }
+
+  /** How its events are emitted: on whose behalf, and so that its story has what handlers did. */
+  get emitOptions(): EmitOptions {
+    return {
+      sessionKey: this.sessionKey,
+      principal: this.principal,
+      trail: (run) => this.story.ran(run),
+    };
   }
 
   /** The request as an alias shapes it for its targets; without one, as it was. */

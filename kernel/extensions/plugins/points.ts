@@ -27,6 +27,7 @@ const kernelPoints: Points = {
   },
   authenticator: { fields: { name: "string", authenticate: "function" } },
   hookContext: { fields: { name: "string", create: "function" } },
+  requestWatcher: { fields: { name: "string", ended: "function" } },
 };
 
 /** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */

@@ -44,6 +44,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
     logFailure(log, failure, id, path);
     if (!res.headersSent) {
       const error = publicError(failure, id);
+      call.error = error;
       const status = error.status >= 400 && error.status <= 599 ? error.status : 500;
       const body = forms.render(path, error, id);
       res.removeHeader("content-type");

@@ -6,6 +6,7 @@ import type { ChatGate, ChatMeter, ChatPricing } from "./types/watch.ts";
 export type * from "portico/provider";
 export type * from "portico/provider";
 export type * from "./types/watch.ts";
+export type * from "./types/story.ts";
 export type * from "./types/service.ts";
 
 declare module "portico" {

@@ -12,6 +12,7 @@ import {
   hasBudget,
   limited,
   selectTargets,
+  skipReason,
   withBudgets,
 } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
@@ -61,6 +62,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
     ? await withBudgets(engine.budgets, all, (error) => (last = error))
     : all;
   const { candidates, forced } = selectTargets(known);
+  if (candidates.length < all.length) noteSkipped(job, all, candidates);
   /** What a target gave whose filter has cut it; better than nothing. */
   let refused: ChatResponse | undefined;
   // by number: an iterator, and each of its results, would live as long as the request
@@ -69,7 +71,9 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
     const { channel } = candidate;
     const over = channel.overLimit();
     if (over !== undefined) {
-      last ??= limited(channel, over);
+      const refusal = limited(channel, over);
+      job.story.skip(channel.name, candidate.model, refusal);
+      last ??= refusal;
       continue;
     }
     if (last !== undefined && !forced && cooldownOf(candidate) !== 0) continue;
@@ -82,7 +86,9 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       throw clientDisconnected();
     }
     if (place === undefined) {
-      last ??= busy(channel);
+      const refusal = busy(channel);
+      job.story.skip(channel.name, candidate.model, refusal);
+      last ??= refusal;
       continue;
     }
     try {
@@ -118,12 +124,20 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       place.release();
       if (job.cancelled || error instanceof Final)
         throw error instanceof Final ? error.error : clientDisconnected();
+      job.story.skip(channel.name, candidate.model, error);
       // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
       if (last === undefined || isUpstreamError(error)) last = error;
     }
   }
   if (refused !== undefined) return refused;
   throw last;
+}
+
+/** Targets that are passed over from the start. */
+function noteSkipped(job: Job, all: Candidate[], asked: readonly Candidate[]): void {
+  for (const candidate of all)
+    if (!asked.includes(candidate))
+      job.story.skip(candidate.channel.name, candidate.model, skipReason(candidate));
 }
 
 /** A whole response that the target's filter has cut, where the alias goes on then. */

@@ -81,6 +81,18 @@ export function cooldownOf({ channel, model }: Candidate): number {
   return channel.cooldownUntil(model);
 }
 
+/** Why a target is passed over while another one is asked. */
+export function skipReason(candidate: Candidate): UpstreamError {
+  const { channel } = candidate;
+  const over = channel.overLimit();
+  if (over !== undefined) return limited(channel, over);
+  const why =
+    cooldownOf(candidate) === 0
+      ? "has a budget, and its costs are not known at the moment"
+      : "rests after failures in a row";
+  return upstreamError({ kind: "upstream", message: `The channel \`${channel.name}\` ${why}.` }, 0);
+}
+
 /** All its places are taken, and none came free. */
 export function busy(channel: Channel): UpstreamError {
   return upstreamError(

@@ -3,6 +3,7 @@ import { isPorticoError, type PorticoError } from "portico";
 import { type ChatProvider, CONTEXT_LENGTH, isUpstreamError } from "portico/provider";
 import { ResponseTooLarge } from "../upstream/response-extent.ts";
 import type { ChatResponse, Job } from "../job.ts";
+import type { Attempt, Story } from "../story.ts";
 import type { AttemptWatcher } from "../upstream/attempt.ts";
 import { providerFailure } from "../upstream/local/provider-failed.ts";
 import type { RunCounts } from "../upstream/run-counts.ts";
@@ -86,13 +87,14 @@ export class Tries {
   }
 
   /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
-  failed({ target, keyIndex }: Try, caught: unknown): number {
+  failed({ target, keyIndex, attempt }: Try, caught: unknown): number {
     const job = this.#job;
     const { trace } = job;
     const { channel, model, shape } = this.#candidate;
     const { name } = this.#provider;
     const hidden = target.hide(caught);
     const error = isPorticoError(hidden) || job.cancelled ? hidden : providerFailure(name, hidden);
+    job.story.failed(attempt, error);
     if (job.cancelled) {
       channel.noted(model);
       throw error;
@@ -134,12 +136,14 @@ export class Tries {
 export class Try implements AttemptWatcher {
   readonly target: AttemptTarget;
   readonly keyIndex: number;
+  readonly attempt: Attempt;
   /** With additions the same request has just failed: where it succeeds now, they were the cause. */
   provesBare = false;
   readonly #engine: TryServices;
   readonly #channel: Channel;
   readonly #provider: ChatProvider;
   readonly #place: Place;
+  readonly #story: Story;
   /** Of its job's time. */
   readonly #beganMs: number;
   #begun = false;
@@ -156,6 +160,8 @@ export class Try implements AttemptWatcher {
   ) {
     this.#engine = engine;
     this.#beganMs = performance.now() - job.startedAt;
+    this.#story = job.story;
+    this.attempt = job.story.begin(channel.name, target.model);
     this.#channel = channel;
     this.#provider = provider;
     this.target = target;
@@ -166,6 +172,8 @@ export class Try implements AttemptWatcher {
   /** The response has begun. */
   succeeded(response: ChatResponse): void {
     this.#begun = true;
+    this.attempt.status = 200;
+    this.attempt.firstByteMs = response.firstByteMs - this.#beganMs;
     if (this.provesBare) this.#channel.additionsRefused();
     if (this.#over || (response.stream ?? response.bytes) === undefined) this.#place.release();
     this.#channel.succeeded(this.target.model, this.keyIndex, response.firstByteMs - this.#beganMs);
@@ -173,10 +181,12 @@ export class Try implements AttemptWatcher {
 
   closed(): void {
     this.#over = true;
+    this.#story.ended(this.attempt);
     if (this.#begun) this.#place.release();
   }
 
   broken(error: PorticoError): void {
+    this.#story.failed(this.attempt, error);
     this.#channel.noted(this.target.model, error.message);
     this.#engine.runs.failed(this.#provider.name, error);
   }

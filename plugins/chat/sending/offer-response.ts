@@ -55,7 +55,7 @@ export function editOf(events: Emitter, job: Job) {
     const streamId = of === 0 ? job.requestId : `${job.requestId}#${of}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
     return events
-      .emit("message:streaming", context, { sessionKey: job.sessionKey, principal: job.principal })
+      .emit("message:streaming", context, job.emitOptions)
       .then(({ refusal, context }) => {
         if (refusal) throw refusal;
         return context.text;
@@ -72,8 +72,7 @@ export async function offerText(
 ): Promise<string> {
   const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
   const result = await events.emit("message:sending", context, {
-    sessionKey: job.sessionKey,
-    principal: job.principal,
+    ...job.emitOptions,
     ...selection,
   });
   if (result.refusal) throw result.refusal;

@@ -28,7 +28,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   const result: EmitResult<"chat:request"> = await events.emit(
     "chat:request",
     { request: job.request, stream: job.stream, client },
-    { sessionKey: job.sessionKey, principal: job.principal },
+    job.emitOptions,
   );
   if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
@@ -88,11 +88,14 @@ export class JobEnd {
     const meter = this.#meter;
     const { stream, bytes, firstByteMs } = response;
     if (stream !== undefined || bytes !== undefined) {
-      if (done === undefined && meter === undefined) return undefined;
+      const isWatched = done !== undefined || meter !== undefined;
+      if (!isWatched && this.#job.story.content === undefined) return undefined;
       if (stream !== undefined) response.stream = this.#watched(stream, firstByteMs);
       else if (bytes !== undefined) response.bytes = this.#counted(bytes, firstByteMs);
       return undefined;
     }
+    const { content } = this.#job.story;
+    if (content !== undefined) content.response = completionOf(response).choices;
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
     const output = outputOf(sizeOf(response), () => completionOf(response));
     return meter?.({ status: 200, firstByteMs, usage: usageOf(response), output });
@@ -101,6 +104,7 @@ export class JobEnd {
   async failed(error: unknown): Promise<void> {
     if (this.#begun) return;
     const status = statusOf(error, this.#job);
+    this.#job.story.fail(error);
     await this.#meter?.({ status, usage: this.#job.spent });
     this.#done?.({ status, error: messageOf(error) });
   }
@@ -108,11 +112,13 @@ export class JobEnd {
   /** Tells of the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
   #watched(stream: PartStream, firstByteMs: number): PartStream {
     const job = this.#job;
-    const seen = new SeenParts(job.capture);
+    const { content } = job.story;
+    const seen = new SeenParts(job.capture || content !== undefined);
     let told = false;
     const tell = async (status: number, error?: string): Promise<void> => {
       if (told) return;
       told = true;
+      if (content !== undefined) content.response = seen.text;
       await this.#ended(seen, { status, error, firstByteMs });
     };
     job.onCancel({ cancel: () => void tell(499, LEFT) });
@@ -123,6 +129,7 @@ export class JobEnd {
           yield parts;
         }
       } catch (error) {
+        job.story.fail(error);
         await tell(statusOf(error, job), messageOf(error));
         throw error;
       }
@@ -167,6 +174,7 @@ export class JobEnd {
             yield read;
           }
         } catch (error) {
+          job.story.fail(error);
           await tell(statusOf(error, job), messageOf(error));
           throw error;
         }
@@ -217,7 +225,7 @@ export function reportResponse(events: Emitter, job: Job, report: Report): void 
       client,
       ...report,
     },
-    { sessionKey: job.sessionKey, principal: job.principal },
+    job.emitOptions,
   );
 }
 

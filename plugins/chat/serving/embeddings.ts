@@ -10,7 +10,6 @@ import {
 import { wellFormedUnicode } from "portico/provider";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
-import { Job } from "../job.ts";
 import { isObject } from "../openai/fields.ts";
 import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
@@ -18,10 +17,9 @@ import { meterFor } from "./metering.ts";
 import { NO_OUTPUT } from "./usage.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { unsupported } from "./forward.ts";
-import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
 import { limitsOfVectors } from "../upstream/response-extent.ts";
-import { markFailure, traceOf, traceparentOf } from "./open.ts";
+import { jobForCall, markFailure, traceOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -36,20 +34,16 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     ? splitModels(value)
     : { fields: value, fallbacks: [] };
   const request = checkEmbeddings(fields);
-  await admit(endpoint, call, request.model);
-  const job = new Job({
+  const job = jobForCall(endpoint, call, {
     // No messages: what is sent is made of the other fields.
     request: { ...request, messages: [] } as unknown as ChatRequest,
-    fallbacks: await usable(endpoint, call.client, fallbacks),
     stream: false,
-    requestId: call.id,
-    client: call.client,
     sessionKey: "embeddings",
-    traceparent: traceparentOf(call),
+    metadata: request["metadata"],
   });
   job.limits = limitsOfVectors(Array.isArray(request["input"]) ? request["input"].length : 1);
-  job.tags = tagsOf(call.req.headers["x-portico-tags"], request["metadata"]);
-  call.onDisconnect(() => job.cancel());
+  await admit(endpoint, call, request.model);
+  job.fallbacks = await usable(endpoint, call.client, fallbacks);
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };

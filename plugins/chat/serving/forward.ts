@@ -10,18 +10,17 @@ import {
 } from "portico/chat";
 import { wellFormedValue } from "portico/provider";
 import type { Channel } from "../routing/channel.ts";
-import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
+import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
-import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
-import { markFailure, offerMessage, sessionKeyOf, traceOf, traceparentOf } from "./open.ts";
+import { jobForCall, markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
 import type { WireRoute } from "../upstream/attempt.ts";
 import { writeForwarded } from "./writing/write-forwarded.ts";
 
@@ -32,17 +31,14 @@ export async function forward(
 ): Promise<void> {
   const { model, text, stream } = request;
   if (request.fields !== undefined) checkMembers(request.fields(undefined), await call.body());
-  const job = new Job({
+  const members = request.fields?.(undefined);
+  const job = jobForCall(endpoint, call, {
     request: { model, messages: text === undefined ? [] : [{ role: "user", content: text }] },
     stream,
-    requestId: call.id,
-    client: call.client,
     sessionKey: sessionKeyOf(call, undefined),
-    traceparent: traceparentOf(call),
+    metadata: members?.["metadata"],
   });
-  job.members = request.fields?.(undefined);
-  job.tags = tagsOf(call.req.headers["x-portico-tags"], job.members?.["metadata"]);
-  call.onDisconnect(() => job.cancel());
+  job.members = members;
   try {
     await admit(endpoint, call, model);
     job.fallbacks = await usable(endpoint, call.client, request.fallbacks ?? []);

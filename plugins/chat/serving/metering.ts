@@ -41,6 +41,7 @@ export function meterFor(counters: Counters, job: Job, operation?: string): Mete
       job.cost = cost;
       const settling = job.account?.settle(usage, cost);
       const record = recordOf(job, { ...end, usage }, { operation, cost });
+      job.story.record = record;
       const counting = meters.map((meter) => tell(meter, record, engine.log));
       const promises = [settling, ...counting].filter((one) => one !== undefined);
       return promises.length === 0 ? undefined : Promise.all(promises);
@@ -97,6 +98,7 @@ function recordOf(
     cached: trace.cache === "hit",
     traceparent: job.traceparent,
     tags: job.tags,
+    story: job.story,
   };
 }
 

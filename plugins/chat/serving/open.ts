@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { type BodyLimits, type Call, isPorticoError, PorticoError } from "portico";
 import {
   type ChatCompletion,
+  type ChatMeter,
   type ChatRequest,
   keySession,
   type NativeRequest,
@@ -18,7 +19,7 @@ import {
 import { replyResponse } from "../sending/reply.ts";
 import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
-import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
+import { type ChatResponse, clientDisconnected, Job, type JobOptions } from "../job.ts";
 import { completionBytes } from "../upstream/local/local-attempt.ts";
 import type { RawBody } from "../openai/members.ts";
 import { meterFor } from "./metering.ts";
@@ -54,10 +55,6 @@ export interface Opened {
   response: ChatResponse;
 }
 
-export function traceparentOf({ req }: Call): string | undefined {
-  return req.headers["traceparent"] as string | undefined;
-}
-
 /**
  * Reads the request, offers it to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
  * opened by then, `write` included; so does a client that disconnects, now or while the response is written. Where it
@@ -71,8 +68,7 @@ export async function openChat<T>(
 ): Promise<T> {
   const incoming = read(await call.body(), call.limits);
   const { request } = incoming;
-  const job = jobOf(call, incoming);
-  call.onDisconnect(() => job.cancel());
+  const job = jobOf(endpoint, call, incoming);
   let end: JobEnd | undefined;
   let asking = false;
   try {
@@ -103,24 +99,50 @@ export async function openChat<T>(
   }
 }
 
-function jobOf(call: Call, { request, fallbacks, raw, native, translated, stream }: Incoming): Job {
-  const job = new Job({
+function jobOf(endpoint: Endpoint, call: Call, incoming: Incoming): Job {
+  const { request, fallbacks, raw, native, translated, stream } = incoming;
+  const job = jobForCall(endpoint, call, {
     request,
     fallbacks,
     raw,
     native,
     translated,
     stream,
-    requestId: call.id,
-    client: call.client,
     sessionKey: sessionKeyOf(call, request["user"]),
-    traceparent: traceparentOf(call),
+    metadata: request["metadata"] ?? native?.body["metadata"],
   });
-  const metadata = request["metadata"] ?? native?.body["metadata"];
-  job.tags = tagsOf(call.req.headers["x-portico-tags"], metadata);
   const caching = call.req.headers["cache-control"];
   job.cacheable = caching === undefined || !NO_STORE.test(caching);
   return job;
+}
+
+/** What `jobForCall` adds to the rest. */
+type OfCall = "requestId" | "client" | "traceparent";
+
+/**
+ * The job of an HTTP request: it is cancelled when its client disconnects, and the request's log line and watchers know
+ * it from now on.
+ */
+export function jobForCall(
+  { meters }: Pick<Endpoint, "meters">,
+  call: Call,
+  { metadata, ...options }: Omit<JobOptions, OfCall> & { metadata: unknown },
+): Job {
+  const { client } = call;
+  const traceparent = call.req.headers["traceparent"] as string | undefined;
+  const job = new Job({ ...options, requestId: call.id, client, traceparent });
+  job.tags = tagsOf(call.req.headers["x-portico-tags"], metadata);
+  job.story.tags = job.tags;
+  keepContent(job, meters());
+  call.subject = job.story;
+  call.onDisconnect(() => job.cancel());
+  return job;
+}
+
+/** Has the job's story hold what is said, where a meter asks for it. */
+export function keepContent(job: Job, meters: readonly ChatMeter[]): void {
+  if (!meters.some((meter) => meter.keepsContent?.(job.client) === true)) return;
+  job.story.content = { messages: job.members ?? job.request.messages, response: undefined };
 }
 
 const NO_STORE = /(?:^|[,\s])no-store(?:[,\s]|$)/i;
@@ -154,8 +176,9 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.leaves = watchesSending(events);
-  if (reports || sent) job.capture = true;
-  if (reports || sent || job.leaves) job.mayPassRaw = false;
+  const isRead = reports || sent || job.story.content !== undefined;
+  if (isRead) job.capture = true;
+  if (isRead || job.leaves) job.mayPassRaw = false;
   return new JobEnd(
     job,
     reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
@@ -201,10 +224,9 @@ function isFinal({ status, code }: PorticoError): boolean {
 }
 
 /** Where a response came from, beside the headers that it has. */
-export function traceOf(
-  { trace, cost }: Job,
-  headers: Record<string, string> = {},
-): Record<string, string> {
+export function traceOf(job: Job, headers: Record<string, string> = {}): Record<string, string> {
+  const { trace, cost } = job;
+  job.story.headers = headers;
   const { channel, model, attempts, dropped, changed, cache } = trace;
   if (cost !== undefined) headers["x-portico-cost"] = decimal(cost);
   headers["x-portico-attempts"] = String(attempts);
@@ -273,7 +295,7 @@ export async function offerMessage(events: Emitter, job: Job): Promise<string[] 
   const result = await events.emit(
     "message:received",
     { content, source: "chat", model: job.request.model, from },
-    { sessionKey: job.sessionKey, principal: job.principal },
+    job.emitOptions,
   );
   if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
@@ -306,6 +328,6 @@ function sendMessage(events: Emitter, job: Job, content: string): void {
       model: job.trace.model === "" ? job.request.model : job.trace.model,
       to,
     },
-    { sessionKey: job.sessionKey, principal: job.principal },
+    job.emitOptions,
   );
 }

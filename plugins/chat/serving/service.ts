@@ -20,7 +20,7 @@ import { type ChatResponse, Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
 import type { ClientForm } from "./error-form.ts";
-import { openChat, setTrace } from "./open.ts";
+import { keepContent, openChat, setTrace } from "./open.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
 import { adaptedTranslator } from "../deprecated/adapted-translator.ts";
 import { STREAM_HEADERS, writeParts } from "./writing/write-stream.ts";
@@ -57,6 +57,8 @@ export function createChatService(
       ownStreamOptions: true,
     });
     job.cacheable = options.channel === undefined;
+    job.story.isInternal = true;
+    keepContent(job, endpoint.meters());
     if (options.events !== false && events.hasListeners("chat:request"))
       job.reply = await offerRequest(events, job);
     job.capture = options.events !== false && events.hasListeners("chat:response");

@@ -382,10 +382,15 @@ test("one line for each request: without query, with status, time and size", asy
     path: "/item/7",
     status: 200,
     cut: false,
+    isPoll: false,
+    key: undefined,
+    subject: undefined,
+    code: undefined,
   });
   assert.type(ms, "number");
   assert.ok((bytes as number) > 100);
   assert.is(second?.fields["status"], 404);
+  assert.is(second?.fields["code"], "not_found");
   assert.not.match(JSON.stringify(one.lines), "sekret");
   assert.is(
     one.lines.find(({ message }) => message === "from inside")?.fields["id"],

@@ -2,6 +2,7 @@
 import type { Usage } from "portico/provider";
 import type { ServerResponse } from "node:http";
 import type { Client, PorticoError } from "portico";
+import type { ChatRecord } from "./story.ts";
 
 /** Says what a client key may do. The owner is never asked about. */
 export interface ChatGate {
@@ -60,6 +61,8 @@ export interface ChatMeter {
    * only then: a client that asks again is known, wherever it asks, to have had this.
    */
   finished(record: ChatRecord): void | Promise<void>;
+  /** Whether what the client says, and is told, is to be kept in the request's story. Default: no. */
+  keepsContent?(client: Client): boolean;
 }
 
 /** Knows what requests cost, in US dollars by list price. */
@@ -88,34 +91,3 @@ export interface ModelFacts {
 
 /** A promise only where something must be waited for. */
 export type MaybePromise<T> = T | Promise<T>;
-
-/** What one request came to. */
-export interface ChatRecord {
-  requestId: string;
-  /** Another one than a chat completion: `embeddings`, `images/generations`. */
-  operation?: string | undefined;
-  client: Client;
-  /** Of the last attempt; empty where no channel was found. */
-  channel: string;
-  provider: string;
-  /** The upstream's own name of the model. */
-  model: string;
-  /** 499: the client disconnected. */
-  status: number;
-  /** As the upstream told it, or estimated where it told none that can be true. Absent where nothing was used. */
-  usage: Usage | undefined;
-  /** Names that the client has given the request, for reports. */
-  tags?: readonly string[];
-  /** US dollars by list price; absent where the price is not known, or nothing was used. */
-  cost?: number | undefined;
-  ms: number;
-  firstByteMs: number | undefined;
-  attempts: number;
-  stream: boolean;
-  /** Its usage is that of other requests, which have records of their own. */
-  composite: boolean;
-  /** Answered from an alias's cache: no channel was asked, and it cost nothing. */
-  cached?: boolean;
-  /** The caller's own trace: its W3C `traceparent`, as it came. */
-  traceparent?: string | undefined;
-}

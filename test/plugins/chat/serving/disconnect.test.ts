@@ -13,6 +13,7 @@ test("a hook's reply to one goes nowhere", async () => {
   let leave = () => {};
   const emitted: string[] = [];
   const endpoint = {
+    meters: () => [],
     events: {
       hasListeners: () => true,
       async emit(name: string, context: object) {
