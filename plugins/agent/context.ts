@@ -11,6 +11,7 @@ import { type Access, decideAccess } from "./access/access.ts";
 import { findGrant } from "./access/grants.ts";
 import { StorageQuota } from "./access/storage.ts";
 import type { AgentList, Defaults } from "./schema.ts";
+import { StepCosts } from "./turns/trace.ts";
 
 /** One agent's settings: the defaults with what `agents.list.<id>` says instead. */
 export interface AgentSettings extends Omit<Defaults, "workspace"> {
@@ -32,6 +33,8 @@ export interface AgentContext {
   settings(agentId: string | undefined): AgentSettings;
   /** What a principal may use, as the configuration has it now. */
   access(principal: Principal): Promise<Access>;
+  /** What the requests to models cost. */
+  costs: StepCosts;
   /** What principals may keep. */
   storage: StorageQuota;
   /**
@@ -58,6 +61,7 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
       stateDir: ctx.paths.state,
       quota: () => config()["agents.defaults"].quotaBytes,
     }),
+    costs: new StepCosts(),
     agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],
     async client(principal, isPlanned) {
       const client = (await findGrant(ctx, principal))?.client;

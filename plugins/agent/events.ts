@@ -52,6 +52,17 @@ export const events: PluginDefinition["events"] = {
     description: "A tool was called in a turn.",
     sample: { turnId: turn.turnId, sessionId: turn.sessionId, tool: "browser", ok: true, ms: 312 },
   },
+  "agent:confirm": {
+    mode: "notify",
+    description: "A tool call waits for the owner's yes or no (portico turns confirm or deny).",
+    sample: {
+      ...turn,
+      callId: "call_91d2",
+      tool: "files",
+      arguments: '{"action":"write","path":"notes.md","content":"Milk"}',
+      until: "2026-01-02T08:00:00.000Z",
+    },
+  },
   "agent:announced": {
     mode: "notify",
     description: "A result was posted to the main session.",

@@ -13,6 +13,15 @@ const tools = Type.Object(
       default: [],
       description: "Taken away again from what is allowed.",
     }),
+    confirm: Type.Array(Type.String(), {
+      default: [],
+      description:
+        "Calls that wait for your yes (portico turns confirm): names of tools, or of one action such as files.write; * stands for any characters.",
+    }),
+    confirmTimeoutMs: timerMs({
+      default: 86_400_000,
+      description: "How long such a call waits before it is refused, in milliseconds.",
+    }),
   },
   { description: "Which tools the agent may call." },
 );
@@ -134,6 +143,8 @@ export const listSchema = Type.Record(
       Type.Object({
         allow: Type.Optional(Type.Array(Type.String())),
         deny: Type.Optional(Type.Array(Type.String())),
+        confirm: Type.Optional(Type.Array(Type.String())),
+        confirmTimeoutMs: Type.Optional(timerMs({})),
       }),
     ),
   }),

@@ -10,7 +10,7 @@ import { MAIN_SESSION, type AgentContext } from "./context.ts";
 import type { Progress } from "./queue/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { fence } from "./turns/fence.ts";
-import { turnStatus, wakeStatus } from "./queue/status.ts";
+import { hasEnded, turnStatus, wakeStatus } from "./queue/status.ts";
 import { holderOf } from "./queue/principal-of.ts";
 import type { TurnBody } from "./queue/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";
@@ -96,7 +96,7 @@ export function createService(
       );
       const status = await turn(turnId);
       if (!status) throw new PorticoError("not_found", `There is no turn ${turnId}.`);
-      if (status.state !== "queued" && status.state !== "running") return status;
+      if (hasEnded(status)) return status;
       const { error, sessionId } = status;
       if (options.refusedAtOnce && status.state === "queued" && error?.code === "hook_unavailable")
         throw new PorticoError(error.code, error.message, {

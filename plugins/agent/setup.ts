@@ -11,6 +11,7 @@ import { mountHeartbeat } from "./routes/heartbeat.ts";
 import { mountSessions } from "./routes/sessions.ts";
 import { mountTools } from "./routes/tools.ts";
 import { mountTurns } from "./routes/turns.ts";
+import { waitingNotices } from "./queue/decisions.ts";
 import { createService } from "./service.ts";
 import { deadTurns } from "./queue/status.ts";
 import { createWorker } from "./queue/worker.ts";
@@ -26,8 +27,10 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
 
   ctx.provide("agent", service);
   ctx.add("provider", agentProvider({ agent, service, progress }));
+  ctx.add("meter", { name: "agent", finished: (record) => agent.costs.finished(record) });
   ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
   ctx.add("notice", { name: "turns", list: () => deadTurns(agent) });
+  ctx.add("notice", { name: "confirmations", list: () => waitingNotices(agent) });
   mountAgent({ agent, service, worker, progress });
   mountTurns(agent, service);
   mountTools(agent);

@@ -69,6 +69,19 @@ declare module "portico" {
       ms: number;
       error?: string;
     };
+    /** A tool call waits for the owner's yes or no: `portico turns confirm|deny`. */
+    "agent:confirm": {
+      turnId: string;
+      sessionId: string;
+      agentId: string;
+      source: string;
+      callId: string;
+      tool: string;
+      /** As the model wrote them. */
+      arguments: string;
+      /** When the call is refused unless somebody has answered, as ISO 8601. */
+      until: string;
+    };
     /** The result of a turn with `delivery: "announce"` (or a heartbeat's word) was posted to the main session. */
     "agent:announced": { content: string; source: string; turnId?: string; sessionId?: string };
     /** With its transcript: what was kept for it can go. */
@@ -220,7 +233,8 @@ export interface WakeRequest {
 export interface TurnStatus {
   turnId: string;
   sessionId: string;
-  state: "queued" | "running" | "done" | "dead" | "cancelled";
+  /** `waiting`: for the owner's yes or no to tool calls (`waitingCalls`). */
+  state: "queued" | "running" | "waiting" | "done" | "dead" | "cancelled";
   source: string;
   principal: Principal;
   attempts: number;
@@ -236,6 +250,54 @@ export interface TurnStatus {
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
   /** Of the last failed attempt; `status` is the HTTP status that belongs to it. */
   error?: { code: string; message: string; status?: number };
+  /** Tool calls that the owner has to allow or refuse before the turn goes on. */
+  waitingCalls?: WaitingCall[];
+}
+
+/** A tool call that waits for the owner's yes or no. */
+export interface WaitingCall {
+  callId: string;
+  /** Among the calls of its step. */
+  index: number;
+  tool: string;
+  /** As the model wrote them. */
+  arguments: string;
+  askedAt: string;
+  /** Then the call is refused. */
+  until: string;
+  /** What the owner has said already, where other calls of the step still wait. */
+  decision?: "confirmed" | "denied";
+}
+
+/** One request to the model, and the tool calls that it answered with. */
+export interface TracedStep {
+  model: string;
+  /** Of the request to the model, as in `GET /requests`. */
+  requestId: string;
+  ms: number;
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+  /** US dollars; absent where the price is not known. */
+  cost?: number;
+  error?: string;
+  calls: TracedCall[];
+}
+
+export interface TracedCall {
+  tool: string;
+  /** Both are cut where they are long. */
+  arguments: string;
+  outcome: string;
+  ok: boolean;
+  ms: number;
+  /** Where the call had to wait for the owner. `interrupted`: it was allowed, and cut off while it ran. */
+  decision?: "confirmed" | "denied" | "expired" | "interrupted";
+}
+
+/** A turn with what it did. JSON-ready. */
+export interface TurnReport extends TurnStatus {
+  trace: TracedStep[];
+  /** Of the whole trace, in US dollars; absent where no price is known. */
+  cost?: number;
 }
 
 /** What a caller who waited for a turn is told. */

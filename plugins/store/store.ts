@@ -57,6 +57,7 @@ import {
   finish,
   nextWorkAt,
   replay,
+  wake,
   workers,
 } from "./operations/work.ts";
 
@@ -114,6 +115,7 @@ function itemsOf({ read, write }: Engine): Store["items"] {
     get: (id) => read(() => getItem(id)),
     list: (filter = {}) => read(() => listItems(filter)),
     cancel: (id) => write(cancel(id)),
+    wake: (id) => write(wake(id)),
     replay: (id) => write(replay(id)),
     prune: (before, states) => write(pruneItems(before, states)),
     count: (kind, state) => read(() => countItems(kind, state), `${state} ${kind}`),

@@ -122,6 +122,8 @@ export interface Store {
     list(filter?: ItemFilter): Promise<WorkItem[]>;
     /** Ends a queued or running item as `cancelled`; a running one loses its lease. `false` where it had ended. */
     cancel(id: string): Promise<boolean>;
+    /** Makes a queued item that waits for its time due now; `false` where it does not wait, or is not the next of its lane. */
+    wake(id: string): Promise<boolean>;
     /** Puts a dead or cancelled item back into its lane with fresh attempts and failures. */
     replay(id: string): Promise<boolean>;
     /** Removes items that ended before `before` in one of these states; returns how many. */

@@ -138,7 +138,11 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
     const turns = await agent
       .store()
       .items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
-    return turns.find(({ body }) => (body as TurnBody).heartbeat !== undefined)?.id;
+    return turns.find(({ body }) => {
+      const { heartbeat, paused } = body as TurnBody;
+      // one that has paused takes no more events
+      return heartbeat !== undefined && paused === undefined;
+    })?.id;
   }
 
   async function anythingToDo(): Promise<boolean> {

@@ -7,7 +7,8 @@ import type { AgentContext, AgentSettings } from "../context.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { type History, loadHistory } from "../turns/history.ts";
 import { channelOf, modelOf } from "../turns/model.ts";
-import { runTurn } from "../turns/turn.ts";
+import { type LoopState, newLoopState } from "../turns/loop-state.ts";
+import { runTurn, type TurnPause } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { createEnding } from "./ending.ts";
 import { principalOfTurn } from "./principal-of.ts";
@@ -18,8 +19,15 @@ import { received, type TurnBody } from "./turn-body.ts";
 const MOST_CUT_OFF = 40;
 
 interface Run {
-  end: TurnEnd;
+  end: TurnEnd | TurnPause;
   history: History;
+}
+
+interface RunScope {
+  settings: AgentSettings;
+  access: Access;
+  loop: LoopState;
+  signal: AbortSignal;
 }
 
 /** Runs claimed turns. The returned function never rejects; a `Stopped` as the reason of its signal says why it is to end. */
@@ -35,6 +43,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
     const principal = principalOfTurn(item);
     let body: TurnBody = { ...item.body, principal };
     let followUp: NewItem[] = [];
+    const loop = body.paused?.loop ?? newLoopState("");
     progress.started(item.id);
     try {
       const settings = agent.settings(body.agent);
@@ -46,38 +55,51 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       const access = await agent.access(principal);
       await agent.storage.admit(principal, Buffer.byteLength(body.message), "transcript");
       const run = await unlessAborted(signal, async () => {
-        const beat =
-          body.heartbeat === undefined
-            ? undefined
-            : await heartbeat.prepare(item.id, body.heartbeat);
-        if (beat === "nothing") return undefined;
-        if (beat) {
-          body = { ...body, message: beat.message, untrusted: beat.untrusted };
-          followUp = beat.followUp;
-        } else body = await received(agent, item.lane, body);
-        return runOnce(claim, body, { settings, access, signal });
+        const prepared = await prepare(item, body);
+        if (prepared === undefined) return undefined;
+        ({ body, followUp } = prepared);
+        return runOnce(claim, body, { settings, access, loop, signal });
       });
       clearTimeout(deadline);
       if (!run) return await ending.nothing(claim);
       const { end, history } = run;
+      if ("pause" in end) {
+        const paused = { loop, prompt: end.prompt, followUp };
+        return await ending.paused(claim, { ...body, paused }, end.pause, history.meta);
+      }
       await ending.completed(claim, body, end, {
         meta: history.meta,
         access,
         followUp,
         ms: performance.now() - began,
+        trace: loop.trace,
       });
     } catch (error) {
-      await ending.failed(claim, body, signal.aborted ? signal.reason : error);
+      await ending.failed(claim, body, signal.aborted ? signal.reason : error, loop.trace);
     } finally {
       clearTimeout(deadline);
       progress.ended(item.id);
     }
   };
 
+  /** The body with the words that the model is to hear; undefined for a heartbeat that has nothing to do. */
+  async function prepare(
+    { id, lane }: Claim["item"],
+    body: TurnBody,
+  ): Promise<{ body: TurnBody; followUp: NewItem[] } | undefined> {
+    if (body.paused !== undefined) return { body, followUp: body.paused.followUp };
+    if (body.heartbeat === undefined)
+      return { body: await received(agent, lane, body), followUp: [] };
+    const beat = await heartbeat.prepare(id, body.heartbeat);
+    if (beat === "nothing") return undefined;
+    const { message, untrusted, followUp } = beat;
+    return { body: { ...body, message, untrusted }, followUp };
+  }
+
   async function runOnce(
     { item }: Claim<TurnBody>,
     body: TurnBody,
-    { settings, access, signal }: { settings: AgentSettings; access: Access; signal: AbortSignal },
+    { settings, access, loop, signal }: RunScope,
   ): Promise<Run> {
     const { chat } = body;
     const { ctx } = agent;
@@ -85,6 +107,7 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       progress.callerOf(item.id)?.client ??
       (await agent.client(access.principal, chat === undefined));
     const model = body.reply === undefined ? await modelOf(agent, body, settings) : "hook";
+    if (loop.model === "") loop.model = model;
     const history: History = chat
       ? { messages: chat.history }
       : await loadHistory({
@@ -106,7 +129,8 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       model,
       settings,
       history,
-      prompt: chat?.prompt,
+      prompt: body.paused?.prompt ?? chat?.prompt,
+      loop,
       parameters: chat?.parameters,
       client,
       access,

@@ -5,9 +5,12 @@ import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
+import type { TracedStep } from "portico/agent";
+import type { LoopPause } from "../turns/loop.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import type { Access } from "../access/access.ts";
 import { fence } from "../turns/fence.ts";
+import { waitingMark } from "./decisions.ts";
 import { outcomeOf } from "./outcome.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "./progress.ts";
@@ -23,6 +26,7 @@ interface Completed {
   meta: Record<string, unknown> | undefined;
   followUp: NewItem[];
   ms: number;
+  trace: TracedStep[];
 }
 
 export function createEnding(agent: AgentContext, progress: Progress) {
@@ -66,7 +70,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     progress.callerOf(item.id)?.settle({ end });
     const outcome = {
       state: "done",
-      result: { text, model, steps, usage, ended },
+      result: { text, model, steps, usage, ended, trace: about.trace },
       body: bodyToKeep(body),
     } as const;
     if (!(await finish(claim, outcome, batch))) return;
@@ -102,7 +106,35 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     }
   }
 
-  async function failed(claim: Claim<TurnBody>, body: TurnBody, reason: unknown): Promise<void> {
+  /** It goes on when the owner has decided; where it only keeps what it has done so far, at once. */
+  async function paused(
+    claim: Claim<TurnBody>,
+    body: TurnBody,
+    { until, asked }: LoopPause,
+    meta: Record<string, unknown> | undefined,
+  ): Promise<void> {
+    const { item } = claim;
+    const now = agent.store().now();
+    const batch: Batch = {
+      messages: meta === undefined ? [] : [{ session: item.lane, messages: [], meta }],
+      kv: until === undefined ? [] : [waitingMark(item.id, until - now)],
+    };
+    if (!(await finish(claim, { state: "paused", at: until ?? now, body }, batch))) return;
+    for (const { callId, tool, arguments: args, until: end } of asked) {
+      void ctx.emit(
+        "agent:confirm",
+        { ...namesOf(claim, body), callId, tool, arguments: args, until: end },
+        { sessionKey: item.lane, principal: body.principal },
+      );
+    }
+  }
+
+  async function failed(
+    claim: Claim<TurnBody>,
+    body: TurnBody,
+    reason: unknown,
+    trace: TracedStep[],
+  ): Promise<void> {
     const { item } = claim;
     const stopped = reason instanceof Stopped ? reason.why : undefined;
     if (stopped === "lost") {
@@ -118,6 +150,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     const outcome = outcomeOf(item, reason, error, {
       now: agent.store().now(),
       retryDelayMs: agent.defaults().retryDelayMs,
+      trace,
     });
     // nothing more is kept where there is no room
     const isTold =
@@ -184,12 +217,13 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     }
   }
 
-  return { nothing, completed, failed };
+  return { nothing, completed, paused, failed };
 }
 
-/** A chat completion's messages are in its session by then. */
+/** The messages of a chat completion, and of a turn that had paused, are in its session by then. */
 function bodyToKeep(body: TurnBody): TurnBody | undefined {
-  return body.chat && { ...body, chat: undefined };
+  if (body.chat === undefined && body.paused === undefined) return undefined;
+  return { ...body, chat: undefined, paused: undefined };
 }
 
 function metaOf(body: TurnBody): Record<string, unknown> {

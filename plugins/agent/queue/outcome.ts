@@ -1,4 +1,5 @@
 /** What becomes of a turn that did not end well. */
+import type { TracedStep } from "portico/agent";
 import { Stopped } from "portico/schedules";
 import type { ClaimOutcome, WorkItem } from "portico/store";
 import type { TurnBody } from "./turn-body.ts";
@@ -8,16 +9,17 @@ export function outcomeOf(
   item: WorkItem<TurnBody>,
   reason: unknown,
   error: { code: string; message: string },
-  { now, retryDelayMs }: { now: number; retryDelayMs: number },
+  { now, retryDelayMs, trace }: { now: number; retryDelayMs: number; trace: TracedStep[] },
 ): ClaimOutcome {
+  const result = { trace };
   if (reason instanceof Stopped) {
-    if (reason.why === "cancelled") return { state: "cancelled", error };
+    if (reason.why === "cancelled") return { state: "cancelled", error, result };
     // nobody waits for a chat completion any more
-    if (item.body.chat) return { state: "cancelled", error };
+    if (item.body.chat) return { state: "cancelled", error, result };
     return { state: "retry", at: now, error, interrupted: true };
   }
   if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts)
-    return { state: "dead", error };
+    return { state: "dead", error, result };
   const { headers, retryAfterMs } = reason as {
     headers?: Record<string, string>;
     retryAfterMs?: number;

@@ -56,10 +56,14 @@ export function createProgress(): Progress {
 
 /**
  * Each call of what it returns begins a paragraph: what is said through that one is set off from what was said before.
- * Notes, the words of each step and the notice of a limit read in the stream as they do in the result.
+ * Notes, the words of each step and the notice of a limit read in the stream as they do in the result. `hasSpoken`:
+ * something was said before.
  */
-export function inParagraphs(listener: () => Listen | undefined): () => Listen | undefined {
-  let spoken = false;
+export function inParagraphs(
+  listener: () => Listen | undefined,
+  hasSpoken = false,
+): () => Listen | undefined {
+  let spoken = hasSpoken;
   return () => {
     const listen = listener();
     if (!listen) return undefined;

@@ -1,5 +1,5 @@
 /** How turns and wakes stand, as callers are told: JSON-ready, times in ISO 8601. */
-import type { TurnStatus, WakeStatus } from "portico/agent";
+import type { TracedStep, TurnReport, TurnStatus, WaitingCall, WakeStatus } from "portico/agent";
 import type { Usage } from "portico/chat";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
@@ -11,19 +11,21 @@ interface TurnResult {
   model?: string;
   steps?: number;
   usage?: Usage;
+  trace?: TracedStep[];
 }
 
 export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
   const { text, model, steps, usage } = (item.result as TurnResult | undefined) ?? {};
+  const waiting = waitingCallsOf(item);
   return {
     turnId: item.id,
     sessionId: item.lane,
-    state: stateOf(item),
+    state: waiting === undefined ? stateOf(item) : "waiting",
     source: item.body.source,
     principal: principalOfTurn(item),
     attempts: item.attempts,
     ...timesOf(item),
-    retryAt: iso(item.retryAt),
+    retryAt: waiting === undefined ? iso(item.retryAt) : undefined,
     result: text,
     model,
     steps,
@@ -33,7 +35,30 @@ export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
       total_tokens: usage.total_tokens,
     },
     error: errorOf(item),
+    waitingCalls: waiting,
   };
+}
+
+/** Those of a turn that waits for the owner; undefined where it does not. */
+export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall[] | undefined {
+  const open = body.paused?.loop.open;
+  if (state !== "queued" || open === undefined) return undefined;
+  const waiting = open.waiting.filter(({ index }) => index >= open.next);
+  return waiting.length === 0 ? undefined : waiting;
+}
+
+/** With what it did, as far as that was kept: of a turn that runs, up to its last pause. */
+export function turnReport(item: WorkItem<TurnBody>): TurnReport {
+  const { trace = item.body.paused?.loop.trace ?? [] } =
+    (item.result as TurnResult | undefined) ?? {};
+  const costs = trace.flatMap(({ cost }) => cost ?? []);
+  const cost = costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0);
+  return { ...turnStatus(item), trace, cost };
+}
+
+/** Whether nothing more comes of the turn, unless somebody replays it. */
+export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
+  return state === "done" || state === "dead" || state === "cancelled";
 }
 
 /** `taken`: the turn that has the event in its prompt. */
@@ -49,7 +74,7 @@ export function wakeStatus(item: WorkItem, taken: TurnStatus | undefined): WakeS
   };
 }
 
-function stateOf({ state }: WorkItem): TurnStatus["state"] {
+function stateOf({ state }: WorkItem): WakeStatus["state"] {
   return state === "held" ? "running" : state;
 }
 

@@ -1,7 +1,9 @@
 /** A turn as it lies in the store, and what handlers of `message:received` make of it. */
 import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
+import type { NewItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
+import type { LoopState } from "../turns/loop-state.ts";
 
 export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   /** A heartbeat, and why it was started. */
@@ -14,6 +16,16 @@ export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   stream?: boolean | undefined;
   /** A chat completion of the models `agent` and `agent/<id>`. */
   chat?: ChatTurn | undefined;
+  /** It has paused: what it has done so far. */
+  paused?: PausedTurn | undefined;
+}
+
+interface PausedTurn {
+  loop: LoopState;
+  /** The user message, as the model has seen it. */
+  prompt: ChatMessage;
+  /** Of a heartbeat: what goes into the queue with its end. */
+  followUp: NewItem[];
 }
 
 interface ChatTurn {

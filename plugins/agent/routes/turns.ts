@@ -1,49 +1,137 @@
 /** The queue of turns. */
-import { PorticoError } from "portico";
-import type { AgentService, TurnStatus } from "portico/agent";
+import { type Call, compile, PorticoError, type Static, type TSchema, Type } from "portico";
+import type { AgentService, TurnReport, TurnStatus } from "portico/agent";
 import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
-import { turnStatus } from "../queue/status.ts";
+import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
+import { turnReport, turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../queue/turn-body.ts";
 import { notFound, owner } from "./common.ts";
-
-export function mountTurns(agent: AgentContext, service: AgentService): void {
-  const { ctx } = agent;
-  ctx.route("GET", "/turns/:id", owner, async ({ params }) => find(params["id"] ?? ""));
-  ctx.route("GET", "/turns", owner, async ({ query }) => {
-    const session = query.get("session");
-    const items = await agent.store().items.list({
-      kind: "turn",
-      state: choiceIn(query, "state", STATES),
-      lane: session ?? undefined,
-      limit: limitIn(query, 50),
-    });
-    return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
-  });
-  ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
-    const { turnId } = await find(params["id"] ?? "");
-    return { ok: await service.cancel(turnId) };
-  });
-  ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
-    const { turnId } = await find(params["id"] ?? "");
-    if (await agent.store().items.replay(turnId)) return { ok: true };
-    throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
-  });
-
-  /** By its id, in short too. */
-  async function find(id: string): Promise<TurnStatus> {
-    const exact = await service.turn(id);
-    if (exact) return exact;
-    const item = byShortId(
-      await agent.store().items.list({ kind: "turn", limit: MOST_LOOKED_AT }),
-      id,
-    );
-    return item ? turnStatus(item as WorkItem<TurnBody>) : notFound("turn", id);
-  }
-}
 
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
-const STATES = ["queued", "running", "held", "done", "dead", "cancelled"] as const;
+/** Looked through for turns that a filter passes. */
+const MOST_PAGES = 20;
+
+const STATES = ["queued", "running", "waiting", "done", "dead", "cancelled"] as const;
+
+const listQuery = Type.Object({
+  state: Type.Optional(Type.Union(STATES.map((state) => Type.Literal(state)))),
+  session: Type.Optional(Type.String({ description: "Only those of this session" })),
+  principal: Type.Optional(Type.String({ description: "Only those on behalf of this principal" })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+});
+
+const call = Type.Optional(
+  Type.String({
+    minLength: 1,
+    description: "Id of the call, in short too; not needed where only one waits",
+  }),
+);
+const confirmBody = Type.Object({ call });
+const denyBody = Type.Object({
+  call,
+  reason: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2_000, description: "The model is told" }),
+  ),
+});
+
+export function mountTurns(agent: AgentContext, service: AgentService): void {
+  const { ctx } = agent;
+  ctx.route(
+    "GET",
+    "/turns/:id",
+    { ...owner, summary: "A turn, and what it did" },
+    async ({ params }): Promise<TurnReport> => {
+      const report = turnReport(await find(params["id"] ?? ""));
+      if (report.waitingCalls === undefined) return report;
+      return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
+    },
+  );
+  ctx.route(
+    "GET",
+    "/turns",
+    { ...owner, summary: "Turns, newest first", query: listQuery },
+    async ({ query }) => ({ turns: await list(query) }),
+  );
+  ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
+    const { id } = await find(params["id"] ?? "");
+    return { ok: await service.cancel(id) };
+  });
+  ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
+    const { id } = await find(params["id"] ?? "");
+    if (await agent.store().items.replay(id)) return { ok: true };
+    throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
+  });
+  ctx.route(
+    "POST",
+    "/turns/:id/confirm",
+    { ...owner, summary: "Allow a tool call that waits", body: confirmBody },
+    async (request) => {
+      const item = await find(request.params["id"] ?? "");
+      const { call: callId } = await readOptional(request, confirmBody);
+      return decide(agent, item, callId, { answer: "confirmed" });
+    },
+  );
+  ctx.route(
+    "POST",
+    "/turns/:id/deny",
+    { ...owner, summary: "Refuse a tool call that waits", body: denyBody },
+    async (request) => {
+      const item = await find(request.params["id"] ?? "");
+      const { call: callId, reason } = await readOptional(request, denyBody);
+      return decide(agent, item, callId, { answer: "denied", reason });
+    },
+  );
+
+  /** By its id, in short too. */
+  async function find(id: string): Promise<WorkItem<TurnBody>> {
+    const { items } = agent.store();
+    const exact = await service.turn(id);
+    const item = exact
+      ? await items.get(exact.turnId)
+      : byShortId(await items.list({ kind: "turn", limit: MOST_LOOKED_AT }), id);
+    return (item as WorkItem<TurnBody> | undefined) ?? notFound("turn", id);
+  }
+
+  async function list(query: URLSearchParams): Promise<TurnStatus[]> {
+    const state = choiceIn(query, "state", STATES);
+    const limit = limitIn(query, 50);
+    const principal = query.get("principal");
+    const session = query.get("session");
+    const fits = (turn: TurnStatus) =>
+      (state === undefined || turn.state === state) &&
+      (principal === null || turn.principal === principal) &&
+      (session === null || turn.sessionId === session);
+    if (state === "waiting") {
+      const waiting = (await waitingTurns(agent)).map(turnStatus).filter(fits);
+      return waiting.reverse().slice(0, limit);
+    }
+    const turns: TurnStatus[] = [];
+    let before: number | undefined;
+    for (let page = 0; page < MOST_PAGES && turns.length < limit; page++) {
+      const pageSize = principal === null ? limit : MOST_LOOKED_AT;
+      const items = await agent.store().items.list({
+        kind: "turn",
+        ...(state === undefined ? {} : { state }),
+        ...(session === null ? {} : { lane: session }),
+        ...(before === undefined ? {} : { before }),
+        limit: pageSize,
+      });
+      turns.push(...items.map((item) => turnStatus(item as WorkItem<TurnBody>)).filter(fits));
+      if (items.length < pageSize) break;
+      before = items.at(-1)?.seq;
+    }
+    return turns.slice(0, limit);
+  }
+}
+
+/** These bodies have no member that is needed, so that there may be none. */
+async function readOptional<S extends TSchema>(
+  request: Call,
+  schema: S,
+): Promise<Partial<Static<S>>> {
+  return (await request.body()).length === 0 ? {} : request.json(compile(schema));
+}

@@ -1,12 +1,26 @@
 /** The turn loop: ask the model, call its tools, ask again, until it answers or a limit is reached. */
+import { createHash } from "node:crypto";
 import type { Logger, Tool } from "portico";
-import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Usage } from "portico/chat";
+import type { TracedStep, WaitingCall } from "portico/agent";
+import type {
+  ChatMessage,
+  ChatOptions,
+  ChatRequest,
+  ChatService,
+  ChatTool,
+  ToolCallPart,
+  Usage,
+} from "portico/chat";
 import type { Access } from "../access/access.ts";
+import { newId } from "../ids.ts";
 import { ask, textOf } from "./ask.ts";
 import type { Listen } from "../queue/progress.ts";
+import type { Confirmations, Verdict } from "./confirmation.ts";
+import type { LoopState, OpenCalls } from "./loop-state.ts";
 import type { Edit } from "./sending.ts";
 import { describeTools } from "./tool-descriptions.ts";
-import { callTool, type ToolRun } from "./tools.ts";
+import { callTool, refusedRun, type ToolRun } from "./tools.ts";
+import { type StepCosts, traceCall } from "./trace.ts";
 
 export interface LoopOptions {
   chat: ChatService;
@@ -22,6 +36,8 @@ export interface LoopOptions {
   turnId: string;
   workspace: string;
   access: Access;
+  confirmations: Confirmations;
+  costs: StepCosts;
   onTool(run: ToolRun): void;
   /** Where the next paragraph of what is said goes. */
   onDelta(): Listen | undefined;
@@ -41,92 +57,192 @@ export interface LoopResult {
   ended: "answered" | "max_steps" | "max_tokens" | "tool_loop";
 }
 
+/** The loop stops between two calls of tools, to go on with the same state later. */
+export interface LoopPause {
+  /** When at the latest, in milliseconds of the store's clock; undefined: at once, when this is written. */
+  until: number | undefined;
+  /** Calls that wait since now. */
+  asked: WaitingCall[];
+}
+
 /** The same call with the same result this often means that the model goes in a circle. */
 const CIRCLE = 4;
 
-export async function runLoop(options: LoopOptions): Promise<LoopResult> {
-  const { chat, request, tools, signal } = options;
-  const added: ChatMessage[] = [];
-  const usage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const seen = new Map<string, number>();
-  const offered = describeTools(tools);
-  let model = request.model;
+/** Writes to `state` as it goes. A pause may be followed by another `runLoop` with the same state, in any process. */
+export async function runLoop(
+  options: LoopOptions,
+  state: LoopState,
+): Promise<LoopResult | LoopPause> {
+  const offered = describeTools(options.tools);
+  for (;;) {
+    options.signal.throwIfAborted();
+    if (state.open === undefined) {
+      const { message, content } = await askModel(options, state, offered);
+      const calls = message.tool_calls ?? [];
+      if (calls.length === 0) return resultOf(state, content, "answered");
+      const limit = limitReached(options, state);
+      if (limit !== undefined) {
+        const text = stopNotice(options, content, limit.why);
+        replaceLast(state.added, text);
+        return resultOf(state, text, limit.ended);
+      }
+      state.open = { calls: withIds(calls, state), content, next: 0, images: [], waiting: [] };
+    }
+    const pause = await answerCalls(options, state, state.open);
+    if (pause) return pause;
+    const { images, hasRunConfirmed, isCircling, content } = state.open;
+    // all results of a step come before anything else, or the next call is refused
+    state.added.push(...images);
+    state.open = undefined;
+    if (isCircling) {
+      const why = "the same tool was called again and again with the same result";
+      const text = stopNotice(options, content, why);
+      state.added.push({ role: "assistant", content: text });
+      return resultOf(state, text, "tool_loop");
+    }
+    // what the owner has allowed once is never run twice, whatever becomes of the rest of the turn
+    if (hasRunConfirmed) return { until: undefined, asked: [] };
+  }
+}
 
-  for (let step = 1; ; step++) {
-    signal.throwIfAborted();
-    const last = step === options.maxSteps;
+async function askModel(
+  options: LoopOptions,
+  state: LoopState,
+  offered: readonly ChatTool[],
+): Promise<{ message: ChatMessage; content: string }> {
+  const { request, signal } = options;
+  const stepNumber = state.trace.length + 1;
+  const requestId = newId("int");
+  const step: TracedStep = { model: state.model, requestId, ms: 0, calls: [] };
+  state.trace.push(step);
+  options.costs.follow(step);
+  const began = performance.now();
+  try {
     const answer = await ask(
-      chat,
+      options.chat,
       {
         ...request,
-        messages: [...request.messages, ...added],
-        ...(offered.length > 0 ? { tools: offered } : {}),
+        messages: [...request.messages, ...state.added],
+        ...(offered.length > 0 ? { tools: [...offered] } : {}),
         // the last step is for an answer: a model that may still call tools would end with nothing said
-        ...(offered.length > 0 && last && step > 1 ? { tool_choice: "none" } : {}),
+        ...(offered.length > 0 && stepNumber >= options.maxSteps && stepNumber > 1
+          ? { tool_choice: "none" }
+          : {}),
       },
-      { ...options.chatOptions, signal },
+      { ...options.chatOptions, requestId, signal },
       options.onDelta(),
       options.edit?.(),
     );
     signal.throwIfAborted();
-    model = answer.model;
-    addUsage(usage, answer.usage);
-    added.push(answer.message);
-    const calls = answer.message.tool_calls ?? [];
-    const content = textOf(answer.message);
-    const result = (ended: LoopResult["ended"], text: string): LoopResult => {
-      if (ended !== "answered") replaceLast(added, text);
-      return { content: text, messages: added, model, steps: step, usage, ended };
-    };
-    if (calls.length === 0) return result("answered", content);
-    const stopped = (why: string): string => {
-      const notice = `[Stopped: ${why}.]`;
-      options.onDelta()?.(notice);
-      return content === "" ? notice : `${content}\n\n${notice}`;
-    };
-    if (last)
-      return result("max_steps", stopped(`the limit of ${options.maxSteps} steps was reached`));
-    if (options.maxTurnTokens !== undefined && usage.total_tokens >= options.maxTurnTokens) {
-      return result(
-        "max_tokens",
-        stopped(`the limit of ${options.maxTurnTokens} tokens was reached`),
-      );
-    }
-    let circling = false;
-    const images: ChatMessage[] = [];
-    for (const [index, call] of calls.entries()) {
-      call.id ||= `call_${step}_${index}`;
-      const run = await callTool(call, {
-        tools,
-        signal,
-        log: options.log,
-        sessionKey: options.sessionKey,
-        turnId: options.turnId,
-        workspace: options.workspace,
-        access: options.access,
-      });
-      options.onTool(run);
-      added.push(...run.messages.filter((message) => message.role === "tool"));
-      const key = JSON.stringify([call.function?.name, call.function?.arguments, run.outcome]);
-      const times = (seen.get(key) ?? 0) + 1;
-      seen.set(key, times);
-      if (times >= CIRCLE) circling = true;
-      images.push(...run.messages.filter((message) => message.role !== "tool"));
-    }
-    // all results of a step come before anything else, or the next call is refused
-    added.push(...images);
-    if (circling) {
-      const text = stopped("the same tool was called again and again with the same result");
-      added.push({ role: "assistant", content: text });
-      return { content: text, messages: added, model, steps: step, usage, ended: "tool_loop" };
-    }
+    const { model, usage, message } = answer;
+    Object.assign(step, { model, usage: usage && tokensOf(usage) });
+    state.model = model;
+    addUsage(state.usage, usage);
+    state.added.push(message);
+    return { message, content: textOf(message) };
+  } catch (error) {
+    step.error = error instanceof Error ? error.message : String(error);
+    throw error;
+  } finally {
+    step.ms = Math.round(performance.now() - began);
   }
+}
+
+/** A pause where a call has to wait; undefined once all have results. */
+async function answerCalls(
+  options: LoopOptions,
+  state: LoopState,
+  open: OpenCalls,
+): Promise<LoopPause | undefined> {
+  for (; open.next < open.calls.length; open.next++) {
+    const call = open.calls[open.next] as ToolCallPart;
+    const asked = openWaiting(options, open);
+    const verdict = await verdictOn(options, open);
+    if (verdict.may === "wait") return { until: verdict.until, asked };
+    const run =
+      verdict.may === "run" ? await callTool(call, options) : refusedRun(call, verdict.reason);
+    options.onTool(run);
+    state.trace.at(-1)?.calls.push(traceCall(call, run, verdict.decision));
+    state.added.push(...run.messages.filter((message) => message.role === "tool"));
+    open.images.push(...run.messages.filter((message) => message.role !== "tool"));
+    if (verdict.decision === "confirmed") open.hasRunConfirmed = true;
+    if (countRepeat(state, call, run) >= CIRCLE) open.isCircling = true;
+  }
+  return undefined;
+}
+
+/** Once a call has to wait, the owner is asked for all of its step together. Returns what was not asked before. */
+function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): WaitingCall[] {
+  const mustWait = (call: ToolCallPart | undefined) =>
+    call !== undefined && tools.has(call.function?.name ?? "") && confirmations.needs(call);
+  const isKnown = open.waiting.some(({ index }) => index === open.next);
+  if (isKnown || !mustWait(open.calls[open.next])) return [];
+  const asked = open.calls.flatMap((call, index) =>
+    index >= open.next && mustWait(call) ? [confirmations.open(call, index)] : [],
+  );
+  open.waiting.push(...asked);
+  return asked;
+}
+
+async function verdictOn({ confirmations }: LoopOptions, open: OpenCalls): Promise<Verdict> {
+  const waiting = open.waiting.find(({ index }) => index === open.next);
+  return waiting === undefined ? { may: "run" } : confirmations.verdictOn(waiting);
+}
+
+/** How often this call had this result, now included. */
+function countRepeat(state: LoopState, call: ToolCallPart, run: ToolRun): number {
+  const text = JSON.stringify([
+    call.function?.name,
+    call.function?.arguments,
+    run.error ?? run.parts,
+  ]);
+  const digest = createHash("sha256").update(text).digest("base64url");
+  const times = (state.repeats[digest] ?? 0) + 1;
+  state.repeats[digest] = times;
+  return times;
+}
+
+function withIds(calls: readonly ToolCallPart[], { trace }: LoopState): ToolCallPart[] {
+  for (const [index, call] of calls.entries()) call.id ||= `call_${trace.length}_${index}`;
+  return [...calls];
+}
+
+interface ReachedLimit {
+  ended: LoopResult["ended"];
+  why: string;
+}
+
+function limitReached(
+  { maxSteps, maxTurnTokens }: LoopOptions,
+  { trace, usage }: LoopState,
+): ReachedLimit | undefined {
+  if (trace.length >= maxSteps)
+    return { ended: "max_steps", why: `the limit of ${maxSteps} steps was reached` };
+  if (maxTurnTokens !== undefined && usage.total_tokens >= maxTurnTokens)
+    return { ended: "max_tokens", why: `the limit of ${maxTurnTokens} tokens was reached` };
+  return undefined;
+}
+
+/** The last answer, and behind it why it is the last. Listeners hear the notice. */
+function stopNotice(options: LoopOptions, content: string, why: string): string {
+  const notice = `[Stopped: ${why}.]`;
+  options.onDelta()?.(notice);
+  return content === "" ? notice : `${content}\n\n${notice}`;
+}
+
+function resultOf(state: LoopState, content: string, ended: LoopResult["ended"]): LoopResult {
+  const { added: messages, model, usage, trace } = state;
+  return { content, messages, model, steps: trace.length, usage, ended };
 }
 
 /** Calls that nobody answered must not stay in the transcript: every provider refuses such a conversation. */
 function replaceLast(messages: ChatMessage[], content: string): void {
   messages.pop();
   messages.push({ role: "assistant", content });
+}
+
+function tokensOf({ prompt_tokens, completion_tokens, total_tokens }: Usage) {
+  return { prompt_tokens, completion_tokens, total_tokens };
 }
 
 function addUsage(sum: Usage, usage: Usage | undefined): void {

@@ -2,7 +2,7 @@
 import { isPorticoError, type Logger, type Tool } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Access } from "../access/access.ts";
-import { runTool, toolParts, ToolRefusal } from "portico/agent";
+import { runTool, type ToolPart, toolParts, ToolRefusal } from "portico/agent";
 import type { ChatMessage, ToolCallPart } from "portico/chat";
 import { errorMessages, resultMessages } from "./tool-results.ts";
 
@@ -35,8 +35,8 @@ export interface ToolRun {
   ok: boolean;
   ms: number;
   error?: string;
-  /** What came of it, without marks: the same again is the same text. */
-  outcome: string;
+  /** What came of it, without marks. */
+  parts: readonly ToolPart[];
 }
 
 interface ToolScope {
@@ -54,11 +54,6 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   const began = performance.now();
   const name = call.function?.name ?? "";
   const id = call.id ?? "";
-  const ended = (messages: ChatMessage[], outcome: string, error?: string): ToolRun => {
-    const ms = performance.now() - began;
-    const run = { messages, name, ok: error === undefined, ms, outcome };
-    return error === undefined ? run : { ...run, error };
-  };
   const tool = scope.tools.get(name);
   try {
     if (!tool) throw noSuchTool(name, scope.tools);
@@ -71,14 +66,30 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       principal: scope.access.principal,
       access: scope.access,
     });
-    return ended(resultMessages({ id, name }, value), JSON.stringify(toolParts(value)));
+    const messages = resultMessages({ id, name }, value);
+    return { messages, name, ok: true, ms: performance.now() - began, parts: toolParts(value) };
   } catch (error) {
     scope.signal.throwIfAborted();
     if (!(error instanceof ToolRefusal) && !isPorticoError(error))
       scope.log.warn({ err: error, tool: name }, "tool failed");
-    const reason = error instanceof Error ? error.message : String(error);
-    return ended(errorMessages({ id, name }, error, tool), reason, reason);
+    return failedRun(call, error, { tool, ms: performance.now() - began });
   }
+}
+
+/** A call that does not run: the model is told why, in the gateway's own words. */
+export function refusedRun(call: ToolCallPart, reason: string): ToolRun {
+  return failedRun(call, new ToolRefusal(reason), { tool: undefined, ms: 0 });
+}
+
+function failedRun(
+  { id = "", function: called }: ToolCallPart,
+  thrown: unknown,
+  { tool, ms }: { tool: Tool | undefined; ms: number },
+): ToolRun {
+  const name = called?.name ?? "";
+  const error = thrown instanceof Error ? thrown.message : String(thrown);
+  const messages = errorMessages({ id, name }, thrown, tool);
+  return { messages, name, ok: false, ms, error, parts: [] };
 }
 
 function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): ToolRefusal {

@@ -6,15 +6,17 @@ import type { TurnBody } from "../queue/turn-body.ts";
 import type { BootstrapFile } from "portico/agent";
 import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
-import { runLoop } from "./loop.ts";
+import { Confirmations } from "./confirmation.ts";
+import { type LoopPause, runLoop } from "./loop.ts";
+import type { LoopState } from "./loop-state.ts";
 import type { TurnEnd } from "./turn-end.ts";
 import type { Access } from "../access/access.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { inParagraphs, type Listen } from "../queue/progress.ts";
-import { editing, isOffered, offered } from "./sending.ts";
+import { type Edit, editing, isOffered, offered } from "./sending.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
-import { allowedTools } from "./tools.ts";
+import { allowedTools, type ToolRun } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
 
 export interface TurnInput {
@@ -32,43 +34,72 @@ export interface TurnInput {
   client?: Client | undefined;
   /** What the turn's principal may use. */
   access: Access;
+  /** What the turn has done before it paused; or nothing yet. The turn writes to it as it goes. */
+  loop: LoopState;
   signal: AbortSignal;
   onDelta(): Listen | undefined;
+}
+
+/** A turn that has to wait: it is to be stored, and run again with the same `loop` and `prompt`. */
+export interface TurnPause {
+  pause: LoopPause;
+  prompt: ChatMessage;
 }
 
 const unheard: Listen = () => {};
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens and no hook has to judge it first. */
-export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd> {
-  const { body, model, settings, access, signal } = input;
+export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd | TurnPause> {
+  const { body, model } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
-  const ended = async (said: string, about: Omit<TurnEnd, "text">): Promise<TurnEnd> => {
-    const { content, ...rest } = await offered(agent, input.sessionId, body, {
-      ...about,
-      content: said,
-    });
-    const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
-    // who listens to a chat completion hears it by no other way
-    if (held && body.chat !== undefined && text !== "") input.onDelta()?.(text);
-    return { ...rest, text };
-  };
-  const held = isOffered(agent, body);
+  const isResumed = input.loop.trace.length > 0;
+  const isHeld = isOffered(agent, body);
   const edit = editing(agent, input.sessionId, body, model);
-  const heard = () => (held ? undefined : input.onDelta());
+  const listener = () => (isHeld ? undefined : input.onDelta());
   // a stream is edited also where it is held, or told by another gateway
-  const onDelta = inParagraphs(edit === undefined ? heard : () => heard() ?? unheard);
-  for (const note of body.notes ?? []) onDelta()?.(note);
-  if (body.reply !== undefined) {
-    const said = edit === undefined ? body.reply : await edit()(body.reply, true);
-    onDelta()?.(said);
-    const answer: ChatMessage = { role: "assistant", content: said };
-    const messages = [prompt, answer];
-    return ended(said, { model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages });
-  }
+  const onDelta = inParagraphs(
+    edit === undefined ? listener : () => listener() ?? unheard,
+    isResumed,
+  );
+  if (!isResumed) for (const note of body.notes ?? []) onDelta()?.(note);
+  const said =
+    body.reply === undefined
+      ? await askAgent(agent, input, { prompt, onDelta, edit })
+      : await sayReply(body.reply, { prompt, onDelta, edit });
+  if ("until" in said) return { pause: said, prompt };
+  const { content, ...rest } = await offered(agent, input.sessionId, body, said);
+  const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
+  // who listens to a chat completion hears it by no other way
+  if (isHeld && body.chat !== undefined && text !== "") input.onDelta()?.(text);
+  return { ...rest, text };
+}
+
+interface Saying {
+  prompt: ChatMessage;
+  onDelta(): Listen | undefined;
+  edit: (() => Edit) | undefined;
+}
+
+type Said = Omit<TurnEnd, "text"> & { content: string };
+
+/** What a hook has answered in the model's place. */
+async function sayReply(reply: string, { prompt, onDelta, edit }: Saying): Promise<Said> {
+  const content = edit === undefined ? reply : await edit()(reply, true);
+  onDelta()?.(content);
+  const messages = [prompt, { role: "assistant", content }];
+  return { content, model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages };
+}
+
+async function askAgent(
+  agent: AgentContext,
+  input: TurnInput,
+  { prompt, onDelta, edit }: Saying,
+): Promise<Said | LoopPause> {
+  const { body, model, settings, access, signal, turnId, sessionId, loop } = input;
+  const { ctx, costs } = agent;
   const system = await systemFor(agent, input);
-  const { ctx } = agent;
-  const result = await runLoop({
+  const options = {
     chat: ctx.use("chat"),
     request: {
       ...input.parameters,
@@ -78,23 +109,23 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
       ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     },
     chatOptions: {
-      sessionKey: input.sessionId,
+      sessionKey: sessionId,
       channel: channelOf(body, settings),
       client: input.client,
       principal: access.principal,
     },
     tools: allowedTools(ctx.list("tool"), settings.tools, access),
     access,
+    confirmations: new Confirmations(agent.store(), settings.tools),
+    costs,
     maxSteps: settings.maxSteps,
     maxTurnTokens: settings.maxTurnTokens,
     signal,
     log: ctx.log,
-    sessionKey: input.sessionId,
-    turnId: input.turnId,
+    sessionKey: sessionId,
+    turnId,
     workspace: settings.workspace,
-    onTool: (run) => {
-      const { turnId, sessionId } = input;
-      const { name: tool, ok, ms, error } = run;
+    onTool: ({ name: tool, ok, ms, error }: ToolRun) => {
       void ctx.emit(
         "agent:tool",
         { turnId, sessionId, tool, ok, ms, error },
@@ -103,9 +134,10 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
     },
     onDelta,
     edit,
-  });
-  const { content, messages, ...rest } = result;
-  return ended(content, { ...rest, messages: [prompt, ...messages] });
+  };
+  const result = await runLoop(options, loop).finally(() => costs.forget(loop.trace));
+  if ("until" in result) return result;
+  return { ...result, messages: [prompt, ...result.messages] };
 }
 
 async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {

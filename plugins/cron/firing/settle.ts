@@ -147,7 +147,7 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       });
       return;
     }
-    if (turn.state === "queued" || turn.state === "running") return;
+    if (["queued", "running", "waiting"].includes(turn.state)) return;
     const endedAt = turn.finishedAt === undefined ? now : Date.parse(turn.finishedAt);
     if (turn.state === "done") {
       await settle(run, { status: "ok", endedAt, result: turn.result });

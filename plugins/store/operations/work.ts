@@ -307,19 +307,20 @@ function* withDrained(locks: readonly Lock[], by: string): Operation<Lock[]> {
 
 function* endClaim(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operation<boolean> {
   const { id, kind, lane } = held.item;
-  const isRetry = outcome.state === "retry";
+  const goesOn = outcome.state === "retry" || outcome.state === "paused";
   const owned = yield* run(
     `UPDATE lanes SET worker = NULL, lease_until = NULL, token = 0, ready_at = ?, head = ?
      WHERE kind = ? AND lane = ? AND head = ? AND token = ?`,
-    isRetry ? outcome.at : 0,
-    isRetry ? id : null,
+    goesOn ? outcome.at : 0,
+    goesOn ? id : null,
     kind,
     lane,
     id,
     held.token,
   );
   if (owned === 0) return false;
-  if (isRetry) yield* retryItem(tx, held, outcome);
+  if (outcome.state === "retry") yield* retryItem(tx, held, outcome);
+  else if (outcome.state === "paused") yield* pauseItem(tx, held, outcome);
   else yield* endItem(tx, held, outcome);
   return true;
 }
@@ -339,10 +340,25 @@ function* retryItem(
   tx.touch(item.kind);
 }
 
+/** `error` goes: it was that of an attempt before, and the item is not failing. */
+function* pauseItem(
+  tx: Transaction,
+  { item }: Claim,
+  { at, body }: Extract<ClaimOutcome, { state: "paused" }>,
+): Operation<void> {
+  yield* run(
+    "UPDATE items SET state = 'queued', retry_at = ?, error = NULL, attempts = attempts - 1, body = ? WHERE id = ?",
+    at,
+    toJson(body),
+    item.id,
+  );
+  tx.touch(item.kind);
+}
+
 function* endItem(
   tx: Transaction,
   { item }: Claim,
-  outcome: Exclude<ClaimOutcome, { state: "retry" }>,
+  outcome: Exclude<ClaimOutcome, { state: "retry" | "paused" }>,
 ): Operation<void> {
   const isDone = outcome.state === "done";
   const error = isDone ? null : toJson(outcome.error);
@@ -350,7 +366,7 @@ function* endItem(
     "UPDATE items SET state = ?, finished_at = ?, result = ?, error = ?, body = COALESCE(?, body) WHERE id = ?",
     outcome.state,
     tx.now,
-    isDone ? toJson(outcome.result) : null,
+    outcome.result === undefined ? null : toJson(outcome.result),
     error,
     isDone ? toJson(outcome.body) : null,
     item.id,
@@ -399,6 +415,32 @@ export function cancel(id: string): Write<boolean> {
         id,
       );
       yield* settleLane(tx, row.kind, row.lane);
+      return true;
+    },
+  };
+}
+
+export function wake(id: string): Write<boolean> {
+  return {
+    locks: () => laneOfItem(id),
+    *run(tx) {
+      const row = yield* first<ItemRow>(
+        "SELECT * FROM items WHERE id = ? AND state = 'queued'",
+        id,
+      );
+      if (!row) return false;
+      const woken = yield* run(
+        `UPDATE lanes SET ready_at = ?
+         WHERE kind = ? AND lane = ? AND head = ? AND worker IS NULL AND ready_at > ?`,
+        tx.now,
+        row.kind,
+        row.lane,
+        id,
+        tx.now,
+      );
+      if (woken === 0) return false;
+      yield* run("UPDATE items SET retry_at = ? WHERE id = ?", tx.now, id);
+      tx.touch(row.kind);
       return true;
     },
   };

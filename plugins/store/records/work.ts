@@ -131,8 +131,10 @@ export type ClaimOutcome =
   | { state: "done"; result?: unknown; body?: unknown }
   /** The lane waits until `at`: order is kept. `interrupted`: it was not the work's fault, and is no failure. */
   | { state: "retry"; at: number; error: ItemError; interrupted?: boolean }
-  | { state: "dead"; error: ItemError }
-  | { state: "cancelled"; error?: ItemError };
+  /** Given back unfinished, with what it has done so far as its body: it goes on `at` that time, or once `items.wake` is called. The claim is no attempt. */
+  | { state: "paused"; at: number; body: unknown }
+  | { state: "dead"; error: ItemError; result?: unknown }
+  | { state: "cancelled"; error?: ItemError; result?: unknown };
 
 export interface ItemFilter {
   kind?: string;

@@ -57,10 +57,14 @@ function calls(next: () => number): () => { name: string; make: Made } {
       return { name: `take ${key} ${cost}`, make: (store) => store.take(key, cost, 5, 300) };
     }
     if (dice < 0.7) {
-      const state = pick(["done", "dead", "retry"] as const);
+      const state = pick(["done", "dead", "retry", "paused"] as const);
       const at = 1_800_000_000_000 + number(5000);
-      const outcome =
-        state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
+      const outcome = {
+        done: { state: "done" } as const,
+        dead: { state: "dead", error } as const,
+        retry: { state: "retry", at, error } as const,
+        paused: { state: "paused", at, body: { made } } as const,
+      }[state];
       const n = number(4);
       const make: Made = async (store, claims) => {
         const claim = claims[n];
@@ -69,6 +73,7 @@ function calls(next: () => number): () => { name: string; make: Made } {
       return { name: `finish ${n} ${state}`, make };
     }
     const id = `i${number(made)}`;
+    if (dice < 0.74) return { name: `wake ${id}`, make: (store) => store.items.wake(id) };
     if (dice < 0.76) return { name: `cancel ${id}`, make: (store) => store.items.cancel(id) };
     if (dice < 0.8) return { name: `replay ${id}`, make: (store) => store.items.replay(id) };
     const lane = pick(["a", "b"]);

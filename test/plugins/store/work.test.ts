@@ -160,6 +160,24 @@ test("dead items show, can be replayed, and do not block their lane", async () =
   assert.is(again?.attempts, 0);
 });
 
+test("a paused item keeps what it has done, holds its lane and no failure, and is woken", async () => {
+  await store.enqueue({ items: [turn("a1"), turn("a2")] });
+  const at = t.clock.now + 60_000;
+  assert.ok(await store.finish(await one(), { state: "paused", at, body: { step: 2 } }));
+  assert.equal(await store.claim("w", 5, 1000, ["turn"]), []);
+  const paused = await store.items.get("a1");
+  assert.equal(
+    [paused?.state, paused?.attempts, paused?.failures, paused?.retryAt, paused?.body],
+    ["queued", 0, 0, at, { step: 2 }],
+  );
+  assert.not(await store.items.wake("a2"), "it is not the next of its lane");
+  assert.not(await store.items.wake("none"));
+  assert.ok(await store.items.wake("a1"));
+  const claim = await one();
+  assert.equal([claim.item.id, claim.item.attempts, claim.item.body], ["a1", 1, { step: 2 }]);
+  assert.not(await store.items.wake("a1"), "it runs");
+});
+
 test("cancelling: a queued item goes, a running one loses its lease, an ended one stays", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2"), turn("a3")] });
   const claim = await one();

@@ -7,16 +7,24 @@ export const turns = {
   id: "turns",
   title: "Turns",
   async load() {
-    const [list, beat] = await Promise.all([
+    const [waiting, list, beat] = await Promise.all([
+      attempt(get("/turns?state=waiting")),
       attempt(get(`/turns?limit=${lengthOf("turns", 100)}`)),
       attempt(get("/heartbeat")),
     ]);
-    return { list, beat };
+    return { waiting, list, beat };
   },
-  render({ list, beat }) {
+  render({ waiting, list, beat }) {
     return h(
       "div",
       {},
+      section("Waiting for your yes or no", waiting, ({ turns: rows }) =>
+        table(
+          waitingColumns,
+          rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call }))),
+          "No tool call waits for you. The setting agents.defaults.tools.confirm says which calls do.",
+        ),
+      ),
       section("Turns", list, ({ turns: rows }) => [
         table(columns, rows, 'There are no turns yet. `portico agent "hello"` starts one.'),
         more("turns", 100, rows.length),
@@ -42,6 +50,26 @@ export const turns = {
     );
   },
 };
+
+function decide(answer, { turnId }, { callId }) {
+  return post(`/turns/${encodeURIComponent(turnId)}/${answer}`, { call: callId });
+}
+
+const waitingColumns = [
+  ["session", ({ turn }) => [turn.sessionId, h("div", { class: "muted small" }, turn.turnId)]],
+  ["for", ({ turn }) => turn.principal, "word"],
+  ["tool", ({ call }) => call.tool, "word"],
+  ["arguments", ({ call }) => h("pre", {}, call.arguments)],
+  ["until", ({ call }) => ago(call.until)],
+  [
+    "",
+    ({ turn, call }) => [
+      action(`Allow ${call.tool}`, `confirm-${call.callId}`, () => decide("confirm", turn, call)),
+      " ",
+      action(`Refuse ${call.tool}`, `deny-${call.callId}`, () => decide("deny", turn, call)),
+    ],
+  ],
+];
 
 const columns = [
   [

@@ -1,0 +1,104 @@
+/** A turn in words, for `portico turns show`. */
+import type { TracedCall, TracedStep, TurnReport, WaitingCall } from "portico/agent";
+import { shorten } from "portico/strings";
+
+const ARGUMENTS_CHARS = 300;
+const OUTCOME_CHARS = 200;
+const RESULT_CHARS = 2_000;
+
+export function describeTurn(turn: TurnReport): string {
+  const sections = [
+    headOf(turn),
+    turn.trace.map((step, index) => describeStep(step, index + 1)).join("\n"),
+    waitingOf(turn),
+    turn.error === undefined ? "" : `Error ${turn.error.code}: ${turn.error.message}`,
+    turn.result ? `Result:\n${shorten(turn.result, RESULT_CHARS)}` : "",
+  ];
+  return sections.filter((section) => section !== "").join("\n\n");
+}
+
+function headOf(turn: TurnReport): string {
+  const { usage = tokensOf(turn.trace) } = turn;
+  const rows: [string, string | undefined][] = [
+    ["turn", turn.turnId],
+    ["state", stateIn(turn)],
+    ["session", turn.sessionId],
+    ["principal", turn.principal],
+    ["source", turn.source],
+    ["model", turn.model],
+    ["created", turn.createdAt],
+    ["duration", durationOf(turn)],
+    ["attempts", String(turn.attempts)],
+    ["steps", String(turn.steps ?? turn.trace.length)],
+    ["tokens", `${usage.prompt_tokens} in, ${usage.completion_tokens} out`],
+    ["cost", turn.cost === undefined ? "unknown" : dollars(turn.cost)],
+  ];
+  return rows
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)} ${value}`]))
+    .join("\n");
+}
+
+function stateIn({ state, retryAt }: TurnReport): string {
+  if (state === "waiting") return "waiting for your yes or no";
+  return retryAt === undefined ? state : `${state}, next attempt ${retryAt}`;
+}
+
+/** From when it was created: what it waited for counts. */
+function durationOf({ createdAt, finishedAt }: TurnReport): string | undefined {
+  if (finishedAt === undefined) return undefined;
+  return seconds(Date.parse(finishedAt) - Date.parse(createdAt));
+}
+
+function tokensOf(trace: readonly TracedStep[]) {
+  const sum = { prompt_tokens: 0, completion_tokens: 0 };
+  for (const { usage } of trace) {
+    sum.prompt_tokens += usage?.prompt_tokens ?? 0;
+    sum.completion_tokens += usage?.completion_tokens ?? 0;
+  }
+  return sum;
+}
+
+function describeStep(step: TracedStep, number: number): string {
+  const facts = [seconds(step.ms)];
+  if (step.usage)
+    facts.push(`${step.usage.prompt_tokens} + ${step.usage.completion_tokens} tokens`);
+  if (step.cost !== undefined) facts.push(dollars(step.cost));
+  const outcome = step.error === undefined ? sayCalls(step.calls) : `failed: ${step.error}`;
+  const head = `Step ${number}: ${step.model} ${outcome} (${facts.join(", ")})`;
+  return [head, ...step.calls.map(describeCall)].join("\n");
+}
+
+function sayCalls({ length }: readonly TracedCall[]): string {
+  if (length === 0) return "answered";
+  return length === 1 ? "called one tool" : `called ${length} tools`;
+}
+
+function describeCall(call: TracedCall): string {
+  const { tool, ok, ms, decision } = call;
+  const facts = [ok ? "ok" : "failed", seconds(ms)];
+  if (decision !== undefined) facts.unshift(decision);
+  return [
+    `  ${tool} ${shorten(call.arguments, ARGUMENTS_CHARS)}`,
+    `    ${facts.join(", ")}: ${shorten(call.outcome.replace(/\s+/g, " "), OUTCOME_CHARS)}`,
+  ].join("\n");
+}
+
+function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {
+  if (waitingCalls.length === 0) return "";
+  const commands = `portico turns confirm ${turnId} [CALL], or portico turns deny ${turnId} [CALL] [--reason TEXT]`;
+  return ["Waiting for your yes or no:", ...waitingCalls.map(describeWaiting), commands].join("\n");
+}
+
+/** The arguments in full: nobody can allow what they do not see. */
+function describeWaiting(call: WaitingCall): string {
+  const state = call.decision ?? `until ${call.until}`;
+  return `  ${call.callId} ${call.tool} ${call.arguments} (${state})`;
+}
+
+function seconds(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function dollars(cost: number): string {
+  return `$${cost.toFixed(6).replace(/0{1,4}$/, "")}`;
+}
