@@ -107,7 +107,11 @@ export const anthropic: Dialect = {
       ["2023-06-01", "2026-10-21"].includes(String(headers["anthropic-version"])),
       "wrong version",
     );
-    onlyKeys("body", body, KEYS);
+    const betas = String(headers["anthropic-beta"]);
+    onlyKeys("body", body, [
+      ...KEYS,
+      ...(betas.includes("context-management-") ? ["context_management"] : []),
+    ]);
     needWellFormed(body);
     needNoPrefill(body.model, body.messages.at(-1).role);
     need(Number.isInteger(body.max_tokens), "max_tokens is required");
