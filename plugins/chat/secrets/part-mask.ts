@@ -28,6 +28,8 @@ export class PartMask {
   readonly #growing = new Map<string, Growing>();
   /** Those that hold something back. */
   readonly #holding = new Set<Growing>();
+  /** Members that hold no secret. */
+  #harmless: JsonMembers | undefined;
 
   constructor(mask: SecretMask) {
     this.#mask = mask;
@@ -106,9 +108,17 @@ export class PartMask {
   #raw(part: RawPart, out: StreamPart[]): void {
     const isWhole = part.at === "chunk";
     const members = isWhole
-      ? this.#hidden(part.members)
+      ? this.#chunkMembers(part.members)
       : this.#leaves(part.members, part, "", out);
     out.push(members === part.members ? part : { ...part, members, source: undefined });
+  }
+
+  /** Most chunks of a stream have the same. */
+  #chunkMembers(members: JsonMembers): JsonMembers {
+    if (members === this.#harmless) return members;
+    const hidden = this.#hidden(members);
+    if (hidden === members) this.#harmless = members;
+    return hidden;
   }
 
   /** A part that says all it has to say by itself. */

@@ -78,19 +78,20 @@ export class ChunkEncoder {
       this.#usage = first;
       return;
     }
-    const chunk = event.value as unknown as ChatChunk;
-    const isLate = chunk.choices.some(
-      ({ index, delta }) => delta.role !== undefined && this.#opened.has(index),
-    );
-    for (const { index, delta } of chunk.choices) {
-      if (delta.role === undefined) this.#open(index);
-      else this.#opened.add(index);
-      const state = this.#stateOf(index);
-      state.called ||= (delta.tool_calls?.length ?? 0) > 0;
+    // Something may have been put in front of the event that brings the role.
+    const isLate = event.opens.some((choice) => this.#opened.has(choice));
+    for (const choice of event.opens) this.#opened.add(choice);
+    for (const part of event.parts) {
+      if (!("choice" in part)) continue;
+      if (part.type !== "raw" || part.at !== "chunk") this.#open(part.choice);
+      if (part.type === "tool-call") this.#stateOf(part.choice).called = true;
     }
-    // Something was put in front of the event that brings the role.
-    if (isLate) this.#sink.chunk({ ...chunk, choices: chunk.choices.map(withoutRole) });
-    else this.#sink.event(event);
+    if (!isLate) {
+      this.#sink.event(event);
+      return;
+    }
+    const chunk = event.value as unknown as ChatChunk;
+    this.#sink.chunk({ ...chunk, choices: chunk.choices.map(withoutRole) });
   }
 
   /** True where the next part was written as well. */

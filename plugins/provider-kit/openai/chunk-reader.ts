@@ -13,6 +13,7 @@ import {
   repairText,
   repairUsage,
 } from "./repair.ts";
+import { RepeatedEvent } from "./repeated-event.ts";
 
 const CHUNK_MEMBERS = new Set(["id", "object", "created", "model", "choices", "usage"]);
 const CHOICE_MEMBERS = new Set(["index", "delta", "finish_reason", "logprobs"]);
@@ -33,13 +34,16 @@ export class ChunkReader {
   readonly #out: PartWriter;
   readonly #defaults: Head;
   readonly #roles = new Set<number>();
+  readonly #repeated: RepeatedEvent | undefined;
   #head: Head | undefined;
   /** Something of the chunk that is being read was changed. */
   #changed = false;
 
-  constructor(out: PartWriter, defaults: Head) {
+  /** `shortcut`: events that repeat are not parsed. */
+  constructor(out: PartWriter, defaults: Head, { shortcut = true } = {}) {
     this.#out = out;
     this.#defaults = defaults;
+    this.#repeated = shortcut ? new RepeatedEvent() : undefined;
   }
 
   /** A chunk with choices has come. */
@@ -57,6 +61,17 @@ export class ChunkReader {
     // Azure's annotation frames have no choices, and clients look at `choices[0]`.
     if (choices.length > 0) this.#readChoices(chunk, choices, usage !== undefined, json);
     if (usage !== undefined) this.#readUsage(chunk, usage, choices.length === 0, json);
+  }
+
+  /** Reads a chunk without parsing it, where it is like one before but for its text. */
+  repeat(json: string): boolean {
+    const said = this.#repeated?.read(json);
+    if (said === undefined || this.#out.finishOf(said.choice) !== undefined) return false;
+    this.#out.event(new OpenSource("openai", undefined, json), () => {
+      if (said.members !== undefined) this.#out.raw("chunk", said.members);
+      this.#out.text(said.text, said.choice);
+    });
+    return true;
   }
 
   /** What is missing at the end: finish reasons, and where no choice came, an empty one. */
@@ -100,7 +115,11 @@ export class ChunkReader {
       if (more !== undefined) this.#out.raw("chunk", more);
       for (const choice of choices) this.#readChoice(choice, choice["index"] as number);
     });
-    if (!this.#changed && json !== undefined) source.keep(json);
+    for (const { index, delta } of choices as { index: number; delta: JsonMembers }[])
+      if ("role" in delta) source.opens.push(index);
+    if (this.#changed || json === undefined) return;
+    source.keep(json);
+    if (source.opens.length === 0) this.#repeated?.learn(json, source.parts);
   }
 
   /** Those of the first chunk hold for all. */

@@ -9,9 +9,13 @@ import type { PartDecoder } from "../types/parts.ts";
 import { ChunkReader } from "./chunk-reader.ts";
 import { errorIn } from "./errors.ts";
 
-export function createOpenAiDecoder(defaults: PartDefaults): PartDecoder {
+/** `shortcut`: see `RepeatedEvent`; without it every event is parsed, which gives the same. */
+export function createOpenAiDecoder(
+  defaults: PartDefaults,
+  options: { shortcut?: boolean } = {},
+): PartDecoder {
   const out = new PartWriter(defaults);
-  const chunks = new ChunkReader(out, defaults);
+  const chunks = new ChunkReader(out, defaults, options);
   /** `[DONE]` has come. */
   let done = false;
   /** An event has come, be it only one of usage. */
@@ -20,6 +24,10 @@ export function createOpenAiDecoder(defaults: PartDefaults): PartDecoder {
   function onEvent(data: Buffer, name: string): void {
     const text = data.toString("utf8");
     if (done || text === "") return;
+    if (name === "message" && !text.includes("\n") && chunks.repeat(text)) {
+      hasRead = true;
+      return;
+    }
     if (text.trim() === "[DONE]") {
       // An end alone is no response: a server may say so that it did not understand the request.
       if (!hasRead) throw nothingCame();

@@ -3,15 +3,16 @@ import type { SourceEvent, StreamPart } from "../types/parts.ts";
 /** A `SourceEvent` whose parts are still being read. */
 export class OpenSource implements SourceEvent {
   readonly format: string;
-  readonly value: Readonly<Record<string, unknown>>;
+  readonly opens: number[] = [];
   parts: StreamPart[] = [];
   split = false;
+  #value: Readonly<Record<string, unknown>> | undefined;
   #json: string | undefined;
 
-  /** `json`: the upstream's own text, where it is to go out as it came. */
-  constructor(format: string, value: Record<string, unknown>, json?: string) {
+  /** `json`: the upstream's own text, where it is to go out as it came. One of the two must be there. */
+  constructor(format: string, value: Record<string, unknown> | undefined, json?: string) {
     this.format = format;
-    this.value = value;
+    this.#value = value;
     this.#json = json;
   }
 
@@ -20,8 +21,13 @@ export class OpenSource implements SourceEvent {
     this.#json = json;
   }
 
+  get value(): Readonly<Record<string, unknown>> {
+    this.#value ??= JSON.parse(this.#json!) as Record<string, unknown>;
+    return this.#value;
+  }
+
   get json(): string {
-    this.#json ??= JSON.stringify(this.value);
+    this.#json ??= JSON.stringify(this.#value);
     return this.#json;
   }
 }

@@ -135,6 +135,8 @@ export interface SourceEvent {
   readonly value: Readonly<Record<string, unknown>>;
   /** JSON of the value: the upstream's own text where nothing was wrong with it. */
   readonly json: string;
+  /** Choices whose role the event brings. */
+  readonly opens: readonly number[];
   /** All that was read from the event, in order. */
   readonly parts: readonly StreamPart[];
   /** The event cannot be written for its parts: a call that it begins was completed by a later one. */

@@ -1,5 +1,6 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { createOpenAiDecoder } from "portico/provider";
 import { Recoded as OpenAiStream } from "../../support/recoded.ts";
 import { chunk, contentOf, DONE, data, eventsOf, hello } from "../../support/upstreams/upstream.ts";
 
@@ -11,15 +12,15 @@ interface Run {
 
 function run(
   input: string | Buffer,
-  options: { size?: number; usage?: boolean; capture?: boolean } = {},
+  options: { size?: number; usage?: boolean; capture?: boolean; shortcut?: boolean } = {},
 ): Run {
   const bytes = Buffer.from(input);
-  const decoder = new OpenAiStream({
-    id: "chatcmpl-ours",
-    created: 5,
-    model: "ours",
-    includeUsage: options.usage ?? false,
-  });
+  const head = { id: "chatcmpl-ours", created: 5, model: "ours" };
+  const { shortcut = true } = options;
+  const decoder = new OpenAiStream(
+    { ...head, includeUsage: options.usage ?? false },
+    createOpenAiDecoder(head, { shortcut }),
+  );
   const size = options.size ?? bytes.length;
   let text = "";
   try {
@@ -32,9 +33,11 @@ function run(
   return { text, decoder, ...(decoder.failure && { error: decoder.failure.message }) };
 }
 
-/** The same whatever the cut; returns the result. */
+/** The same whatever the cut, and also where every event is parsed; returns the result. */
 function everyCut(input: string, options: { usage?: boolean; capture?: boolean } = {}): Run {
   const whole = run(input, options);
+  const parsed = run(input, { ...options, shortcut: false });
+  assert.equal([parsed.text, parsed.error], [whole.text, whole.error]);
   for (const size of [1, 2, 3, 5, 7, 16, 61, 100, 333]) {
     const cut = run(input, { ...options, size });
     assert.is(cut.text, whole.text, `cut at ${size}`);
