@@ -296,6 +296,7 @@ test("the kernel names no plugin, provider, or event of one", () => {
     "metrics",
     "nodes",
     "responses",
+    "secrets",
     "store",
     "strings",
     "usage",

@@ -39,7 +39,7 @@ export default definePlugin({
   ],
 
   async setup(ctx, config) {
-    const { createMasks } = await import("./secrets/masks.ts");
+    const { createMasks } = await import("portico/secrets");
     const { channelSurroundings } = await import("./routing/surroundings.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");

@@ -1,7 +1,7 @@
 /** Where a chat says something to its reader: the text of a message, a refusal in its place, the words of a sound. */
 import type { ChatMessage } from "portico/chat";
 import { isObject } from "../openai/fields.ts";
-import { withoutTokens } from "../secrets/secret-mask.ts";
+import { withoutTokens } from "portico/secrets";
 
 export const TEXTS = ["content", "refusal", "transcript"] as const;
 export type TextName = (typeof TEXTS)[number];

@@ -1,5 +1,5 @@
 /** Where the text is in responses of OpenAI's routes beside chat: completions, transcriptions, translations. */
-import { withoutTokens } from "../secrets/secret-mask.ts";
+import { withoutTokens } from "portico/secrets";
 
 type Members = Record<string, unknown>;
 

@@ -11,9 +11,7 @@ import {
 } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
 import { imageType } from "portico/provider";
-import { hiddenBody } from "../secrets/error-body.ts";
-import type { Masks } from "../secrets/masks.ts";
-import type { SecretMask } from "../secrets/secret-mask.ts";
+import { hiddenBody, type Masks, type SecretMask } from "portico/secrets";
 import type { ChannelConfig } from "../schema.ts";
 import type { Job } from "../job.ts";
 import { exchangeSmall } from "./http/small-exchange.ts";

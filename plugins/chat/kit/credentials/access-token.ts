@@ -1,7 +1,7 @@
 /** Access tokens of OAuth 2: asked of a token server with a form, or read from what another server answered. */
 import { upstreamError } from "portico/provider";
 import { parseObject } from "portico/provider";
-import { SecretMask } from "../../secrets/secret-mask.ts";
+import { SecretMask } from "portico/secrets";
 import type { SmallResponse, Target } from "portico/provider";
 import type { Expiring } from "portico/provider";
 

@@ -13,7 +13,7 @@ import {
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { clientDisconnected } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
-import { PartMask } from "../../secrets/part-mask.ts";
+import { PartMask } from "portico/secrets";
 import type { PartStream } from "../../streams/flow.ts";
 import { providerFailure } from "./provider-failed.ts";
 

@@ -10,7 +10,7 @@ import {
   type WireRequest,
 } from "portico/provider";
 import { upstreamError } from "portico/provider";
-import { PartMask } from "../../secrets/part-mask.ts";
+import { PartMask } from "portico/secrets";
 import { AdaptedDecoder } from "../../deprecated/adapted-provider.ts";
 import type { WireAttempt } from "../attempt.ts";
 

@@ -3,7 +3,7 @@
  * (also twice) or HTML, percent-encoded, or in base64.
  */
 import { MASK } from "portico";
-import { type Fields, isObject } from "../openai/fields.ts";
+import { isObject, type JsonMembers } from "portico/provider";
 import { SecretAutomaton } from "./secret-automaton.ts";
 import { base64Writings, SecretFinder } from "./secret-finder.ts";
 
@@ -143,7 +143,7 @@ export class SecretMask {
 }
 
 /** Of what says a changed text, in itself or in its choices: the tokens would say once more, in pieces, what stood there. */
-export function withoutTokens(holder: Fields): Fields {
+export function withoutTokens(holder: JsonMembers): JsonMembers {
   if (holder["logprobs"] != null) holder["logprobs"] = null;
   const { choices } = holder;
   if (Array.isArray(choices))

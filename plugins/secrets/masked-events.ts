@@ -3,7 +3,7 @@
  * streams of models.
  */
 import { MASK } from "portico";
-import { type Fields, isObject } from "../openai/fields.ts";
+import { isObject, type JsonMembers } from "portico/provider";
 import { contentsOf, type Leaf } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
@@ -181,7 +181,12 @@ export class MaskedEvents {
 }
 
 /** The event with one of its texts only. */
-function alone(event: Fields, leaves: readonly Leaf[], id: string, write: (of: unknown) => Buffer) {
+function alone(
+  event: JsonMembers,
+  leaves: readonly Leaf[],
+  id: string,
+  write: (of: unknown) => Buffer,
+) {
   return (text: string): Buffer => {
     const kept = leaves.map(({ holder, key }) => holder[key]);
     for (const leaf of leaves) leaf.holder[leaf.key] = leaf.id === id ? text : "";

@@ -1,5 +1,5 @@
 /** Which strings of an event are a part of a longer text, and which of these texts it goes on with or ends. */
-import { type Fields, isObject } from "../openai/fields.ts";
+import { isObject, type JsonMembers } from "portico/provider";
 
 /** A string that grows by deltas. */
 export interface Leaf {
@@ -7,7 +7,7 @@ export interface Leaf {
   id: string;
   /** The choice or block that it is a part of. */
   of: string;
-  holder: Fields;
+  holder: JsonMembers;
   key: string;
 }
 
@@ -23,11 +23,11 @@ interface Contents {
   ended: ReadonlySet<string>;
 }
 
-export function contentsOf(event: Fields): Contents {
+export function contentsOf(event: JsonMembers): Contents {
   const leaves: Leaf[] = [];
   const goesOn = new Set<string>();
   const ended = new Set<string>();
-  const grows = (of: string, id: string, holder: Fields, key: string): void => {
+  const grows = (of: string, id: string, holder: JsonMembers, key: string): void => {
     leaves.push({ id, of, holder, key });
     if (holder[key] !== "") goesOn.add(of);
   };
