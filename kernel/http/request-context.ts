@@ -11,6 +11,7 @@ import { checkJsonType, parseJson } from "./body/json.ts";
 import type { BodyLimits } from "./body/limits.ts";
 import { readBody } from "./body/read.ts";
 import type { HttpRequest } from "./body/request.ts";
+import type { RouteInput } from "./declared-input.ts";
 
 /** What the server knows that its requests need. */
 export interface ServerContext {
@@ -35,6 +36,8 @@ export class RequestContext implements Call {
   access: Access | undefined = undefined;
   /** What its response says was wrong. */
   error: PorticoError | undefined = undefined;
+  /** What its route declares of its input. */
+  input: RouteInput | undefined = undefined;
   /** Where its response is counted: status → responses of its route. */
   tally: Map<number, number> | undefined = undefined;
   /** The client waits for `100 Continue` before it sends its body. */
@@ -160,8 +163,11 @@ export class RequestContext implements Call {
 
   async json<T = unknown>(check?: Check<T>): Promise<T> {
     checkJsonType(this.req);
-    const value = parseJson(await this.body(), { limits: this.limits });
-    return check ? check.parse(value) : (value as T);
+    const bytes = await this.body();
+    const isLeftOut = bytes.length === 0 && this.input?.optionalBody === true;
+    const value = isLeftOut ? {} : parseJson(bytes, { limits: this.limits });
+    const wanted = check ?? (await this.input?.body());
+    return (wanted ? wanted.parse(value) : value) as T;
   }
 }
 

@@ -14,6 +14,7 @@ import { RequestContext, type ServerContext } from "./request-context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
 import { originOf } from "./access/origin.ts";
+import { declaredInput, type RouteInput } from "./declared-input.ts";
 import { createRouter, type Found } from "./router.ts";
 
 export interface RequestsOptions {
@@ -31,6 +32,7 @@ export type RequestCounts = { method: string; route: string; status: number; cou
 interface Route extends RouteOptions {
   tally: Map<number, number>;
   handler: RouteHandler;
+  input: RouteInput;
 }
 
 export function createRequests({ server, guards, auth, forms, connections }: RequestsOptions) {
@@ -74,6 +76,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     call.maxBodyBytes = route.maxBodyBytes;
     call.tally = route.tally;
     call.access = route.access;
+    call.input = route.input;
     const client = auth.authenticate(call.req, route.access, call);
     if (!(client instanceof Promise)) handle(route, call, client);
     else client.then((known) => handle(route, call, known)).catch((error) => fail(call, error));
@@ -81,15 +84,18 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
 
   function handle(route: Route, call: RequestContext, client: Client): void {
     call.client = client;
-    const result = mayChange(call)
-      ? changeAs(originOf(call), () => route.handler(call))
-      : route.handler(call);
+    const checking = route.input.check(call);
+    const result = checking ? checking.then(() => handled(route, call)) : handled(route, call);
     if (!(result instanceof Object && "then" in result)) finish(call, result);
     else
       Promise.resolve(result).then(
         (value) => finish(call, value),
         (error) => fail(call, error),
       );
+  }
+
+  function handled({ handler }: Route, call: RequestContext): unknown {
+    return mayChange(call) ? changeAs(originOf(call), () => handler(call)) : handler(call);
   }
 
   /** A route that comes back after a reload counts on. */
@@ -102,7 +108,12 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
 
   return {
     add: (method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose =>
-      routes.add(method, path, { ...options, tally: tallyOf(method, path), handler }),
+      routes.add(method, path, {
+        ...options,
+        tally: tallyOf(method, path),
+        handler,
+        input: declaredInput(options),
+      }),
     /** `expectation` is what the request expects, where it does: a client that waits for `100 Continue`, or something else. */
     take,
     /** Nobody waits for its response any longer. */
@@ -125,9 +136,10 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       return counts;
     },
     routes: (): RouteInfo[] =>
-      routes.list().map(({ method, path, route: { handler, tally, ...options } }) => ({
+      routes.list().map(({ method, path, route: { handler, tally, input, ...options } }) => ({
         method,
         path,
+        error: forms.schemaOf(path),
         ...options,
       })),
   };

@@ -54,7 +54,10 @@ export interface Call {
   body(): Promise<Buffer>;
   /** The body as it comes, decompressed, for bodies that are too large to be held. Its reader bounds it. */
   chunks(): AsyncIterable<Buffer>;
-  /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */
+  /**
+   * The body as JSON: 415, 400 `invalid_json`, and 400 `invalid_request_error` with `param` where it breaks `check`, or,
+   * without one, the schema that the route declares.
+   */
   json<T = unknown>(check?: Check<T>): Promise<T>;
 }
 
@@ -104,15 +107,42 @@ export interface Check<T> {
 
 export type RouteHandler = (call: Call) => unknown | Promise<unknown>;
 
+/** Something that a route declares, or a function that loads it when somebody needs it first. */
+export type Declared<T> = T | (() => Promise<T>);
+
+/** One response of a route. */
+export interface ResponseDeclaration {
+  description: string;
+  /** Content type → the schema of such content. Left out where the response has no content. */
+  content?: Readonly<Record<string, TSchema>>;
+}
+
+/** A route's responses by status. Errors need no entry: the form of errors below its path describes them. */
+export type ResponseDeclarations = Readonly<Record<number, ResponseDeclaration>>;
+
+/** What a route is, said once: the kernel checks requests by it, and listings are made of it. */
 export interface RouteOptions {
   access: Access;
   /** Default `gateway.http.maxBodyBytes`. */
   maxBodyBytes?: number;
   /** One line for listings. */
   summary?: string;
-  /** What its query and its JSON body hold, for listings (a function is called then): the handler checks by itself. */
-  query?: TSchema | (() => Promise<TSchema>);
-  body?: TSchema | (() => Promise<TSchema>);
+  /** An object schema of what stands in the path. Each parameter that it does not name is a text. */
+  params?: Declared<TSchema>;
+  /** An object schema. Texts of the query are read as the numbers and booleans that it asks for. */
+  query?: Declared<TSchema>;
+  /** `null` where the route takes no body. */
+  body?: Declared<TSchema> | null;
+  /** Without a body, `call.json()` is `{}`. */
+  optionalBody?: boolean;
+  /** The content types of a body that is not (only) JSON. */
+  bodyTypes?: readonly string[];
+  response?: Declared<ResponseDeclarations>;
+  /**
+   * `kernel` (the default) checks the path and the query before the handler runs, and the body in `call.json()`.
+   * `handler`: the handler passes the request on, or its operations check what they get from elsewhere too.
+   */
+  checkedBy?: "kernel" | "handler";
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -128,6 +158,13 @@ export type ErrorForm = (error: {
   /** As in `x-request-id`, for forms that repeat it. */
   requestId?: string;
 }) => unknown;
+
+export interface ErrorFormOptions {
+  /** Clients have the prefix in their base address: an error says so where a path lacks it, or has it twice. */
+  isBase?: boolean;
+  /** What the form renders, for listings. */
+  schema?: TSchema;
+}
 
 /** Throws (or rejects) before it takes the socket over: the error is then the response. `from`: the caller's address. */
 export type UpgradeHandler = (
@@ -148,10 +185,9 @@ export interface Mount {
     handler: UpgradeHandler,
   ): Dispose;
   /**
-   * The form of errors below a prefix; the longest prefix wins. `isBase`: clients have it in their base address, so a
-   * path that lacks it, or has it twice, is told.
+   * The form of errors below a prefix; the longest prefix wins.
    */
-  errors(prefix: string, form: ErrorForm, options?: { isBase?: boolean }): Dispose;
+  errors(prefix: string, form: ErrorForm, options?: ErrorFormOptions): Dispose;
 }
 
 export interface ServerOptions {
@@ -182,6 +218,8 @@ export interface ServerRoutes {
 export interface RouteInfo extends RouteOptions {
   method: string;
   path: string;
+  /** What its errors look like. */
+  error: TSchema;
 }
 
 /** Turns a bearer token that is not the gateway's own into a client, or says that it does not know it. */

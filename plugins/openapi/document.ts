@@ -1,5 +1,5 @@
 /** An OpenAPI 3.1 document of routes (https://spec.openapis.org/oas/v3.1.0). */
-import type { RouteInfo, ServerRoutes, TSchema } from "portico";
+import type { Declared, RouteInfo, ServerRoutes, TSchema } from "portico";
 
 type Operation = Record<string, unknown>;
 
@@ -41,50 +41,93 @@ export async function describeRoutes(
     },
     servers: servers.filter(({ server }) => server === "gateway").map(({ url }) => ({ url })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
-    components: { securitySchemes, responses: { error: errorResponse } },
+    components: { securitySchemes },
   };
 }
 
-async function operationOf(
-  { method, path, access, summary, query, body }: RouteInfo,
-  server: string,
-): Promise<Operation> {
-  const takesBody = method !== "GET" && method !== "DELETE";
+async function operationOf(route: RouteInfo, server: string): Promise<Operation> {
+  const { method, path, access, summary } = route;
   return {
     operationId: idOf(method, path, server),
     summary,
     tags: [server === "gateway" ? (path.split("/")[1] ?? "") : server],
     security: security[access],
-    parameters: parametersOf(path, await loaded(query)),
-    requestBody: takesBody
-      ? { content: { "application/json": { schema: (await loaded(body)) ?? { type: "object" } } } }
-      : undefined,
-    responses: {
-      "200": { description: "The response." },
-      default: { $ref: "#/components/responses/error" },
-    },
+    parameters: await parametersOf(route),
+    requestBody: await bodyOf(route),
+    responses: await responsesOf(route),
   };
 }
 
-const loaded = (schema: RouteInfo["query"]) => (typeof schema === "function" ? schema() : schema);
+/** A route that says nothing of its body may take any. */
+async function bodyOf(route: RouteInfo): Promise<object | undefined> {
+  const { method, body, bodyTypes = ["application/json"], optionalBody = false } = route;
+  if (body === null || method === "GET" || method === "DELETE") return undefined;
+  const schema = body === undefined ? {} : await loadDeclared(body);
+  return {
+    required: body !== undefined && !optionalBody,
+    content: Object.fromEntries(bodyTypes.map((type) => [type, { schema }])),
+  };
+}
 
-/** Those of the path, then those of the query; a schema of the query's that has a name of the path's is that one's. */
-function parametersOf(path: string, query: TSchema | undefined): object[] {
+async function responsesOf(route: RouteInfo): Promise<Record<string, object>> {
+  const declared = route.response === undefined ? {} : await loadDeclared(route.response);
+  const error = (description: string) => ({
+    description,
+    content: { "application/json": { schema: route.error } },
+  });
+  const responses: Record<string, object> = { default: error("Any other error.") };
+  for (const [status, description] of errorsOf(route)) responses[status] = error(description);
+  for (const [status, { description, content }] of Object.entries(declared))
+    responses[status] = { description, content: content && contentOf(content) };
+  return responses;
+}
+
+async function loadDeclared<T extends object>(declared: Declared<T>): Promise<T> {
+  return typeof declared === "function" ? (declared as () => Promise<T>)() : declared;
+}
+
+const contentOf = (content: Readonly<Record<string, TSchema>>) =>
+  Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
+
+/** The errors that any route of its kind may answer. */
+function errorsOf({ access, path, query, body, params }: RouteInfo): [number, string][] {
+  const takesInput = Boolean(query ?? body ?? params);
+  const rows: [boolean, number, string][] = [
+    [takesInput, 400, "The input is not what the route takes; `param` names the place."],
+    [access !== "public", 401, "The credentials are missing or wrong."],
+    [/[:*]/.test(path), 404, "Nothing has that name."],
+    [Boolean(body), 413, "The body is too large."],
+    [Boolean(body), 415, "The body is of another content type."],
+    [access !== "public", 429, "Too many requests, or too many failed attempts: see Retry-After."],
+  ];
+  return rows.flatMap(([applies, status, text]) => (applies ? [[status, text]] : []));
+}
+
+/** Those of the path, then those of the query. */
+async function parametersOf({ path, query, params }: RouteInfo): Promise<object[]> {
   const names = [...path.matchAll(/:(\w+)\??|\*/g)].map(([, name = "rest"]) => name);
-  const fields: Record<string, TSchema> = query?.["properties"] ?? {};
-  const needed: readonly string[] = query?.["required"] ?? [];
+  const schema = query === undefined ? undefined : await loadDeclared(query);
+  const fields = fieldsOf(schema);
+  const needed: readonly string[] = schema?.["required"] ?? [];
+  const inPath = fieldsOf(params === undefined ? undefined : await loadDeclared(params));
   return [
     ...names.map((name) => ({
       name,
       in: "path",
       required: true,
-      schema: fields[name] ?? { type: "string" },
+      schema: inPath[name] ?? { type: "string" },
     })),
-    ...Object.entries(fields)
-      .filter(([name]) => !names.includes(name))
-      .map(([name, schema]) => ({ name, in: "query", required: needed.includes(name), schema })),
+    ...Object.entries(fields).map(([name, field]) => ({
+      name,
+      in: "query",
+      required: needed.includes(name),
+      schema: field,
+    })),
   ];
 }
+
+const fieldsOf = (schema: TSchema | undefined): Record<string, TSchema> =>
+  schema?.["properties"] ?? {};
 
 /** `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`; with the server's name where it is not the gateway's own. */
 function idOf(method: string, path: string, server: string): string {
@@ -112,24 +155,5 @@ const securitySchemes = {
     type: "http",
     scheme: "basic",
     description: "Any user name and the gateway's password.",
-  },
-};
-
-const errorResponse = {
-  description: "What was wrong, and what to do.",
-  content: {
-    "application/json": {
-      schema: {
-        type: "object",
-        properties: {
-          error: {
-            type: "object",
-            properties: { code: { type: ["string", "null"] }, message: { type: "string" } },
-            required: ["message"],
-          },
-        },
-        required: ["error"],
-      },
-    },
   },
 };

@@ -1,6 +1,7 @@
 /** `GET /openapi.json`: every route of every server, as it is at that moment. */
-import { definePlugin } from "portico";
+import { definePlugin, Type } from "portico";
 import { describeRoutes } from "./document.ts";
+import { jsonResponse } from "./index.ts";
 
 export default definePlugin({
   name: "openapi",
@@ -14,7 +15,14 @@ export default definePlugin({
     ctx.route(
       "GET",
       "/openapi.json",
-      { access: "gateway", summary: "Every HTTP route, as OpenAPI 3.1" },
+      {
+        access: "gateway",
+        summary: "Every HTTP route, as OpenAPI 3.1",
+        response: jsonResponse(
+          Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) }),
+          { description: "The document." },
+        ),
+      },
       () => (isFirst ? describe() : workers.ask<object>(0, "openapi")),
     );
   },

@@ -134,6 +134,8 @@ export const ROUTES: readonly RouteRows[] = [
       "POST /agent",
       "POST /heartbeat",
       "POST /turns/:id/cancel",
+      "POST /turns/:id/confirm",
+      "POST /turns/:id/deny",
       "POST /turns/:id/replay",
     ],
   },

@@ -1,6 +1,7 @@
 /** Turns whatever was thrown into a response in the form of the surface it happened on. */
+import { type TSchema, Type } from "@sinclair/typebox";
 import { isPorticoError, PorticoError } from "../../errors.ts";
-import type { Dispose, ErrorForm, Logger } from "../../types.ts";
+import type { Dispose, ErrorForm, ErrorFormOptions, Logger } from "../../types.ts";
 
 export type ErrorForms = ReturnType<typeof createErrorForms>;
 
@@ -8,13 +9,28 @@ const plainForm: ErrorForm = ({ code, message, param, details }) => ({
   error: { code, message, param, ...details },
 });
 
+const plainSchema = Type.Object({
+  error: Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    param: Type.Optional(Type.String({ description: "The place of what was wrong" })),
+  }),
+});
+
+interface Entry extends ErrorFormOptions {
+  prefix: string;
+  form: ErrorForm;
+}
+
 /** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
 export function createErrorForms(log: Logger) {
-  let forms: { prefix: string; form: ErrorForm; isBase: boolean }[] = [];
+  let forms: Entry[] = [];
+  const formFor = (path: string): Entry | undefined =>
+    forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
 
   return {
-    add(prefix: string, form: ErrorForm, { isBase = false } = {}): Dispose {
-      const entry = { prefix: prefix.replace(/\/+$/, ""), form, isBase };
+    add(prefix: string, form: ErrorForm, options: ErrorFormOptions = {}): Dispose {
+      const entry = { ...options, prefix: prefix.replace(/\/+$/, ""), form };
       forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
       return () => void (forms = forms.filter((other) => other !== entry));
     },
@@ -22,11 +38,17 @@ export function createErrorForms(log: Logger) {
     /** The prefixes that clients have in their base address. */
     bases: () => forms.filter(({ isBase }) => isBase).map(({ prefix }) => prefix),
 
+    /** What errors on this path look like; a form that says nothing of it may be anything. */
+    schemaOf(path: string): TSchema {
+      const entry = formFor(path);
+      return entry === undefined ? plainSchema : (entry.schema ?? Type.Unknown());
+    },
+
     /** The body of the response to an error on this path. */
     render(path: string, error: PorticoError, requestId?: string): string {
       const { code, message, status, type, param, details } = error;
       const shown = { code, message, status, type, param, details, requestId };
-      const entry = forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+      const entry = formFor(path);
       if (entry) {
         try {
           return JSON.stringify(entry.form(shown));

@@ -5,23 +5,27 @@ import { ROUTES } from "../browser-control.ts";
 import { COMMON } from "./route.ts";
 
 interface Described {
+  params: TSchema;
   query: TSchema;
   /** Of a POST. */
   body: TSchema;
 }
 
-/** A parameter of the path stands with the query. What every route takes may be in the query beside a body. */
+/** What every route takes may be in the query beside a body. */
 export function describeInput(method: Method, path: string): Described {
   const { properties } = ROUTES.find(
     (route) => route.method === method && route.path === path,
   )!.schema;
-  if (method !== "POST") return { query: Type.Object(properties), body: Type.Object({}) };
-  const isOutside = (name: string): boolean => path.includes(`:${name}`);
-  const split = (keep: (name: string) => boolean) =>
+  const pick = (keep: (name: string) => boolean) =>
     Type.Object(Object.fromEntries(Object.entries(properties).filter(([name]) => keep(name))));
-  const body = split((name) => !isOutside(name));
+  const isInPath = (name: string): boolean => path.split("/").includes(`:${name}`);
+  const isElsewhere = (name: string): boolean => !isInPath(name);
+  const params = pick(isInPath);
+  if (method !== "POST") return { params, query: pick(isElsewhere), body: Type.Object({}) };
+  const body = pick(isElsewhere);
   return {
-    query: split((name) => isOutside(name) || name in COMMON),
+    params,
+    query: pick((name) => isElsewhere(name) && name in COMMON),
     body: path === "/act" ? actions(body.properties) : body,
   };
 }

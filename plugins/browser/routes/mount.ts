@@ -1,16 +1,31 @@
 /** The control API on its server: one thin handler for all routes. */
-import { type Call, type Method, type Mount, PorticoError, reply } from "portico";
+import {
+  type Call,
+  type Method,
+  type Mount,
+  PorticoError,
+  reply,
+  type RouteOptions,
+} from "portico";
 import { PATHS } from "./paths.ts";
 import type { Targets } from "../targets/targets.ts";
 
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
   for (const [method, path] of PATHS) {
     const described = async () => (await import("./described.ts")).describeInput(method, path);
+    const params = async () => (await described()).params;
     const query = async () => (await described()).query;
-    const body = method === "POST" ? async () => (await described()).body : undefined;
-    server.route(method, path, { access: "control", query, body }, (call) =>
-      answer(call, method, path, targets),
-    );
+    const body = method === "POST" ? async () => (await described()).body : null;
+    const options: RouteOptions = {
+      access: "control",
+      params,
+      query,
+      body,
+      optionalBody: true,
+      // here, on a node or in another process: whoever has the browser checks
+      checkedBy: "handler",
+    };
+    server.route(method, path, options, (call) => answer(call, method, path, targets));
   }
 }
 
@@ -35,7 +50,6 @@ async function answer(
 
 /** A JSON object; nothing at all counts as an empty one. */
 async function bodyOf(call: Call): Promise<Record<string, unknown>> {
-  if ((await call.body()).length === 0) return {};
   const value = await call.json();
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
