@@ -18,6 +18,8 @@ export interface JobOptions {
   native?: NativeRequest | undefined;
   /** `request` is a translation from another form. */
   translated?: boolean | undefined;
+  /** Why a target that does not speak the request's own form cannot answer it. */
+  refusal?: PorticoError | undefined;
   /** `stream_options` in `request` is the gateway's own work, and no client's wish. */
   ownStreamOptions?: boolean | undefined;
   stream: boolean;
@@ -86,6 +88,7 @@ export class Job {
   raw: RawBody | undefined;
   native: NativeRequest | undefined;
   readonly translated: boolean;
+  readonly refusal: PorticoError | undefined;
   readonly ownStreamOptions: boolean;
   readonly stream: boolean;
   readonly requestId: string;
@@ -148,6 +151,7 @@ export class Job {
     this.raw = options.raw;
     this.native = options.native;
     this.translated = options.translated === true;
+    this.refusal = options.refusal;
     this.ownStreamOptions = this.translated || options.ownStreamOptions === true;
     this.stream = options.stream;
     this.requestId = options.requestId;

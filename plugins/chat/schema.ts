@@ -85,6 +85,12 @@ export const ChannelConfig = Type.Object({
       description: "ask the upstream for the usage of every stream, to count it; default true",
     }),
   ),
+  responses: Type.Optional(
+    Type.Boolean({
+      description:
+        "openai, its presets, azure: requests to /v1/responses go to the upstream's own /responses; default true for azure and OpenAI's own address",
+    }),
+  ),
   allowPrivateImages: Type.Optional(
     Type.Boolean({ description: "image URLs may point into private networks; default false" }),
   ),

@@ -1,7 +1,10 @@
 import {
   API_ROUTES,
+  countResponseTokens,
   forwardRoutes,
+  nativeResponses,
   pathSegment,
+  readInputTokens,
   readModelList,
   readOpenAiProblem,
   type Target,
@@ -9,8 +12,22 @@ import {
   type WireProvider,
   type WireRequest,
   withHeaders,
-} from "portico/chat";
+} from "portico/provider";
 import { azureRules } from "./rules.ts";
+
+/** The first version of the classic addressing that has the Responses API. */
+const FIRST_VERSION = "2025-03-01";
+
+const RESPONSES = {
+  addressOf(path: string, { baseUrl, options }: Target): string | undefined {
+    if (options.responses === false) return undefined;
+    const { apiVersion } = options;
+    if (typeof apiVersion !== "string") return `${baseUrl}/openai/v1/${path}`;
+    if (apiVersion < FIRST_VERSION && options.responses !== true) return undefined;
+    return `${baseUrl}/openai/${path}?api-version=${encodeURIComponent(apiVersion)}`;
+  },
+  headersOf: jsonHeaders,
+};
 
 /**
  * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
@@ -38,6 +55,11 @@ export const azure: WireProvider = {
     API_ROUTES.filter((route) => route !== "moderations" && route !== "rerank"),
     (route, target) => ({ url: addressOf(route, target), headers: headersFor(target) }),
   ),
+  native: nativeResponses(RESPONSES),
+  countTokens: {
+    encode: (_, target, native) => countResponseTokens(native, target, RESPONSES),
+    decode: readInputTokens,
+  },
   embeddings: {
     encode: (request, target) => post("embeddings", { ...request, model: target.model }, target),
     decode: parse,

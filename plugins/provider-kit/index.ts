@@ -141,6 +141,14 @@ export {
   type UpstreamProblem,
 } from "./stream/upstream-error.ts";
 
+// Upstreams that speak the Responses API.
+export {
+  countResponseTokens,
+  nativeResponses,
+  readInputTokens,
+  type ResponsesAddress,
+} from "./responses/native-form.ts";
+
 // Bytes and lines of any upstream.
 export { markLength, withoutMark } from "./stream/byte-order-mark.ts";
 export { jsonLines, parseJsonObject } from "./stream/json-lines.ts";

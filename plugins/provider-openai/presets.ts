@@ -36,7 +36,7 @@ const COMMON: readonly RequestRule[] = [wellFormedUnicode, noCacheMarks({ transl
 /** Servers that know the older names only. */
 const OLDER_NAMES: readonly RequestRule[] = [developerAsSystem, limitNamed("max_tokens")];
 
-const OPENAI_URL = "https://api.openai.com/v1";
+export const OPENAI_URL = "https://api.openai.com/v1";
 
 /** A server of one's own under `openai` is asked nothing that only OpenAI's models need. */
 function atOpenAi(where: string, models = /./): NonNullable<RequestRule["only"]> {

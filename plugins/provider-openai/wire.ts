@@ -10,7 +10,17 @@ import {
   type Target,
   type WireRequest,
 } from "portico/chat";
-import type { Preset } from "./presets.ts";
+import { countResponseTokens, nativeResponses, readInputTokens } from "portico/provider";
+import { OPENAI_URL, type Preset } from "./presets.ts";
+
+/** Servers of the format rarely have the Responses API: only a channel that says so is asked in it. */
+const RESPONSES = {
+  addressOf(path: string, { baseUrl, options }: Target): string | undefined {
+    const speaks = options.responses ?? baseUrl === OPENAI_URL;
+    return speaks === true ? `${baseUrl}/${path}` : undefined;
+  },
+  headersOf,
+};
 
 export function openaiProvider({ name, description, baseUrl, rules, lists }: Preset): ChatProvider {
   return {
@@ -44,6 +54,11 @@ export function openaiProvider({ name, description, baseUrl, rules, lists }: Pre
         url: `${target.baseUrl}/${route}`,
         headers: { ...headersOf(target), accept: "*/*" },
       })),
+      native: nativeResponses(RESPONSES),
+      countTokens: {
+        encode: (_, target, native) => countResponseTokens(native, target, RESPONSES),
+        decode: readInputTokens,
+      },
       embeddings: {
         encode: (request, target) =>
           post(target, "/embeddings", { ...request, model: target.model }),

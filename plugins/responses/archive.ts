@@ -65,6 +65,8 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       const bytes = limited ? sizeOf(kept) : 0;
       if (!quota.fits(bytes)) return false;
       await kv().set(namespace, id, kept, { ttlMs });
+      for (const item of foreignIds(kept.response))
+        await kv().set(namespace, aliasOf(item), id, { ttlMs });
       if (limited)
         for (const old of await quota.add(namespace, id, bytes, ttlMs))
           await kv().delete(namespace, old);
@@ -91,7 +93,8 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       return parts.reverse().flat();
     },
     async item(client, id) {
-      const kept = await find(client, responseOfItem(id));
+      const named = await kv().get<string>(namespaceOf(client), aliasOf(id));
+      const kept = await find(client, named ?? responseOfItem(id));
       return (kept?.response.output as JsonObject[] | undefined)?.find((item) => item.id === id);
     },
   };
@@ -108,6 +111,18 @@ function namespaceOf({ kind, key = "", keyId = "" }: Client): string {
 function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
+
+/** Of items that an upstream has named itself. */
+function foreignIds({ id, output }: JsonObject): string[] {
+  const ids = (output as JsonObject[]).map((item) => item.id);
+  return ids.filter((one): one is string => typeof one === "string" && responseOfItem(one) !== id);
+}
+
+function aliasOf(itemId: string): string {
+  return `item.${itemId.slice(0, LONGEST_ITEM_ID)}`;
+}
+
+const LONGEST_ITEM_ID = 200;
 
 export type ItemKind = "msg" | "fc" | "ctc" | "rs" | "lsh" | "sh" | "apc" | "tsc" | "cmp";
 

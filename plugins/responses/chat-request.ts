@@ -6,7 +6,7 @@ import {
   optionalBoolean,
 } from "portico/provider";
 import { readItems } from "./items.ts";
-import { Reading } from "./reading.ts";
+import type { Reading } from "./reading.ts";
 import { readToolChoice } from "./tools/tool-choice.ts";
 import { readTools, type ToolList, type ToolTable } from "./tools/tool-table.ts";
 
@@ -22,28 +22,32 @@ export interface ReadConversation {
   /** Members of the chat request about tools; none where the model gets none. */
   toolMembers: { tools?: ChatTool[]; tool_choice?: unknown; parallel_tool_calls?: boolean };
   tools: ToolTable;
-  reading: Reading;
 }
 
 /** Throws 400 with `param`. */
-export function readConversation(body: JsonObject, conversation: Conversation): ReadConversation {
+export function readConversation(
+  body: JsonObject,
+  conversation: Conversation,
+  reading: Reading,
+): ReadConversation {
   const { instructions, earlier, input } = conversation;
   const items = [...earlier, ...input];
   const pathOf = (i: number) =>
     i < earlier.length ? `previous_response_id[${i}]` : `input[${i - earlier.length}]`;
-  const reading = new Reading();
   const tools = readTools(toolLists(body, items, pathOf), reading);
   const choice = readToolChoice(body.tool_choice, tools, reading);
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
   const messages = readItems(items, { pathOf, tools, reading });
   if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
   if (messages.length === 0) reading.refuse("input", "`input` holds nothing to answer");
+  // A channel that speaks the format may know what to make of the items.
+  if (messages.length === 0) messages.push({ role: "user", content: "" });
   const functions = tools.functions;
   const toolMembers =
     functions.length === 0
       ? {}
       : { tools: functions, tool_choice: choice, parallel_tool_calls: parallel };
-  return { messages, toolMembers, tools, reading };
+  return { messages, toolMembers, tools };
 }
 
 /** Tools stand in the request itself, and in items that bring further ones. */

@@ -2,9 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { type Call, type Logger, PorticoError } from "portico";
 import { type ChatService, jsonBody } from "portico/chat";
-import { type JsonObject, modelAt, objectAt, refused } from "portico/provider";
+import { type JsonObject, modelAt, type NativeRequest, objectAt, refused } from "portico/provider";
 import type { Archive } from "./archive.ts";
+import { nativeItems, nativeResponse } from "./native.ts";
 import { readConversation } from "./chat-request.ts";
+import { Reading } from "./reading.ts";
 import { readSettings } from "./request.ts";
 import { newResponse, responseOf } from "./response.ts";
 import { createEncoder } from "./stream.ts";
@@ -20,13 +22,13 @@ export async function createResponse(
   call: Call,
 ): Promise<JsonObject | undefined> {
   const body = objectAt(await jsonBody(call), "body");
-  const settings = readSettings(body);
+  const reading = new Reading();
+  const settings = readSettings(body, reading);
   const input = await withReferences(archive, call, settings.input);
   const { instructions, previous } = settings;
   const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
-  const conversation = readConversation(body, { instructions, earlier, input });
-  const { messages, tools, toolMembers, reading } = conversation;
-  if (reading.refusal !== undefined) throw reading.refusal;
+  const conversation = readConversation(body, { instructions, earlier, input }, reading);
+  const { messages, tools, toolMembers } = conversation;
   const stored = settings.store && archive.on && archive.accepts(call.client, input);
   const dropped = [...settings.dropped, ...reading.dropped];
   if (settings.store && archive.on && !stored) dropped.push("store");
@@ -54,7 +56,13 @@ export async function createResponse(
   const opened = await chat.open(
     call,
     { ...settings.request, ...toolMembers, model: modelAt(body), messages },
-    { body, stream: settings.stream, dropped },
+    {
+      body,
+      stream: settings.stream,
+      native: nativeRequest(body, [...earlier, ...input]),
+      refusal: reading.refusal,
+      dropped,
+    },
   );
   if (opened.kind === "stream") {
     void opened.pipe(
@@ -62,9 +70,19 @@ export async function createResponse(
     );
     return undefined;
   }
-  const ended = responseOf(response, opened.completion, toolOf);
+  const ended =
+    opened.native === undefined
+      ? responseOf(response, opened.completion, toolOf)
+      : nativeResponse(opened.native, response);
   if (stored) await keep(ended);
   return ended;
+}
+
+/** For a channel that speaks the format: with the whole conversation, since only the gateway keeps it. */
+function nativeRequest(body: JsonObject, items: readonly JsonObject[]): NativeRequest {
+  const { previous_response_id: _, models: __, ...others } = body;
+  const input = nativeItems(items);
+  return { form: "responses", body: { ...others, input }, headers: {}, repeatsTexts: true };
 }
 
 /** What a request may grow to by naming items: a thousand times the same large one is a small request. */

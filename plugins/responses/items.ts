@@ -81,10 +81,11 @@ class ItemReader {
   }
 
   #addOther(item: JsonObject, path: string): void {
+    const { reading } = this.#context;
     switch (item.type ?? (item.role === undefined ? undefined : "message")) {
       case "message":
-        if (item.role === "assistant") addAssistant(this.#speak(), item, path);
-        else this.#tell(readMessage(item, path));
+        if (item.role === "assistant") addAssistant(this.#speak(), item, path, reading);
+        else this.#tell(readMessage(item, path, reading));
         return;
       case "agent_message":
         this.#tell(this.#readAgentMessage(item, path));
@@ -110,7 +111,7 @@ class ItemReader {
         this.#messages.push(this.#readResult(item, path));
         return;
       default:
-        this.#context.reading.refuse(
+        reading.refuse(
           `${path}.type`,
           `Items of type ${JSON.stringify(item.type ?? null)} are not supported here`,
         );
@@ -148,7 +149,8 @@ class ItemReader {
       return !isSealed;
     });
     const text = [{ type: "input_text", text: `From ${String(item.author ?? "another agent")}:` }];
-    return readMessage({ role: "user", content: [...text, ...content] }, path);
+    const message = { role: "user", content: [...text, ...content] };
+    return readMessage(message, path, this.#context.reading);
   }
 
   #addReasoning(item: JsonObject, path: string): void {
@@ -189,7 +191,7 @@ class ItemReader {
         return [item.status, output].filter(Boolean).join(": ");
       }
       default: {
-        const output = readParts(item.output, `${path}.output`);
+        const output = readParts(item.output, `${path}.output`, this.#context.reading);
         return typeof output === "string" ? output : resultText(id, output, this.#shown);
       }
     }
@@ -229,39 +231,39 @@ function onlyThought({ content, calls, refusal }: Said): boolean {
 
 const ROLES = ["user", "system", "developer"];
 
-function readMessage(item: JsonObject, path: string): ChatMessage {
+function readMessage(item: JsonObject, path: string, reading: Reading): ChatMessage {
   const role = stringAt(item.role, `${path}.role`);
   if (!ROLES.includes(role)) {
     throw refused(`${path}.role`, `\`${path}.role\` must be user, assistant, system or developer`);
   }
-  const parts = readParts(item.content, `${path}.content`);
+  const parts = readParts(item.content, `${path}.content`, reading);
   if (typeof parts === "string") return { role, content: parts };
   const texts = role !== "user" || parts.length === 1 ? onlyText(parts) : undefined;
   return { role, content: texts ?? parts };
 }
 
-function addAssistant(said: Said, item: JsonObject, path: string): void {
-  const parts = readParts(item.content, `${path}.content`);
-  if (typeof parts === "string") said.content.push({ type: "text", text: parts });
-  else {
-    for (const part of parts) {
-      if (part.type === "refusal")
-        said.refusal = said.refusal
-          ? `${said.refusal}\n${part["refusal"]}`
-          : String(part["refusal"]);
-      else said.content.push(part);
-    }
+function addAssistant(said: Said, item: JsonObject, path: string, reading: Reading): void {
+  const parts = readParts(item.content, `${path}.content`, reading);
+  if (typeof parts === "string") {
+    said.content.push({ type: "text", text: parts });
+    return;
+  }
+  for (const part of parts) {
+    if (part.type !== "refusal") said.content.push(part);
+    else said.refusal = [said.refusal, String(part["refusal"])].filter(Boolean).join("\n");
   }
 }
 
-function readParts(content: unknown, path: string): string | ContentPart[] {
+function readParts(content: unknown, path: string, reading: Reading): string | ContentPart[] {
   if (typeof content === "string") return content;
-  return listAt(content, path).map((value, i) =>
-    readPart(objectAt(value, `${path}[${i}]`), `${path}[${i}]`),
-  );
+  return listAt(content, path).flatMap((value, i) => {
+    const at = `${path}[${i}]`;
+    return readPart(objectAt(value, at), at, reading) ?? [];
+  });
 }
 
-function readPart(part: JsonObject, path: string): ContentPart {
+/** Undefined for content that only a channel of this format may understand. */
+function readPart(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
   switch (part.type) {
     case "input_text":
     case "output_text":
@@ -270,30 +272,31 @@ function readPart(part: JsonObject, path: string): ContentPart {
     case "refusal":
       return { type: "refusal", refusal: stringAt(part.refusal, `${path}.refusal`) };
     case "input_image": {
-      if (part.image_url == null)
-        throw refused(`${path}.image_url`, "Send the image itself in image_url");
+      if (part.image_url == null) {
+        reading.refuse(`${path}.image_url`, "Send the image itself in image_url");
+        return undefined;
+      }
       const detail = optionalString(part.detail, `${path}.detail`);
       const url = stringAt(part.image_url, `${path}.image_url`);
       return { type: "image_url", image_url: { url, detail } };
     }
     case "input_file": {
-      if (part.file_data == null)
-        throw refused(`${path}.file_data`, "Send the file itself in file_data as a data URL");
+      if (part.file_data == null) {
+        reading.refuse(`${path}.file_data`, "Send the file itself in file_data as a data URL");
+        return undefined;
+      }
       const filename = optionalString(part.filename, `${path}.filename`) ?? "file.pdf";
-      return {
-        type: "file",
-        file: { filename, file_data: stringAt(part.file_data, `${path}.file_data`) },
-      };
+      const data = stringAt(part.file_data, `${path}.file_data`);
+      return { type: "file", file: { filename, file_data: data } };
     }
-    case "input_audio":
-      return {
-        type: "input_audio",
-        input_audio: objectAt(part.input_audio, `${path}.input_audio`),
-      };
-    default:
-      throw refused(
-        `${path}.type`,
-        `Content of type ${JSON.stringify(part.type ?? null)} is not supported here`,
-      );
+    case "input_audio": {
+      const audio = objectAt(part.input_audio, `${path}.input_audio`);
+      return { type: "input_audio", input_audio: audio };
+    }
+    default: {
+      const type = JSON.stringify(part.type ?? null);
+      reading.refuse(`${path}.type`, `Content of type ${type} is not supported here`);
+      return undefined;
+    }
   }
 }

@@ -14,6 +14,8 @@ import {
   stringAt,
 } from "portico/provider";
 
+import type { Reading } from "./reading.ts";
+
 export interface ReadSettings {
   /** All but the messages and tools. */
   request: Omit<ChatRequest, "messages" | "tools">;
@@ -26,12 +28,6 @@ export interface ReadSettings {
   dropped: string[];
 }
 
-/** Asks for more than a conversation with a model: refused, since leaving it out would change the meaning. */
-const REFUSED: Record<string, string> = {
-  conversation: "Conversations are not kept here: use previous_response_id",
-  prompt: "Prompt templates are not kept here: send instructions and input",
-};
-
 const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
 
 /** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
@@ -40,6 +36,7 @@ const READ = new Set<string>([
     "model",
     "models",
     "input",
+    "prompt",
     "instructions",
     "previous_response_id",
     "stream",
@@ -62,15 +59,17 @@ const READ = new Set<string>([
 ]);
 
 /** Throws 400 with `param`. */
-export function readSettings(body: JsonObject): ReadSettings {
+export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   const model = modelAt(body);
-  for (const [name, why] of Object.entries(REFUSED))
-    if (body[name] != null) throw refused(name, why);
+  if (body.conversation != null)
+    throw refused("conversation", "Conversations are not kept here: use previous_response_id");
+  if (body.prompt != null)
+    reading.refuse("prompt", "Prompt templates are not kept here: send instructions and input");
   if (optionalBoolean(body.background, "background") === true)
     throw refused("background", "Background responses are not supported: use stream");
   const input = readInput(body.input);
   const previous = optionalString(body.previous_response_id, "previous_response_id");
-  if (input.length === 0 && previous === undefined) {
+  if (input.length === 0 && previous === undefined && body.prompt == null) {
     throw refused(
       "input",
       body.input == null

@@ -1,6 +1,13 @@
 /** Writes the parts of a stream as the events of a response, numbered from 0. */
 import type { PorticoError } from "portico";
-import type { JsonObject, StreamEncoder, StreamPart, Usage } from "portico/provider";
+import {
+  type JsonObject,
+  type StreamEncoder,
+  type StreamPart,
+  type Usage,
+  writeParts,
+} from "portico/provider";
+import { NativeEvents, withOwnMembers } from "./native.ts";
 import { createOutput, type ToolOf } from "./output.ts";
 import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
@@ -15,6 +22,11 @@ export function createEncoder(
   let model = response.model as string;
   let finish: string | null = null;
   let usage: Usage | undefined;
+  const native = new NativeEvents(response);
+  /** The channel speaks the format: its own events go out. */
+  let isNative = false;
+  /** The upstream has begun; the first event waits until it is known whose events go out. */
+  let isBegun = false;
 
   function emit(type: string, fields: JsonObject): void {
     out += written(type, number++, fields);
@@ -40,6 +52,7 @@ export function createEncoder(
     switch (part.type) {
       case "start":
         model = part.model;
+        isBegun = true;
         return;
       case "usage":
         usage = part.usage;
@@ -47,21 +60,35 @@ export function createEncoder(
       case "comment":
         return;
       default:
+        start();
         if (part.choice === 0) writePart(output, part);
         if (part.type === "finish" && part.choice === 0) finish = part.reason;
     }
   }
 
+  function endNative(upstream: JsonObject): string | Promise<string> {
+    const ended = withOwnMembers(upstream, response);
+    return keep(ended)?.then(() => native.end(ended)) ?? native.end(ended);
+  }
+
   return {
     write(parts) {
-      for (const part of parts) {
-        add(part);
-        if (part.type !== "comment") start();
-      }
+      writeParts(parts, "responses", {
+        event(event) {
+          isNative = true;
+          out += native.event(event);
+        },
+        part(part) {
+          if (isNative) out += native.part(part);
+          else add(part);
+        },
+      });
+      if (isBegun && !isNative) start();
       return take();
     },
 
     end() {
+      if (native.response !== undefined) return endNative(native.response);
       start();
       output.end(cutReason(finish) !== undefined);
       const ended = endResponse(response, { model, items: output.items, finish, usage });
@@ -73,6 +100,7 @@ export function createEncoder(
     },
 
     fail(error: PorticoError) {
+      if (isNative) number = native.number;
       start();
       const { code, message, param } = error;
       emit("error", { code, message, param: param ?? null });
@@ -82,7 +110,7 @@ export function createEncoder(
     },
 
     error: ({ code, message, param }) =>
-      written("error", number, { code, message, param: param ?? null }),
+      written("error", isNative ? native.number : number, { code, message, param: param ?? null }),
   };
 }
 

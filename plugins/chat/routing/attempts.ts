@@ -166,7 +166,7 @@ function attemptOnce(
   const { config } = channel;
   const { target } = watcher;
   if (provider.wire === undefined) {
-    if (job.translated) checkTranslated(job.request);
+    if (job.translated) checkTranslated(job);
     // What asks other models waits as long as they may take.
     const patient = provider.composite === true;
     return attemptLocal({

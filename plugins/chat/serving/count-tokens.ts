@@ -56,7 +56,9 @@ async function askOne(
       : { request: shape.apply(counted.request), native: undefined };
   try {
     await target.authorize(wire);
-    const response = await target.request(await encode(wire, target, shaped));
+    const call = await encode(wire, target, shaped);
+    if (call === undefined) return undefined;
+    const response = await target.request(call);
     if (response.status !== 200) return undefined;
     return wire.countTokens.decode(response.body);
   } catch (error) {
@@ -69,10 +71,12 @@ function encode(
   wire: WireProvider,
   target: AttemptTarget,
   { request, native }: Countable,
-): WireRequest | Promise<WireRequest> {
+): WireRequest | undefined | Promise<WireRequest | undefined> {
   const rules = wire.rules ?? [];
   const fitted = applyChatRules(rules, request, { target, isTranslated: true });
-  const body = native && applyMessagesRules(rules, native.body, { target }).request;
+  const hasOwnRules = native !== undefined && wire.native?.[native.form]?.hasOwnRules === true;
+  const messagesRules = hasOwnRules ? [] : rules;
+  const body = native && applyMessagesRules(messagesRules, native.body, { target }).request;
   const fittedNative = native && { ...native, body: body! };
   const chat = { ...(fitted.request as ChatRequest), model: target.model };
   return wire.countTokens!.encode(chat, target, fittedNative);

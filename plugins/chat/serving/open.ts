@@ -39,7 +39,9 @@ export interface Incoming {
   /** The caller's own bytes, where they are in OpenAI's form. */
   raw?: RawBody | undefined;
   /** The caller's own request, where it is in another form that a provider may speak too. */
-  native?: NativeRequest;
+  native?: NativeRequest | undefined;
+  /** Why a target that does not speak that form cannot answer it. */
+  refusal?: PorticoError | undefined;
   /** The request is a translation, and so will the response be: a whole one must be read before it goes on. */
   translated?: boolean;
   /** What the translation left out. */
@@ -100,13 +102,14 @@ export async function openChat<T>(
 }
 
 function jobOf(endpoint: Endpoint, call: Call, incoming: Incoming): Job {
-  const { request, fallbacks, raw, native, translated, stream } = incoming;
+  const { request, fallbacks, raw, native, translated, refusal, stream } = incoming;
   const job = jobForCall(endpoint, call, {
     request,
     fallbacks,
     raw,
     native,
     translated,
+    refusal,
     stream,
     sessionKey: sessionKeyOf(call, request["user"]),
     metadata: request["metadata"] ?? native?.body["metadata"],
@@ -162,6 +165,7 @@ async function offer(events: Emitter, job: Job): Promise<string | string[]> {
 function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
   // Where nobody has to look into the response.
   job.mayPassRaw = !incoming.stream && !job.translated && pushed.length === 0;
+  if (pushed.length > 0) translateTexts(job);
 }
 
 function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed: string[]): void {
@@ -176,6 +180,7 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.leaves = watchesSending(events);
+  if (job.leaves) translateTexts(job);
   const isRead = reports || sent || job.story.content !== undefined;
   if (isRead) job.capture = true;
   if (isRead || job.leaves) job.mayPassRaw = false;
@@ -184,6 +189,11 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
     reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
     asked ? meterFor(endpoint, job) : undefined,
   );
+}
+
+/** Texts are changed or added: where events repeat them as a whole, only a translation can follow. */
+function translateTexts(job: Job): void {
+  if (job.native?.repeatsTexts === true) job.native = undefined;
 }
 
 const NONE: string[] = [];

@@ -147,7 +147,7 @@ export function createChatService(
 
     open(call, request, options) {
       const read = (bytes: Buffer) => {
-        const { stream, body, dropped } = options;
+        const { stream, body, dropped, refusal } = options;
         checkMembers(body, bytes);
         const {
           request: checked,
@@ -156,7 +156,8 @@ export function createChatService(
         } = readRequest({ ...request, stream, models: body["models"] });
         const native = same ? options.native : undefined;
         const form: ClientForm = options.native?.form === "anthropic" ? "anthropic" : "openai";
-        return { request: checked, fallbacks, stream, native, dropped, translated: true, form };
+        const read = { request: checked, fallbacks, stream, native, dropped, refusal, form };
+        return { ...read, translated: true };
       };
       return openChat<OpenedChat>(endpoint, call, read, ({ job, response }) => {
         setTrace(call.res, job);

@@ -4,8 +4,15 @@ import { type ChatRequest, refused } from "portico/provider";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 
+interface Translated {
+  request: ChatRequest;
+  refusal: PorticoError | undefined;
+}
+
 /** Throws 400 with `param` for content, tools and threads that OpenAI's form has no word for. */
-export function checkTranslated({ messages, tools, thread }: ChatRequest): void {
+export function checkTranslated({ request, refusal }: Translated): void {
+  if (refusal !== undefined) throw refusal;
+  const { messages, tools, thread } = request;
   if (thread != null) throw threadUnsupported();
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;

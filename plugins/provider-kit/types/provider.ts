@@ -249,6 +249,8 @@ export interface StreamDecoder {
  * translation would lose (signatures, citations, tools of the provider's own) stays.
  */
 export interface NativeForm {
+  /** The rules of the Messages API, which the provider lists, do not hold for the form. */
+  hasOwnRules?: boolean;
   /** The request to send, or undefined where this one must be translated. */
   encode(native: NativeRequest, target: Target): WireRequest | undefined;
   /** The 2xx response in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as a response. */
@@ -259,21 +261,23 @@ export interface NativeForm {
 
 /** The request that counts tokens, and how to read its response. */
 export interface TokenCounting {
-  /** `native`: the same request in a form of the client's own. */
+  /** `native`: the same request in a form of the client's own. Undefined where the target cannot tell. */
   encode(
     request: ChatRequest,
     target: Target,
     native: NativeRequest | undefined,
-  ): WireRequest | Promise<WireRequest>;
+  ): WireRequest | undefined | Promise<WireRequest | undefined>;
   /** Undefined where the response tells no number. */
   decode(body: Buffer): number | undefined;
 }
 
 /** A request in a provider's own form. */
 export interface NativeRequest {
-  /** `anthropic` for the Messages API. */
+  /** `anthropic` for the Messages API, `responses` and `responses.compact` for the Responses API. */
   form: string;
   body: Record<string, unknown>;
   /** Headers that belong to the form (`anthropic-beta`). */
   headers: Record<string, string>;
+  /** Events of the form repeat texts as a whole: where handlers change pieces of them, the request is translated. */
+  repeatsTexts?: boolean;
 }

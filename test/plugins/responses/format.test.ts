@@ -365,12 +365,12 @@ test("settings are said in chat's words", () => {
   const input = [{ role: "user", content: "Hi" }];
   const read = (body: object): Record<string, any> => {
     const asked = { model: "m", input, ...body };
-    const { toolMembers } = readConversation(asked, {
-      instructions: undefined,
-      earlier: [],
-      input,
-    });
-    return asJson({ ...readSettings(asked).request, ...toolMembers });
+    const { toolMembers } = readConversation(
+      asked,
+      { instructions: undefined, earlier: [], input },
+      new Reading(),
+    );
+    return asJson({ ...readSettings(asked, new Reading()).request, ...toolMembers });
   };
   const tools = [{ type: "function", name: "a", parameters: { type: "object" }, strict: true }];
   assert.equal(read({ tools }).tools, [

@@ -74,6 +74,8 @@ export interface OpenOptions {
   body: Record<string, unknown>;
   /** The caller's own request: a channel that speaks its form gets it as it is. */
   native?: NativeRequest;
+  /** Why a channel that does not speak the request's own form cannot answer it. */
+  refusal?: PorticoError | undefined;
   /** What the translation into this request left out: named in `x-portico-dropped`, unless the response is native. */
   dropped?: readonly string[];
 }

@@ -31,17 +31,19 @@ function begin(attempt: WireAttempt): Promise<ChatResponse> {
 /** In the caller's own form; undefined where the request must be translated. */
 function beginNative(attempt: WireAttempt, native: NativeForm): Promise<ChatResponse> | undefined {
   const { wire, target, job } = attempt;
-  const applied = applyMessagesRules(wire.rules ?? NO_RULES, job.native!.body, { target });
+  const rules = native.hasOwnRules === true ? NO_RULES : (wire.rules ?? NO_RULES);
+  const applied = applyMessagesRules(rules, job.native!.body, { target });
   const { request, changed } = applied;
   const call = native.encode({ ...job.native!, body: request }, target);
   if (call === undefined) return undefined;
   const dropped = [...applied.dropped, ...call.dropped];
+  job.trace.additions = call.additions ?? [];
   return exchange({ ...attempt, native }, call, { changed, dropped });
 }
 
 function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   const { job, signatures, target } = attempt;
-  if (job.translated) checkTranslated(job.request);
+  if (job.translated) checkTranslated(job);
   if (signatures === undefined) return sendChat(attempt, job.request);
   const restoring = signatures.restore(job.client, target.channel, job.request);
   return restoring.then((request) => sendChat(attempt, request));

@@ -1,0 +1,89 @@
+/** For callers who speak the Responses API, at upstreams that speak it too: nothing is translated, so nothing is lost. */
+import { withHeaders } from "../request/headers.ts";
+import { postJson } from "../request/post-json.ts";
+import { isObject } from "../request/is-object.ts";
+import { wellFormedValue } from "../rules/unicode.ts";
+import type { NativeForm, NativeRequest, Target, WireRequest } from "../types/provider.ts";
+import { decodeCompaction, decodeResponse } from "./whole-response.ts";
+import { decodeResponseStream } from "./response-stream.ts";
+
+export interface ResponsesAddress {
+  /** The address of a path such as `responses`; undefined where the target does not speak the format. */
+  addressOf(path: string, target: Target): string | undefined;
+  headersOf(target: Target): Record<string, string>;
+}
+
+const ENCRYPTED = "reasoning.encrypted_content";
+
+/** The forms `responses` and `responses.compact` of a provider. */
+export function nativeResponses(address: ResponsesAddress): Record<string, NativeForm> {
+  return {
+    responses: {
+      hasOwnRules: true,
+      encode: (native, target) => encode(native, target, address),
+      decode: decodeResponse,
+      parts: decodeResponseStream,
+    },
+    "responses.compact": {
+      hasOwnRules: true,
+      encode: (native, target) => post("responses/compact", native.body, target, address),
+      decode: decodeCompaction,
+      parts: decodeResponseStream,
+    },
+  };
+}
+
+/** The request that counts the tokens of one in the Responses format; undefined for any other. */
+export function countResponseTokens(
+  native: NativeRequest | undefined,
+  target: Target,
+  address: ResponsesAddress,
+): WireRequest | undefined {
+  if (native?.form !== "responses") return undefined;
+  return post("responses/input_tokens", native.body, target, address);
+}
+
+/** `input_tokens`, where the response tells it. */
+export function readInputTokens(body: Buffer): number | undefined {
+  const value: unknown = JSON.parse(body.toString("utf8"));
+  const count = isObject(value) ? value["input_tokens"] : undefined;
+  return typeof count === "number" ? count : undefined;
+}
+
+/**
+ * The gateway keeps conversations itself: the upstream stores nothing, and so it must hand out its reasoning encrypted. Not
+ * all models can: both are additions, without which a request is tried again.
+ */
+function encode(
+  { body, ...native }: NativeRequest,
+  target: Target,
+  address: ResponsesAddress,
+): WireRequest | undefined {
+  const added: string[] = [];
+  const sent = { ...body };
+  const include = Array.isArray(body["include"]) ? body["include"] : [];
+  if (target.bare !== true && !include.includes(ENCRYPTED)) {
+    sent["include"] = [...include, ENCRYPTED];
+    added.push("include");
+  }
+  if (target.bare !== true && body["store"] !== false) {
+    sent["store"] = false;
+    added.push("store");
+  }
+  const request = post("responses", sent, target, address, native.headers);
+  return request && { ...request, additions: added };
+}
+
+function post(
+  path: string,
+  body: Record<string, unknown>,
+  target: Target,
+  { addressOf, headersOf }: ResponsesAddress,
+  own: Record<string, string> = {},
+): WireRequest | undefined {
+  const url = addressOf(path, target);
+  if (url === undefined) return undefined;
+  const headers = withHeaders({ ...headersOf(target), ...own }, target.headers);
+  const fitted = wellFormedValue(body, "", () => {}) as Record<string, unknown>;
+  return postJson(url, headers, { ...fitted, model: target.model });
+}

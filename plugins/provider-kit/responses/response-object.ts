@@ -1,0 +1,51 @@
+/** What the object of a response tells, in chat's words. */
+import { isObject } from "../request/is-object.ts";
+import { errorInResponse } from "../response/errors-in-response.ts";
+import { toldCount } from "../response/told.ts";
+import { tokenUsage } from "../response/write-completion.ts";
+import {
+  readOpenAiProblem,
+  type UpstreamError,
+  type UpstreamKind,
+} from "../stream/upstream-error.ts";
+import type { Usage } from "../types/format.ts";
+
+type Members = Record<string, unknown>;
+
+export function membersOf(value: unknown): Members {
+  return isObject(value) ? value : {};
+}
+
+/** Undefined where nothing was counted. */
+export function responseUsage(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const input = membersOf(usage["input_tokens_details"]);
+  const output = membersOf(usage["output_tokens_details"]);
+  return tokenUsage({
+    prompt: toldCount(usage["input_tokens"]),
+    completion: toldCount(usage["output_tokens"]),
+    cached: toldCount(input["cached_tokens"]),
+    written: toldCount(input["cache_write_tokens"]),
+    reasoning: toldCount(output["reasoning_tokens"]),
+  });
+}
+
+/** `incomplete_details` as a finish reason of chat. */
+export function responseFinish(response: Members): string {
+  const { reason } = membersOf(response["incomplete_details"]) as { reason?: unknown };
+  if (reason === "max_output_tokens") return "length";
+  return reason === "content_filter" ? "content_filter" : "stop";
+}
+
+/** The error that a response, or an event of type `error`, holds. */
+export function responseError(holder: Members): UpstreamError {
+  const error = isObject(holder["error"]) ? holder["error"] : holder;
+  const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify({ error })));
+  return errorInResponse({ ...problem, kind: KINDS.get(error["code"]) ?? problem.kind });
+}
+
+/** Codes of a response that failed. */
+const KINDS = new Map<unknown, UpstreamKind>([
+  ["rate_limit_exceeded", "rate_limit"],
+  ["server_is_overloaded", "overloaded"],
+]);

@@ -1,0 +1,135 @@
+/** Reads one stream of the Responses format. Each part carries its event, which goes out as it came. */
+import { ContentBlocks } from "../parts/content-blocks.ts";
+import { createPartDecoder } from "../parts/decoder.ts";
+import { PartWriter } from "../parts/part-writer.ts";
+import { OpenSource } from "../parts/source.ts";
+import { isObject } from "../request/is-object.ts";
+import { cutShort, notJson } from "../response/errors-in-response.ts";
+import { parseResponse } from "../response/parse-response.ts";
+import { toldText } from "../response/told.ts";
+import { createSseParser } from "../stream/sse-parser.ts";
+import type { PartDecoder } from "../types/parts.ts";
+import type { Target, WireRequest } from "../types/provider.ts";
+import { membersOf, responseError, responseFinish, responseUsage } from "./response-object.ts";
+
+interface Event {
+  type?: string;
+  output_index?: number;
+  delta?: unknown;
+  item?: Record<string, unknown>;
+  response?: Record<string, unknown>;
+  annotation?: Record<string, unknown>;
+  error?: unknown;
+}
+
+export function decodeResponseStream(_: WireRequest, target: Target): PartDecoder {
+  return new EventReader(target).decoder();
+}
+
+class EventReader {
+  readonly #out: PartWriter;
+  readonly #blocks: ContentBlocks;
+  readonly #target: Target;
+  #done = false;
+
+  constructor(target: Target) {
+    const { id, created, model } = target;
+    this.#target = target;
+    this.#out = new PartWriter({ id, created, model }, { isNative: true });
+    this.#blocks = new ContentBlocks(this.#out, "");
+  }
+
+  decoder(): PartDecoder {
+    const parser = createSseParser((data, name) => this.#event(data, name));
+    return createPartDecoder({
+      out: this.#out,
+      reader: parser,
+      close: () => {
+        if (!this.#done) throw cutShort();
+      },
+      done: () => this.#done,
+    });
+  }
+
+  #event(data: Buffer, name: string): void {
+    if (this.#done || data.toString("latin1").trim() === "[DONE]") return;
+    const event = parseResponse(data) as Event | undefined;
+    if (event === undefined) throw notJson();
+    const type = event.type ?? name;
+    if (type === "error") throw responseError(event as Record<string, unknown>);
+    if (type === "response.failed") throw responseError(membersOf(event.response));
+    // JSON may stand over several lines of data; between its tokens a line end is but a space.
+    const json = data.toString("utf8").replace(/[\r\n]/g, " ");
+    const source = new OpenSource("responses", { ...event, type }, json);
+    this.#out.event(source, () => this.#read(type, event));
+  }
+
+  #read(type: string, event: Event): void {
+    const index = event.output_index ?? 0;
+    const delta = toldText(event.delta, "");
+    switch (type) {
+      case "response.created":
+        this.#begin(membersOf(event.response));
+        this.#repeat(event);
+        return;
+      case "response.output_text.delta":
+        this.#out.text(delta);
+        return;
+      case "response.refusal.delta":
+        this.#out.refusal(delta);
+        return;
+      case "response.reasoning_text.delta":
+      case "response.reasoning_summary_text.delta":
+        this.#out.reasoning(delta);
+        return;
+      case "response.output_item.added":
+        this.#item(index, membersOf(event.item));
+        this.#repeat(event);
+        return;
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        this.#blocks.toolArguments(index, delta);
+        return;
+      case "response.output_text.annotation.added":
+        this.#annotate(event.annotation);
+        return;
+      case "response.completed":
+      case "response.incomplete":
+        this.#end(membersOf(event.response));
+        return;
+      default:
+        this.#repeat(event);
+    }
+  }
+
+  /** Events that repeat what others say, or are of a kind that is newer than this file: whoever hides secrets sees them. */
+  #repeat(event: Event): void {
+    this.#out.raw("chunk", event as Record<string, unknown>);
+  }
+
+  #begin({ id, model }: Record<string, unknown>): void {
+    this.#out.start({
+      id: typeof id === "string" ? `chatcmpl-${id}` : this.#target.id,
+      model: toldText(model, this.#target.model),
+    });
+    this.#out.begin(0);
+  }
+
+  #item(index: number, { type, call_id: id, name }: Record<string, unknown>): void {
+    if (type !== "function_call" && type !== "custom_tool_call") return;
+    this.#blocks.toolCall(index, toldText(id, ""), toldText(name, ""));
+  }
+
+  #annotate(annotation: unknown): void {
+    if (isObject(annotation)) this.#out.add({ type: "annotation", choice: 0, annotation });
+  }
+
+  #end(response: Record<string, unknown>): void {
+    const usage = responseUsage(response["usage"]);
+    if (usage !== undefined) this.#out.tell(usage);
+    this.#out.raw("chunk", { response });
+    this.#blocks.endAll();
+    this.#out.finish(responseFinish(response));
+    this.#done = true;
+  }
+}
