@@ -46,6 +46,8 @@ export interface PorticoErrorOptions {
   headers?: Record<string, string>;
   /** Further fields of the error object in the response. */
   details?: Record<string, unknown>;
+  /** The name of the limit that refused: `requestsPerMinute`, `budget`. */
+  limit?: string | undefined;
   /** What lay below; logged, never shown. */
   cause?: unknown;
 }
@@ -78,6 +80,7 @@ export class PorticoError extends Error {
   readonly type: string | undefined;
   readonly headers: Record<string, string> | undefined;
   readonly details: Record<string, unknown> | undefined;
+  readonly limit: string | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, options: PorticoErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -87,6 +90,7 @@ export class PorticoError extends Error {
     this.type = options.type;
     this.headers = options.headers;
     this.details = options.details;
+    this.limit = options.limit;
   }
 }
 Object.defineProperty(PorticoError.prototype, "name", {

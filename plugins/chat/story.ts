@@ -17,7 +17,7 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 const MOST_CHARACTERS = 1000;
 /** Of one hook, whose changes to a stream may be many. */
 const MOST_CHANGES = 20;
-/** Whoever sets such a loop up reads the first of them. */
+/** A request with more attempts than this shows the first of them. */
 const MOST_TRIES = 100;
 
 export interface StoryOptions {
@@ -99,6 +99,11 @@ export class Story implements RequestStory {
   /** The request has no whole response. */
   fail(error: unknown): void {
     this.failure = failureOf(error);
+  }
+
+  forgetContent(): void {
+    this.content = undefined;
+    for (const hook of this.hooks) hook.changes = [];
   }
 
   /** See `EmitOptions.trail`. */

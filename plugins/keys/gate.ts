@@ -39,7 +39,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     if (max === undefined) return;
     const take = await store().take(tokensCount(name), 0, max, MINUTE);
     describe(headers, "tokens", take);
-    if (take.remaining === 0) throw tooMany(take, `its limit of ${max} tokens per minute`, headers);
+    if (take.remaining === 0) throw tooMany(take, "tokensPerMinute", headers);
   }
 
   async function takeRequest(
@@ -49,7 +49,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     if (max === undefined) return;
     const take = await store().take(`key:${name}:requests`, 1, max, MINUTE);
     describe(headers, "requests", take);
-    if (!take.allowed) throw tooMany(take, `its limit of ${max} requests per minute`, headers);
+    if (!take.allowed) throw tooMany(take, "requestsPerMinute", headers);
   }
 
   return {
@@ -116,6 +116,7 @@ function tokensDoNotFit(max: number, { estimate, retryAfterMs }: RefusedSpending
     status: 429,
     type: "rate_limit_error",
     headers: { "retry-after": wait },
+    limit: "tokensPerMinute",
   });
 }
 
@@ -134,6 +135,7 @@ function budgetDoesNotFit(
       status: 429,
       type: "rate_limit_error",
       headers: { "retry-after": seconds(retryAfterMs) },
+      limit: "budget",
     },
   );
 }
@@ -164,15 +166,17 @@ function notAllowed(model: string): PorticoError {
   );
 }
 
-function tooMany(take: Take, what: string, headers: Headers): PorticoError {
+function tooMany(
+  take: Take,
+  limit: "tokensPerMinute" | "requestsPerMinute",
+  headers: Headers,
+): PorticoError {
   const wait = seconds(take.retryAfterMs > 0 ? take.retryAfterMs : take.resetMs);
+  const unit = limit === "tokensPerMinute" ? "tokens" : "requests";
   return new PorticoError(
     "rate_limit_exceeded",
-    `This key has reached ${what}. Try again in ${wait} s.`,
-    {
-      type: "rate_limit_error",
-      headers: { ...headers, "retry-after": wait },
-    },
+    `This key has reached its limit of ${take.limit} ${unit} per minute. Try again in ${wait} s.`,
+    { type: "rate_limit_error", headers: { ...headers, "retry-after": wait }, limit },
   );
 }
 

@@ -23,12 +23,20 @@ export function errorInForm(error: unknown, form: ClientForm, request: ChatReque
   const isForeign = upstream === error && upstream.detailsForm !== form;
   const details = isForeign ? undefined : error.details;
   if (!isContext && details === error.details) return error;
-  const { code, status, type, headers } = error;
+  const { code, status, type, headers, limit } = error;
   const message = isContext
     ? promptTooLong(upstream?.contextFigures ?? {}, promptTokens(request))
     : error.message;
   const param = isContext ? undefined : error.param;
-  return new PorticoError(code, message, { status, param, type, headers, details, cause: error });
+  return new PorticoError(code, message, {
+    status,
+    param,
+    type,
+    headers,
+    details,
+    limit,
+    cause: error,
+  });
 }
 
 /** The agent's model fails as the agent does: the upstream's error is the cause then. */

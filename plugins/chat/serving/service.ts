@@ -96,6 +96,8 @@ export function createChatService(
       job.reply === undefined ? converse(engine, job) : replyResponse(job, job.reply);
 
   return {
+    mask: (value) => engine.masks.all().value(value),
+
     async complete(request, options = {}): Promise<ChatCompletion> {
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);

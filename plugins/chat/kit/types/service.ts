@@ -13,6 +13,8 @@ import type { Call, Client, PorticoError, Principal } from "portico";
 
 /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
 export interface ChatService {
+  /** A copy of a value in which no secret is left that the gateway or a provider knows. */
+  mask<T>(value: T): T;
   complete(request: ChatRequest, options?: ChatOptions): Promise<ChatCompletion>;
   /** The response as it comes: what one read of the upstream brought is one list. */
   parts(request: ChatRequest, options?: ChatOptions): AsyncIterable<readonly StreamPart[]>;

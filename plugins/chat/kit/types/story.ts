@@ -1,4 +1,4 @@
-/** What the engine keeps of a request for a model, for whoever tells later what happened to it. */
+/** What the engine keeps of a request for a model, for those who tell later what happened to it. */
 import type { Client, FieldChange, Principal, RequestSubject } from "portico";
 import type { Usage } from "portico/provider";
 
@@ -25,10 +25,12 @@ export interface RequestStory extends RequestSubject {
   readonly headers: Readonly<Record<string, string>>;
   /** What was said, where a meter keeps it. */
   readonly content: StoryContent | undefined;
+  /** Lets go of what was said, and of what hooks changed in it. */
+  forgetContent(): void;
 }
 
 export interface StoryContent {
-  /** Of the request as it came. */
+  /** Of the request, before any hook changed it. */
   messages: unknown;
   /** The whole response's choices, or the text of a stream's first one. */
   response: unknown;
@@ -99,7 +101,7 @@ export interface ChatRecord {
   composite: boolean;
   /** Answered from an alias's cache: no channel was asked, and it cost nothing. */
   cached?: boolean;
-  /** The caller's own trace: its W3C `traceparent`, as it came. */
+  /** The caller's own trace: its W3C `traceparent`, unchanged. */
   traceparent?: string | undefined;
   /** How it came to that. */
   story?: RequestStory | undefined;

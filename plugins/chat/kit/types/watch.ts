@@ -61,7 +61,7 @@ export interface ChatMeter {
    * only then: a client that asks again is known, wherever it asks, to have had this.
    */
   finished(record: ChatRecord): void | Promise<void>;
-  /** Whether what the client says, and is told, is to be kept in the request's story. Default: no. */
+  /** Whether the request's story keeps the prompt and the response. Default: no. */
   keepsContent?(client: Client): boolean;
 }
 

@@ -1,0 +1,99 @@
+/** `portico requests`. */
+import { type CommandIO, defineCommand, type OptionSpec } from "portico/command-line";
+import { shorten } from "portico/strings";
+import type { RequestPage } from "./pages.ts";
+import { timeline } from "./timeline.ts";
+import type { RequestDetails, RequestView } from "./view.ts";
+
+const filters = {
+  key: { type: "string", value: "NAME", description: "only of this client key" },
+  model: { type: "string", value: "NAME", description: "only this alias or model" },
+  channel: { type: "string", value: "NAME", description: "only those that tried this channel" },
+  status: {
+    type: "string",
+    value: "STATUS",
+    description: "only this status (429) or class (4xx, 5xx)",
+  },
+  outcome: {
+    type: "string",
+    value: "WORD",
+    description: "only ok, failed, refused or cancelled ones",
+  },
+  principal: { type: "string", value: "WHO", description: "only of this principal: webhook:mail" },
+  tag: { type: "string", value: "NAME", description: "only with this tag" },
+  id: { type: "string", value: "TEXT", description: "only those whose id contains this text" },
+  since: {
+    type: "string",
+    value: "TIME",
+    description: "from this date, or this long ago: 90m, 7d",
+  },
+  until: { type: "string", value: "TIME", description: "up to this date, or this long ago" },
+  limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
+  before: { type: "string", value: "NEXT", description: "the page after the one that named this" },
+} satisfies Record<string, OptionSpec>;
+
+const LONGEST_ID = 40;
+
+export default defineCommand({
+  name: "requests",
+  summary: "Requests for models: who asked, each attempt, hooks, tokens and cost",
+  description:
+    "Lists the newest requests, refused ones too, as far as the gateway keeps them (requests.keep). Times are those of UTC, at the beginning of the request. A dash: nobody knows.",
+  options: filters,
+  examples: [
+    "portico requests --key ci --status 5xx",
+    "portico requests --outcome refused --since 1h",
+    "portico requests show req_4f0c2a",
+  ],
+  async run(io) {
+    const page = await io.gateway.request<RequestPage>("GET", "/requests", undefined, {
+      query: queryOf(io),
+    });
+    io.show(page, ({ requests, next }) => [
+      ...io.table(
+        "AT REQUEST KEY ALIAS CHANNEL MODEL STATUS TRIES MS TOKENS COST".split(" "),
+        requests.map(cells),
+      ),
+      ...(next === undefined ? [] : [`For older ones: --before ${next}`]),
+    ]);
+  },
+  commands: [
+    {
+      name: "show",
+      summary: "What happened to one request",
+      args: [{ name: "id", description: "its id: the x-request-id of the response" }],
+      examples: ["portico requests show req_4f0c2a --json"],
+      async run(io) {
+        const path = `/requests/${encodeURIComponent(io.args["id"] ?? "")}`;
+        io.show(await io.gateway.request<RequestDetails>("GET", path), timeline);
+      },
+    },
+  ],
+});
+
+function queryOf(io: CommandIO): Record<string, string | number> {
+  return Object.fromEntries(
+    Object.keys(filters).flatMap((name) => {
+      const value = io.options[name];
+      return typeof value === "string" || typeof value === "number" ? [[name, value]] : [];
+    }),
+  );
+}
+
+function cells(request: RequestView): (string | number)[] {
+  const { promptTokens, completionTokens, costUsd } = request;
+  const tokens = promptTokens === undefined ? "-" : `${promptTokens}+${completionTokens ?? 0}`;
+  return [
+    request.at,
+    shorten(request.id, LONGEST_ID),
+    request.key ?? `(${request.principal})`,
+    request.alias ?? "-",
+    request.channel ?? "-",
+    request.model ?? "-",
+    `${request.status}${request.stream === true ? " stream" : ""}`,
+    request.attempts.length,
+    request.ms,
+    tokens,
+    costUsd === undefined ? "-" : `$${costUsd.toFixed(6)}`,
+  ];
+}

@@ -1,0 +1,76 @@
+/** What is kept of one request: its story, and what HTTP knows of it. */
+import type { EndedRequest } from "portico";
+import type { Failure, RequestStory } from "portico/chat";
+
+export interface Entry {
+  /** Counts the requests of this process. */
+  readonly number: number;
+  readonly endedAt: number;
+  readonly bytes: number;
+  readonly requestId: string;
+  /** Absent where nothing was read of the request: it was refused before. */
+  readonly story: RequestStory | undefined;
+  /** Absent where no HTTP request asked. */
+  readonly http: HttpPart | undefined;
+}
+
+export interface HttpPart {
+  readonly method: string;
+  readonly path: string;
+  readonly address: string;
+  readonly status: number;
+  readonly ms: number;
+  readonly cut: boolean;
+  /** The name of the client key, and its kind where there is none. */
+  readonly client: EndedRequest["client"];
+  readonly error: Refusal | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Refusal extends Failure {
+  /** The limit that refused, as `requestsPerMinute` or `budget`. */
+  limit: string | undefined;
+}
+
+/** A story with its fields, and each of its attempts and hooks, as they lie in memory. Measured, and rounded up. */
+const BASE_BYTES = 1200;
+const TRY_BYTES = 250;
+const HOOK_BYTES = 300;
+const LONGEST_PATH = 500;
+
+export function httpPart(request: EndedRequest): HttpPart {
+  const { method, path, address, status, ms, cut, client, error } = request;
+  const refusal = error && {
+    code: error.code,
+    message: error.message.slice(0, 1000),
+    limit: error.limit,
+  };
+  const headers = ownHeaders(request.headers());
+  return {
+    method,
+    path: path.slice(0, LONGEST_PATH),
+    address,
+    status,
+    ms,
+    cut,
+    client,
+    error: refusal,
+    headers,
+  };
+}
+
+/** Of all headers those that say something about the request. */
+function ownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isOwn(name)));
+}
+
+export function isOwn(header: string): boolean {
+  return /^(?:x-(?!content-type-options)|retry-after$)/i.test(header);
+}
+
+/** About how much memory an entry takes. */
+export function sizeOf(story: RequestStory | undefined, contentBytes: number): number {
+  const tries = (story?.tries.length ?? 0) * TRY_BYTES;
+  const hooks = (story?.hooks.length ?? 0) * HOOK_BYTES;
+  return BASE_BYTES + tries + hooks + contentBytes;
+}

@@ -1,0 +1,86 @@
+/** Pages of requests, and single ones, over all workers of the gateway. */
+import { PorticoError, type Workers } from "portico";
+import type { Recorder } from "./recorder.ts";
+import { comparePlaces, fits, type Place, placeText, type RequestsQuery } from "./query.ts";
+import { detailsOf, type RequestDetails, type RequestView, viewOf } from "./view.ts";
+
+const PAGE_TOPIC = "requests";
+const ONE_TOPIC = "request";
+
+export interface RequestPage {
+  /** The newest first. */
+  requests: RequestView[];
+  /** `before` of the next page; absent on the last one. */
+  next?: string | undefined;
+}
+
+interface Placed<T> {
+  place: Place;
+  view: T;
+}
+
+export interface Pages {
+  page(query: RequestsQuery): Promise<RequestPage>;
+  /** The newest request of that id. Throws `not_found`. */
+  one(id: string): Promise<RequestDetails>;
+  close(): void;
+}
+
+export function createPages(recorder: Recorder, workers: Workers | undefined): Pages {
+  const worker = workers?.index ?? 0;
+
+  function ownPage(query: RequestsQuery): Placed<RequestView>[] {
+    const placed: Placed<RequestView>[] = [];
+    for (const entry of recorder.newest()) {
+      const place = { at: entry.endedAt, worker, number: entry.number };
+      if (query.before !== undefined && comparePlaces(place, query.before) <= 0) continue;
+      if (!fits(query, entry)) continue;
+      placed.push({ place, view: viewOf(entry) });
+      // One more than the page holds says whether another follows.
+      if (placed.length > query.limit) break;
+    }
+    return placed;
+  }
+
+  function ownOne(id: string): Placed<RequestDetails> | undefined {
+    for (const entry of recorder.newest())
+      if (entry.requestId === id)
+        return {
+          place: { at: entry.endedAt, worker, number: entry.number },
+          view: detailsOf(entry),
+        };
+    return undefined;
+  }
+
+  const undos = workers ? [workers.on(PAGE_TOPIC, ownPage), workers.on(ONE_TOPIC, ownOne)] : [];
+
+  return {
+    async page(query) {
+      const others = (await workers?.askAll<Placed<RequestView>[]>(PAGE_TOPIC, query)) ?? [];
+      const all = [ownPage(query), ...others].flat().sort(byPlace);
+      const shown = all.slice(0, query.limit);
+      const last = all.length > query.limit ? shown.at(-1) : undefined;
+      return {
+        requests: shown.map(({ view }) => view),
+        next: last && placeText(last.place),
+      };
+    },
+    async one(id) {
+      const others =
+        (await workers?.askAll<Placed<RequestDetails> | undefined>(ONE_TOPIC, id)) ?? [];
+      const [newest] = [ownOne(id), ...others].filter((one) => one !== undefined).sort(byPlace);
+      if (newest !== undefined) return newest.view;
+      throw new PorticoError(
+        "not_found",
+        "The gateway keeps no request with this id. It keeps the newest ones only, and none over a restart.",
+      );
+    },
+    close() {
+      for (const undo of undos) void undo();
+    },
+  };
+}
+
+function byPlace(a: { place: Place }, b: { place: Place }): number {
+  return comparePlaces(a.place, b.place);
+}

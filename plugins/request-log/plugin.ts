@@ -1,0 +1,55 @@
+/** Keeps what happened to each request for a model, and shows it. */
+import { definePlugin } from "portico";
+import type {} from "portico/chat";
+import { contentSchema, querySchema, requestsSchema } from "./schema.ts";
+
+const EXPIRE_MS = 60_000;
+
+export default definePlugin({
+  name: "request-log",
+  description:
+    "One request's story: who asked for what, each attempt, what hooks changed, tokens and cost",
+  config: { requests: requestsSchema, "log.content": contentSchema },
+  commands: { requests: () => import("./cli.ts") },
+
+  async setup(ctx, config) {
+    const { Recorder } = await import("./recorder.ts");
+    const { createPages } = await import("./pages.ts");
+    const { readQuery } = await import("./query.ts");
+
+    const settings = (all: typeof config) => ({
+      requests: all.requests,
+      content: all["log.content"],
+    });
+    const recorder = new Recorder(settings(config));
+    ctx.onConfig((next: typeof config) => recorder.configure(settings(next)));
+    ctx.add("meter", {
+      name: "request-log",
+      finished: (record) => recorder.metered(record),
+      keepsContent: (client) => recorder.keepsContent(client),
+    });
+    ctx.add("requestWatcher", { name: "request-log", ended: (request) => recorder.ended(request) });
+    ctx.task("expire requests", { everyMs: EXPIRE_MS }, () => recorder.expire());
+
+    // Providers know secrets that are not in the configuration, such as tokens that they have fetched.
+    const masked = <T>(value: T): T => ctx.use("chat").mask(value);
+    const pages = createPages(recorder, ctx.find("workers"));
+    ctx.defer(() => pages.close());
+    ctx.route(
+      "GET",
+      "/requests",
+      {
+        access: "gateway",
+        summary: "Single requests for models, the newest first",
+        query: querySchema,
+      },
+      async ({ query }) => masked(await pages.page(readQuery(query, Date.now()))),
+    );
+    ctx.route(
+      "GET",
+      "/requests/:id",
+      { access: "gateway", summary: "What happened to one request" },
+      async ({ params }) => masked(await pages.one(params["id"]!)),
+    );
+  },
+});

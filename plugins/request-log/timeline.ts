@@ -1,0 +1,103 @@
+/** One request as lines for a person. */
+import type { AttemptView, HookView, RequestDetails } from "./view.ts";
+
+export function timeline(request: RequestDetails): string[] {
+  const { headers, prompt, response } = request;
+  return [
+    ...facts(request),
+    "",
+    ...events(request),
+    ...(Object.keys(headers).length > 0 ? ["", "Headers of the response"] : []),
+    ...Object.entries(headers).map(([name, value]) => `  ${name}: ${value}`),
+    ...section("Prompt", prompt),
+    ...section("Response", response),
+  ];
+}
+
+function facts(request: RequestDetails): string[] {
+  const rows: [string, string | undefined][] = [
+    ["Request", request.id],
+    ["At", request.at],
+    ["Outcome", `${request.outcome}, status ${request.status}, ${request.ms} ms`],
+    ["Error", errorOf(request)],
+    ["Key", request.key ?? undefined],
+    ["Principal", request.principal],
+    ["Address", request.address],
+    ["Route", request.route],
+    ["Asked for", aliasOf(request)],
+    ["Answered by", targetOf(request)],
+    ["Tokens", tokensOf(request)],
+    ["Cost", request.costUsd === undefined ? undefined : `$${request.costUsd.toFixed(6)}`],
+    ["Tags", request.tags?.join(", ")],
+  ];
+  return rows.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name.padEnd(12)} ${value}`],
+  );
+}
+
+function errorOf({ error }: RequestDetails): string | undefined {
+  if (error === undefined) return undefined;
+  const limit = error.limit === undefined ? "" : ` (limit ${error.limit})`;
+  return `${error.code}${limit}: ${error.message}`;
+}
+
+function aliasOf({ alias, fallbacks, stream }: RequestDetails): string | undefined {
+  if (alias === undefined) return undefined;
+  return [alias, ...(fallbacks ?? [])].join(", then ") + (stream === true ? ", as a stream" : "");
+}
+
+function targetOf({ channel, model, cached }: RequestDetails): string | undefined {
+  if (channel === undefined) return undefined;
+  return `${channel} / ${model ?? "-"}${cached === true ? ", from the cache" : ""}`;
+}
+
+function tokensOf(request: RequestDetails): string | undefined {
+  const { promptTokens, completionTokens = 0, cachedTokens, estimated } = request;
+  if (promptTokens === undefined) return undefined;
+  const cached = cachedTokens ? ` (${cachedTokens} of them cached)` : "";
+  const hint = estimated === true ? ", estimated" : "";
+  return `${promptTokens} prompt${cached}, ${completionTokens} completion${hint}`;
+}
+
+/** Hooks ran in the order of their first run; attempts lie between them. */
+function events({ hooks, attempts }: RequestDetails): string[] {
+  const before = hooks.filter(({ event }) => isBefore(event)).map(hookLine);
+  const after = hooks.filter(({ event }) => !isBefore(event)).map(hookLine);
+  return [...before, ...attempts.map(attemptLine), ...after];
+}
+
+/** Whether an event comes before any attempt. */
+function isBefore(event: string): boolean {
+  return event === "message:received" || event === "chat:request";
+}
+
+function hookLine(hook: HookView): string {
+  const { name, event, runs, ms, fields, effect, failures, error, changes = [] } = hook;
+  const what = [
+    fields.length > 0 ? `changed ${fields.join(", ")}` : "changed nothing",
+    effect,
+    failures === undefined ? undefined : `failed ${failures} times: ${error}`,
+    runs > 1 ? `${runs} runs` : undefined,
+  ].filter((text) => text !== undefined);
+  const texts = changes.map(
+    ({ field, before, after }) =>
+      `\n    ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+  );
+  return `  hook ${name} on ${event}: ${what.join(", ")}; ${ms} ms${texts.join("")}`;
+}
+
+function attemptLine(attempt: AttemptView): string {
+  const { channel, model, startMs, ms, firstByteMs, status, code, cause, skipped } = attempt;
+  const where = `  +${startMs} ms ${channel} / ${model}:`;
+  if (skipped === true) return `${where} passed over, ${cause}`;
+  const failure = code === undefined ? "" : `, ${code}: ${cause}`;
+  const first = firstByteMs === undefined ? "" : `, first byte after ${firstByteMs} ms`;
+  const time = ms === undefined ? "" : `, ${ms} ms`;
+  return `${where} status ${status ?? "-"}${failure}${first}${time}`;
+}
+
+function section(title: string, value: unknown): string[] {
+  if (value === undefined) return [];
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return ["", title, ...text.split("\n").map((line) => `  ${line}`)];
+}

@@ -1,0 +1,288 @@
+/** What the gateway tells of single requests: over HTTP and on the command line. */
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+
+const test = suite("requests");
+const USAGE = {
+  prompt_tokens: 1000,
+  completion_tokens: 100,
+  total_tokens: 1100,
+  prompt_tokens_details: { cached_tokens: 500 },
+};
+const SECRET = "sk-upstream-secret";
+
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream(({ body }, res) => {
+    if (body.model === "down") return json(res, { error: { message: `no ${SECRET}` } }, 503);
+    if (body.model === "full") return json(res, { error: { message: "slow down" } }, 429);
+    if (body.stream) {
+      const usage = chunk({}, null, { choices: [], usage: USAGE });
+      return stream(res, chunk({ content: "Dear Bob" }), chunk({}, "stop"), usage, DONE);
+    }
+    return json(res, { ...completion("Dear Bob"), usage: USAGE });
+  });
+  const channel = { provider: "openai", baseUrl: up.url, apiKey: SECRET, maxRetries: 0 };
+  gateway = await startGateway({
+    config: {
+      channels: {
+        one: { ...channel, models: ["down"] },
+        two: { ...channel, models: ["full"] },
+        three: { ...channel, models: ["gpt-4o-mini"] },
+        quiet: { ...channel, models: ["plain"] },
+      },
+      models: { smart: { targets: ["one/down", "two/full", "three/gpt-4o-mini"] } },
+      gateway: {
+        keys: {
+          ci: { hash: hashOf("pk-ci-0123456789abcdef") },
+          few: { hash: hashOf("pk-few-0123456789abcdef"), requestsPerMinute: 1 },
+          narrow: { hash: hashOf("pk-narrow-0123456789abcdef"), models: ["quiet/plain"] },
+        },
+      },
+      log: { content: { keys: ["few"], channels: ["three"] } },
+    },
+    files: {
+      ...hookFiles(
+        "polite",
+        'event.context.request.temperature = 0.5;\nevent.context.request.user = "u1";',
+        {
+          events: "chat:request",
+        },
+      ),
+      ...hookFiles(
+        "names",
+        'event.context.content = event.context.content.replace("Bob", "Ada");',
+        {
+          events: "message:sending",
+        },
+      ),
+      ...hookFiles("looks", "event.context.content;"),
+    },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const KEYS = {
+  ci: "pk-ci-0123456789abcdef",
+  few: "pk-few-0123456789abcdef",
+  narrow: "pk-narrow-0123456789abcdef",
+};
+
+function ask(model: string, token?: string, more: object = {}, headers = {}): Promise<Response> {
+  const body = { model, messages: [{ role: "user", content: "Write to Bob" }], ...more };
+  return gateway.request("POST", "/v1/chat/completions", body, { token, headers });
+}
+
+/** The story of a response that has been read, as soon as the gateway has it. */
+async function storyOf(response: Response): Promise<any> {
+  await response.text();
+  const id = response.headers.get("x-request-id")!;
+  let story: any;
+  await until(`the story of ${id}`, async () => {
+    const answer = await gateway.request("GET", `/requests/${id}`);
+    if (answer.status === 200) story = await answer.json();
+    return story !== undefined;
+  });
+  return story;
+}
+
+test("one page says who asked for what, what each attempt said, what each hook changed, and what it cost", async () => {
+  const headers = { "x-portico-tags": "nightly" };
+  const response = await ask("smart", KEYS.ci, {}, headers);
+  assert.is(response.status, 200);
+  const story = await storyOf(response);
+  assert.is(story.key, "ci");
+  assert.is(story.principal, "key:ci");
+  assert.is(story.alias, "smart");
+  assert.is(story.route, "POST /v1/chat/completions");
+  assert.is(story.outcome, "ok");
+  assert.is(story.status, 200);
+  assert.equal(story.tags, ["nightly"]);
+  assert.equal(
+    story.attempts.map(({ channel, model, status }: any) => [channel, model, status]),
+    [
+      ["one", "down", 503],
+      ["two", "full", 429],
+      ["three", "gpt-4o-mini", 200],
+    ],
+  );
+  for (const attempt of story.attempts) assert.type(attempt.ms, "number");
+  assert.match(story.attempts[1].cause, "slow down");
+  assert.type(story.attempts[2].firstByteMs, "number");
+  const hooks = Object.fromEntries(story.hooks.map((hook: any) => [hook.name, hook]));
+  assert.equal(hooks.polite.fields, ["request.temperature", "request.user"]);
+  assert.equal(hooks.names.fields, ["content"]);
+  assert.equal(hooks.looks.fields, []);
+  assert.type(hooks.names.ms, "number");
+  assert.is(story.promptTokens, 1000);
+  assert.is(story.cachedTokens, 500);
+  assert.is(story.completionTokens, 100);
+  assert.is(story.costUsd, 0.0001725);
+  assert.is(story.headers["x-portico-attempts"], "3");
+  assert.is(story.headers["x-portico-cost"], "0.0001725");
+  assert.not.match(JSON.stringify(story), SECRET);
+});
+
+test("texts are kept of the channels and keys that log.content names, and of no others", async () => {
+  const kept = await storyOf(await ask("smart", KEYS.ci, { stream: true }));
+  assert.equal(kept.prompt, [{ role: "user", content: "Write to Bob" }]);
+  assert.match(JSON.stringify(kept.response), "Dear Ada");
+  const names = kept.hooks.find((hook: any) => hook.name === "names");
+  assert.equal(names.changes, [{ field: "content", before: "Dear Bob", after: "Dear Ada" }]);
+
+  const other = await storyOf(await ask("quiet/plain", KEYS.ci));
+  assert.not.ok("prompt" in other);
+  assert.not.ok("response" in other);
+  assert.not.match(JSON.stringify(other), "Bob");
+  assert.not.match(JSON.stringify(other), "Ada");
+  assert.equal(other.hooks.find((hook: any) => hook.name === "names").fields, ["content"]);
+});
+
+test("secrets are masked in what is kept", async () => {
+  const response = await gateway.request("POST", "/v1/chat/completions", {
+    model: "smart",
+    messages: [{ role: "user", content: `my key is ${SECRET}` }],
+  });
+  const story = await storyOf(response);
+  assert.match(story.prompt[0].content, "my key is");
+  assert.not.match(JSON.stringify(story), SECRET);
+});
+
+test("refused requests are there with what refused them", async () => {
+  const unknown = await storyOf(await ask("smart", "pk-unknown-000000000"));
+  assert.equal(
+    [unknown.status, unknown.outcome, unknown.error.code, unknown.principal, unknown.key],
+    [401, "refused", "unauthorized", "outside", null],
+  );
+  const forbidden = await storyOf(await ask("smart", KEYS.narrow));
+  assert.equal(
+    [forbidden.status, forbidden.outcome, forbidden.key, forbidden.alias],
+    [403, "refused", "narrow", "smart"],
+  );
+  await (await ask("quiet/plain", KEYS.few)).text();
+  const limited = await storyOf(await ask("quiet/plain", KEYS.few));
+  assert.equal(
+    [limited.status, limited.key, limited.error.code, limited.error.limit],
+    [429, "few", "rate_limit_exceeded", "requestsPerMinute"],
+  );
+  assert.type(limited.headers["retry-after"], "string");
+  const invalid = await storyOf(
+    await gateway.request("POST", "/v1/chat/completions", { model: 7, messages: [] }),
+  );
+  assert.equal([invalid.status, invalid.outcome], [400, "refused"]);
+  const missing = await storyOf(await ask("nowhere-at-all"));
+  assert.equal(
+    [missing.status, missing.alias, missing.error.code],
+    [404, "nowhere-at-all", "model_not_found"],
+  );
+  const nothing = await storyOf(await gateway.request("POST", "/v1/nothing", {}));
+  assert.equal([nothing.status, nothing.error.code], [404, "not_found"]);
+});
+
+test("a failure of all targets names each of them", async () => {
+  const story = await storyOf(await ask("one/down"));
+  assert.is(story.outcome, "failed");
+  assert.is(story.attempts.length, 1);
+  assert.is(story.error.code, story.attempts[0].code);
+});
+
+test("lists are filtered, and go on page by page", async () => {
+  const list = async (query: string) => (await gateway.json("GET", `/requests?${query}`)).requests;
+  const cases: [string, (one: any) => boolean][] = [
+    ["key=ci", (one: any) => one.key === "ci"],
+    ["key=", (one: any) => one.key === null],
+    ["model=smart", (one: any) => one.alias === "smart"],
+    ["channel=two", (one: any) => one.attempts.some(({ channel }: any) => channel === "two")],
+    ["status=4xx", (one: any) => one.status >= 400 && one.status < 500],
+    ["status=401", (one: any) => one.status === 401],
+    ["principal=outside", (one: any) => one.principal === "outside"],
+    ["outcome=refused", (one: any) => one.outcome === "refused"],
+    ["tag=nightly", (one: any) => one.tags.includes("nightly")],
+    ["since=1h&outcome=ok", (one: any) => one.outcome === "ok"],
+  ];
+  for (const [query, fits] of cases) {
+    const found = await list(query);
+    assert.ok(found.length > 0, query);
+    assert.ok(found.every(fits), query);
+  }
+  assert.equal(await list("until=2020-01-01"), []);
+  const all = await list("limit=1000");
+  const id = all[2].id as string;
+  assert.equal(
+    (await list(`id=${id.slice(2)}`)).map((one: any) => one.id),
+    [id],
+  );
+
+  const paged: string[] = [];
+  let next = "";
+  do {
+    const page = await gateway.json("GET", `/requests?limit=3${next && `&before=${next}`}`);
+    paged.push(...page.requests.map((one: any) => one.id));
+    next = page.next ?? "";
+  } while (next !== "");
+  assert.equal(
+    paged,
+    all.map((one: any) => one.id),
+  );
+
+  for (const bad of ["status=9", "outcome=good", "since=soon", "before=x", "limit=0"]) {
+    const refused = await gateway.request("GET", `/requests?${bad}`);
+    assert.is(refused.status, 400, bad);
+    assert.is(((await refused.json()) as any).error.param, bad.split("=")[0]);
+  }
+});
+
+test("they are the owner's alone, and an unknown id is a 404", async () => {
+  for (const token of [null, KEYS.ci])
+    for (const path of ["/requests", "/requests/req_1"]) {
+      const { status } = await gateway.request("GET", path, undefined, { token });
+      assert.is(status, token === null ? 401 : 403, path);
+    }
+  const missing = await gateway.request("GET", "/requests/req_none");
+  assert.is(missing.status, 404);
+});
+
+test("the command shows the list and one request's timeline", async () => {
+  const response = await ask("smart", KEYS.ci);
+  const { id } = await storyOf(response);
+  const list = await porticoHere(gateway.home, ["requests", "--key", "ci", "--limit", "1"]);
+  assert.match(list.stdout, "smart");
+  assert.match(list.stdout, "gpt-4o-mini");
+  const show = await porticoHere(gateway.home, ["requests", "show", id]);
+  for (const text of [id, "one / down", "three / gpt-4o-mini", "polite", "request.temperature"])
+    assert.match(show.stdout, text);
+  const asJson = await porticoHere(gateway.home, ["requests", "show", id, "--json"]);
+  assert.is(JSON.parse(asJson.stdout).id, id);
+});
+
+test("the log line of a request names key, model, channel, attempts and error code", async () => {
+  const lineOf = (id: string | null) =>
+    gateway.lines.find((line) => line["id"] === id && line["msg"] === "request");
+  const { id } = await storyOf(await ask("smart", KEYS.ci));
+  const { key, model, channel, attempts } = lineOf(id)!;
+  assert.equal([key, model, channel], ["ci", "smart", "three"]);
+  assert.ok((attempts as number) >= 1);
+  const refused = await storyOf(await ask("smart", KEYS.narrow));
+  assert.is(lineOf(refused.id)!["code"], refused.error.code);
+});
+
+test.run();
