@@ -1,9 +1,8 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
 import { type ChatService, jsonBody, type NativeRequest, objectAt } from "portico/chat";
-import { stringifyExact } from "portico/provider";
+import { estimateTokens, stringifyExact } from "portico/provider";
 import { messageOf, nativeMessage } from "./response.ts";
-import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";
 import { MessagesEncoder } from "./stream.ts";
 
@@ -21,7 +20,11 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
     dropped,
   });
   if (opened.kind === "stream") {
-    void opened.pipe(new MessagesEncoder(request.model, call.id));
+    void opened.pipe(
+      new MessagesEncoder(request.model, call.id, () =>
+        estimateTokens(body.messages, body.system, body.tools),
+      ),
+    );
     return undefined;
   }
   const { native, completion } = opened;
@@ -51,5 +54,5 @@ export async function countTokens(
   // The limit is of no interest here; all else must be well-formed.
   const { request } = readMessages({ ...body, max_tokens: 1 });
   const counted = await chat.countTokens(call, request, nativeOf(call, body));
-  return { input_tokens: counted ?? estimateTokens(body) };
+  return { input_tokens: counted ?? estimateTokens(body.messages, body.system, body.tools) };
 }

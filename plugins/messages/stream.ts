@@ -12,7 +12,7 @@ import {
   type Usage,
   writeParts,
 } from "portico/provider";
-import { messageId, stopReason, usageOf } from "./response.ts";
+import { type MessageUsage, messageId, stopReason, usageOf } from "./response.ts";
 import { errorType } from "./errors.ts";
 
 /** A content block of type `tool_use`. */
@@ -34,6 +34,7 @@ interface OpenBlock {
 export class MessagesEncoder implements StreamEncoder {
   readonly #model: string;
   readonly #requestId: string;
+  readonly #estimate: () => number;
   #out = "";
   #id: string | undefined;
   #started = false;
@@ -54,9 +55,11 @@ export class MessagesEncoder implements StreamEncoder {
   #finish: string | null = null;
   #usage: Usage | undefined;
 
-  constructor(model: string, requestId: string) {
+  /** `estimate`: the tokens of the prompt, for channels that count them at the end only. */
+  constructor(model: string, requestId: string, estimate: () => number = () => 0) {
     this.#model = model;
     this.#requestId = requestId;
+    this.#estimate = estimate;
   }
 
   write(parts: readonly StreamPart[]): string {
@@ -159,10 +162,16 @@ export class MessagesEncoder implements StreamEncoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: usageOf(this.#usage),
+      usage: this.#usageAtStart(),
     };
     this.#write("message_start", { message });
     this.#write("ping", {});
+  }
+
+  /** Clients show how full the context is from here on; the last event has the true numbers. */
+  #usageAtStart(): MessageUsage {
+    if (this.#usage !== undefined) return usageOf(this.#usage);
+    return { ...usageOf(undefined), input_tokens: this.#estimate() };
   }
 
   #say(type: OpenBlock["type"], text: string): void {

@@ -98,6 +98,9 @@ class ItemReader {
       case "context_compaction":
         this.#addSummary(item, path);
         return;
+      case "compaction_trigger":
+        reading.compacts = true;
+        return;
       case "additional_tools":
         // They stand among the tools of the request.
         return;

@@ -34,6 +34,9 @@ interface Call extends Pick<ToolCallPart, "id" | "extra_content"> {
   at: string;
 }
 
+/** Makes what takes the steps of one response. */
+export type OutputFactory = (responseId: string, events: OutputEvents, toolOf: ToolOf) => Output;
+
 export interface Output {
   readonly items: JsonObject[];
   reasoning(delta: string): void;

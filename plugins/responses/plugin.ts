@@ -8,9 +8,14 @@ export default definePlugin({
   config: { responses: ResponsesConfig },
   needs: ["chat"],
   async setup(ctx, config) {
-    const { createResponse, deleteResponse, getResponse, listInputItems } = await import(
-      "./endpoint.ts"
-    );
+    const {
+      compactConversation,
+      countInputTokens,
+      createResponse,
+      deleteResponse,
+      getResponse,
+      listInputItems,
+    } = await import("./endpoint.ts");
     const { createArchive } = await import("./archive.ts");
     const { createQuota } = await import("./quota.ts");
     let settings = config.responses;
@@ -30,6 +35,18 @@ export default definePlugin({
       "/v1/responses",
       { access: "client", summary: "A response, whole or streamed" },
       (call) => createResponse(services(), call),
+    );
+    ctx.route(
+      "POST",
+      "/v1/responses/input_tokens",
+      { access: "client", summary: "A request's tokens, counted by its channel or estimated" },
+      (call) => countInputTokens(services(), call),
+    );
+    ctx.route(
+      "POST",
+      "/v1/responses/compact",
+      { access: "client", summary: "A conversation in few items, by its channel or its model" },
+      (call) => compactConversation(services(), call),
     );
     ctx.route(
       "GET",

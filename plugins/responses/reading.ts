@@ -7,6 +7,8 @@ export class Reading {
   readonly dropped: string[] = [];
   /** Why no channel of another format can answer the request. A channel of this format gets it as it is. */
   refusal: PorticoError | undefined;
+  /** The client wants a summary of the conversation in place of an answer. */
+  compacts = false;
 
   drop(path: string): void {
     this.dropped.push(path);

@@ -7,7 +7,7 @@ import {
   type Usage,
 } from "portico/provider";
 import type { PorticoError } from "portico";
-import { createOutput, NO_EVENTS, type Output, type ToolOf } from "./output.ts";
+import { createOutput, NO_EVENTS, type Output, type OutputFactory, type ToolOf } from "./output.ts";
 
 /** A response as it is before the model has said anything. `body` is the request. */
 export function newResponse(id: string, body: JsonObject, stored: boolean): JsonObject {
@@ -122,9 +122,10 @@ export function responseOf(
   response: JsonObject,
   completion: ChatCompletion,
   toolOf: ToolOf,
+  makeOutput: OutputFactory = createOutput,
 ): JsonObject {
   const choice = completion.choices[0];
-  const output = createOutput(String(response.id), NO_EVENTS, toolOf);
+  const output = makeOutput(String(response.id), NO_EVENTS, toolOf);
   const finish = choice?.finish_reason;
   if (choice !== undefined) {
     const parts = partsOfCompletion({ ...completion, choices: [choice] });
@@ -182,7 +183,7 @@ function tokensOf(logprobs: unknown): unknown[] {
   return Array.isArray(content) ? content : [];
 }
 
-function usageOf(usage: Usage | null | undefined): JsonObject | null {
+export function usageOf(usage: Usage | null | undefined): JsonObject | null {
   if (usage == null) return null;
   return {
     input_tokens: usage.prompt_tokens,

@@ -8,7 +8,7 @@ import {
   writeParts,
 } from "portico/provider";
 import { NativeEvents, withOwnMembers } from "./native.ts";
-import { createOutput, type ToolOf } from "./output.ts";
+import { createOutput, type OutputFactory, type ToolOf } from "./output.ts";
 import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
 /** `keep` is called with the finished response, before its last event goes out. */
@@ -16,6 +16,7 @@ export function createEncoder(
   response: JsonObject,
   keep: (ended: JsonObject) => Promise<void> | undefined,
   toolOf: ToolOf,
+  makeOutput: OutputFactory = createOutput,
 ): StreamEncoder {
   let out = "";
   let number = 0;
@@ -46,7 +47,7 @@ export function createEncoder(
     out = "";
     return text;
   }
-  const output = createOutput(String(response.id), { tell: emit, delta: emitDelta }, toolOf);
+  const output = makeOutput(String(response.id), { tell: emit, delta: emitDelta }, toolOf);
 
   function add(part: StreamPart): void {
     switch (part.type) {

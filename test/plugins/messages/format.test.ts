@@ -154,6 +154,17 @@ test("a whole answer is a Message, a stream its events", async () => {
   );
 });
 
+test("the first event tells how long the prompt is, where the channel counts at the end", async () => {
+  const asked = { model: "other/gpt-4o", messages: user("word ".repeat(200)), stream: true };
+  const events = (await (await ask(asked)).text()).trim().split("\n\n");
+  const data = events.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)![1]!));
+  const start = data.find(({ type }) => type === "message_start").message.usage.input_tokens;
+  assert.ok(start > 200 && start < 300, String(start));
+  // The upstream's own count: 20 tokens, 5 of them from its cache.
+  const end = data.find(({ type }) => type === "message_delta").usage;
+  assert.equal([end.input_tokens, end.cache_read_input_tokens], [15, 5]);
+});
+
 test("a channel of Anthropic's gets the request as it is, and its answer comes back as it is", async () => {
   const body = {
     model: "claude/claude-x",

@@ -288,6 +288,25 @@ test("azure is asked at its own addresses", async () => {
   assert.is(seen[0]!.headers["api-key"], "secret-key-of-the-channel");
 });
 
+test("tokens are counted, and conversations compacted, by the upstream", async () => {
+  const counted = await gateway.json("POST", "/v1/responses/input_tokens", {
+    model: "up/gpt-5",
+    input: "Hi",
+  });
+  assert.equal([counted.input_tokens, seen[0]!.path], [42, "/v1/responses/input_tokens"]);
+  const compacted = await gateway.json("POST", "/v1/responses/compact", {
+    model: "up/gpt-5",
+    input: "Hi",
+    stream: false,
+  });
+  assert.is(seen[1]!.path, "/v1/responses/compact");
+  assert.equal(Object.keys(seen[1]!.body).sort(), ["input", "model"]);
+  assert.equal([compacted.unknown_member, compacted.output[0].encrypted_content], [1, "gBBBB"]);
+  const input = [compacted.output[0], { role: "user", content: "Go on" }];
+  await ask({ input });
+  assert.equal(seen.at(-1)!.body.input, input);
+});
+
 test("compressed requests are read", async () => {
   const json = Buffer.from(JSON.stringify({ model: "up/gpt-5", input: "Hi" }));
   const zstd = (zlib as { zstdCompressSync?: (bytes: Buffer) => Buffer }).zstdCompressSync;
