@@ -7,6 +7,7 @@ import { type AgentConfig, createAgentContext } from "./context.ts";
 import { createProgress } from "./queue/progress.ts";
 import { agentProvider } from "./provider.ts";
 import { mountAgent } from "./routes/agent.ts";
+import { agentRoutes } from "./routes/routes-schema.ts";
 import { mountHeartbeat } from "./routes/heartbeat.ts";
 import { mountSessions } from "./routes/sessions.ts";
 import { mountTools } from "./routes/tools.ts";
@@ -36,12 +37,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   mountTools(agent);
   mountSessions(agent);
   mountHeartbeat(agent, service, heartbeat);
-  ctx.route(
-    "GET",
-    "/events",
-    { access: "gateway", summary: "Live feed of the bus" },
-    eventFeed(ctx),
-  );
+  ctx.route("GET", "/events", agentRoutes.events, eventFeed(ctx));
 
   // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
   const starting = setTimeout(() => {

@@ -7,7 +7,7 @@ import {
   startLate,
 } from "portico/schedules";
 import type { Operations } from "./operations.ts";
-import { CronConfig } from "./schema.ts";
+import { CronConfig, JobChange, NewJob } from "./schema.ts";
 import type { Cron } from "./start.ts";
 import { addTool } from "./tool.ts";
 
@@ -66,7 +66,12 @@ export default definePlugin({
           createScheduleTools(ctx, zone),
         )),
     });
-    mountScheduleRoutes(ctx, "/cron/jobs", operations);
+    mountScheduleRoutes(
+      ctx,
+      "/cron/jobs",
+      { noun: "cron job", plural: "jobs", create: NewJob, change: JobChange },
+      operations,
+    );
     addTool(ctx, operations);
     ctx.on("principal:forgotten", async ({ context }) =>
       (await operations()).removeAllOf(context.principal),

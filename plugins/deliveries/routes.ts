@@ -3,62 +3,45 @@ import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } f
 import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import { DELIVERY, type DeliveryBody, deliveryItem, type StoredTarget } from "./message.ts";
+import { deliveryRoutes, STATES } from "./routes-schema.ts";
 import type { Sealing } from "./stored-target.ts";
 
-const owner = { access: "gateway" } as const;
-const STATES = ["queued", "running", "done", "dead", "cancelled"] as const;
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
 export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
   const { items, enqueue } = lazyStore(ctx);
 
-  ctx.route(
-    "GET",
-    "/deliveries",
-    { ...owner, summary: "Results that are posted to URLs" },
-    async ({ query }) => {
-      const found = await items().list({
-        kind: DELIVERY,
-        state: choiceIn(query, "state", STATES),
-        before: numberIn(query, "before"),
-        limit: limitIn(query, 50),
-      });
-      return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
-    },
-  );
+  ctx.route("GET", "/deliveries", deliveryRoutes.list, async ({ query }) => {
+    const found = await items().list({
+      kind: DELIVERY,
+      state: choiceIn(query, "state", STATES),
+      before: numberIn(query, "before"),
+      limit: limitIn(query, 50),
+    });
+    return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
+  });
 
-  ctx.route(
-    "GET",
-    "/deliveries/:id",
-    { ...owner, summary: "One of them, with its message" },
-    async ({ params }) => {
-      const item = await find(params["id"] ?? "");
-      const { target, message } = item.body;
-      return { ...shown(item), ...signing(target), message };
-    },
-  );
+  ctx.route("GET", "/deliveries/:id", deliveryRoutes.show, async ({ params }) => {
+    const item = await find(params["id"] ?? "");
+    const { target, message } = item.body;
+    return { ...shown(item), ...signing(target), message };
+  });
 
-  ctx.route(
-    "POST",
-    "/deliveries/:id/replay",
-    { ...owner, summary: "Post it once more" },
-    async ({ params }) => {
-      const item = await find(params["id"] ?? "");
-      if (await items().replay(item.id))
-        return { ok: true, deliveryId: item.id, replayOf: item.id };
-      if (item.state !== "done")
-        throw new PorticoError(
-          "conflict",
-          `The delivery ${item.id} has not ended yet: it is tried again by itself.`,
-        );
-      const { target, message, principal = "outside" } = item.body;
-      const name = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
-      const again = deliveryItem(name, target, message, principal);
-      await enqueue({ items: [again] });
-      return { ok: true, deliveryId: again.id, replayOf: item.id };
-    },
-  );
+  ctx.route("POST", "/deliveries/:id/replay", deliveryRoutes.replay, async ({ params }) => {
+    const item = await find(params["id"] ?? "");
+    if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
+    if (item.state !== "done")
+      throw new PorticoError(
+        "conflict",
+        `The delivery ${item.id} has not ended yet: it is tried again by itself.`,
+      );
+    const { target, message, principal = "outside" } = item.body;
+    const name = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
+    const again = deliveryItem(name, target, message, principal);
+    await enqueue({ items: [again] });
+    return { ok: true, deliveryId: again.id, replayOf: item.id };
+  });
 
   /** What is added to each request, secrets masked; nothing where the secrets are gone. */
   function signing(stored: StoredTarget): { signed?: boolean; headers?: Record<string, string> } {

@@ -1,21 +1,20 @@
 /** `/keys`: makes, lists and revokes. */
 import {
   type Call,
-  compile,
   type PluginContext,
   PorticoError,
   refuseNetwork,
   reply,
+  type Static,
 } from "portico";
 import { parseDuration } from "portico/schedules";
 import { hashOf, idOf, newKey } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
 import { viewOf } from "./view.ts";
-import { createRequest, type KeyConfig, type KeysConfig, rotateRequest } from "./schema.ts";
+import { keyRoutes } from "./routes-schema.ts";
+import type { createRequest, KeyConfig, KeysConfig, rotateRequest } from "./schema.ts";
 
-const create = compile(createRequest);
-const rotation = compile(rotateRequest);
 const DEFAULT_OVERLAP = "24h";
 
 /** Names of keys that are being made, in the store; what a crash leaves there is forgotten after a while. */
@@ -36,7 +35,7 @@ export function mountKeys(
 
   /** Of several who make a key of one name at once, on whichever gateway or worker, one gets it. */
   async function make(call: Call) {
-    const { name, ...limits } = await call.json(create);
+    const { name, ...limits } = await call.json<Static<typeof createRequest>>();
     checkLimits(limits);
     return alone(name, () => makeAlone(name, limits));
   }
@@ -54,7 +53,7 @@ export function mountKeys(
   /** A new secret for the same holder; the old one works on for the overlap. */
   async function rotate(call: Call) {
     const name = call.params["name"] ?? "";
-    const { overlap = DEFAULT_OVERLAP } = (await call.json(rotation)) ?? {};
+    const { overlap = DEFAULT_OVERLAP } = await call.json<Static<typeof rotateRequest>>();
     const overlapMs = parseDuration(overlap, "overlap", 0);
     return alone(name, async () => {
       await stored.refresh();
@@ -106,16 +105,15 @@ export function mountKeys(
     return { name, revoked: true };
   }
 
-  const options = (summary: string) => ({ access: "gateway" as const, summary });
-  ctx.route("GET", "/keys", options("Client keys"), async () => {
+  ctx.route("GET", "/keys", keyRoutes.list, async () => {
     await stored.refresh().catch(() => {}); // without the store: those that are known
     return {
       keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
     };
   });
-  ctx.route("POST", "/keys", options("Makes a client key"), make);
-  ctx.route("POST", "/keys/:name/rotate", options("Gives a client key a new secret"), rotate);
-  ctx.route("DELETE", "/keys/:name", options("Revokes a client key"), revoke);
+  ctx.route("POST", "/keys", keyRoutes.make, make);
+  ctx.route("POST", "/keys/:name/rotate", keyRoutes.rotate, rotate);
+  ctx.route("DELETE", "/keys/:name", keyRoutes.revoke, revoke);
 }
 
 /** What the schema of a body does not say. Throws `invalid_request_error` with `param`. */

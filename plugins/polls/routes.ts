@@ -1,18 +1,45 @@
-import type { PluginContext } from "portico";
+import { type PluginContext, type RouteOptions, Type } from "portico";
+import { AnyObject, jsonResponse } from "portico/openapi";
 import { mountScheduleRoutes } from "portico/schedules";
 import type { Operations } from "./operations.ts";
+import { NewPoll, PollChange } from "./schema.ts";
 
 /** `/polls`, and the same as cron's jobs below `/polls/jobs`. */
 const ROOTS = ["/polls/jobs", "/polls"] as const;
 
+const KIND = { noun: "poll", plural: "polls", create: NewPoll, change: PollChange };
+
+const Trial = Type.Object({
+  status: Type.Union([Type.String(), Type.Integer()]),
+  count: Type.Integer(),
+  news: Type.Array(Type.Unknown()),
+  sample: Type.Array(Type.Unknown()),
+  wouldSend: Type.Union([Type.String(), AnyObject, Type.Null()]),
+});
+
+const testNew = {
+  access: "gateway",
+  summary: "What a poll would find and send; keeps and sends nothing",
+  body: NewPoll,
+  // the operations check it: the agent's tool has them too
+  checkedBy: "handler",
+  response: jsonResponse(Trial),
+} as const satisfies RouteOptions;
+
+const testExisting = {
+  access: "gateway",
+  summary: "What a check of this poll would find and send now",
+  body: null,
+  response: jsonResponse(Trial),
+} as const satisfies RouteOptions;
+
 export function mountRoutes(ctx: PluginContext, operations: () => Promise<Operations>): void {
-  const access = { access: "gateway" } as const;
   for (const root of ROOTS) {
-    mountScheduleRoutes(ctx, root, operations);
-    ctx.route("POST", `${root}/test`, access, async (call) =>
+    mountScheduleRoutes(ctx, root, KIND, operations);
+    ctx.route("POST", `${root}/test`, testNew, async (call) =>
       (await operations()).test(await call.json()),
     );
-    ctx.route("POST", `${root}/:id/test`, access, async ({ params }) =>
+    ctx.route("POST", `${root}/:id/test`, testExisting, async ({ params }) =>
       (await operations()).testExisting(params["id"]!),
     );
   }

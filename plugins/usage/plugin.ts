@@ -15,6 +15,7 @@ export default definePlugin({
     const { report } = await import("./report.ts");
     const { requestPage } = await import("./requests/page.ts");
     const { readRequestsQuery } = await import("./requests/query.ts");
+    const { usageRoutes } = await import("./routes-schema.ts");
 
     const store = () => ctx.use("store");
     const ledger = new Ledger({
@@ -38,20 +39,15 @@ export default definePlugin({
       hasPrice: (to) => ledger.hasPrice(to),
       flush: () => ledger.flush(),
     });
-    ctx.route("GET", "/usage", { access: "gateway", summary: "Tokens and costs" }, async (call) => {
+    ctx.route("GET", "/usage", usageRoutes.sums, async (call) => {
       const query = readQuery(call.query, store().now());
       await ledger.flush();
       return report(store(), query);
     });
-    ctx.route(
-      "GET",
-      "/usage/requests",
-      { access: "gateway", summary: "Single requests" },
-      async (call) => {
-        const query = readRequestsQuery(call.query, store().now());
-        await ledger.flush();
-        return requestPage(store(), query);
-      },
-    );
+    ctx.route("GET", "/usage/requests", usageRoutes.requests, async (call) => {
+      const query = readRequestsQuery(call.query, store().now());
+      await ledger.flush();
+      return requestPage(store(), query);
+    });
   },
 });

@@ -1,12 +1,13 @@
 /** `POST /agent`: a turn, or a command to the session. */
-import { compile, isPorticoError, principalOf } from "portico";
+import { isPorticoError, principalOf, type Static } from "portico";
 import type { AgentService } from "portico/agent";
 import { runCommand, parseCommand } from "../commands.ts";
 import { type AgentContext, MAIN_SESSION } from "../context.ts";
 import type { Progress } from "../queue/progress.ts";
 import { received, type TurnBody } from "../queue/turn-body.ts";
 import type { Worker } from "../queue/worker.ts";
-import { agentRequest } from "../schema.ts";
+import type { agentRequest } from "../schema.ts";
+import { agentRoutes } from "./routes-schema.ts";
 import { streamTurn } from "./stream.ts";
 
 interface Deps {
@@ -17,46 +18,44 @@ interface Deps {
 }
 
 export function mountAgent({ agent, service, worker, progress }: Deps): void {
-  const check = compile(agentRequest);
-  agent.ctx.route(
-    "POST",
-    "/agent",
-    { access: "gateway", summary: "Start a turn" },
-    async (call) => {
-      const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
-      const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
-      agent.settings(request.agent);
-      const principal = principalOf(call.client);
-      const asked: TurnBody = { ...request, stream, source, principal };
-      const body = await received(agent, session, asked).catch((error: unknown) => {
-        // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
-        const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
-        if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
-        throw error;
+  agent.ctx.route("POST", "/agent", agentRoutes.start, async (call) => {
+    const {
+      wait,
+      stream,
+      session = MAIN_SESSION,
+      ...request
+    } = await call.json<Static<typeof agentRequest>>();
+    const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
+    agent.settings(request.agent);
+    const principal = principalOf(call.client);
+    const asked: TurnBody = { ...request, stream, source, principal };
+    const body = await received(agent, session, asked).catch((error: unknown) => {
+      // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
+      const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
+      if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
+      throw error;
+    });
+    const command = body.reply === undefined ? parseCommand(body.message) : undefined;
+    if (command) {
+      const result = await runCommand({ agent, service, worker }, command, {
+        session,
+        source,
+        principal,
       });
-      const command = body.reply === undefined ? parseCommand(body.message) : undefined;
-      if (command) {
-        const result = await runCommand({ agent, service, worker }, command, {
-          session,
-          source,
-          principal,
-        });
-        return { status: 200, message: result, sessionId: session, command: command.name, result };
-      }
-      const { turnId, item } = service.turnItem({ ...body, session });
-      const start = () => agent.store().enqueue({ items: [item] });
-      if (stream)
-        return streamTurn({ agent, service, progress }, call, {
-          turnId,
-          sessionId: session,
-          start,
-        });
-      await start();
-      if (!wait)
-        return { status: 200, message: "The turn has started.", sessionId: session, turnId };
-      return service.endOf(
-        await service.waitFor(turnId, { signal: call.signal, refusedAtOnce: true }),
-      );
-    },
-  );
+      return { status: 200, message: result, sessionId: session, command: command.name, result };
+    }
+    const { turnId, item } = service.turnItem({ ...body, session });
+    const start = () => agent.store().enqueue({ items: [item] });
+    if (stream)
+      return streamTurn({ agent, service, progress }, call, {
+        turnId,
+        sessionId: session,
+        start,
+      });
+    await start();
+    if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
+    return service.endOf(
+      await service.waitFor(turnId, { signal: call.signal, refusedAtOnce: true }),
+    );
+  });
 }

@@ -5,7 +5,7 @@ import type { AgentContext } from "../context.ts";
 import { queuedEvents } from "../heartbeat/events.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { iso } from "../queue/status.ts";
-import { owner } from "./common.ts";
+import { agentRoutes } from "./routes-schema.ts";
 
 export function mountHeartbeat(
   agent: AgentContext,
@@ -13,25 +13,20 @@ export function mountHeartbeat(
   heartbeat: Heartbeat,
 ): void {
   const { ctx } = agent;
-  ctx.route(
-    "GET",
-    "/heartbeat",
-    { ...owner, summary: "Queued events and the next beat" },
-    async ({ query }) => {
-      const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
-      const { activeHours } = agent.defaults().heartbeat;
-      const events = await queuedEvents(agent.store(), limitIn(query, 50));
-      return {
-        nextAt: nextAt === undefined ? null : iso(nextAt),
-        everyMs,
-        activeHours,
-        turnId: waitingTurn,
-        queued: events.count,
-        events: events.oldest.map(({ at, ...event }) => ({ ...event, createdAt: iso(at) })),
-      };
-    },
-  );
-  ctx.route("POST", "/heartbeat", { ...owner, summary: "A heartbeat now" }, async () => {
+  ctx.route("GET", "/heartbeat", agentRoutes.heartbeat, async ({ query }) => {
+    const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
+    const { activeHours } = agent.defaults().heartbeat;
+    const events = await queuedEvents(agent.store(), limitIn(query, 50));
+    return {
+      nextAt: nextAt === undefined ? null : iso(nextAt),
+      everyMs,
+      activeHours,
+      turnId: waitingTurn,
+      queued: events.count,
+      events: events.oldest.map(({ at, ...event }) => ({ ...event, createdAt: iso(at) })),
+    };
+  });
+  ctx.route("POST", "/heartbeat", agentRoutes.beat, async () => {
     const turn = await service.heartbeat("manual");
     return turn
       ? { status: 200, message: "The heartbeat has started.", turnId: turn.turnId }

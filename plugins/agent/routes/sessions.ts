@@ -4,25 +4,26 @@ import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { iso } from "../queue/status.ts";
-import { notFound, owner } from "./common.ts";
+import { notFound } from "./common.ts";
+import { agentRoutes } from "./routes-schema.ts";
 
 export function mountSessions(agent: AgentContext): void {
   const { ctx } = agent;
-  ctx.route("GET", "/sessions", owner, async ({ query }) => {
+  ctx.route("GET", "/sessions", agentRoutes.sessions, async ({ query }) => {
     const prefix = query.get("prefix");
     const sessions = await agent
       .store()
       .sessions.list({ limit: limitIn(query, 50), prefix: prefix ?? undefined });
     return { sessions: sessions.map(shownSession) };
   });
-  ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
+  ctx.route("GET", "/sessions/:id", agentRoutes.session, async ({ params, query }) => {
     const id = params["id"] ?? "";
     const session = (await agent.store().sessions.get(id)) ?? notFound("session", id);
     const last = query.has("last") ? limitIn(query, 50, "last") : undefined;
     const transcript = await agent.store().sessions.transcript(id, { last });
     return { ...shownSession(session), messages: transcript.map(shownMessage) };
   });
-  ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
+  ctx.route("DELETE", "/sessions/:id", agentRoutes.deleteSession, async ({ params }) => {
     const id = params["id"] ?? "";
     if (!(await agent.store().sessions.delete(id))) notFound("session", id);
     void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id, principal: "owner" });

@@ -1,54 +1,32 @@
 /** `GET /tools`: the tools that there are, and who may use them. */
-import {
-  partsOf,
-  PorticoError,
-  type Principal,
-  principalNamed,
-  readPrincipal,
-  Type,
-} from "portico";
+import { partsOf, PorticoError, type Principal, principalNamed, readPrincipal } from "portico";
 import { type Access, isKindOfPrincipal } from "../access/access.ts";
 import { type AgentContext, MAIN_AGENT } from "../context.ts";
 import { allowedTools } from "../turns/tools.ts";
-import { owner } from "./common.ts";
-
-const query = Type.Object({
-  as: Type.Optional(
-    Type.String({
-      description:
-        "Whose: owner (default), outside, or key:NAME, webhook:NAME (a key or a mapping), poll:NAME",
-    }),
-  ),
-  agent: Type.Optional(Type.String({ description: "With the settings of which agent" })),
-});
+import { agentRoutes } from "./routes-schema.ts";
 
 export function mountTools(agent: AgentContext): void {
   const { ctx } = agent;
-  ctx.route(
-    "GET",
-    "/tools",
-    { ...owner, summary: "The agent's tools, and what a principal may use", query },
-    async (call) => {
-      const principal = readWanted(call.query.get("as") ?? "owner");
-      const access = await agent.access(principal);
-      if (!access.isKnown)
-        throw new PorticoError("not_found", `There is no ${described(principal)}.`, {
-          param: "as",
-        });
-      const agentId = call.query.get("agent") ?? MAIN_AGENT;
-      const rules = agent.settings(agentId).tools;
-      const all = ctx.list("tool");
-      const usable = allowedTools(all, rules, access);
-      const tools = [...new Map(all.map((tool) => [tool.name, tool])).values()].map((tool) => ({
-        name: tool.name,
-        description: tool.description,
-        origin: tool.origin,
-        principals: ["owner", ...(tool.principals ?? [])],
-        allowed: usable.has(tool.name),
-      }));
-      return { principal, agent: agentId, tools, reach: reachOf(access) };
-    },
-  );
+  ctx.route("GET", "/tools", agentRoutes.tools, async (call) => {
+    const principal = readWanted(call.query.get("as") ?? "owner");
+    const access = await agent.access(principal);
+    if (!access.isKnown)
+      throw new PorticoError("not_found", `There is no ${described(principal)}.`, {
+        param: "as",
+      });
+    const agentId = call.query.get("agent") ?? MAIN_AGENT;
+    const rules = agent.settings(agentId).tools;
+    const all = ctx.list("tool");
+    const usable = allowedTools(all, rules, access);
+    const tools = [...new Map(all.map((tool) => [tool.name, tool])).values()].map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      origin: tool.origin,
+      principals: ["owner", ...(tool.principals ?? [])],
+      allowed: usable.has(tool.name),
+    }));
+    return { principal, agent: agentId, tools, reach: reachOf(access) };
+  });
 }
 
 /** What its tools reach, in the words of the settings. */

@@ -1,5 +1,5 @@
 /** The queue of turns. */
-import { type Call, compile, PorticoError, type Static, type TSchema, Type } from "portico";
+import { PorticoError, type Static } from "portico";
 import type { AgentService, TurnReport, TurnStatus } from "portico/agent";
 import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
@@ -7,7 +7,8 @@ import type { AgentContext } from "../context.ts";
 import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
 import { turnReport, turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../queue/turn-body.ts";
-import { notFound, owner } from "./common.ts";
+import { notFound } from "./common.ts";
+import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
 
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
@@ -15,76 +16,35 @@ const MOST_LOOKED_AT = 1000;
 /** Looked through for turns that a filter passes. */
 const MOST_PAGES = 20;
 
-const STATES = ["queued", "running", "waiting", "done", "dead", "cancelled"] as const;
-
-const listQuery = Type.Object({
-  state: Type.Optional(Type.Union(STATES.map((state) => Type.Literal(state)))),
-  session: Type.Optional(Type.String({ description: "Only those of this session" })),
-  principal: Type.Optional(Type.String({ description: "Only those on behalf of this principal" })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-});
-
-const call = Type.Optional(
-  Type.String({
-    minLength: 1,
-    description: "Id of the call, in short too; not needed where only one waits",
-  }),
-);
-const confirmBody = Type.Object({ call });
-const denyBody = Type.Object({
-  call,
-  reason: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_000, description: "The model is told" }),
-  ),
-});
-
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
-  ctx.route(
-    "GET",
-    "/turns/:id",
-    { ...owner, summary: "A turn, and what it did" },
-    async ({ params }): Promise<TurnReport> => {
-      const report = turnReport(await find(params["id"] ?? ""));
-      if (report.waitingCalls === undefined) return report;
-      return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
-    },
-  );
-  ctx.route(
-    "GET",
-    "/turns",
-    { ...owner, summary: "Turns, newest first", query: listQuery },
-    async ({ query }) => ({ turns: await list(query) }),
-  );
-  ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
+  ctx.route("GET", "/turns/:id", agentRoutes.turn, async ({ params }): Promise<TurnReport> => {
+    const report = turnReport(await find(params["id"] ?? ""));
+    if (report.waitingCalls === undefined) return report;
+    return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
+  });
+  ctx.route("GET", "/turns", agentRoutes.turns, async ({ query }) => ({
+    turns: await list(query),
+  }));
+  ctx.route("POST", "/turns/:id/cancel", agentRoutes.cancel, async ({ params }) => {
     const { id } = await find(params["id"] ?? "");
     return { ok: await service.cancel(id) };
   });
-  ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
+  ctx.route("POST", "/turns/:id/replay", agentRoutes.replay, async ({ params }) => {
     const { id } = await find(params["id"] ?? "");
     if (await agent.store().items.replay(id)) return { ok: true };
     throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
   });
-  ctx.route(
-    "POST",
-    "/turns/:id/confirm",
-    { ...owner, summary: "Allow a tool call that waits", body: confirmBody },
-    async (request) => {
-      const item = await find(request.params["id"] ?? "");
-      const { call: callId } = await readOptional(request, confirmBody);
-      return decide(agent, item, callId, { answer: "confirmed" });
-    },
-  );
-  ctx.route(
-    "POST",
-    "/turns/:id/deny",
-    { ...owner, summary: "Refuse a tool call that waits", body: denyBody },
-    async (request) => {
-      const item = await find(request.params["id"] ?? "");
-      const { call: callId, reason } = await readOptional(request, denyBody);
-      return decide(agent, item, callId, { answer: "denied", reason });
-    },
-  );
+  ctx.route("POST", "/turns/:id/confirm", agentRoutes.confirm, async (request) => {
+    const item = await find(request.params["id"] ?? "");
+    const { call: callId } = await request.json<Static<typeof confirmBody>>();
+    return decide(agent, item, callId, { answer: "confirmed" });
+  });
+  ctx.route("POST", "/turns/:id/deny", agentRoutes.deny, async (request) => {
+    const item = await find(request.params["id"] ?? "");
+    const { call: callId, reason } = await request.json<Static<typeof denyBody>>();
+    return decide(agent, item, callId, { answer: "denied", reason });
+  });
 
   /** By its id, in short too. */
   async function find(id: string): Promise<WorkItem<TurnBody>> {
@@ -97,7 +57,7 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
   }
 
   async function list(query: URLSearchParams): Promise<TurnStatus[]> {
-    const state = choiceIn(query, "state", STATES);
+    const state = choiceIn(query, "state", TURN_STATES);
     const limit = limitIn(query, 50);
     const principal = query.get("principal");
     const session = query.get("session");
@@ -126,12 +86,4 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
     }
     return turns.slice(0, limit);
   }
-}
-
-/** These bodies have no member that is needed, so that there may be none. */
-async function readOptional<S extends TSchema>(
-  request: Call,
-  schema: S,
-): Promise<Partial<Static<S>>> {
-  return (await request.body()).length === 0 ? {} : request.json(compile(schema));
 }

@@ -1,0 +1,233 @@
+/** What the agent's routes take and answer. */
+import { type RouteOptions, Type } from "portico";
+import {
+  AnyObject,
+  choice,
+  eventsResponse,
+  jsonResponse,
+  limitField,
+  streamableResponse,
+  Time,
+} from "portico/openapi";
+import { agentRequest } from "../schema.ts";
+
+const owner = { access: "gateway" } as const;
+const Text = Type.Optional(Type.String());
+const Count = Type.Integer({ minimum: 0 });
+
+export const TURN_STATES = ["queued", "running", "waiting", "done", "dead", "cancelled"] as const;
+
+const turn = {
+  turnId: Type.String(),
+  sessionId: Type.String(),
+  state: choice(TURN_STATES),
+  source: Type.String({ description: "Where it came from" }),
+  principal: Type.String({ description: "On behalf of whom it runs" }),
+  attempts: Count,
+  createdAt: Time,
+  startedAt: Type.Optional(Time),
+  finishedAt: Type.Optional(Time),
+  retryAt: Type.Optional(Time),
+  result: Text,
+  model: Text,
+  steps: Type.Optional(Count),
+  usage: Type.Optional(AnyObject),
+  error: Type.Optional(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      status: Type.Optional(Type.Integer()),
+    }),
+  ),
+  waitingCalls: Type.Optional(Type.Array(AnyObject)),
+};
+const Turn = Type.Object(turn);
+
+const session = {
+  id: Type.String(),
+  createdAt: Time,
+  updatedAt: Time,
+  messageCount: Count,
+  agent: Text,
+  source: Text,
+  principal: Text,
+  temporary: Type.Optional(Type.Boolean()),
+};
+
+const Message = Type.Object({
+  seq: Count,
+  at: Time,
+  turnId: Text,
+  role: Type.String(),
+  content: Type.Optional(Type.Unknown()),
+});
+
+const Ok = Type.Object({ ok: Type.Boolean() });
+
+const call = Type.Optional(
+  Type.String({
+    minLength: 1,
+    description: "Id of the call, in short too; not needed where only one waits",
+  }),
+);
+const Decided = Type.Object({
+  turnId: Type.String(),
+  callId: Type.String(),
+  tool: Type.String(),
+  decision: Type.String(),
+  waiting: Count,
+});
+
+export const confirmBody = Type.Object({ call });
+export const denyBody = Type.Object({
+  call,
+  reason: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2_000, description: "The model is told" }),
+  ),
+});
+
+export const agentRoutes = {
+  start: {
+    ...owner,
+    summary: "Start a turn",
+    body: agentRequest,
+    response: streamableResponse(
+      Type.Object({
+        status: Type.Integer(),
+        message: Type.String(),
+        sessionId: Type.String(),
+        turnId: Type.Optional(Type.String({ description: "Not of a command" })),
+        command: Text,
+        result: Text,
+        state: Text,
+      }),
+    ),
+  },
+  turns: {
+    ...owner,
+    summary: "Turns, newest first",
+    query: Type.Object({
+      state: Type.Optional(choice(TURN_STATES)),
+      session: Type.Optional(Type.String({ description: "Only those of this session" })),
+      principal: Type.Optional(
+        Type.String({ description: "Only those on behalf of this principal" }),
+      ),
+      limit: limitField(50),
+    }),
+    response: jsonResponse(Type.Object({ turns: Type.Array(Turn) })),
+  },
+  turn: { ...owner, summary: "A turn, and what it did", response: jsonResponse(Turn) },
+  cancel: { ...owner, summary: "Cancel a turn", body: null, response: jsonResponse(Ok) },
+  replay: {
+    ...owner,
+    summary: "Run a dead or cancelled turn again",
+    body: null,
+    response: jsonResponse(Ok),
+  },
+  confirm: {
+    ...owner,
+    summary: "Allow a tool call that waits",
+    body: confirmBody,
+    optionalBody: true,
+    response: jsonResponse(Decided),
+  },
+  deny: {
+    ...owner,
+    summary: "Refuse a tool call that waits",
+    body: denyBody,
+    optionalBody: true,
+    response: jsonResponse(Decided),
+  },
+  tools: {
+    ...owner,
+    summary: "The agent's tools, and what a principal may use",
+    query: Type.Object({
+      as: Type.Optional(
+        Type.String({
+          description:
+            "Whose: owner (default), outside, or key:NAME, webhook:NAME (a key or a mapping), poll:NAME",
+        }),
+      ),
+      agent: Type.Optional(Type.String({ description: "With the settings of which agent" })),
+    }),
+    response: jsonResponse(
+      Type.Object({
+        principal: Type.String(),
+        agent: Type.String(),
+        tools: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            description: Type.String(),
+            principals: Type.Array(Type.String()),
+            allowed: Type.Boolean(),
+          }),
+        ),
+        reach: AnyObject,
+      }),
+    ),
+  },
+  sessions: {
+    ...owner,
+    summary: "Sessions, those that were used last first",
+    query: Type.Object({
+      prefix: Type.Optional(Type.String({ description: "Only ids that begin so" })),
+      limit: limitField(50),
+    }),
+    response: jsonResponse(Type.Object({ sessions: Type.Array(Type.Object(session)) })),
+  },
+  session: {
+    ...owner,
+    summary: "A session with its transcript",
+    query: Type.Object({ last: limitField(1000) }),
+    response: jsonResponse(Type.Object({ ...session, messages: Type.Array(Message) })),
+  },
+  deleteSession: {
+    ...owner,
+    summary: "Delete a session with its transcript",
+    response: jsonResponse(Type.Object({ ok: Type.Literal(true), id: Type.String() })),
+  },
+  heartbeat: {
+    ...owner,
+    summary: "Queued events and the next beat",
+    query: Type.Object({ limit: limitField(50) }),
+    response: jsonResponse(
+      Type.Object({
+        nextAt: Type.Union([Time, Type.Null()]),
+        everyMs: Type.Integer(),
+        activeHours: Type.Optional(Type.Unknown()),
+        turnId: Text,
+        queued: Count,
+        events: Type.Array(
+          Type.Object({ eventId: Type.String(), text: Type.String(), createdAt: Time }),
+        ),
+      }),
+    ),
+  },
+  beat: {
+    ...owner,
+    summary: "A heartbeat now",
+    body: null,
+    response: jsonResponse(
+      Type.Object({
+        status: Type.Integer(),
+        message: Type.String(),
+        turnId: Type.Union([Type.String(), Type.Null()], {
+          description: "null where there is nothing to do",
+        }),
+      }),
+    ),
+  },
+  events: {
+    ...owner,
+    summary: "Live feed of the bus",
+    query: Type.Object({
+      name: Type.Optional(
+        Type.Array(Type.String(), { description: "Only events so named; agent:* for a group" }),
+      ),
+      lastEventId: Type.Optional(
+        Type.String({ description: "As the header Last-Event-ID: continue behind this one" }),
+      ),
+    }),
+    response: eventsResponse("Events as they happen; `gap` where some were missed."),
+  },
+} satisfies Record<string, RouteOptions>;

@@ -1,0 +1,66 @@
+/** What the routes of schedules take and answer, whatever their kind. */
+import { type RouteOptions, type TSchema, Type } from "portico";
+import { AnyObject, choice, jsonResponse, limitField, Time } from "portico/openapi";
+
+export interface ScheduleKind {
+  /** "cron job" */
+  noun: string;
+  /** The member of the list's response: "jobs". */
+  plural: string;
+  /** The bodies that make one and change one. The operations check them: the agent's tool has them too. */
+  create: TSchema;
+  change: TSchema;
+}
+
+export const ScheduleView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  status: choice(["enabled", "disabled"]),
+  source: Type.String({ description: "config, api or agent" }),
+  principal: Type.Optional(Type.String()),
+  createdAt: Type.Optional(Time),
+  updatedAt: Type.Optional(Time),
+  state: AnyObject,
+});
+
+const owner = { access: "gateway" } as const;
+
+export function describeScheduleRoutes({ noun, plural, create, change }: ScheduleKind) {
+  const one = { ...owner, response: jsonResponse(ScheduleView) };
+  return {
+    list: {
+      ...owner,
+      summary: `Every ${noun}`,
+      response: jsonResponse(Type.Object({ [plural]: Type.Array(ScheduleView) })),
+    },
+    add: { ...one, summary: `Makes a ${noun}`, body: create, checkedBy: "handler" },
+    show: { ...one, summary: `One ${noun}` },
+    change: {
+      ...one,
+      summary: `Changes a ${noun}; null removes a member`,
+      body: change,
+      checkedBy: "handler",
+    },
+    remove: {
+      ...owner,
+      summary: `Removes a ${noun}`,
+      response: jsonResponse(
+        Type.Object({ ok: Type.Literal(true), id: Type.String(), name: Type.String() }),
+      ),
+    },
+    run: {
+      ...owner,
+      summary: `Runs a ${noun} now`,
+      body: null,
+      response: jsonResponse(Type.Object({ ok: Type.Boolean() })),
+    },
+    enable: { ...one, summary: `Enables a ${noun}`, body: null },
+    disable: { ...one, summary: `Disables a ${noun}`, body: null },
+    runs: {
+      ...owner,
+      summary: `The last runs of a ${noun}`,
+      query: Type.Object({ limit: limitField(20) }),
+      response: jsonResponse(Type.Object({ runs: Type.Array(AnyObject) })),
+    },
+  } satisfies Record<string, RouteOptions>;
+}

@@ -1,0 +1,94 @@
+/** What the routes of usage take and answer. */
+import { type RouteOptions, Type } from "portico";
+import { jsonResponse, limitField, Time } from "portico/openapi";
+
+const owner = { access: "gateway" } as const;
+const Count = Type.Integer({ minimum: 0 });
+const Text = Type.Optional(Type.String());
+const Cost = Type.Union([Type.Number(), Type.Null()], {
+  description: "null where no price is known",
+});
+
+const range = {
+  since: Type.Optional(Type.String({ description: "How long ago (7d, 24h), or a time" })),
+  from: Type.Optional(Type.String({ description: "A date or time; in place of since" })),
+  to: Type.Optional(Type.String({ description: "A date or time; default now" })),
+  channel: Text,
+  model: Text,
+  key: Text,
+  tag: Text,
+};
+
+const amounts = {
+  requests: Count,
+  errors: Count,
+  promptTokens: Count,
+  completionTokens: Count,
+  totalTokens: Count,
+  cachedTokens: Count,
+  costUsd: Cost,
+  unmetered: Count,
+  unpriced: Count,
+  estimated: Count,
+};
+
+const group = {
+  model: Text,
+  channel: Text,
+  key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  tag: Text,
+  day: Text,
+  hour: Text,
+};
+
+const Request = Type.Object({
+  requestId: Type.String(),
+  at: Time,
+  channel: Text,
+  model: Text,
+  key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  status: Type.Integer(),
+  attempts: Type.Optional(Count),
+  stream: Type.Optional(Type.Boolean()),
+  ms: Type.Optional(Type.Number()),
+  costUsd: Type.Optional(Cost),
+});
+
+export const usageRoutes = {
+  sums: {
+    ...owner,
+    summary: "Tokens and costs",
+    query: Type.Object({
+      ...range,
+      by: Type.Optional(
+        Type.Array(Type.String(), {
+          description: "model, channel, key, tag, day or hour; several with commas or repeated",
+        }),
+      ),
+    }),
+    response: jsonResponse(
+      Type.Object({
+        from: Time,
+        to: Time,
+        by: Type.Array(Type.String()),
+        rows: Type.Array(Type.Object({ ...group, ...amounts })),
+        total: Type.Object(amounts),
+      }),
+    ),
+  },
+  requests: {
+    ...owner,
+    summary: "Single requests",
+    query: Type.Object({
+      ...range,
+      status: Type.Optional(
+        Type.String({ pattern: "^[1-5]([0-9][0-9]|xx)$", description: "429, or a class: 4xx" }),
+      ),
+      limit: limitField(50),
+      before: Type.Optional(Type.String({ description: "`next` of an earlier response" })),
+    }),
+    response: jsonResponse(
+      Type.Object({ from: Time, to: Time, requests: Type.Array(Request), next: Text }),
+    ),
+  },
+} satisfies Record<string, RouteOptions>;
