@@ -53,6 +53,8 @@ export interface Tool<P extends TSchema = TSchema> {
    * words as data.
    */
   origin?: string;
+  /** Members that listings for other programs have beside name, description and parameters: `title`, `annotations`, `outputSchema`. */
+  listing?: Readonly<Record<string, unknown>>;
   /** The messages of its errors are the plugin's own words and repeat nothing from outside; else they are shown as data. */
   ownErrors?: boolean;
 }
@@ -64,6 +66,15 @@ export interface ToolCall {
   /** On whose behalf: what the tool creates inherits it. */
   principal: Principal;
   turnId?: string;
+  /** Where somebody wants to hear how a long call gets on. */
+  onProgress?: ((progress: ToolProgress) => void) | undefined;
+}
+
+/** How far a call has come; `total` where that is known. */
+export interface ToolProgress {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
 }
 
 /** One member of every hook's `ctx`, such as a durable store: made for a call at its first use there. */

@@ -1,5 +1,8 @@
 /** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
-import { type Check, compile, type Tool, type ToolCall, withDeadline } from "portico";
+import { type Check, compile, PorticoError, type Tool, type ToolCall, withDeadline } from "portico";
+import { mcpParts, type ToolPart } from "./mcp-parts.ts";
+
+export type { ToolPart };
 
 const defaultTimeoutMs = 60_000;
 const typeboxKind = Symbol.for("TypeBox.Kind");
@@ -50,14 +53,6 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   return check.parse(args);
 }
 
-/**
- * What a tool answered, as it goes to a model or a client; an image as `data:` or as an address. `isOwn`: the gateway's
- * own words, with nothing in them that came from outside.
- */
-export type ToolPart =
-  | { type: "text"; text: string; isOwn?: boolean }
-  | { type: "image"; url: string };
-
 /** No JSON from outside holds it. */
 const OWN = Symbol.for("portico.ownWords");
 
@@ -76,8 +71,38 @@ function isOwnWords(value: unknown): value is OwnWords {
   return typeof value === "object" && value !== null && OWN in value;
 }
 
+/** Under it a value holds a result in the form of the Model Context Protocol. Reloads must not make another one of it. */
+const MCP_RESULT = Symbol.for("portico.mcpResult");
+
+/** The result of a tool of an MCP server. MCP clients get it unchanged; `toolParts` says it to a model. */
+export interface McpResult {
+  content?: unknown;
+  structuredContent?: unknown;
+  isError?: unknown;
+  [member: string]: unknown;
+}
+
+export function mcpResult(result: McpResult): unknown {
+  return { [MCP_RESULT]: result };
+}
+
+/** The error of a tool that says itself that it has failed. */
+export function mcpFailure(result: McpResult): Error {
+  const words = mcpParts(result).map((part) => (part.type === "text" ? part.text : "[an image]"));
+  const error = new PorticoError("upstream_error", words.join("\n") || "the tool failed");
+  return Object.assign(error, { [MCP_RESULT]: result });
+}
+
+/** What `mcpResult` and `mcpFailure` were made of; undefined for anything else. */
+export function mcpResultOf(value: unknown): McpResult | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  return (value as { [MCP_RESULT]?: McpResult })[MCP_RESULT];
+}
+
 /** A list of content parts as they are, anything else as one text: `Done.` for nothing, JSON for what is no text. */
 export function toolParts(value: unknown): ToolPart[] {
+  const result = mcpResultOf(value);
+  if (result !== undefined) return mcpParts(result);
   if (isOwnWords(value)) return [partOf(value)];
   if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
   if (value === undefined || value === null) return [partOf(ownWords("Done."))];

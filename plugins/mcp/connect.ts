@@ -1,5 +1,4 @@
 /** One connection to an MCP server: from the handshake until it ends, its tools are contributed. */
-import { createHash } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   getDefaultEnvironment,
@@ -7,9 +6,11 @@ import {
 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Dispose, type Logger, PorticoError, type Tool } from "portico";
+import type { Dispose, Logger, Tool } from "portico";
 import { createFetch, createOwnerGuard } from "portico/egress";
 import { CountedLines, createCountedFetch } from "./message-limits.ts";
+import { NO_VALIDATOR, Remote } from "./remote.ts";
+import { listRemoteTools } from "./remote-tools.ts";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectOptions {
@@ -21,6 +22,8 @@ export interface ConnectOptions {
   addTool(tool: Tool): Dispose;
   /** The names under which its tools are contributed, at the beginning and after each change. */
   onTools(names: string[]): void;
+  /** Once it is connected, for its prompts and resources. */
+  onRemote?(remote: Remote): void;
 }
 
 type Transport = Parameters<Client["connect"]>[0];
@@ -29,14 +32,18 @@ type Transport = Parameters<Client["connect"]>[0];
 export async function connect(options: ConnectOptions): Promise<void> {
   const { server, signal } = options;
   signal.throwIfAborted();
-  const client = new Client({ name: "portico", version: options.version });
+  const client = new Client(
+    { name: "portico", version: options.version },
+    { jsonSchemaValidator: NO_VALIDATOR },
+  );
+  const remote = new Remote({ name: options.name, client, timeoutMs: server.timeoutMs });
   let contributed: Dispose[] = [];
   const withdraw = () => {
     for (const undo of contributed) void undo();
     contributed = [];
   };
   async function takeTools(): Promise<void> {
-    const tools = await listTools(client, options);
+    const tools = remote.has("tools") ? await listRemoteTools(remote, options) : [];
     withdraw();
     contributed = tools.map(options.addTool);
     options.onTools(tools.map(({ name }) => name));
@@ -66,6 +73,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
       ),
     );
     await Promise.race([takeTools(), ended]);
+    options.onRemote?.(remote);
     await ended;
   } finally {
     signal.removeEventListener("abort", stop);
@@ -102,66 +110,4 @@ function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) =>
   });
   // The library offers no other place between a server's output and its parser.
   return Object.assign(transport, { _readBuffer: new CountedLines(server.maxResponseBytes) });
-}
-
-/** A list that never ends is no list. */
-const MOST_TOOLS = 1000;
-const MOST_PAGES = 100;
-
-async function listTools(client: Client, { name, server, log }: ConnectOptions): Promise<Tool[]> {
-  const found: Tool[] = [];
-  const taken = new Set<string>();
-  let cursor: string | undefined;
-  let pages = 0;
-  do {
-    if (++pages > MOST_PAGES || found.length > MOST_TOOLS)
-      throw new Error(
-        `its list of tools does not end: more than ${MOST_TOOLS} tools, or ${MOST_PAGES} pages of them`,
-      );
-    const page = await client.listTools(cursor === undefined ? {} : { cursor });
-    for (const tool of page.tools) {
-      if (server.tools && !server.tools.includes(tool.name)) continue;
-      found.push({
-        name: toolName(name, tool.name, taken),
-        description: tool.description ?? tool.title ?? `${tool.name} of ${name}`,
-        origin: `the MCP server ${name}`,
-        parameters: tool.inputSchema as unknown as Tool["parameters"],
-        timeoutMs: server.timeoutMs,
-        handler: (args, { signal }) =>
-          callTool(client, tool.name, args as Record<string, unknown>, signal, server.timeoutMs),
-      });
-    }
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  log.info({ tools: found.length }, `MCP server ${name} is connected`);
-  return found;
-}
-
-async function callTool(
-  client: Client,
-  name: string,
-  args: Record<string, unknown>,
-  signal: AbortSignal,
-  timeout: number,
-) {
-  const result = await client.callTool({ name, arguments: args }, undefined, { signal, timeout });
-  const parts = result.content as { type: string; text?: string }[];
-  const text = parts.map((part) => part.text ?? "").join("\n");
-  if (result.isError) throw new PorticoError("upstream_error", text || "the tool failed");
-  if (parts.length === 0 && result.structuredContent) return result.structuredContent;
-  return parts.every(({ type }) => type === "text") ? text : parts;
-}
-
-const NAME_CHARS = 64;
-
-/** `<server>_<tool>` in the letters that models accept; where that is too long or `taken`, a digest makes it its own. */
-function toolName(server: string, tool: string, taken: Set<string>): string {
-  const plain = `${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_");
-  const digest = createHash("sha256").update(tool).digest("hex").slice(0, 8);
-  const name =
-    plain.length > NAME_CHARS || taken.has(plain)
-      ? `${plain.slice(0, NAME_CHARS - digest.length - 1)}_${digest}`
-      : plain;
-  taken.add(name);
-  return name;
 }

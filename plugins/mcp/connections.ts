@@ -1,6 +1,7 @@
 /** The MCP servers of the configuration: connected in the background, connected again when they go, their tools contributed. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Dispose, type Logger, PorticoError, type Tool } from "portico";
+import type { Remote } from "./remote.ts";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectionsOptions {
@@ -21,6 +22,8 @@ interface Connection {
   config: string;
   state: ServerState;
   controller: AbortController;
+  /** While it is connected. */
+  remote?: Remote | undefined;
   ended: Promise<void>;
 }
 
@@ -81,6 +84,10 @@ export function createConnections(options: ConnectionsOptions) {
           signal,
           addTool: options.addTool,
           log,
+          onRemote: (remote) => {
+            const connection = connections.get(name);
+            if (connection !== undefined && !signal.aborted) connection.remote = remote;
+          },
           onTools: (tools) => {
             Object.assign(state, { state: "connected", tools, error: undefined });
             waitMs = firstWaitMs;
@@ -94,6 +101,8 @@ export function createConnections(options: ConnectionsOptions) {
         state.error = (error as Error).message;
       }
       state.tools = [];
+      const connection = connections.get(name);
+      if (connection?.state === state) connection.remote = undefined;
       if (signal.aborted) break;
       state.state = "waiting";
       await wait(waitMs * (0.75 + Math.random() / 2), undefined, { signal }).catch(() => {});
@@ -103,6 +112,8 @@ export function createConnections(options: ConnectionsOptions) {
   return {
     configure,
     list: (): ServerState[] => [...connections.values()].map(({ state }) => state),
+    /** The servers that are connected now, in the order of the configuration. */
+    remotes: (): Remote[] => [...connections.values()].flatMap(({ remote }) => remote ?? []),
     close: async () => {
       await Promise.all([...connections.keys()].map(drop));
     },

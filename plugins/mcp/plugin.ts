@@ -12,6 +12,11 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { createConnections, problemOf } = await import("./connections.ts");
+    const connections = createConnections({
+      log: ctx.log,
+      version: ctx.version,
+      addTool: (tool) => ctx.add("tool", tool),
+    });
     if (config.mcp.enabled) {
       ctx.route(
         "POST",
@@ -20,15 +25,15 @@ export default definePlugin({
         async (call) => {
           const { serveMcp } = await import("./serve.ts");
           const access = await ctx.use("agent").access(principalOf(call.client));
-          return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool"), access });
+          return serveMcp(call, {
+            version: ctx.version,
+            tools: () => ctx.list("tool"),
+            remotes: connections.remotes,
+            access,
+          });
         },
       );
     }
-    const connections = createConnections({
-      log: ctx.log,
-      version: ctx.version,
-      addTool: (tool) => ctx.add("tool", tool),
-    });
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
     ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
