@@ -1,11 +1,11 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import {
   type Call,
-  compile,
   maskAddress,
   type PluginContext,
   PorticoError,
   exactJson,
+  type Static,
 } from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
@@ -24,7 +24,8 @@ import { nearestPath } from "./mappings/template.ts";
 import type { BodySource } from "./bodies/read.ts";
 import { permissionToReplay, type Planner, type Reading, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
-import { type MappingConfig, testRequest } from "./schema.ts";
+import { managementRoutes } from "./routes-schema.ts";
+import type { MappingConfig, testRequest } from "./schema.ts";
 import { type Mapping, readMapping, sampleOf, type Settings } from "./settings.ts";
 
 export interface ManagementOptions {
@@ -35,12 +36,10 @@ export interface ManagementOptions {
   samples: Samples;
 }
 
-const owner = { access: "gateway" } as const;
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
 export function mountManagement({ ctx, settings, log, planner, samples }: ManagementOptions): void {
-  const checkTest = compile(testRequest);
   const store = () => ctx.use("store");
 
   async function readAgain(target: Target, source: BodySource): Promise<Reading> {
@@ -52,27 +51,20 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     }
   }
 
-  ctx.route("GET", "/webhooks", { ...owner, summary: "Webhook endpoints and mappings" }, () =>
-    listing(settings()),
-  );
+  ctx.route("GET", "/webhooks", managementRoutes.list, () => listing(settings()));
 
-  ctx.route(
-    "GET",
-    "/webhooks/deliveries",
-    { ...owner, summary: "What has come in" },
-    async ({ query }) => {
-      await log.flush();
-      const outcome = choiceIn(query, "outcome", OUTCOMES);
-      const source = query.get("source") ?? undefined;
-      const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
-      const deliveries = await (outcome === undefined
-        ? newestDeliveries(store(), filter)
-        : store().deliveries.list({ ...filter, outcome }));
-      return { deliveries: deliveries.map(shown) };
-    },
-  );
+  ctx.route("GET", "/webhooks/deliveries", managementRoutes.deliveries, async ({ query }) => {
+    await log.flush();
+    const outcome = choiceIn(query, "outcome", OUTCOMES);
+    const source = query.get("source") ?? undefined;
+    const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
+    const deliveries = await (outcome === undefined
+      ? newestDeliveries(store(), filter)
+      : store().deliveries.list({ ...filter, outcome }));
+    return { deliveries: deliveries.map(shown) };
+  });
 
-  ctx.route("GET", "/webhooks/deliveries/:id", owner, async (call) => {
+  ctx.route("GET", "/webhooks/deliveries/:id", managementRoutes.delivery, async (call) => {
     const { payload, ...delivery } = await find(call);
     return {
       ...shown(delivery),
@@ -80,171 +72,146 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     };
   });
 
-  ctx.route(
-    "POST",
-    "/webhooks/deliveries/:id/replay",
-    { ...owner, summary: "Start it again" },
-    async (call) => {
-      const delivery = await find(call);
-      if (delivery.payload === undefined || delivery.outcome === "unauthorized")
-        throw new PorticoError(
-          "conflict",
-          "This delivery's body was not kept: it cannot be replayed.",
-        );
-      const {
-        target: path = "",
-        headers = {},
-        query = {},
-      } = delivery.meta as {
-        target?: string;
-        headers?: Record<string, string>;
-        query?: Record<string, string>;
-      };
-      const target = readTarget(`${settings().prefix}/${path}`, settings());
-      if (target.kind === "unknown" || target.kind === "status")
-        throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
-      const bytes = Buffer.from(delivery.payload);
-      const isParsed = delivery.meta["parsed"] === true;
-      const request: Request = {
-        headers,
-        query,
-        ...(isParsed
-          ? { body: exactJson.parse(delivery.payload) }
-          : await readAgain(target, { bytes, type: headers["content-type"], limits: call.limits })),
-      };
-      const permission = permissionToReplay(settings(), delivery.meta["credential"]);
-      const { job, source } = await planner.plan(target, request, permission);
-      const id = newId("del");
-      const { error: _error, missing: _missing, ...meta } = delivery.meta;
-      const row = {
-        id,
-        source,
-        outcome: job.action === "none" ? "skipped" : "accepted",
-        itemId: job.itemId,
-        meta: {
-          ...meta,
-          status: job.status,
-          action: job.action,
-          replayOf: delivery.id,
-          requestId: call.id,
-        },
-        payload: delivery.payload,
-      };
-      await store().enqueue({ items: job.items, deliveries: [row] });
-      log.written(row);
-      announceDelivery(ctx, {
-        id,
-        job,
-        source,
-        request,
-        address: call.address,
-        secrets: settings().secrets,
-      });
-      const { eventId, turnId, sessionId } = job;
-      return {
-        ok: true,
-        deliveryId: id,
-        replayOf: delivery.id,
-        action: job.action,
-        eventId,
-        turnId,
-        sessionId,
-      };
-    },
-  );
-
-  ctx.route(
-    "POST",
-    "/webhooks/test",
-    { ...owner, summary: "Which mapping, which words; starts nothing" },
-    async (call) => {
-      const { path = "", headers = {}, query = {}, body, change } = await call.json(checkTest);
-      const found = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
-      if (found.kind === "unknown" || found.kind === "status")
-        throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
-          param: "path",
-        });
-      const target =
-        found.kind === "mapping" && change
-          ? { ...found, mapping: await changed(found.mapping, change) }
-          : found;
-      const given = sampleOf({ body, headers, query });
-      const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
-      const request: Request = {
-        body: body === undefined ? kept?.body : body,
-        headers: { ...kept?.headers, ...given.headers },
-        query: { ...kept?.query, ...given.query },
-      };
-      const {
-        job,
-        source,
-        missing = [],
-        rendering,
-        mismatch,
-      } = await planner.plan(target, request);
-      const nearest = missing.map(
-        (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
+  ctx.route("POST", "/webhooks/deliveries/:id/replay", managementRoutes.replay, async (call) => {
+    const delivery = await find(call);
+    if (delivery.payload === undefined || delivery.outcome === "unauthorized")
+      throw new PorticoError(
+        "conflict",
+        "This delivery's body was not kept: it cannot be replayed.",
       );
-      return {
-        ok: true,
-        source,
-        action: job.action,
+    const {
+      target: path = "",
+      headers = {},
+      query = {},
+    } = delivery.meta as {
+      target?: string;
+      headers?: Record<string, string>;
+      query?: Record<string, string>;
+    };
+    const target = readTarget(`${settings().prefix}/${path}`, settings());
+    if (target.kind === "unknown" || target.kind === "status")
+      throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
+    const bytes = Buffer.from(delivery.payload);
+    const isParsed = delivery.meta["parsed"] === true;
+    const request: Request = {
+      headers,
+      query,
+      ...(isParsed
+        ? { body: exactJson.parse(delivery.payload) }
+        : await readAgain(target, { bytes, type: headers["content-type"], limits: call.limits })),
+    };
+    const permission = permissionToReplay(settings(), delivery.meta["credential"]);
+    const { job, source } = await planner.plan(target, request, permission);
+    const id = newId("del");
+    const { error: _error, missing: _missing, ...meta } = delivery.meta;
+    const row = {
+      id,
+      source,
+      outcome: job.action === "none" ? "skipped" : "accepted",
+      itemId: job.itemId,
+      meta: {
+        ...meta,
         status: job.status,
-        outcome: isSkipped(job) ? "skipped" : undefined,
-        reason: mismatch,
-        response: job.respond && finished(job.respond, "{result}"),
-        session: job.sessionId && (rendering?.session ?? "(one of its own)"),
-        task: rendering?.task,
-        text: rendering?.text,
-        delivery: rendering && shownDelivery(rendering.delivery),
-        model: rendering?.model,
-        missing,
-        nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
-      };
-    },
-  );
+        action: job.action,
+        replayOf: delivery.id,
+        requestId: call.id,
+      },
+      payload: delivery.payload,
+    };
+    await store().enqueue({ items: job.items, deliveries: [row] });
+    log.written(row);
+    announceDelivery(ctx, {
+      id,
+      job,
+      source,
+      request,
+      address: call.address,
+      secrets: settings().secrets,
+    });
+    const { eventId, turnId, sessionId } = job;
+    return {
+      ok: true,
+      deliveryId: id,
+      replayOf: delivery.id,
+      action: job.action,
+      eventId,
+      turnId,
+      sessionId,
+    };
+  });
+
+  ctx.route("POST", "/webhooks/test", managementRoutes.test, async (call) => {
+    const {
+      path = "",
+      headers = {},
+      query = {},
+      body,
+      change,
+    } = await call.json<Static<typeof testRequest>>();
+    const found = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
+    if (found.kind === "unknown" || found.kind === "status")
+      throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
+        param: "path",
+      });
+    const target =
+      found.kind === "mapping" && change
+        ? { ...found, mapping: await changed(found.mapping, change) }
+        : found;
+    const given = sampleOf({ body, headers, query });
+    const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
+    const request: Request = {
+      body: body === undefined ? kept?.body : body,
+      headers: { ...kept?.headers, ...given.headers },
+      query: { ...kept?.query, ...given.query },
+    };
+    const { job, source, missing = [], rendering, mismatch } = await planner.plan(target, request);
+    const nearest = missing.map(
+      (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
+    );
+    return {
+      ok: true,
+      source,
+      action: job.action,
+      status: job.status,
+      outcome: isSkipped(job) ? "skipped" : undefined,
+      reason: mismatch,
+      response: job.respond && finished(job.respond, "{result}"),
+      session: job.sessionId && (rendering?.session ?? "(one of its own)"),
+      task: rendering?.task,
+      text: rendering?.text,
+      delivery: rendering && shownDelivery(rendering.delivery),
+      model: rendering?.model,
+      missing,
+      nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
+    };
+  });
 
   const open = feedsOf(ctx);
   const tail = (send: (delivery: unknown) => void) =>
     log.listen(({ payload: _, ...delivery }) => send(shown({ meta: {}, ...delivery })));
   ctx.add("feed", { name: "deliveries", begin: tail });
-  ctx.route(
-    "GET",
-    "/webhooks/tail",
-    { ...owner, summary: "Deliveries as they come, as a stream" },
-    (call) => {
-      const feed = open(call);
-      const send = (delivery: unknown) => void feed.send("delivery", delivery);
-      const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
-      feed.onClose(() => undo.forEach((each) => void each?.()));
-    },
-  );
+  ctx.route("GET", "/webhooks/tail", managementRoutes.tail, (call) => {
+    const feed = open(call);
+    const send = (delivery: unknown) => void feed.send("delivery", delivery);
+    const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
+    feed.onClose(() => undo.forEach((each) => void each?.()));
+  });
 
-  ctx.route(
-    "POST",
-    "/webhooks/samples/:mapping",
-    { ...owner, summary: "Keep the next request that a mapping takes" },
-    async (call) => {
-      const mapping = mappingOf(call);
-      const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
-      const any = call.query.get("any") === "true";
-      const sample = await samples.catch(mapping.name, { any, signal: call.signal, timeoutMs });
-      return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
-    },
-  );
+  ctx.route("POST", "/webhooks/samples/:mapping", managementRoutes.catchSample, async (call) => {
+    const mapping = mappingOf(call);
+    const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
+    const any = call.query.get("any") === "true";
+    const sample = await samples.catch(mapping.name, { any, signal: call.signal, timeoutMs });
+    return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+  });
 
-  ctx.route(
-    "GET",
-    "/webhooks/samples/:mapping",
-    { ...owner, summary: "A mapping's sample" },
-    async (call) => {
-      const target = { kind: "mapping", mapping: mappingOf(call) } as const;
-      const sample = await sampleFor(target);
-      return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
-    },
-  );
+  ctx.route("GET", "/webhooks/samples/:mapping", managementRoutes.sample, async (call) => {
+    const target = { kind: "mapping", mapping: mappingOf(call) } as const;
+    const sample = await sampleFor(target);
+    return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+  });
 
-  ctx.route("DELETE", "/webhooks/samples/:mapping", owner, async (call) => {
+  ctx.route("DELETE", "/webhooks/samples/:mapping", managementRoutes.forgetSample, async (call) => {
     await samples.forget(call.params["mapping"] ?? "");
     return { ok: true };
   });

@@ -1,5 +1,12 @@
 /** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
-import { definePlugin, type Dispose, type Method, PorticoError } from "portico";
+import {
+  definePlugin,
+  type Dispose,
+  type ErrorForm,
+  type Method,
+  PorticoError,
+  type RouteOptions,
+} from "portico";
 import { webhooksSchema } from "./schema.ts";
 import { errors } from "./errors.ts";
 import { events } from "./log/received.ts";
@@ -8,15 +15,10 @@ import type { Settings } from "./settings.ts";
 /** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */
 const ANY = "" as Method;
 
-/** What there is, for who reads the list of routes. */
-const ROUTES: [Method, string, string][] = [
-  ["POST", "", "The first mapping that matches"],
-  ["POST", "/wake", "Queue an event for the agent"],
-  ["POST", "/agent", "Start a turn of the agent"],
-  ["POST", "/:mapping", "A mapping by its name"],
-  ["GET", "/events/:id", "How an event stands"],
-  ["GET", "/turns/:id", "How a turn stands"],
-];
+const renderError: ErrorForm = ({ status, code, message, param, details }) => ({
+  status,
+  error: { code, message, param, ...details },
+});
 
 const refuse = (): never => {
   const how = "To turn them on, set webhooks.token (webhooks.enabled must not be false).";
@@ -34,29 +36,20 @@ export default definePlugin({
   commands: { webhooks: () => import("./cli.ts") },
   async setup(ctx, config) {
     const { setUp } = await import("./setup.ts");
+    const { ENDPOINTS, webhookError } = await import("./routes-schema.ts");
     const webhooks = await setUp(ctx, config.webhooks);
     let undo: Dispose[] = [];
 
     function mount({ prefix, enabled, config: { maxBodyBytes }, warning }: Settings): void {
       const before = undo;
-      undo = [
-        ctx.errors(prefix, ({ status, code, message, param, details }) => ({
-          status,
-          error: { code, message, param, ...details },
-        })),
-      ];
+      undo = [ctx.errors(prefix, renderError, { schema: webhookError })];
       if (warning !== undefined) ctx.log.warn({}, warning);
-      const route = (method: Method, path: string, summary: string) =>
-        undo.push(
-          ctx.route(
-            method,
-            prefix + path,
-            { access: "own", maxBodyBytes, summary },
-            enabled ? webhooks.handle : refuse,
-          ),
-        );
-      for (const path of ["", "/*"]) route(ANY, path, "Webhooks");
-      if (enabled) for (const each of ROUTES) route(...each);
+      const route = (method: Method, path: string, declared: Omit<RouteOptions, "access">) => {
+        const options = { ...declared, access: "own", maxBodyBytes, checkedBy: "handler" } as const;
+        undo.push(ctx.route(method, prefix + path, options, enabled ? webhooks.handle : refuse));
+      };
+      for (const path of ["", "/*"]) route(ANY, path, { summary: "Webhooks" });
+      if (enabled) for (const endpoint of ENDPOINTS) route(...endpoint);
       for (const one of before) void one();
     }
 

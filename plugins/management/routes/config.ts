@@ -1,7 +1,6 @@
 /** `/kernel/config`: the configuration as it may be shown, its changes, and what it was before. */
 import {
   type Call,
-  compile,
   type ConfigEdit,
   type ConfigWritten,
   isPorticoError,
@@ -11,99 +10,46 @@ import {
   parseKeyPath,
   PorticoError,
   reply,
-  Type,
+  type Static,
 } from "portico";
 import { printable } from "../config/schema.ts";
 import { expectedVersions, versionTag } from "../config/version-header.ts";
+import { configRoutes, type keyChange, type patch, type undoRequest } from "./routes-schema.ts";
 
 type Config = Management["config"];
 
-const closed = { additionalProperties: false } as const;
-const Path = Type.Array(Type.Union([Type.String(), Type.Integer({ minimum: 0 })]), { minItems: 1 });
-
-const keyChange = compile(
-  Type.Object({ key: Type.String({ minLength: 1 }), value: Type.Optional(Type.Unknown()) }, closed),
-);
-
-const membersChange = Type.Object(
-  { path: Path, members: Type.Record(Type.String(), Type.Unknown()) },
-  closed,
-);
-const Edit = Type.Union([
-  Type.Object({ path: Path, value: Type.Unknown() }, closed),
-  Type.Object({ path: Path, remove: Type.Literal(true) }, closed),
-]);
-const editsChange = Type.Object(
-  { edits: Type.Array(Edit, { minItems: 1, maxItems: 1000 }) },
-  closed,
-);
-const patch = compile(Type.Union([membersChange, editsChange]));
-const undoRequest = compile(
-  Type.Object({ to: Type.Optional(Type.Integer({ minimum: 1 })) }, closed),
-);
-
-const owner = { access: "gateway" } as const;
-
 export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "config">): void {
-  mount.route(
-    "GET",
-    "/kernel/config",
-    { ...owner, summary: "The configuration with its schema, secrets masked" },
-    () => showConfig(config),
-  );
-  mount.route(
-    "POST",
-    "/kernel/config",
-    { ...owner, summary: "Writes one key of the configuration; without a value it is removed" },
-    async (call) => {
-      const { key, value } = await call.json(keyChange);
-      const path = parseKeyPath(key);
-      const edit = value === undefined ? { path, remove: true as const } : { path, value };
-      const written = await change(config, call, [edit], "value");
-      return answer({ ok: true, key, ...written });
-    },
-  );
-  mount.route(
-    "PATCH",
-    "/kernel/config",
-    { ...owner, summary: "Writes several keys of the configuration, all or none" },
-    async (call) => {
-      const body = await call.json(patch);
-      const isMembers = "members" in body;
-      const edits = isMembers ? memberEdits(config, body.path, body.members) : body.edits;
-      const written = await change(config, call, edits, isMembers ? "members" : "edits");
-      return answer({ ok: true, path: isMembers ? body.path : undefined, ...written });
-    },
-  );
+  mount.route("GET", "/kernel/config", configRoutes.show, () => showConfig(config));
+  mount.route("POST", "/kernel/config", configRoutes.set, async (call) => {
+    const { key, value } = await call.json<Static<typeof keyChange>>();
+    const path = parseKeyPath(key);
+    const edit = value === undefined ? { path, remove: true as const } : { path, value };
+    const written = await change(config, call, [edit], "value");
+    return answer({ ok: true, key, ...written });
+  });
+  mount.route("PATCH", "/kernel/config", configRoutes.change, async (call) => {
+    const body = await call.json<Static<typeof patch>>();
+    const isMembers = "members" in body;
+    const edits = isMembers ? memberEdits(config, body.path, body.members) : body.edits;
+    const written = await change(config, call, edits, isMembers ? "members" : "edits");
+    return answer({ ok: true, path: isMembers ? body.path : undefined, ...written });
+  });
   mountHistoryRoutes(mount, config);
 }
 
 function mountHistoryRoutes(mount: Mount, config: Config): void {
-  mount.route(
-    "GET",
-    "/kernel/config/history",
-    { ...owner, summary: "The last versions of the configuration: who, when, from where" },
-    async () => ({ versions: (await config.versions()).reverse() }),
-  );
-  mount.route(
-    "GET",
-    "/kernel/config/diff",
-    { ...owner, summary: "What changed between two versions, secrets masked" },
-    async ({ query }) => ({
-      changes: await config.differences(versionIn(query, "from"), versionIn(query, "to")),
-    }),
-  );
-  mount.route(
-    "POST",
-    "/kernel/config/undo",
-    { ...owner, summary: "Brings back the version before the latest change, or another one" },
-    async (call) => {
-      const { to } = (await call.body()).length > 0 ? await call.json(undoRequest) : {};
-      const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
-      const written = await config.restore(to, how).catch(refusing(config, call, "to"));
-      return answer({ ok: true, ...withoutUndo(written) });
-    },
-  );
+  mount.route("GET", "/kernel/config/history", configRoutes.history, async () => ({
+    versions: (await config.versions()).reverse(),
+  }));
+  mount.route("GET", "/kernel/config/diff", configRoutes.diff, async ({ query }) => ({
+    changes: await config.differences(versionIn(query, "from"), versionIn(query, "to")),
+  }));
+  mount.route("POST", "/kernel/config/undo", configRoutes.undo, async (call) => {
+    const { to } = await call.json<Static<typeof undoRequest>>();
+    const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
+    const written = await config.restore(to, how).catch(refusing(config, call, "to"));
+    return answer({ ok: true, ...withoutUndo(written) });
+  });
 }
 
 async function showConfig(config: Config) {

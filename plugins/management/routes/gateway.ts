@@ -6,6 +6,7 @@ import { configNotices } from "../config/notices.ts";
 import { unheardEvents } from "../hooks/unheard.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
+import { configRoutes, gatewayRoutes } from "./routes-schema.ts";
 import { standingsText } from "./standings-text.ts";
 
 type Mounting = Mount & Pick<PluginContext, "find" | "list">;
@@ -15,7 +16,6 @@ export function mountGatewayRoutes(
   gateway: Management,
   everywhere: Everywhere,
 ): void {
-  const owner = { access: "gateway" } as const;
   const own: Notice = {
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
@@ -72,33 +72,16 @@ export function mountGatewayRoutes(
     const text = `{${standings},${JSON.stringify(shown).slice(1)}`;
     return reply(200, text, { "content-type": "application/json; charset=utf-8" });
   });
-  mount.route(
-    "GET",
-    "/kernel/status",
-    { ...owner, summary: "What runs, and what is wrong" },
-    status,
-  );
-  mount.route(
-    "POST",
-    "/kernel/config/refresh",
-    { ...owner, summary: "Apply the file now" },
-    async () => {
-      await gateway.config.refresh();
-      return { problem: gateway.config.problem() ?? null };
-    },
-  );
-  mount.route(
-    "GET",
-    "/kernel/events",
-    { ...owner, summary: "All events, with what handlers may do" },
-    () => ({
-      events: [...gateway.events()].map(
-        ([name, { mode, description, changes, effects, sample }]) => {
-          return { name, mode, description, changes: changes ?? [], effects, sample };
-        },
-      ),
+  mount.route("GET", "/kernel/status", gatewayRoutes.status, status);
+  mount.route("POST", "/kernel/config/refresh", configRoutes.refresh, async () => {
+    await gateway.config.refresh();
+    return { problem: gateway.config.problem() ?? null };
+  });
+  mount.route("GET", "/kernel/events", gatewayRoutes.events, () => ({
+    events: [...gateway.events()].map(([name, { mode, description, changes, effects, sample }]) => {
+      return { name, mode, description, changes: changes ?? [], effects, sample };
     }),
-  );
+  }));
 }
 
 /** One that cannot say what it has to say must not keep the others from it. */

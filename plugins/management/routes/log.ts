@@ -3,6 +3,7 @@ import { type Call, type Management, type Mount, type PluginContext, PorticoErro
 import type {} from "portico/cluster";
 import { feedsOf } from "portico/event-stream";
 import type { Everywhere } from "../everywhere.ts";
+import { gatewayRoutes } from "./routes-schema.ts";
 
 type Mounting = Mount & Pick<PluginContext, "on" | "add" | "find">;
 type Log = Pick<Management["log"], "follow">;
@@ -11,8 +12,7 @@ type Lines = Pick<Everywhere, "lines">;
 export function mountLogRoute(mount: Mounting, { log }: { log: Log }, everywhere: Lines): void {
   mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => log.follow(send) });
   const parts = { find: mount.find, log, lines: everywhere.lines, open: feedsOf(mount) };
-  const summary = "The last lines; ?follow=true sends further ones";
-  mount.route("GET", "/kernel/logs", { access: "gateway", summary }, (call) => serve(call, parts));
+  mount.route("GET", "/kernel/logs", gatewayRoutes.logs, (call) => serve(call, parts));
 }
 
 type Parts = Pick<Mounting, "find"> & Lines & { log: Log; open: ReturnType<typeof feedsOf> };

@@ -3,6 +3,7 @@ import type { Management, Mount } from "portico";
 import type { ChannelsService } from "portico/chat";
 import type { Everywhere } from "../everywhere.ts";
 import { withRuns } from "./plugin-runs.ts";
+import { pluginRoutes } from "./routes-schema.ts";
 
 export function mountPluginRoutes(
   mount: Mount,
@@ -10,32 +11,25 @@ export function mountPluginRoutes(
   everywhere: Everywhere,
   channels: () => ChannelsService | undefined,
 ): void {
-  const owner = { access: "gateway" } as const;
-  mount.route("GET", "/kernel/plugins", { ...owner, summary: "All plugins" }, () => ({
+  mount.route("GET", "/kernel/plugins", pluginRoutes.list, () => ({
     plugins: plugins.list(),
   }));
-  mount.route("GET", "/kernel/plugins/:name", { ...owner, summary: "One plugin" }, ({ params }) =>
+  mount.route("GET", "/kernel/plugins/:name", pluginRoutes.show, ({ params }) =>
     withRuns(plugins.info(params["name"] ?? ""), channels()),
   );
-  mount.route(
-    "POST",
-    "/kernel/plugins/:name/reload",
-    { ...owner, summary: "Load it anew" },
-    async ({ params }) => {
-      const { name } = plugins.info(params["name"] ?? "");
-      await everywhere.act("plugins.reload", name);
-      return plugins.info(name);
-    },
-  );
+  mount.route("POST", "/kernel/plugins/:name/reload", pluginRoutes.reload, async ({ params }) => {
+    const { name } = plugins.info(params["name"] ?? "");
+    await everywhere.act("plugins.reload", name);
+    return plugins.info(name);
+  });
   for (const [action, enabled] of [
     ["enable", true],
     ["disable", false],
   ] as const) {
-    const summary = enabled ? "Switch it on" : "Switch it off";
     mount.route(
       "POST",
       `/kernel/plugins/:name/${action}`,
-      { ...owner, summary },
+      pluginRoutes[action],
       async ({ params }) => {
         const { name } = plugins.info(params["name"] ?? "");
         await config.set(["plugins", "entries", name, "enabled"], enabled);
@@ -43,13 +37,8 @@ export function mountPluginRoutes(
       },
     );
   }
-  mount.route(
-    "POST",
-    "/kernel/plugins/rescan",
-    { ...owner, summary: "Look at the disk now" },
-    async () => {
-      await everywhere.act("plugins.rescan");
-      return { plugins: plugins.list() };
-    },
-  );
+  mount.route("POST", "/kernel/plugins/rescan", pluginRoutes.rescan, async () => {
+    await everywhere.act("plugins.rescan");
+    return { plugins: plugins.list() };
+  });
 }

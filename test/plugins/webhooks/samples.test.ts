@@ -91,15 +91,12 @@ test("a catch that is to wait for no time, or for longer than an hour, is refuse
     "9".repeat(1000),
   ]) {
     const answer = await gateway.request("POST", `/webhooks/samples/opened?timeout=${timeout}`);
-    const { error } = (await answer.json()) as {
-      error: { code: string; message: string; param: string };
-    };
+    const { error } = (await answer.json()) as { error: { code: string; param: string } };
     assert.equal(
       [answer.status, error.code, error.param],
       [400, "invalid_request_error", "timeout"],
       timeout,
     );
-    assert.is(error.message, "timeout must be a number of seconds above 0, at most 3600.");
   }
 });
 

@@ -1,0 +1,262 @@
+/** What the management routes take and answer. */
+import { type RouteOptions, Type } from "portico";
+import { AnyObject, choice, jsonResponse, limitField } from "portico/openapi";
+
+const owner = { access: "gateway" } as const;
+const closed = { additionalProperties: false } as const;
+const Text = Type.Optional(Type.String());
+const YesOrNo = Type.Optional(choice(["true", "false"]));
+const dryRun = Type.Object({ dryRun: YesOrNo });
+
+// configuration
+
+const Path = Type.Array(Type.Union([Type.String(), Type.Integer({ minimum: 0 })]), { minItems: 1 });
+const Edit = Type.Union([
+  Type.Object({ path: Path, value: Type.Unknown() }, closed),
+  Type.Object({ path: Path, remove: Type.Literal(true) }, closed),
+]);
+
+export const keyChange = Type.Object(
+  { key: Type.String({ minLength: 1 }), value: Type.Optional(Type.Unknown()) },
+  closed,
+);
+export const patch = Type.Union([
+  Type.Object({ path: Path, members: Type.Record(Type.String(), Type.Unknown()) }, closed),
+  Type.Object({ edits: Type.Array(Edit, { minItems: 1, maxItems: 1000 }) }, closed),
+]);
+export const undoRequest = Type.Object(
+  { to: Type.Optional(Type.Integer({ minimum: 1, description: "Default: the one before" })) },
+  closed,
+);
+
+const Written = jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() }), {
+  description: "What was written; the version stands in `ETag` too.",
+});
+const version = Type.Optional(
+  Type.String({ description: "Number or version; default the latest" }),
+);
+
+export const configRoutes = {
+  show: {
+    ...owner,
+    summary: "The configuration with its schema, secrets masked",
+    response: jsonResponse(
+      Type.Object({
+        version: Type.String({ description: "For If-Match; in ETag too" }),
+        schema: AnyObject,
+        value: AnyObject,
+        written: AnyObject,
+        problem: Type.Union([AnyObject, Type.String(), Type.Null()]),
+        leftOut: Type.Array(Type.Unknown()),
+        awaitingStart: Type.Array(Type.Unknown()),
+      }),
+    ),
+  },
+  set: {
+    ...owner,
+    summary: "Writes one key of the configuration; without a value it is removed",
+    query: dryRun,
+    body: keyChange,
+    response: Written,
+  },
+  change: {
+    ...owner,
+    summary: "Writes several keys of the configuration, all or none",
+    query: dryRun,
+    body: patch,
+    response: Written,
+  },
+  history: {
+    ...owner,
+    summary: "The last versions of the configuration: who, when, from where",
+    response: jsonResponse(
+      Type.Object({
+        versions: Type.Array(
+          Type.Object({
+            id: Type.Integer(),
+            version: Type.String(),
+            at: Type.String(),
+            keys: Type.Array(Type.String()),
+          }),
+        ),
+      }),
+    ),
+  },
+  diff: {
+    ...owner,
+    summary: "What changed between two versions, secrets masked",
+    query: Type.Object({ from: version, to: version }),
+    response: jsonResponse(
+      Type.Object({
+        changes: Type.Array(Type.Object({ key: Type.String(), kind: Type.String() })),
+      }),
+    ),
+  },
+  undo: {
+    ...owner,
+    summary: "Brings back the version before the latest change, or another one",
+    query: dryRun,
+    body: undoRequest,
+    optionalBody: true,
+    response: Written,
+  },
+  refresh: {
+    ...owner,
+    summary: "Apply the file now",
+    body: null,
+    response: jsonResponse(
+      Type.Object({ problem: Type.Union([AnyObject, Type.String(), Type.Null()]) }),
+    ),
+  },
+} satisfies Record<string, RouteOptions>;
+
+// gateway
+
+const Standing = Type.Object({ name: Type.String(), state: Type.String() });
+
+export const gatewayRoutes = {
+  status: {
+    ...owner,
+    summary: "What runs, and what is wrong",
+    response: jsonResponse(
+      Type.Object({
+        version: Type.String(),
+        pid: Type.Integer(),
+        uptimeMs: Type.Number(),
+        url: Type.String(),
+        servers: Type.Record(Type.String(), Type.String()),
+        home: Type.String(),
+        workspace: Type.String(),
+        memory: Type.Object({ rssBytes: Type.Number(), heapBytes: Type.Number() }),
+        requests: Type.Object({ total: Type.Integer(), active: Type.Integer() }),
+        connections: AnyObject,
+        config: AnyObject,
+        notReady: Type.Array(Type.Object({ name: Type.String() })),
+        notices: Type.Array(Type.Object({ from: Type.String(), text: Type.String() })),
+        plugins: Type.Array(Standing),
+        hooks: Type.Array(Standing),
+        workers: Type.Optional(AnyObject),
+      }),
+    ),
+  },
+  events: {
+    ...owner,
+    summary: "All events, with what handlers may do",
+    response: jsonResponse(
+      Type.Object({
+        events: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            mode: Type.String(),
+            description: Text,
+            changes: Type.Array(Type.String()),
+          }),
+        ),
+      }),
+    ),
+  },
+  logs: {
+    ...owner,
+    summary: "The last lines; ?follow=true sends further ones",
+    query: Type.Object({
+      lines: Type.Optional(Type.Integer({ minimum: 0, description: "How many; default 100" })),
+      level: Type.Optional(
+        choice(["trace", "debug", "info", "warn", "error", "fatal"], "Of this level and above"),
+      ),
+      follow: YesOrNo,
+    }),
+    response: {
+      200: {
+        description: "Lines of the log, as a list or as they come.",
+        content: {
+          "application/json": Type.Object({
+            lines: Type.Array(Type.Object({ level: Type.String() })),
+          }),
+          "text/event-stream": Type.String(),
+        },
+      },
+    },
+  },
+} satisfies Record<string, RouteOptions>;
+
+// hooks and plugins
+
+const Hook = Standing;
+const Hooks = jsonResponse(Type.Object({ hooks: Type.Array(Hook) }));
+const oneHook = { ...owner, body: null, response: jsonResponse(Hook) };
+
+export const runBody = Type.Object({
+  event: Type.Optional(Type.String({ description: "Default: the only event of the hook" })),
+  context: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: "Laid over the event's sample" }),
+  ),
+  sessionKey: Text,
+});
+
+export const hookRoutes = {
+  list: {
+    ...owner,
+    summary: "All hooks, and the roots they come from",
+    response: jsonResponse(
+      Type.Object({
+        hooks: Type.Array(Hook),
+        roots: Type.Array(Type.Object({ name: Type.String(), dir: Type.String() })),
+      }),
+    ),
+  },
+  rescan: { ...owner, summary: "Look at the disk now", body: null, response: Hooks },
+  reloadAll: { ...owner, summary: "Load all hooks anew", body: null, response: Hooks },
+  show: { ...owner, summary: "One hook", response: jsonResponse(Hook) },
+  logs: {
+    ...owner,
+    summary: "Its last lines",
+    query: Type.Object({ lines: limitField(200) }),
+    response: jsonResponse(Type.Object({ lines: Type.Array(Type.Unknown()) })),
+  },
+  enable: { ...oneHook, summary: "Turn it on, wake it" },
+  disable: { ...oneHook, summary: "Turn it off" },
+  approve: { ...oneHook, summary: "Approve its content" },
+  reload: { ...oneHook, summary: "Load it anew" },
+  check: {
+    ...owner,
+    summary: "What is wrong with it",
+    body: null,
+    response: jsonResponse(
+      Type.Object({
+        name: Type.String(),
+        ok: Type.Boolean(),
+        problems: Type.Array(Type.Unknown()),
+        warnings: Type.Array(Type.Unknown()),
+      }),
+    ),
+  },
+  run: {
+    ...owner,
+    summary: "Run it against a sample event",
+    body: runBody,
+    optionalBody: true,
+    response: jsonResponse(
+      Type.Object({ hook: Type.String(), event: Type.String(), context: AnyObject }),
+    ),
+  },
+} satisfies Record<string, RouteOptions>;
+
+const Plugin = Type.Object({
+  name: Type.String(),
+  state: Type.String(),
+  root: Text,
+  dir: Text,
+  description: Text,
+  effects: Type.Optional(Type.Array(Type.String())),
+});
+const Plugins = jsonResponse(Type.Object({ plugins: Type.Array(Plugin) }));
+const onePlugin = { ...owner, body: null, response: jsonResponse(Plugin) };
+
+export const pluginRoutes = {
+  list: { ...owner, summary: "All plugins", response: Plugins },
+  show: { ...owner, summary: "One plugin", response: jsonResponse(Plugin) },
+  reload: { ...onePlugin, summary: "Load it anew" },
+  enable: { ...onePlugin, summary: "Switch it on" },
+  disable: { ...onePlugin, summary: "Switch it off" },
+  rescan: { ...owner, summary: "Look at the disk now", body: null, response: Plugins },
+} satisfies Record<string, RouteOptions>;

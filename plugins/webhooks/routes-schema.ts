@@ -1,0 +1,216 @@
+/** What the routes of webhooks and of their management take and answer. */
+import { type Method, type RouteOptions, Type } from "portico";
+import { AnyObject, choice, eventsResponse, jsonResponse, limitField, Time } from "portico/openapi";
+import { OUTCOMES } from "./outcomes.ts";
+import { testRequest } from "./schema.ts";
+
+const owner = { access: "gateway" } as const;
+const Text = Type.Optional(Type.String());
+
+// the webhooks themselves
+
+/** What a sender gets, unless a mapping says what it answers. */
+const Accepted = Type.Object({
+  status: Type.Integer(),
+  message: Type.Optional(Type.String()),
+  eventId: Text,
+  turnId: Text,
+  sessionId: Text,
+  outcome: Text,
+});
+const anyResponse = {
+  200: {
+    description: "The event was taken, or does not concern the mapping.",
+    content: { "application/json": Type.Unknown(), "text/plain": Type.String() },
+  },
+  202: { description: "The event was taken.", content: { "application/json": Type.Unknown() } },
+  204: { description: "The event was taken, or the mapping passed over it." },
+};
+const Standing = Type.Object({
+  status: Type.Optional(Type.Integer()),
+  state: Type.String(),
+  attempts: Type.Integer(),
+  createdAt: Time,
+});
+
+/** Any JSON, a form, or XML: the mapping says what it reads. */
+const anyBody = {
+  body: Type.Unknown(),
+  bodyTypes: [
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "application/xml",
+    "text/plain",
+  ],
+};
+
+/** How the webhooks answer errors. */
+export const webhookError = Type.Object({
+  status: Type.Integer(),
+  error: Type.Object({ code: Type.String(), message: Type.String(), param: Text }),
+});
+
+type Declaration = Omit<RouteOptions, "access" | "maxBodyBytes">;
+
+/** What there is below the prefix, for listings. The webhooks check every request by rules of their own. */
+export const ENDPOINTS: readonly [Method, string, Declaration][] = [
+  [
+    "POST",
+    "",
+    {
+      summary: "The first mapping that matches",
+      ...anyBody,
+      optionalBody: true,
+      response: anyResponse,
+    },
+  ],
+  [
+    "POST",
+    "/wake",
+    {
+      summary: "Queue an event for the agent",
+      body: Type.Object({
+        text: Type.String({ minLength: 1 }),
+        mode: Type.Optional(choice(["now", "next-heartbeat"])),
+      }),
+      response: jsonResponse(Accepted),
+    },
+  ],
+  [
+    "POST",
+    "/agent",
+    {
+      summary: "Start a turn of the agent",
+      body: Type.Object({
+        message: Type.String({ minLength: 1 }),
+        session: Text,
+        model: Text,
+        channel: Text,
+        agent: Text,
+      }),
+      response: jsonResponse(Accepted),
+    },
+  ],
+  [
+    "POST",
+    "/:mapping",
+    { summary: "A mapping by its name", ...anyBody, optionalBody: true, response: anyResponse },
+  ],
+  ["GET", "/events/:id", { summary: "How an event stands", response: jsonResponse(Standing) }],
+  ["GET", "/turns/:id", { summary: "How a turn stands", response: jsonResponse(Standing) }],
+];
+
+// their management
+
+const delivery = {
+  id: Type.String(),
+  source: Type.String(),
+  outcome: choice(OUTCOMES),
+  at: Time,
+  itemId: Text,
+  status: Type.Optional(Type.Integer()),
+  action: Text,
+};
+
+const Sample = Type.Object({
+  mapping: Type.String(),
+  sample: AnyObject,
+  paths: Type.Array(Type.String()),
+});
+
+export const managementRoutes = {
+  list: {
+    ...owner,
+    summary: "Webhook endpoints and mappings",
+    response: jsonResponse(
+      Type.Object({
+        enabled: Type.Boolean(),
+        path: Type.String(),
+        warning: Text,
+        rateLimit: Type.Unknown(),
+        credentials: Type.Array(Type.String()),
+        endpoints: Type.Array(Type.String()),
+        mappings: Type.Array(Type.Object({ name: Type.String(), path: Type.String() })),
+        refused: AnyObject,
+      }),
+    ),
+  },
+  deliveries: {
+    ...owner,
+    summary: "What has come in",
+    query: Type.Object({
+      outcome: Type.Optional(choice(OUTCOMES)),
+      source: Type.Optional(Type.String({ description: "Of which endpoint or mapping" })),
+      before: Type.Optional(
+        Type.String({ description: "An ISO date, or milliseconds since 1970" }),
+      ),
+      limit: limitField(50),
+    }),
+    response: jsonResponse(Type.Object({ deliveries: Type.Array(Type.Object(delivery)) })),
+  },
+  delivery: {
+    ...owner,
+    summary: "One of them, with its body",
+    response: jsonResponse(
+      Type.Object({ ...delivery, payload: Type.Union([Type.String(), Type.Null()]) }),
+    ),
+  },
+  replay: {
+    ...owner,
+    summary: "Start it again",
+    body: null,
+    response: jsonResponse(
+      Type.Object({
+        ok: Type.Literal(true),
+        deliveryId: Type.String(),
+        replayOf: Type.String(),
+        action: Type.String(),
+        eventId: Text,
+        turnId: Text,
+        sessionId: Text,
+      }),
+    ),
+  },
+  test: {
+    ...owner,
+    summary: "Which mapping, which words; starts nothing",
+    body: testRequest,
+    response: jsonResponse(
+      Type.Object({
+        ok: Type.Literal(true),
+        source: Type.String(),
+        action: Type.String(),
+        status: Type.Integer(),
+        missing: Type.Array(Type.String()),
+        nearest: Type.Record(Type.String(), Type.String()),
+      }),
+    ),
+  },
+  tail: {
+    ...owner,
+    summary: "Deliveries as they come, as a stream",
+    response: eventsResponse("An event `delivery` for each."),
+  },
+  catchSample: {
+    ...owner,
+    summary: "Keep the next request that a mapping takes",
+    query: Type.Object({
+      timeout: Type.Optional(
+        Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 3600,
+          description: "Seconds to wait for it; default 600",
+        }),
+      ),
+      any: Type.Optional(choice(["true", "false"], "Those that do not match, too")),
+    }),
+    body: null,
+    response: jsonResponse(Type.Composite([Type.Object({ ok: Type.Literal(true) }), Sample])),
+  },
+  sample: { ...owner, summary: "A mapping's sample", response: jsonResponse(Sample) },
+  forgetSample: {
+    ...owner,
+    summary: "Forget a mapping's sample",
+    response: jsonResponse(Type.Object({ ok: Type.Literal(true) })),
+  },
+} satisfies Record<string, RouteOptions>;
