@@ -76,15 +76,21 @@ async function follow(
     { headers },
   );
   let shown = "";
+  let turnId = "";
   let end: End | undefined;
+  /** A line of its own between what the agent says. */
+  const interject = (line: string) => {
+    if (io.json) return;
+    io.print(`${shown}${shown === "" ? "" : "\n"}${line}`);
+    shown = "";
+  };
   io.progress("working …");
   for await (const { event, data } of events(stream)) {
+    if (event === "turn") ({ turnId } = data as { turnId: string });
     if (event === "delta") shown += (data as { text: string }).text;
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
-    if (event === "failed" && !io.json) {
-      io.print(`${shown}${shown === "" ? "" : "\n"}${failureLine(data as Failure)}`);
-      shown = "";
-    }
+    if (event === "failed") interject(failureLine(data as Failure));
+    if (event === "confirm") interject(waitingLine(turnId, data as Waiting));
     if (event === "end") end = data as End;
     const cut = shown.lastIndexOf("\n");
     if (!io.json && cut >= 0) {
@@ -94,6 +100,16 @@ async function follow(
   }
   if (!io.json && shown !== "") io.print(shown);
   return end;
+}
+
+interface Waiting {
+  callId: string;
+  tool: string;
+  arguments: string;
+}
+
+function waitingLine(turnId: string, { callId, tool, arguments: args }: Waiting): string {
+  return `[A call of ${tool} waits for your yes: ${args}\n Elsewhere: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
 }
 
 interface Failure {

@@ -1,4 +1,4 @@
-/** A turn as server-sent events: `turn`, `tool`, `delta`, `failed`, `attempt`, `end`. */
+/** A turn as server-sent events: `turn`, `tool`, `confirm`, `delta`, `failed`, `attempt`, `end`. */
 import type { Call } from "portico";
 import { openSse } from "portico/event-stream";
 import type { AgentService } from "portico/agent";
@@ -52,7 +52,7 @@ export async function streamTurn(
   }
 }
 
-/** Tools that were called, and attempts that failed and have another one behind them. */
+/** Tools that were called, calls that wait for the owner, and attempts that failed and have another one behind them. */
 function followEvents(
   { ctx }: AgentContext,
   of: string,
@@ -62,6 +62,10 @@ function followEvents(
     if (event.name === "agent:tool" && event.context.turnId === of) {
       const { tool, ok, ms } = event.context;
       send("tool", { tool, ok, ms });
+    }
+    if (event.name === "agent:confirm" && event.context.turnId === of) {
+      const { callId, tool, arguments: args, until } = event.context;
+      send("confirm", { callId, tool, arguments: args, until });
     }
     if (event.name === "agent:failed" && event.context.turnId === of && event.context.willRetry) {
       const { attempts, error, retryAt } = event.context;

@@ -188,6 +188,46 @@ test("a chat completion of the agent waits with its connection", async () => {
   assert.ok(existsSync(join(gateway.home, "workspace", "g.txt")));
 });
 
+test("the command line says that a call waits, and goes on with the answer", async () => {
+  const gateway = await confirming();
+  let answered = false;
+  const run = await porticoHere(
+    gateway.home,
+    ["agent", "write i.txt", "--session", "s"],
+    undefined,
+    {
+      heard(stdout) {
+        const [, id, callId] = /turns confirm (turn_\w+) (call_\w+)/.exec(stdout) ?? [];
+        if (answered || id === undefined) return;
+        answered = true;
+        void gateway.json("POST", `/turns/${id}/confirm`, { call: callId });
+      },
+    },
+  );
+  assert.is(run.code, 0, run.stderr);
+  assert.match(run.stdout, /A call of files waits.*i\.txt/);
+  assert.match(run.stdout, /heard: /);
+});
+
+test("what waits in a heartbeat keeps its events, and later ones come with the next", async () => {
+  const gateway = await confirming();
+  gateway.script((request) => {
+    if (request.messages.at(-1)?.role === "tool") return "the milk is noted";
+    return String(request.messages.at(-1)?.content).includes("milk") ? write("milk.txt") : "seen";
+  });
+  await gateway.gateway.use("agent").wake({ text: "buy milk", principal: "owner" });
+  const { turnId: first } = await gateway.json("POST", "/heartbeat");
+  await inState(gateway, first, "waiting");
+  await gateway.gateway.use("agent").wake({ text: "buy bread", principal: "owner" });
+  const { turnId: second } = await gateway.json("POST", "/heartbeat");
+  assert.is.not(second, first);
+  await gateway.json("POST", `/turns/${first}/confirm`);
+  assert.is((await inState(gateway, first, "done")).result, "the milk is noted");
+  await inState(gateway, second, "done");
+  assert.ok(gateway.asked.some(({ messages }) => JSON.stringify(messages).includes("bread")));
+  assert.is((await gateway.json("GET", "/heartbeat")).queued, 0);
+});
+
 test("show tells a turn in words", async () => {
   const gateway = await confirming({ confirm: [] });
   const { turnId } = await gateway.json("POST", "/agent", {

@@ -29,6 +29,50 @@ testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   await page.getByText("The browser is not running.").waitFor();
 });
 
+/** A model that calls `note` once, and then says what it heard. */
+const NOTING = `import { definePlugin, Type } from "portico";
+export default definePlugin({ name: "noting", setup(ctx) {
+  ctx.tool({ name: "note", description: "Notes", parameters: Type.Object({ text: Type.String() }), handler: () => "noted" });
+  ctx.add("provider", { name: "noting", builtinChannel: "noting", models: () => ["noting"],
+    async complete({ messages }, info) {
+      const last = messages.at(-1);
+      const call = { id: "call_1", type: "function", function: { name: "note", arguments: JSON.stringify({ text: last.content }) } };
+      const message = last.role === "tool" ? { role: "assistant", content: "heard " + last.content }
+        : { role: "assistant", content: null, tool_calls: [call] };
+      return { id: info.id, object: "chat.completion", created: info.created, model: "noting",
+        choices: [{ index: 0, message, finish_reason: "stop" }] };
+    } });
+} });`;
+
+testSignedIn(
+  "calls that wait are allowed and refused with a button",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    gateway.write("plugins/noting/plugin.ts", NOTING);
+    await until("the model", async () => {
+      const { data } = await gateway.json("GET", "/v1/models");
+      return data.some(({ id }: { id: string }) => id.endsWith("noting"));
+    });
+    await gateway.gateway.config.set("agents.defaults.tools", { confirm: ["note"] });
+    const ask = async (session: string) =>
+      (await gateway.json("POST", "/agent", { message: EVIL, model: "noting", session })).turnId;
+    const ended = (id: string) =>
+      until(`the end of ${id}`, async () => {
+        const turn = await gateway.json("GET", `/turns/${id}`);
+        return turn.state === "done" ? turn.trace[0].calls[0].decision : undefined;
+      });
+    const allowed = await ask("for-a-yes");
+    await openSection(visitor, "Turns");
+    await page.getByRole("button", { name: "Allow note" }).click();
+    assert.is(await ended(allowed), "confirmed");
+    const refused = await ask("for-a-no");
+    await page.getByRole("button", { name: "Refuse note" }).click();
+    assert.is(await ended(refused), "denied");
+    await page.getByText("No tool call waits for you.").waitFor();
+    await gateway.gateway.config.unset("agents.defaults.tools");
+  },
+);
+
 testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   const { page } = visitor;
   await gateway.json("POST", "/keys", {
