@@ -2,7 +2,7 @@
 import { type CommandIO, defineCommand, type OptionSpec } from "portico/command-line";
 import { shorten } from "portico/strings";
 import type { RequestPage } from "./pages.ts";
-import { timeline } from "./timeline.ts";
+import { dollars, timeline } from "./timeline.ts";
 import type { RequestDetails, RequestView } from "./view.ts";
 
 const filters = {
@@ -94,6 +94,6 @@ function cells(request: RequestView): (string | number)[] {
     request.attempts.length,
     request.ms,
     tokens,
-    costUsd === undefined ? "-" : `$${costUsd.toFixed(6)}`,
+    costUsd === undefined ? "-" : dollars(costUsd),
   ];
 }

@@ -14,6 +14,10 @@ export function timeline(request: RequestDetails): string[] {
   ];
 }
 
+export function dollars(usd: number): string {
+  return `$${usd.toLocaleString("en", { maximumSignificantDigits: 4 })}`;
+}
+
 function facts(request: RequestDetails): string[] {
   const rows: [string, string | undefined][] = [
     ["Request", request.id],
@@ -27,7 +31,7 @@ function facts(request: RequestDetails): string[] {
     ["Asked for", aliasOf(request)],
     ["Answered by", targetOf(request)],
     ["Tokens", tokensOf(request)],
-    ["Cost", request.costUsd === undefined ? undefined : `$${request.costUsd.toFixed(6)}`],
+    ["Cost", request.costUsd === undefined ? undefined : dollars(request.costUsd)],
     ["Tags", request.tags?.join(", ")],
   ];
   return rows.flatMap(([name, value]) =>

@@ -5,6 +5,7 @@ import type { Logger } from "../../types.ts";
 import { endAndLinger, mustClose } from "../body/unread.ts";
 import type { RequestContext } from "../request-context.ts";
 import { inBurst } from "./burst.ts";
+import { unlessKnown } from "./etag.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";
 import { isBodiless, jsonResponse, type Outgoing, outgoing, reply } from "./reply.ts";
 
@@ -16,7 +17,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
     if (res.headersSent)
       return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
     try {
-      const response = outgoing(value === undefined ? reply(204) : value);
+      const response = unlessKnown(call, outgoing(value === undefined ? reply(204) : value));
       inBurst(() => {
         if (res.destroyed || res.headersSent) return;
         try {

@@ -4,7 +4,10 @@ const KEY = "portico.token";
 
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 export const keepToken = (token) => sessionStorage.setItem(KEY, token);
-export const forgetToken = () => sessionStorage.removeItem(KEY);
+export const forgetToken = () => {
+  sessionStorage.removeItem(KEY);
+  readings.clear();
+};
 
 /** An answer that is no 2xx; status 0: no answer at all. */
 export class ApiError extends Error {
@@ -18,7 +21,7 @@ export class ApiError extends Error {
 }
 
 /** Fetches with the token. Throws `ApiError`; a refused token also tells the page, which asks for another. */
-export async function request(method, path, { body, signal, version } = {}) {
+export async function request(method, path, { body, signal, version, known } = {}) {
   let answer;
   try {
     answer = await fetch(path, {
@@ -29,6 +32,9 @@ export async function request(method, path, { body, signal, version } = {}) {
         authorization: `Bearer ${headerValue(sessionStorage.getItem(KEY) ?? "")}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...(version === undefined ? {} : { "if-match": `"${version}"` }),
+        // The page reads again and again: the log need not have a line for each reading.
+        ...(method === "GET" ? { "x-portico-poll": "1" } : {}),
+        ...(known === undefined ? {} : { "if-none-match": known }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
@@ -36,7 +42,7 @@ export async function request(method, path, { body, signal, version } = {}) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The gateway does not answer. Is it running?");
   }
-  if (answer.ok) return answer;
+  if (answer.ok || answer.status === 304) return answer;
   const { error } = await answer.json().catch(() => ({}));
   if (answer.status === 401) dispatchEvent(new Event("portico:refused"));
   throw new ApiError(
@@ -67,8 +73,22 @@ export async function inTime(work, signal) {
   }
 }
 
+/** What was last read of each path, with its ETag: a view that asks again gets the same value while nothing changes. */
+const readings = new Map();
+const MOST_READINGS = 50;
+
 export const get = (path, { signal } = {}) =>
-  inTime(async (signal) => (await request("GET", path, { signal })).json(), signal);
+  inTime(async (signal) => {
+    const last = readings.get(path);
+    const answer = await request("GET", path, { signal, known: last?.etag });
+    if (answer.status === 304) return JSON.parse(last.text);
+    const text = await answer.text();
+    const etag = answer.headers.get("etag");
+    readings.delete(path);
+    if (etag !== null) readings.set(path, { etag, text });
+    if (readings.size > MOST_READINGS) readings.delete(readings.keys().next().value);
+    return JSON.parse(text);
+  }, signal);
 export const post = async (path, body) => (await request("POST", path, { body })).json();
 
 /** Changes the configuration as it was at a version; a 412 says what has changed since. */

@@ -84,7 +84,7 @@ export function table(columns, rows, empty) {
       h(
         "tr",
         {},
-        columns.map(([title]) => h("th", { scope: "col" }, title)),
+        columns.map(([title, , kind]) => h("th", { scope: "col", class: kind }, title)),
       ),
     ),
     h(

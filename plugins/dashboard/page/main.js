@@ -12,6 +12,7 @@ import { hooks, plugins } from "./views/extensions.js";
 import { logs } from "./views/logs.js";
 import { mapping } from "./views/mapping.js";
 import { overview } from "./views/overview.js";
+import { requests } from "./views/requests.js";
 import { cron, polls } from "./views/schedules.js";
 import { sessions } from "./views/sessions.js";
 import { keys, usage } from "./views/usage.js";
@@ -24,6 +25,7 @@ import { turns } from "./views/work.js";
 const views = [
   overview,
   chat,
+  requests,
   events,
   hooks,
   plugins,
@@ -123,7 +125,9 @@ function showAll() {
 async function askReady() {
   try {
     const { plugins } = await inTime(async (signal) =>
-      (await fetch("/ready", { cache: "no-store", signal })).json(),
+      (
+        await fetch("/ready", { cache: "no-store", signal, headers: { "x-portico-poll": "1" } })
+      ).json(),
     );
     return plugins.length === 0
       ? { ok: true, text: "ready" }

@@ -1,109 +1,13 @@
 /** What the gateway tells of single requests: over HTTP and on the command line. */
 import * as assert from "uvu/assert";
-import { hashOf } from "../../../plugins/keys/grant.ts";
-import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { hookFiles } from "../../support/hook-files.ts";
 import { porticoHere } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
-import {
-  chunk,
-  completion,
-  DONE,
-  json,
-  startUpstream,
-  stream,
-  type Upstream,
-} from "../../support/upstreams/upstream.ts";
+import { ask, gateway, KEYS, SECRET, startScene, stopScene, storyOf } from "./scene.ts";
 
 const test = suite("requests");
-const USAGE = {
-  prompt_tokens: 1000,
-  completion_tokens: 100,
-  total_tokens: 1100,
-  prompt_tokens_details: { cached_tokens: 500 },
-};
-const SECRET = "sk-upstream-secret";
-
-let up: Upstream;
-let gateway: InProcessGateway;
-
-test.before(async () => {
-  up = await startUpstream(({ body }, res) => {
-    if (body.model === "down") return json(res, { error: { message: `no ${SECRET}` } }, 503);
-    if (body.model === "full") return json(res, { error: { message: "slow down" } }, 429);
-    if (body.stream) {
-      const usage = chunk({}, null, { choices: [], usage: USAGE });
-      return stream(res, chunk({ content: "Dear Bob" }), chunk({}, "stop"), usage, DONE);
-    }
-    return json(res, { ...completion("Dear Bob"), usage: USAGE });
-  });
-  const channel = { provider: "openai", baseUrl: up.url, apiKey: SECRET, maxRetries: 0 };
-  gateway = await startGateway({
-    config: {
-      channels: {
-        one: { ...channel, models: ["down"] },
-        two: { ...channel, models: ["full"] },
-        three: { ...channel, models: ["gpt-4o-mini"] },
-        quiet: { ...channel, models: ["plain"] },
-      },
-      models: { smart: { targets: ["one/down", "two/full", "three/gpt-4o-mini"] } },
-      gateway: {
-        keys: {
-          ci: { hash: hashOf("pk-ci-0123456789abcdef") },
-          few: { hash: hashOf("pk-few-0123456789abcdef"), requestsPerMinute: 1 },
-          narrow: { hash: hashOf("pk-narrow-0123456789abcdef"), models: ["quiet/plain"] },
-        },
-      },
-      log: { content: { keys: ["few"], channels: ["three"] } },
-    },
-    files: {
-      ...hookFiles(
-        "polite",
-        'event.context.request.temperature = 0.5;\nevent.context.request.user = "u1";',
-        {
-          events: "chat:request",
-        },
-      ),
-      ...hookFiles(
-        "names",
-        'event.context.content = event.context.content.replace("Bob", "Ada");',
-        {
-          events: "message:sending",
-        },
-      ),
-      ...hookFiles("looks", "event.context.content;"),
-    },
-  });
-});
-test.after(async () => {
-  await gateway?.stop();
-  await up?.close();
-});
-
-const KEYS = {
-  ci: "pk-ci-0123456789abcdef",
-  few: "pk-few-0123456789abcdef",
-  narrow: "pk-narrow-0123456789abcdef",
-};
-
-function ask(model: string, token?: string, more: object = {}, headers = {}): Promise<Response> {
-  const body = { model, messages: [{ role: "user", content: "Write to Bob" }], ...more };
-  return gateway.request("POST", "/v1/chat/completions", body, { token, headers });
-}
-
-/** The story of a response that has been read, as soon as the gateway has it. */
-async function storyOf(response: Response): Promise<any> {
-  await response.text();
-  const id = response.headers.get("x-request-id")!;
-  let story: any;
-  await until(`the story of ${id}`, async () => {
-    const answer = await gateway.request("GET", `/requests/${id}`);
-    if (answer.status === 200) story = await answer.json();
-    return story !== undefined;
-  });
-  return story;
-}
+test.before(startScene);
+test.after(stopScene);
 
 test("one page says who asked for what, what each attempt said, what each hook changed, and what it cost", async () => {
   const headers = { "x-portico-tags": "nightly" };
@@ -283,6 +187,25 @@ test("the log line of a request names key, model, channel, attempts and error co
   assert.ok((attempts as number) >= 1);
   const refused = await storyOf(await ask("smart", KEYS.narrow));
   assert.is(lineOf(refused.id)!["code"], refused.error.code);
+});
+
+test("the owner's readings have an ETag, and those of a page are logged at debug", async () => {
+  const first = await gateway.request("GET", "/channels");
+  const etag = first.headers.get("etag")!;
+  await first.text();
+  const headers = { "if-none-match": etag, "x-portico-poll": "1" };
+  const again = await gateway.request("GET", "/channels", undefined, { headers });
+  assert.is(again.status, 304);
+  assert.is(again.headers.get("etag"), etag);
+  const refused = await gateway.request("GET", "/channels", undefined, { token: null, headers });
+  await refused.text();
+  assert.is(refused.status, 401);
+  const lineOf = (answer: Response) => {
+    const id = answer.headers.get("x-request-id");
+    return gateway.lines.find((line) => line["id"] === id && line["msg"] === "request");
+  };
+  await until("the lines", () => lineOf(refused) !== undefined && lineOf(first) !== undefined);
+  assert.is(lineOf(again), undefined, "the log is at info");
 });
 
 test.run();
