@@ -89,6 +89,26 @@ export function createChatService(
     return writeParts(call, stream!, own, endpoint.workers);
   }
 
+  async function* parts(
+    request: ChatRequest,
+    options: ChatOptions = {},
+  ): AsyncGenerator<readonly StreamPart[]> {
+    const job = await prepare(request, options, true);
+    const unfollow = follow(job, options.signal);
+    let ended = false;
+    try {
+      const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint, job));
+      yield* stream!;
+      ended = true;
+      if (job.cancelled) throw options.signal?.reason;
+    } catch (error) {
+      throw job.cancelled ? (options.signal?.reason ?? error) : error;
+    } finally {
+      unfollow();
+      if (!ended) job.cancel();
+    }
+  }
+
   /** A hook's reply takes the model's place. */
   const talk =
     (job: Job): Talk =>
@@ -110,22 +130,7 @@ export function createChatService(
       }
     },
 
-    async *parts(request, options = {}): AsyncGenerator<readonly StreamPart[]> {
-      const job = await prepare(request, options, true);
-      const unfollow = follow(job, options.signal);
-      let ended = false;
-      try {
-        const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint, job));
-        yield* stream!;
-        ended = true;
-        if (job.cancelled) throw options.signal?.reason;
-      } catch (error) {
-        throw job.cancelled ? (options.signal?.reason ?? error) : error;
-      } finally {
-        unfollow();
-        if (!ended) job.cancel();
-      }
-    },
+    parts,
 
     async *stream(request, options = {}): AsyncGenerator<ChatChunk> {
       const waiting: ChatChunk[] = [];
@@ -135,12 +140,13 @@ export function createChatService(
         { ...head, includeUsage },
         {
           chunk: (chunk) => void waiting.push(chunk),
-          event: (event) => void waiting.push(event.value as unknown as ChatChunk),
+          // A copy of its own: the event may be kept, and the caller may write into it.
+          event: ({ json }) => void waiting.push(JSON.parse(json) as ChatChunk),
           comment() {},
         },
       );
-      for await (const parts of this.parts(request, options)) {
-        encoder.write(parts);
+      for await (const read of parts(request, options)) {
+        encoder.write(read);
         yield* waiting.splice(0);
       }
       encoder.end();

@@ -33,22 +33,29 @@ export class CallIds {
     });
   }
 
-  /** Replaces ids in a whole response; true where there were some. */
-  claimCompletion({ choices }: ChatCompletion): boolean {
+  /** A whole response with ids that are new; the same response where all are. */
+  claimCompletion(completion: ChatCompletion): ChatCompletion {
+    const { choices } = completion;
     // Routes beside chat answer in forms of their own.
-    if (!Array.isArray(choices)) return false;
-    let changed = false;
-    for (const { message } of choices) {
-      for (const call of message?.tool_calls ?? []) {
-        if (call.id === undefined) continue;
-        const id = this.claim(call.id);
-        changed ||= id !== call.id;
-        call.id = id;
-      }
-    }
-    return changed;
+    if (!Array.isArray(choices)) return completion;
+    const claimed = choices.map((choice) => this.#claimChoice(choice));
+    const isSame = claimed.every((choice, i) => choice === choices[i]);
+    return isSame ? completion : { ...completion, choices: claimed };
+  }
+
+  #claimChoice(choice: Choice): Choice {
+    const calls = choice.message?.tool_calls;
+    if (!Array.isArray(calls)) return choice;
+    const claimed = calls.map((call) => {
+      const id = call.id === undefined ? undefined : this.claim(call.id);
+      return id === call.id ? call : { ...call, id: id! };
+    });
+    if (claimed.every((call, i) => call === calls[i])) return choice;
+    return { ...choice, message: { ...choice.message, tool_calls: claimed } };
   }
 }
+
+type Choice = ChatCompletion["choices"][number];
 
 function idsIn(messages: ChatRequest["messages"]): Set<string> {
   const ids = new Set<string>();

@@ -51,8 +51,7 @@ async function answer(attempt: LocalAttempt, told: Target & CallInfo): Promise<C
   }
   attempt.watcher.closed();
   const completion = typeof given === "string" ? textCompletion(target, given) : given;
-  new CallIds(job.request).claimCompletion(completion);
-  return whole(completion, since(job));
+  return whole(new CallIds(job.request).claimCompletion(completion), since(job));
 }
 
 /** A plugin may be written without types. */

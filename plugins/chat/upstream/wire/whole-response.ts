@@ -42,11 +42,9 @@ export function readWhole(
     throw upstreamError({ kind: "upstream", message }, status);
   }
   const read = decoded(attempt, call, body);
-  const renamed = new CallIds(job.request).claimCompletion(read.completion);
-  const isAsItCame = !read.changed && !renamed;
-  const shown = isAsItCame
-    ? { completion: read.completion, body }
-    : written(read.completion, target);
+  const completion = new CallIds(job.request).claimCompletion(read.completion);
+  const isAsItCame = !read.changed && completion === read.completion;
+  const shown = isAsItCame ? { completion, body } : written(completion, target);
   const { usage } = shown.completion;
   if (job.stream) return { stream: partStream(partsOfCompletion(shown.completion)), firstByteMs };
   if (native !== undefined) return { ...shown, body, usage, firstByteMs, native: true };
