@@ -8,12 +8,7 @@ export type AskModel = (
 
 export function createHookChat(chat: ChatService, call: HookCall): AskModel {
   return async (input) => {
-    const given: Record<string, unknown> =
-      typeof input === "string"
-        ? { messages: [{ role: "user", content: input }] }
-        : Array.isArray(input)
-          ? { messages: input }
-          : { ...(input as Record<string, unknown>) };
+    const given = membersOf(input);
     const model =
       typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, call);
     refuseEndlessAgent(model, call);
@@ -57,4 +52,10 @@ function contentText(content: unknown): string {
   return content
     .map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : ""))
     .join("");
+}
+
+/** A text, messages, or the members of a request. */
+function membersOf(input: Parameters<AskModel>[0]): Record<string, unknown> {
+  if (typeof input === "string") return { messages: [{ role: "user", content: input }] };
+  return Array.isArray(input) ? { messages: input } : { ...(input as Record<string, unknown>) };
 }

@@ -65,7 +65,10 @@ export class MessagesEncoder implements StreamEncoder {
   write(parts: readonly StreamPart[]): string {
     writeParts(parts, "anthropic", {
       event: (event) => this.#event(event),
-      part: (part) => this.#part(part),
+      part: (part) => {
+        this.#part(part);
+        return false;
+      },
     });
     if (this.#id !== undefined && !this.#isNative) this.#start();
     return this.#take();

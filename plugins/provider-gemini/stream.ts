@@ -14,86 +14,101 @@ import {
   upstreamError,
   type WireRequest,
 } from "portico/provider";
-import type { Candidate, GeneratedPart } from "./response.ts";
+import type { Candidate, Generated, GeneratedPart } from "./response.ts";
 import { finishReason, imagePart, readGenerated, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
 /** Reads one stream of `streamGenerateContent?alt=sse`. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
-  const { origin, names } = sent.state as Sent;
-  const { id, created, model } = target;
-  const out = new PartWriter(
-    { id, created, model },
-    { idOf: clientCallId, nameOf: names.original },
-  );
-  const seen = new Set<number>();
-  const finished = new Map<number, string>();
-  let blocked = false;
-  let closed = false;
+  const reader = new EventReader(sent.state as Sent, target);
+  return createPartDecoder({
+    out: reader.out,
+    reader: createSseParser((data) => reader.event(data)),
+    close: () => reader.close(),
+    done: () => reader.isClosed,
+    finished: () => reader.isFinished,
+  });
+}
 
-  function onEvent(data: Buffer): void {
-    const event = readGenerated(data);
-    if (event === undefined) {
-      // Some proxies end the stream as OpenAI does.
-      if (isFinished() || data.toString("latin1").trim() === "[DONE]") return;
-      throw notJson();
-    }
-    if (event.error !== undefined) throw errorInResponse(readProblem(0, data));
-    const begins = event.candidates !== undefined || event.promptFeedback !== undefined;
-    if (begins)
-      out.start({
-        id: event.responseId ? `chatcmpl-${event.responseId}` : id,
-        model: toldText(event.modelVersion, model),
-      });
-    if (event.usageMetadata !== undefined) out.tell(readUsage(event.usageMetadata));
-    if (event.promptFeedback?.blockReason !== undefined) blocked = true;
-    for (const [i, candidate] of (event.candidates ?? []).entries())
-      onCandidate(candidate, toldIndex(candidate.index, i));
-  }
+class EventReader {
+  readonly out: PartWriter;
+  isClosed = false;
+  readonly #target: Target;
+  readonly #origin: string;
+  /** Candidates that have begun, and the reasons of those that ended. */
+  readonly #begun = new Set<number>();
+  readonly #reasons = new Map<number, string>();
+  #isBlocked = false;
 
-  function onCandidate(candidate: Candidate, choice: number): void {
-    seen.add(choice);
-    for (const part of candidate.content?.parts ?? []) onPart(part, choice);
-    if (candidate.finishReason === undefined) return;
-    // Not told yet: older models give one with every event.
-    finished.set(choice, finishReason(candidate, out.calls(choice).any));
-  }
-
-  function onPart(part: GeneratedPart, choice: number): void {
-    const { functionCall: call, inlineData, text, thoughtSignature } = part;
-    if (call !== undefined) {
-      const extra = thoughtSignature ? carrySignature(origin, thoughtSignature) : undefined;
-      const args = completeArguments(call.args);
-      out.calls(choice).whole(call.id, call.name ?? "", args, { extra });
-    } else if (inlineData !== undefined) {
-      out.raw("delta", { images: [imagePart(inlineData)] }, choice);
-    } else if (text) {
-      if (part.thought === true) out.reasoning(text, choice);
-      else out.text(text, choice);
-    }
-  }
-
-  /** The format has no last event: a clean end of the body is the end of the response. */
-  function close(): void {
-    if (!out.started)
-      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
-    if (blocked && finished.size === 0) finished.set(0, "content_filter");
-    if (blocked || seen.size === 0) seen.add(0);
-    for (const choice of seen) out.finish(finished.get(choice) ?? "stop", choice);
-    closed = true;
+  constructor({ origin, names }: Sent, target: Target) {
+    const { id, created, model } = target;
+    this.#target = target;
+    this.#origin = origin;
+    this.out = new PartWriter(
+      { id, created, model },
+      { idOf: clientCallId, nameOf: names.original },
+    );
   }
 
   /** What is cut off behind the end of all candidates is no loss. */
-  function isFinished(): boolean {
-    return finished.size > 0 && finished.size >= seen.size;
+  get isFinished(): boolean {
+    return this.#reasons.size > 0 && this.#reasons.size >= this.#begun.size;
   }
 
-  return createPartDecoder({
-    out,
-    reader: createSseParser(onEvent),
-    close,
-    done: () => closed,
-    finished: isFinished,
-  });
+  event(data: Buffer): void {
+    const event = readGenerated(data);
+    if (event === undefined) {
+      // Some proxies end the stream as OpenAI does.
+      if (this.isFinished || data.toString("latin1").trim() === "[DONE]") return;
+      throw notJson();
+    }
+    if (event.error !== undefined) throw errorInResponse(readProblem(0, data));
+    this.#start(event);
+    if (event.usageMetadata !== undefined) this.out.tell(readUsage(event.usageMetadata));
+    if (event.promptFeedback?.blockReason !== undefined) this.#isBlocked = true;
+    for (const [i, candidate] of (event.candidates ?? []).entries())
+      this.#candidate(candidate, toldIndex(candidate.index, i));
+  }
+
+  /** The format has no last event: a clean end of the body is the end of the response. */
+  close(): void {
+    if (!this.out.started)
+      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+    if (this.#isBlocked && this.#reasons.size === 0) this.#reasons.set(0, "content_filter");
+    if (this.#isBlocked || this.#begun.size === 0) this.#begun.add(0);
+    for (const choice of this.#begun) this.out.finish(this.#reasons.get(choice) ?? "stop", choice);
+    this.isClosed = true;
+  }
+
+  #start({ candidates, promptFeedback, responseId, modelVersion }: Generated): void {
+    if (candidates === undefined && promptFeedback === undefined) return;
+    const { id, model } = this.#target;
+    this.out.start({
+      id: responseId ? `chatcmpl-${responseId}` : id,
+      model: toldText(modelVersion, model),
+    });
+  }
+
+  #candidate(candidate: Candidate, choice: number): void {
+    this.#begun.add(choice);
+    for (const part of candidate.content?.parts ?? []) this.#part(part, choice);
+    if (candidate.finishReason === undefined) return;
+    // Not told yet: older models give one with every event.
+    this.#reasons.set(choice, finishReason(candidate, this.out.calls(choice).any));
+  }
+
+  #part(part: GeneratedPart, choice: number): void {
+    const { functionCall: call, inlineData, text, thoughtSignature } = part;
+    if (call !== undefined) {
+      const extra = thoughtSignature ? carrySignature(this.#origin, thoughtSignature) : undefined;
+      const args = completeArguments(call.args);
+      this.out.calls(choice).whole(call.id, call.name ?? "", args, { extra });
+    } else if (inlineData !== undefined) {
+      this.out.raw("delta", { images: [imagePart(inlineData)] }, choice);
+    } else if (text) {
+      if (part.thought === true) this.out.reasoning(text, choice);
+      else this.out.text(text, choice);
+    }
+  }
 }

@@ -19,18 +19,33 @@ import type { Sent } from "./request.ts";
 
 /** Reads one stream of Mistral's chunks. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
-  const { names } = sent.state as Sent;
-  const { id, created, model } = target;
-  const out = new PartWriter(
-    { id, created, model },
-    { idOf: clientCallId, nameOf: names.original },
-  );
-  let done = false;
+  const reader = new ChunkReader(sent.state as Sent, target);
+  return createPartDecoder({
+    out: reader.out,
+    reader: createSseParser((data) => reader.event(data)),
+    close: () => reader.close(),
+    done: () => reader.isClosed,
+  });
+}
 
-  function onEvent(data: Buffer): void {
-    if (done) return;
+class ChunkReader {
+  readonly out: PartWriter;
+  isClosed = false;
+  readonly #target: Target;
+
+  constructor({ names }: Sent, target: Target) {
+    const { id, created, model } = target;
+    this.#target = target;
+    this.out = new PartWriter(
+      { id, created, model },
+      { idOf: clientCallId, nameOf: names.original },
+    );
+  }
+
+  event(data: Buffer): void {
+    if (this.isClosed) return;
     if (data.length < 16 && data.toString("latin1").trim() === "[DONE]") {
-      close();
+      this.close();
       return;
     }
     const event = parseResponse(data) as ChatResponse | undefined;
@@ -40,25 +55,37 @@ export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
     }
     const failure = failureIn(event);
     if (failure !== undefined) throw failure;
-    out.start({
-      id: event.id ? `chatcmpl-${event.id}` : id,
-      model: toldText(event.model, model),
+    this.#chunk(event, event.choices);
+  }
+
+  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
+  close(): void {
+    if (!this.out.started)
+      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+    for (const choice of [...this.out.choices]) this.out.finish("stop", choice);
+    this.isClosed = true;
+  }
+
+  #chunk({ id, model, usage }: ChatResponse, choices: NonNullable<ChatResponse["choices"]>): void {
+    this.out.start({
+      id: id ? `chatcmpl-${id}` : this.#target.id,
+      model: toldText(model, this.#target.model),
     });
-    if (event.usage) out.tell(readUsage(event.usage));
-    for (const [i, choice] of event.choices.entries()) {
-      const index = toldIndex(choice.index, i);
-      onDelta(choice.delta ?? {}, index);
-      if (choice.finish_reason) onFinish(choice.finish_reason, index);
+    if (usage) this.out.tell(readUsage(usage));
+    for (const [i, { index: told, delta, finish_reason: reason }] of choices.entries()) {
+      const index = toldIndex(told, i);
+      this.#delta(delta ?? {}, index);
+      if (reason) this.out.finish(finishReason(reason, false), index);
     }
   }
 
-  function onDelta(delta: Message, choice: number): void {
-    out.begin(choice);
+  #delta(delta: Message, choice: number): void {
+    this.out.begin(choice);
     const { text, reasoning } = readContent(delta.content);
-    if (reasoning !== "") out.reasoning(reasoning, choice);
-    if (text !== "") out.text(text, choice);
+    if (reasoning !== "") this.out.reasoning(reasoning, choice);
+    if (text !== "") this.out.text(text, choice);
     for (const call of delta.tool_calls ?? []) {
-      out.calls(choice).add({
+      this.out.calls(choice).add({
         index: call.index,
         id: call.id === "null" ? undefined : call.id,
         name: call.function?.name,
@@ -66,25 +93,6 @@ export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
       });
     }
   }
-
-  function onFinish(reason: string, choice: number): void {
-    out.finish(finishReason(reason, false), choice);
-  }
-
-  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
-  function close(): void {
-    if (!out.started)
-      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
-    for (const choice of [...out.choices]) out.finish("stop", choice);
-    done = true;
-  }
-
-  return createPartDecoder({
-    out,
-    reader: createSseParser(onEvent),
-    close,
-    done: () => done,
-  });
 }
 
 function saysError(event: ChatResponse): boolean {

@@ -24,40 +24,52 @@ interface Contents {
 }
 
 export function contentsOf(event: JsonMembers): Contents {
-  const leaves: Leaf[] = [];
-  const goesOn = new Set<string>();
-  const ended = new Set<string>();
-  const grows = (of: string, id: string, holder: JsonMembers, key: string): void => {
-    leaves.push({ id, of, holder, key });
-    if (holder[key] !== "") goesOn.add(of);
-  };
-  const visit = (of: string, value: unknown, id: string): void => {
-    if (Array.isArray(value)) {
-      for (const [i, item] of value.entries())
-        visit(of, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
-    } else if (isObject(value)) {
-      for (const key of Object.keys(value)) {
-        if (typeof value[key] !== "string") visit(of, value[key], `${id}.${key}`);
-        else if (!WHOLE.has(key)) grows(of, `${id}.${key}`, value, key);
-        else if (!BESIDE.has(key)) goesOn.add(of);
-      }
-    }
-  };
+  const found = new Found();
   const { delta, choices, type } = event;
   if (Array.isArray(choices)) {
-    for (const [i, choice] of choices.entries()) {
-      if (!isObject(choice)) continue;
-      const of = String(choice["index"] ?? i);
-      visit(of, choice["delta"], of);
-      if (typeof choice["text"] === "string") grows(of, `${of}.text`, choice, "text");
-      if (choice["finish_reason"] != null) ended.add(of);
-    }
-    for (const of of ended) goesOn.add(of);
-    return { leaves, goesOn, ended };
+    for (const [i, choice] of choices.entries())
+      if (isObject(choice)) found.choice(choice, String(choice["index"] ?? i));
+    return found;
   }
   const of = `delta${String(event["index"] ?? "")}`;
-  if (typeof delta === "string") grows(of, of, event, "delta");
-  else visit(of, delta, of);
+  if (typeof delta === "string") found.text(of, of, event, "delta");
+  else found.texts(of, delta, of);
   // In other formats a block has an end of its own, which comes before anything else that is no ping.
-  return { leaves, goesOn: leaves.length > 0 || type === "ping" ? goesOn : "nothing", ended };
+  if (found.leaves.length > 0 || type === "ping") return found;
+  return { leaves: found.leaves, goesOn: "nothing", ended: found.ended };
+}
+
+class Found implements Contents {
+  readonly leaves: Leaf[] = [];
+  readonly goesOn = new Set<string>();
+  readonly ended = new Set<string>();
+
+  choice(choice: JsonMembers, of: string): void {
+    this.texts(of, choice["delta"], of);
+    if (typeof choice["text"] === "string") this.text(of, `${of}.text`, choice, "text");
+    if (choice["finish_reason"] == null) return;
+    this.ended.add(of);
+    this.goesOn.add(of);
+  }
+
+  text(of: string, id: string, holder: JsonMembers, key: string): void {
+    this.leaves.push({ id, of, holder, key });
+    if (holder[key] !== "") this.goesOn.add(of);
+  }
+
+  /** All texts of a value, at any depth. */
+  texts(of: string, value: unknown, id: string): void {
+    if (Array.isArray(value)) {
+      for (const [i, item] of value.entries())
+        this.texts(of, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
+    } else if (isObject(value)) {
+      for (const key of Object.keys(value)) this.#member(of, value, key, id);
+    }
+  }
+
+  #member(of: string, holder: JsonMembers, key: string, id: string): void {
+    if (typeof holder[key] !== "string") this.texts(of, holder[key], `${id}.${key}`);
+    else if (!WHOLE.has(key)) this.text(of, `${id}.${key}`, holder, key);
+    else if (!BESIDE.has(key)) this.goesOn.add(of);
+  }
 }

@@ -48,7 +48,7 @@ function indexOf(channels: ReadonlyMap<string, Channel>): ModelIndex {
 }
 
 function buildIndex(channels: ReadonlyMap<string, Channel>): ModelIndex {
-  const byName = new Map<string, Placed[]>();
+  const byName = new Map<string, readonly Placed[]>();
   const patterned: (Placed & { patterns: string[] })[] = [];
   const unlisted: Channel[] = [];
   for (const [place, channel] of [...channels.values()].entries()) {
@@ -58,14 +58,14 @@ function buildIndex(channels: ReadonlyMap<string, Channel>): ModelIndex {
       unlisted.push(channel);
       continue;
     }
-    const patterns = models.filter((name) => name.includes("*"));
+    const patterns = models.filter(isPattern);
     if (patterns.length > 0) patterned.push({ channel, place, patterns });
-    for (const name of new Set(models)) {
-      if (name.includes("*")) continue;
-      const named = byName.get(name);
-      if (named === undefined) byName.set(name, [{ channel, place }]);
-      else named.push({ channel, place });
-    }
+    const names = new Set(models.filter((name) => !isPattern(name)));
+    for (const name of names) byName.set(name, [...(byName.get(name) ?? []), { channel, place }]);
   }
   return { byName, patterned, unlisted };
+}
+
+function isPattern(name: string): boolean {
+  return name.includes("*");
 }

@@ -126,11 +126,9 @@ function recorded(
     let size = 0;
     let isGood = true;
     for await (const parts of source) {
-      for (const part of parts) {
-        size += sizeOf(part);
-        if (part.type === "finish") isGood &&= isWhole(part.reason);
-        if (size <= MOST_BYTES_OF_ONE) all.push(part);
-      }
+      size += parts.reduce((sum, part) => sum + sizeOf(part), 0);
+      isGood &&= parts.every((part) => part.type !== "finish" || isWhole(part.reason));
+      if (size <= MOST_BYTES_OF_ONE) all.push(...parts);
       yield parts;
     }
     if (isGood && size <= MOST_BYTES_OF_ONE) keep({ parts: all, size });

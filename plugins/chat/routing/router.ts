@@ -188,15 +188,14 @@ async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]>
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
   const { listed, unlisted } = channelsListing(routing.channels(), model);
   const unknown: Channel[] = [];
-  let waiting: Promise<void>[] | undefined;
+  const waiting: Promise<void>[] = [];
   const take = (channel: Channel, listing: Listing): void => {
     if (listing === "unknown") unknown.push(channel);
     else if (listing.includes(model)) listed.push(channel);
   };
   for (const channel of unlisted) {
     const listing = routing.listing(channel);
-    if (listing instanceof Promise)
-      (waiting ??= []).push(listing.then((names) => take(channel, names)));
+    if (listing instanceof Promise) waiting.push(listing.then((names) => take(channel, names)));
     else take(channel, listing);
   }
   const order = () =>
@@ -206,7 +205,7 @@ function resolveListed(routing: Routing, model: string): Candidate[] | Promise<C
         model,
       }),
     );
-  return waiting === undefined ? order() : Promise.all(waiting).then(order);
+  return waiting.length === 0 ? order() : Promise.all(waiting).then(order);
 }
 
 /** Higher priority first; within one, a random order in which the weights say how often each is first. */
@@ -232,12 +231,20 @@ export function shuffleByWeight<T>(
   const rest = [...items];
   const out: T[] = [];
   while (rest.length > 1) {
-    let left = random() * rest.reduce((sum, item) => sum + weightOf(item), 0);
-    let at = rest.findIndex((item) => weightOf(item) > 0 && (left -= weightOf(item)) < 0);
-    if (at === -1) at = 0;
-    out.push(...rest.splice(at, 1));
+    const total = rest.reduce((sum, item) => sum + weightOf(item), 0);
+    out.push(...rest.splice(placeAt(random() * total, rest.map(weightOf)), 1));
   }
   return [...out, ...rest];
+}
+
+/** Whose share of the weights, laid out in a row, the point lies in. */
+function placeAt(point: number, weights: readonly number[]): number {
+  let end = 0;
+  for (const [i, weight] of weights.entries()) {
+    end += weight;
+    if (weight > 0 && point < end) return i;
+  }
+  return 0;
 }
 
 function unique(list: Candidate[]): Candidate[] {

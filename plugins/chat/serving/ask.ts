@@ -230,7 +230,8 @@ export function reportResponse(events: Emitter, job: Job, report: Report): void 
 }
 
 export function statusOf(error: unknown, job: Job): number {
-  return job.cancelled ? 499 : isPorticoError(error) ? error.status : 500;
+  if (job.cancelled) return 499;
+  return isPorticoError(error) ? error.status : 500;
 }
 
 function messageOf(error: unknown): string {

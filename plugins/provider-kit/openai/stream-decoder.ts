@@ -14,63 +14,80 @@ export function createOpenAiDecoder(
   defaults: PartDefaults,
   options: { shortcut?: boolean } = {},
 ): PartDecoder {
-  const out = new PartWriter(defaults);
-  const chunks = new ChunkReader(out, defaults, options);
-  /** `[DONE]` has come. */
-  let done = false;
-  /** An event has come, be it only one of usage. */
-  let hasRead = false;
+  const reader = new EventReader(defaults, options);
+  const { out } = reader;
+  return createPartDecoder({
+    out,
+    reader: createSseParser(
+      (data, name) => reader.event(data.toString("utf8"), name),
+      (comment) => out.comment(comment.toString("utf8")),
+    ),
+    close: () => reader.end(),
+    done: () => reader.isDone,
+  });
+}
 
-  function onEvent(data: Buffer, name: string): void {
-    const text = data.toString("utf8");
-    if (done || text === "") return;
-    if (name === "message" && !text.includes("\n") && chunks.repeat(text)) {
-      hasRead = true;
-      return;
-    }
-    if (text.trim() === "[DONE]") {
-      // An end alone is no response: a server may say so that it did not understand the request.
-      if (!hasRead) throw nothingCame();
-      close();
-      return;
-    }
-    const value = parse(text);
+class EventReader {
+  readonly out: PartWriter;
+  /** `[DONE]` has come. */
+  isDone = false;
+  readonly #chunks: ChunkReader;
+  /** An event has come, be it only one of usage. */
+  #hasRead = false;
+
+  constructor(defaults: PartDefaults, options: { shortcut?: boolean }) {
+    this.out = new PartWriter(defaults);
+    this.#chunks = new ChunkReader(this.out, defaults, options);
+  }
+
+  event(text: string, name: string): void {
+    if (this.isDone || text === "") return;
+    // Data that stood on several lines cannot go out as it came.
+    const json = text.includes("\n") ? undefined : text;
+    if (json !== undefined && name === "message" && this.#chunks.repeat(json)) return;
+    if (text.trim() === "[DONE]") this.#done();
+    else this.#chunk(text, json, name);
+  }
+
+  /** The body has ended without `[DONE]`. */
+  end(): void {
+    if (!this.#chunks.started) throw nothingCame();
+    this.#close();
+  }
+
+  /** An end alone is no response: a server may say so that it did not understand the request. */
+  #done(): void {
+    if (!this.#hasRead) throw nothingCame();
+    this.#close();
+  }
+
+  #close(): void {
+    this.#chunks.close();
+    this.isDone = true;
+  }
+
+  #chunk(text: string, json: string | undefined, name: string): void {
+    const value = this.#parse(text);
     if (value === undefined) return;
     const error = errorIn(name === "error" && !value["error"] ? { error: value } : value);
     if (error !== undefined) throw error;
-    hasRead = true;
-    // Data that stood on several lines cannot go out as it came.
-    chunks.read(value, text.includes("\n") ? undefined : text);
+    this.#hasRead = true;
+    this.#chunks.read(value, json);
   }
 
   /** Undefined for what is cut off behind the end of all choices: that is no loss. */
-  function parse(text: string): JsonMembers | undefined {
+  #parse(text: string): JsonMembers | undefined {
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
-      if (out.finished) return undefined;
+      if (this.out.finished) return undefined;
       throw notJson();
     }
     if (isObject(value)) return value;
     const message = "The upstream sent an event that is not an object.";
     throw upstreamError({ kind: "upstream", message }, 200);
   }
-
-  function close(): void {
-    chunks.close();
-    done = true;
-  }
-
-  return createPartDecoder({
-    out,
-    reader: createSseParser(onEvent, (comment) => out.comment(comment.toString("utf8"))),
-    close() {
-      if (!chunks.started) throw nothingCame();
-      close();
-    },
-    done: () => done,
-  });
 }
 
 function nothingCame(): UpstreamError {

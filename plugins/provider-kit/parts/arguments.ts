@@ -23,20 +23,23 @@ export function isCompleteJson(text: string): boolean {
  */
 export function missingClosers(text: string): string {
   if (isJsonText(text)) return "";
-  const closers: string[] = [];
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (char === "\\" && inString) i++;
-    else if (char === '"') inString = !inString;
-    else if (inString) continue;
-    else if (char === "{") closers.push("}");
-    else if (char === "[") closers.push("]");
-    else if (char === "}" || char === "]") closers.pop();
-  }
-  if (inString || closers.length === 0) return "";
-  const missing = closers.reverse().join("");
+  const missing = openBrackets(text);
+  if (missing === undefined || missing === "") return "";
   return isJsonText(text + missing) ? missing : "";
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*("?)|[{}[\]]/gs;
+
+/** What closes the brackets that are open at the end; undefined where the text ends within a string. */
+function openBrackets(text: string): string | undefined {
+  const closers: string[] = [];
+  for (const [token, quote] of text.matchAll(TOKEN)) {
+    if (token.startsWith('"') && quote === "") return undefined;
+    if (token === "{") closers.push("}");
+    else if (token === "[") closers.push("]");
+    else if (token === "}" || token === "]") closers.pop();
+  }
+  return closers.reverse().join("");
 }
 
 function isJsonText(text: string): boolean {

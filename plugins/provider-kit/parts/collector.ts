@@ -163,8 +163,12 @@ class CollectedChoice {
     } else if (isObject(before) && isObject(value)) {
       const args = `${before["arguments"] ?? ""}${value["arguments"] ?? ""}`;
       Object.assign(before, value, key === "function_call" && { arguments: args });
-    } else if (value != null) {
-      this.#more[key] = Array.isArray(value) ? [...value] : isObject(value) ? { ...value } : value;
-    }
+    } else if (value != null) this.#more[key] = copyOf(value);
   }
+}
+
+/** Of a list or an object, to which more may be added. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return [...value];
+  return isObject(value) ? { ...value } : value;
 }

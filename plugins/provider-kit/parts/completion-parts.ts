@@ -20,18 +20,27 @@ export function partsOfCompletion(completion: ChatCompletion): StreamPart[] {
 }
 
 function partsOfChoice({ index: choice, message, logprobs, finish_reason }: Choice): StreamPart[] {
+  const parts = partsOfText(message, choice, logprobs);
+  const others = Object.entries(message).filter(([key, value]) => !READ.has(key) && value != null);
+  if (others.length > 0)
+    parts.push({ type: "raw", at: "delta", choice, members: Object.fromEntries(others) });
+  for (const [index, call] of (message.tool_calls ?? []).entries())
+    parts.push(...partsOfCall(call, choice, index));
+  parts.push({ type: "finish", choice, reason: finish_reason ?? "stop" });
+  return parts;
+}
+
+/** What is said to a reader. `logprobs` belong to the text, or to the refusal in its place. */
+function partsOfText(
+  { reasoning_content: reasoning, content, refusal, audio, annotations }: Choice["message"],
+  choice: number,
+  logprobs: unknown,
+): StreamPart[] {
   const parts: StreamPart[] = [];
-  const { reasoning_content: reasoning, content, audio, annotations, tool_calls: calls } = message;
-  const { refusal } = message;
+  const ofRefusal = isText(content) ? null : logprobs;
   if (isText(reasoning)) parts.push({ type: "reasoning", choice, text: reasoning });
   if (isText(content)) parts.push({ type: "text", choice, text: content, logprobs });
-  if (isText(refusal))
-    parts.push({
-      type: "refusal",
-      choice,
-      text: refusal,
-      logprobs: isText(content) ? null : logprobs,
-    });
+  if (isText(refusal)) parts.push({ type: "refusal", choice, text: refusal, logprobs: ofRefusal });
   if (isObject(audio)) {
     const { transcript, ...members } = audio;
     parts.push({
@@ -41,15 +50,8 @@ function partsOfChoice({ index: choice, message, logprobs, finish_reason }: Choi
       members,
     });
   }
-  if (Array.isArray(annotations))
-    for (const annotation of annotations)
-      if (isObject(annotation)) parts.push({ type: "annotation", choice, annotation });
-  const others = Object.entries(message).filter(([key, value]) => !READ.has(key) && value != null);
-  if (others.length > 0)
-    parts.push({ type: "raw", at: "delta", choice, members: Object.fromEntries(others) });
-  for (const [index, call] of (calls ?? []).entries())
-    parts.push(...partsOfCall(call, choice, index));
-  parts.push({ type: "finish", choice, reason: finish_reason ?? "stop" });
+  const list = Array.isArray(annotations) ? annotations.filter(isObject) : [];
+  for (const annotation of list) parts.push({ type: "annotation", choice, annotation });
   return parts;
 }
 

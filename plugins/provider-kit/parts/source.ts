@@ -37,7 +37,7 @@ export interface PartsWriting {
   /** All parts of the event have come unchanged. */
   event(event: SourceEvent): void;
   /** `next`: the part behind it. True: both were written. */
-  part(part: StreamPart, next: StreamPart | undefined): boolean | void;
+  part(part: StreamPart, next: StreamPart | undefined): boolean;
 }
 
 /** Goes through parts for an encoder of one format: whole events of that format where nothing of them was changed. */

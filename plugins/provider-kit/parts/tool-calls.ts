@@ -157,7 +157,9 @@ export class ToolCallTracker {
   }
 
   #completeArguments(call: TrackedCall, cut: boolean): void {
-    const missing = call.args.trim() === "" ? "{}" : cut ? "" : missingClosers(call.args);
+    const isEmpty = call.args.trim() === "";
+    if (cut && !isEmpty) return;
+    const missing = isEmpty ? "{}" : missingClosers(call.args);
     if (missing === "") return;
     call.args += missing;
     this.#events.args(call, missing, false);

@@ -72,8 +72,12 @@ export async function writeStream<T>(
     fail(new PorticoError("service_unavailable", message));
     source.cancel();
   });
-  const waitForClient = () =>
-    Promise.race([closed, new Promise<void>((resolve) => void (drained = resolve))]);
+  const waitForClient = () => {
+    const caughtUp = new Promise<void>((resolve) => {
+      drained = resolve;
+    });
+    return Promise.race([closed, caughtUp]);
+  };
   try {
     await copy(source, written, out, state, waitForClient);
   } catch (error) {

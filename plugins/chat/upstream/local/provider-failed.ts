@@ -57,7 +57,8 @@ function caused(error: UpstreamError, cause: unknown): UpstreamError {
 
 /** `: fetch failed (ECONNREFUSED)`. */
 function reasonOf(thrown: unknown): string {
-  const text = thrown instanceof Error ? thrown.message : typeof thrown === "string" ? thrown : "";
+  const said = thrown instanceof Error ? thrown.message : thrown;
+  const text = typeof said === "string" ? said : "";
   const code = ((thrown as Thrown | null)?.cause as Thrown | undefined)?.code;
   const shown = plain(text);
   if (shown === "") return "";
@@ -83,12 +84,11 @@ function isNetworkCode(code: unknown): boolean {
 }
 
 function retryAfterIn(headers: unknown): number | undefined {
+  if (typeof headers !== "object" || headers === null) return undefined;
   const given =
     headers instanceof Headers
       ? headers.get("retry-after")
-      : typeof headers === "object" && headers !== null
-        ? (headers as Record<string, unknown>)["retry-after"]
-        : undefined;
+      : (headers as Record<string, unknown>)["retry-after"];
   const seconds = typeof given === "string" && given !== "" ? Number(given) : Number.NaN;
   return seconds >= 0 ? seconds : undefined;
 }

@@ -26,7 +26,8 @@ export class HeldResponse {
   push(bytes: Buffer): void {
     this.size += bytes.length;
     if (this.#first === undefined) this.#first = bytes;
-    else (this.#rest ??= []).push(bytes);
+    else if (this.#rest === undefined) this.#rest = [bytes];
+    else this.#rest.push(bytes);
     // A small one costs little to read, whatever it holds.
     if (this.size <= HOLD_BYTES) return;
     if (this.#extent !== undefined) this.#extent.push(bytes);

@@ -63,16 +63,20 @@ export class RawBeginning {
     if (/^application\/json/i.test(headers["content-type"] ?? ""))
       return ERROR_BODY.test(bytes.toString("latin1", 0, 256)) ? "error begins" : "good";
     if (!isEventStream(headers)) return "good";
-    const all = (this.#seen =
-      this.#seen === undefined ? bytes : Buffer.concat([this.#seen, bytes]));
-    const text = all.toString("latin1", markLength(all), LOOKED_AT);
-    const [before = ""] = BEFORE_DATA.exec(text) ?? [];
-    const data = text.slice(before.length);
-    const error = ERROR_EVENT.test(data) || (data !== "" && NAMED_ERROR.test(before));
-    if (all.length >= LOOKED_AT) return error ? "error begins" : "good";
-    if (error) return EVENT_END.test(data) ? "error" : "unknown";
-    return KNOWN.test(data) ? "good" : "unknown";
+    this.#seen = this.#seen === undefined ? bytes : Buffer.concat([this.#seen, bytes]);
+    return beginningOf(this.#seen);
   }
+}
+
+/** Of an event stream. */
+function beginningOf(all: Buffer): Beginning {
+  const text = all.toString("latin1", markLength(all), LOOKED_AT);
+  const [before = ""] = BEFORE_DATA.exec(text) ?? [];
+  const data = text.slice(before.length);
+  const error = ERROR_EVENT.test(data) || (data !== "" && NAMED_ERROR.test(before));
+  if (all.length >= LOOKED_AT) return error ? "error begins" : "good";
+  if (error) return EVENT_END.test(data) ? "error" : "unknown";
+  return KNOWN.test(data) ? "good" : "unknown";
 }
 
 export function isEventStream({ "content-type": type = "" }: IncomingHttpHeaders): boolean {

@@ -210,8 +210,7 @@ export class WireExchange implements Receiver, Delivered, Waiting {
   }
 
   #collect(bytes: Buffer): void {
-    const held = (this.#held ??= new HeldResponse(this.#a.job.limits));
-    held.push(bytes);
+    const held = this.#hold(bytes);
     if (this.#mode === "error") {
       if (held.size <= MAX_ERROR_BYTES) return;
       this.#abort();
@@ -228,16 +227,31 @@ export class WireExchange implements Receiver, Delivered, Waiting {
   }
 
   #passRaw(bytes: Buffer): void {
-    const begun = this.#call.raw !== true || !this.#delivery.open;
-    const begins = begun ? "good" : (this.#begin ??= new RawBeginning()).push(this.#headers, bytes);
-    if (begins !== "good") (this.#held ??= new HeldResponse(this.#a.job.limits)).push(bytes);
+    const begins = this.#rawBeginning(bytes);
+    if (begins !== "good") this.#hold(bytes);
     if (begins === "error" || begins === "error begins") this.#mode = "error";
     if (begins === "error") this.#abort();
     if (begins === "error") this.end();
     if (this.#mode !== "raw") return;
-    if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
+    if (this.#a.job.metered) {
+      this.#tail ??= new ResponseTail();
+      this.#tail.push(bytes);
+    }
     this.#saidDone = endsWithDone(this.#headers, bytes);
     this.#delivery.write([bytes], bytes.length, begins === "unknown");
+  }
+
+  #rawBeginning(bytes: Buffer): ReturnType<RawBeginning["push"]> {
+    const hasBegun = this.#call.raw !== true || !this.#delivery.open;
+    if (hasBegun) return "good";
+    this.#begin ??= new RawBeginning();
+    return this.#begin.push(this.#headers, bytes);
+  }
+
+  #hold(bytes: Buffer): HeldResponse {
+    this.#held ??= new HeldResponse(this.#a.job.limits);
+    this.#held.push(bytes);
+    return this.#held;
   }
 
   #whole(): void {

@@ -34,14 +34,18 @@ function misconfigured(
   { channel, headers, apiKey }: AttemptTarget,
   error: Unsendable,
 ): PorticoError {
-  const { header } = error;
-  const key =
-    header === undefined
-      ? "baseUrl"
-      : header in headers || apiKey === undefined
-        ? "headers"
-        : "apiKey";
+  const key = wrongKey(error.header, headers, apiKey);
   return unaskable(channel, `${error.message}. See channels.${channel}.${key}.`);
+}
+
+/** The key of the channel that the header came from; without a header, the address is wrong. */
+function wrongKey(
+  header: string | undefined,
+  headers: Record<string, string>,
+  apiKey: string | undefined,
+): string {
+  if (header === undefined) return "baseUrl";
+  return header in headers || apiKey === undefined ? "headers" : "apiKey";
 }
 
 function unaskable(channel: string, why: string): PorticoError {
