@@ -82,6 +82,7 @@ export function createEncoder(
         part(part) {
           if (isNative) out += native.part(part);
           else add(part);
+          return false;
         },
       });
       if (isBegun && !isNative) start();
