@@ -15,13 +15,16 @@ import { gemini } from "../support/upstreams/gemini.ts";
 import { openai } from "../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../support/upstreams/server.ts";
 import { claudeCode } from "./programs/claude-code.ts";
-import { codex } from "./programs/codex.ts";
+import { codex, codexWithCode } from "./programs/codex.ts";
+import { type Recorder, startRecorder } from "./recorder.ts";
 import type { ClientProgram, Place } from "./programs/program.ts";
 
-const programs: readonly ClientProgram[] = [claudeCode, codex];
+const programs: readonly ClientProgram[] = [claudeCode, codex, codexWithCode];
 const dialects: readonly Dialect[] = [openai, anthropic, gemini];
 const cacheRoot =
   process.env["PORTICO_CLIENTS_CACHE"] ?? join(homedir(), ".cache", "portico-clients");
+/** The programs' requests become `recordings/*.json`. */
+const RECORD = process.env["PORTICO_CLIENTS_RECORD"] === "1";
 const TASK_MS = 120_000;
 const GREETING = "greeting-of-portico";
 const COMMANDS = [`echo ${GREETING} > greeting.txt`, "cat greeting.txt"];
@@ -70,23 +73,44 @@ async function tryProgram(
   console.error(`${program.name} over ${dialect.name}`);
   const up = await startProvider(dialect);
   const gateway = await startGateway({
-    config: { channels: { up: { ...dialect.channel(up.root), maxRetries: 0 } } },
+    config: {
+      channels: { up: { ...dialect.channel(up.root), maxRetries: 0 } },
+      models: program.model === undefined ? {} : { [program.model]: `up/${dialect.model}` },
+    },
   });
   const work = mkdtempSync(join(tmpdir(), "portico-client-"));
+  const recorder = await startRecorder(gateway.url);
   const place: Place = {
-    ...{ url: gateway.url, token: gateway.token, model: `up/${dialect.model}`, cache },
+    ...{
+      url: recorder.url,
+      token: gateway.token,
+      cache,
+      model: program.model ?? `up/${dialect.model}`,
+    },
     ...{ dir: join(work, "dir"), home: join(work, "home") },
   };
   for (const dir of [place.dir, place.home]) mkdirSync(dir);
   try {
     actAsModel(up, (view) => nextStep(program, view, place));
     const output = await runTask(program, place);
-    return judge(output, place, up);
+    const result = judge(output, place, up);
+    if (RECORD && dialect === anthropic && result === "works") record(program, recorder, work);
+    return result;
   } finally {
+    recorder.close();
     await gateway.stop();
     await up.close();
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The requests over one upstream. Those over others differ in ids, and in what the program knows of the model. */
+function record({ name }: ClientProgram, { requests }: Recorder, work: string): void {
+  const dir = join(import.meta.dirname, "recordings");
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, `${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.json`);
+  const text = JSON.stringify(requests, null, 1).replaceAll(work, "/work");
+  writeFileSync(file, `${text}\n`);
 }
 
 /** The upstream says what `next` makes of each request. */

@@ -26,3 +26,15 @@ export const codex: ClientProgram = {
     return { name, args: { command: ["bash", "-lc", command] } };
   },
 };
+
+/** With a model for which Codex brings its tools in an `additional_tools` item, and runs JavaScript that the model writes. */
+export const codexWithCode: ClientProgram = {
+  ...codex,
+  name: "Codex CLI, a model that it knows",
+  model: "gpt-6.1-sol",
+  callFor(command, view) {
+    const name = view.tools.find((tool) => tool.endsWith("exec"));
+    const input = `text(await tools.exec_command({ cmd: ${JSON.stringify(command)} }));`;
+    return name === undefined ? undefined : { name, args: { input } };
+  },
+};

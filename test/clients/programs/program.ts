@@ -24,6 +24,8 @@ export interface ClientProgram {
   name: string;
   /** What is installed, with pinned versions. */
   packages: readonly string[];
+  /** The name that the program asks for, where it knows more of some models; an alias of the gateway. */
+  model?: string;
   start(place: Place): Start;
   /** The call that a model makes to run a command, with one of the tools that the program offers. */
   callFor(

@@ -24,6 +24,7 @@ const KEYS = [
   "reasoning_effort",
   "prompt_mode",
   "safe_prompt",
+  "prompt_cache_key",
 ];
 const MESSAGE: Record<string, string[]> = {
   system: ["role", "content"],
