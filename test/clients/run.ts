@@ -13,6 +13,7 @@ import { anthropic } from "../support/upstreams/anthropic.ts";
 import type { Dialect, Script, View } from "../support/upstreams/dialect.ts";
 import { gemini } from "../support/upstreams/gemini.ts";
 import { openai } from "../support/upstreams/openai.ts";
+import { responses } from "../support/upstreams/responses.ts";
 import { type FakeProvider, startProvider } from "../support/upstreams/server.ts";
 import { claudeCode } from "./programs/claude-code.ts";
 import { codex, codexWithCode } from "./programs/codex.ts";
@@ -20,7 +21,7 @@ import { type Recorder, startRecorder } from "./recorder.ts";
 import type { ClientProgram, Place } from "./programs/program.ts";
 
 const programs: readonly ClientProgram[] = [claudeCode, codex, codexWithCode];
-const dialects: readonly Dialect[] = [openai, anthropic, gemini];
+const dialects: readonly Dialect[] = [openai, responses, anthropic, gemini];
 const cacheRoot =
   process.env["PORTICO_CLIENTS_CACHE"] ?? join(homedir(), ".cache", "portico-clients");
 /** The programs' requests become `recordings/*.json`. */
@@ -38,7 +39,12 @@ const rows: string[][] = [["client", ...dialects.map(({ name }) => name)]];
 for (const program of chosen) {
   const cache = await install(program);
   const results: string[] = [];
-  for (const dialect of dialects) results.push(await tryProgram(program, dialect, cache));
+  for (const dialect of dialects)
+    results.push(
+      dialect === responses && !program.speaksResponses
+        ? "–"
+        : await tryProgram(program, dialect, cache),
+    );
   rows.push([`${program.name} (${program.packages.join(", ")})`, ...results]);
 }
 console.log(table(rows));

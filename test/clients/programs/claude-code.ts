@@ -4,6 +4,7 @@ import { type ClientProgram, toolNamed } from "./program.ts";
 /** Through `POST /v1/messages`. */
 export const claudeCode: ClientProgram = {
   name: "Claude Code",
+  speaksResponses: false,
   packages: ["@anthropic-ai/claude-code@2.1.197"],
   start: ({ url, token, model, home, cache }) => ({
     command: join(cache, "node_modules/.bin/claude"),

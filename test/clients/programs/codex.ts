@@ -4,6 +4,7 @@ import { type ClientProgram, toolNamed } from "./program.ts";
 /** Through `POST /v1/responses`. */
 export const codex: ClientProgram = {
   name: "Codex CLI",
+  speaksResponses: true,
   packages: ["@openai/codex@0.171.0"],
   start: ({ url, token, model, dir, home, cache }) => ({
     command: join(cache, "node_modules/.bin/codex"),

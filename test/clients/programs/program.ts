@@ -14,7 +14,7 @@ export interface Place {
   cache: string;
 }
 
-export interface Start {
+interface Start {
   command: string;
   args: string[];
   env: Record<string, string>;
@@ -24,6 +24,8 @@ export interface ClientProgram {
   name: string;
   /** What is installed, with pinned versions. */
   packages: readonly string[];
+  /** Its way in is `POST /v1/responses`. */
+  speaksResponses: boolean;
   /** The name that the program asks for, where it knows more of some models; an alias of the gateway. */
   model?: string;
   start(place: Place): Start;
