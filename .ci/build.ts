@@ -22,14 +22,29 @@ await buildProgram();
 copyLauncher();
 await buildFaces();
 await fillCache();
-await indexCommands();
+const plugins = await readBuiltInPlugins();
+indexCommands();
+await buildDocumentation();
 emitTypes();
 pruneForeignBinaries();
 
-/** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
-async function indexCommands(): Promise<void> {
+function readBuiltInPlugins() {
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  const plugins = await readPlugins(roots, loader);
+  return readPlugins(roots, loader);
+}
+
+/** The packages that make the documentation are development packages; without them, there is none. */
+async function buildDocumentation(): Promise<void> {
+  if (!existsSync(join(packageDir, "node_modules/markdown-it"))) {
+    console.warn("markdown-it is not installed: the documentation is not built");
+    return;
+  }
+  const { buildDocs } = await import("./docs/build.ts");
+  await buildDocs(plugins.flatMap(({ meta }) => meta ?? []));
+}
+
+/** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
+function indexCommands(): void {
   const words = plugins.flatMap(({ name, meta }) =>
     [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [
       word,

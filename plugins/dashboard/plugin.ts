@@ -1,6 +1,8 @@
 /** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
+import type { IncomingHttpHeaders } from "node:http";
+import { join } from "node:path";
 import { definePlugin } from "portico";
-import type { Files } from "./files.ts";
+import type { StaticFiles } from "portico/static-files";
 import type { History, Read } from "./history.ts";
 
 const STEP_MS = 10_000;
@@ -13,25 +15,25 @@ export default definePlugin({
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
     // Nothing is read before somebody looks.
-    let files: Promise<Files> | undefined;
-    const serve = async (name: string, ifNoneMatch: string | undefined) => {
-      files ??= import("./files.ts")
-        .then(({ openFiles }) => openFiles(ctx.dir))
+    let files: Promise<StaticFiles> | undefined;
+    const serve = async (name: string, request: IncomingHttpHeaders) => {
+      files ??= import("portico/static-files")
+        .then(({ openStaticFiles }) => openStaticFiles(join(ctx.dir, "page")))
         .catch((error: unknown) => {
           files = undefined; // for want of a file handle, say: the next one may find it
           throw error;
         });
-      return (await files).answer(name, ifNoneMatch);
+      return (await files).answer(name, request);
     };
     // The page and its files hold no data: what they show, they ask for with the token.
     ctx.route("GET", "/", { access: "public", summary: "The dashboard" }, ({ req }) =>
-      serve("index.html", req.headers["if-none-match"]),
+      serve("index.html", req.headers),
     );
     ctx.route(
       "GET",
       "/dashboard/page/*",
       { access: "public", summary: "A file of the dashboard" },
-      ({ path, req }) => serve(path.slice("/dashboard/page/".length), req.headers["if-none-match"]),
+      ({ path, req }) => serve(path.slice("/dashboard/page/".length), req.headers),
     );
 
     let history: Promise<History> | undefined;

@@ -1,0 +1,204 @@
+/** Makes the documentation: a static site with search, which the plugin `docs` serves at `/docs`. */
+import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { build } from "esbuild";
+import type { PluginDefinition } from "../../kernel/types.ts";
+import { common, outdir, packageDir } from "../build/common.ts";
+import { type Page, writtenPages } from "./pages.ts";
+import { referencePages } from "./reference.ts";
+
+interface Section {
+  title: string;
+  anchor: string;
+  text: string;
+}
+
+interface RenderedPage {
+  page: Page;
+  title: string;
+  html: string;
+  sections: readonly Section[];
+}
+
+const site = join(packageDir, "plugins/docs/site");
+const target = join(outdir, "docs");
+
+/** Throws where a page links to a page or a heading that does not exist. */
+export async function buildDocs(definitions: readonly PluginDefinition[]): Promise<void> {
+  const reference = Object.entries(await referencePages(definitions)).map(
+    ([name, markdown]): Page => ({ url: `reference/${name}`, group: "Reference", markdown }),
+  );
+  const pages = [...writtenPages(), ...reference];
+  const rendered = await renderPages(pages);
+  checkLinks(rendered);
+  mkdirSync(target, { recursive: true });
+  for (const page of rendered) {
+    const file = join(target, `${page.page.url}.html`);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, layout(page, rendered));
+  }
+  await writeSearch(rendered);
+  copyFileSync(join(site, "style.css"), join(target, "style.css"));
+  const pictures = join(packageDir, "plugins/docs/pictures");
+  if (existsSync(pictures)) cpSync(pictures, join(target, "pictures"), { recursive: true });
+}
+
+async function renderPages(pages: readonly Page[]): Promise<RenderedPage[]> {
+  const { default: MarkdownIt } = await import("markdown-it");
+  const urlsBySource = new Map(pages.flatMap(({ source, url }) => (source ? [[source, url]] : [])));
+  return pages.map((page) => {
+    const markdown = new MarkdownIt({ html: false, linkify: false });
+    const tokens = markdown.parse(withoutComments(page.markdown), {});
+    const sections: { title: string; anchor: string; text: string }[] = [];
+    for (const [index, token] of tokens.entries()) {
+      const inline = tokens[index + 1];
+      if (token.type === "heading_open" && inline) {
+        const title = plainText(inline.content);
+        const anchor = anchorOf(title);
+        token.attrSet("id", anchor);
+        sections.push({ title, anchor, text: "" });
+      } else if (token.type === "inline" || token.type === "fence") {
+        const section = sections.at(-1);
+        if (section) section.text += `${plainText(token.content)} `;
+      }
+      for (const child of token.children ?? []) rewriteLink(child, page, urlsBySource);
+    }
+    const body = markdown.renderer.render(tokens, markdown.options, {});
+    const html = body
+      .replaceAll("<table>", '<div class="table"><table>')
+      .replaceAll("</table>", "</table></div>");
+    return { page, title: sections[0]?.title ?? page.url, html, sections };
+  });
+}
+
+interface LinkToken {
+  type: string;
+  attrGet(name: string): string | null;
+  attrSet(name: string, value: string): void;
+}
+
+/** Links to files of the repository become links to their pages; where a file has no page, to the repository. */
+function rewriteLink(token: LinkToken, page: Page, urls: ReadonlyMap<string, string>): void {
+  if (token.type === "image") {
+    const source = token.attrGet("src") ?? "";
+    token.attrSet("src", source.replace(/^.*pictures\//, "/docs/pictures/"));
+    return;
+  }
+  if (token.type !== "link_open") return;
+  const href = token.attrGet("href") ?? "";
+  if (/^(?:[a-z]+:|\/|#)/i.test(href) || page.source === undefined) return;
+  const [path = "", anchor] = href.split("#");
+  const file = relative(packageDir, join(packageDir, dirname(page.source), path));
+  const url = urls.get(file) ?? urls.get(`${file.replace(/\/$/, "")}/README.md`);
+  const fragment = anchor === undefined ? "" : `#${anchor}`;
+  token.attrSet("href", url === undefined ? `${repository}/${file}` : addressOf(url) + fragment);
+}
+
+const repository = "https://github.com/portico-gateway/portico/blob/main";
+
+const addressOf = (url: string): string => (url === "index" ? "/docs" : `/docs/${url}`);
+
+/** Markers for generated tables are comments. */
+const withoutComments = (markdown: string): string => markdown.replace(/<!--[\s\S]*?-->\n?/g, "");
+
+const plainText = (markdown: string): string =>
+  markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*_]/g, "");
+
+/** As GitHub makes them, so that links in the READMEs work in both places. */
+const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s-]/gu, "")
+    .trim()
+    .replace(/\s/g, "-");
+
+function checkLinks(pages: readonly RenderedPage[]): void {
+  const anchors = new Map(
+    pages.map(({ page, sections }) => [
+      addressOf(page.url),
+      new Set(sections.map(({ anchor }) => anchor)),
+    ]),
+  );
+  const broken = pages.flatMap(({ page, html }) =>
+    [...html.matchAll(/href="(\/docs[^"#]*|)(?:#([^"]*))?"/g)].flatMap(([, path = "", anchor]) => {
+      const known = anchors.get(path === "" ? addressOf(page.url) : path);
+      const isGood = known && (anchor === undefined || known.has(decodeURIComponent(anchor)));
+      return isGood ? [] : [`${page.source ?? page.url}: ${path}${anchor ? `#${anchor}` : ""}`];
+    }),
+  );
+  if (broken.length > 0)
+    throw new Error(`The documentation has broken links:\n${broken.join("\n")}`);
+}
+
+const groups = ["Guides", "Extend", "Reference", "Plugins", "Project"];
+
+function layout({ page, title, html }: RenderedPage, all: readonly RenderedPage[]): string {
+  const navigation = groups
+    .map((group) => {
+      const links = all
+        .filter((other) => other.page.group === group)
+        .map((other) => {
+          const current = other.page === page ? ' aria-current="page"' : "";
+          return `<li><a href="${addressOf(other.page.url)}"${current}>${escapeHtml(other.title)}</a></li>`;
+        });
+      return `<h2>${group}</h2><ul>${links.join("")}</ul>`;
+    })
+    .join("");
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)} – Portico</title>
+<link rel="stylesheet" href="/docs/style.css">
+<script type="module" src="/docs/search.js"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<a class="home" href="/docs">Portico</a>
+<div class="search" role="search">
+<input id="query" type="search" placeholder="Search the documentation" aria-label="Search the documentation" autocomplete="off">
+<ul id="results" aria-live="polite"></ul>
+</div>
+</header>
+<div class="columns">
+<nav aria-label="Pages">${navigation}</nav>
+<main id="content">${html}</main>
+</div>
+</body>
+</html>
+`;
+}
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+async function writeSearch(pages: readonly RenderedPage[]): Promise<void> {
+  const { default: MiniSearch } = await import("minisearch");
+  const index = new MiniSearch({
+    fields: ["title", "text"],
+    storeFields: ["title", "url", "page"],
+  });
+  const documents = pages.flatMap(({ page, title, sections }) =>
+    sections.map((section) => ({
+      id: `${page.url}#${section.anchor}`,
+      title: section.title,
+      text: section.text,
+      page: title,
+      url: `${addressOf(page.url)}#${section.anchor}`,
+    })),
+  );
+  const unique = new Map(documents.map((document) => [document.id, document]));
+  index.addAll([...unique.values()]);
+  writeFileSync(join(target, "search.json"), JSON.stringify(index));
+  await build({
+    ...common,
+    platform: "browser",
+    target: "es2022",
+    bundle: true,
+    format: "esm",
+    entryPoints: [join(site, "search.js")],
+    outfile: join(target, "search.js"),
+  });
+}

@@ -1,0 +1,159 @@
+/** Reference pages in Markdown, made from what plugins declare: configuration, events, commands and error codes. */
+import type { TSchema } from "@sinclair/typebox";
+import { kernelSchemas } from "../../kernel/config/schema.ts";
+import { kernelEvents } from "../../kernel/gateway/events.ts";
+import type { PluginDefinition } from "../../kernel/types.ts";
+import type { Command } from "../../plugins/command-line/command.ts";
+
+/** Page name → Markdown. */
+export async function referencePages(
+  definitions: readonly PluginDefinition[],
+): Promise<Record<string, string>> {
+  return {
+    configuration: configurationPage(definitions),
+    events: eventsPage(definitions),
+    commands: await commandsPage(definitions),
+    errors: errorsPage(definitions),
+  };
+}
+
+function configurationPage(definitions: readonly PluginDefinition[]): string {
+  const sections = [
+    ...Object.entries(kernelSchemas as Record<string, TSchema>),
+    ...definitions.flatMap(({ config }) =>
+      Object.entries((config ?? {}) as Record<string, TSchema>),
+    ),
+  ].sort(([a], [b]) => a.localeCompare(b));
+  const rows = sections.flatMap(([path, schema]) => keysOf(path, schema));
+  const intro =
+    "Every key of `portico.json`, as the kernel and the plugins declare them. `*` stands for a name of yours. `portico config schema` prints the same as JSON Schema.";
+  const table = rows.map(({ path, type, fallback, description }) => [
+    code(path),
+    type,
+    fallback,
+    description,
+  ]);
+  return `# Configuration keys\n\n${intro}\n\n${tableOf(["key", "type", "default", "what it is"], table)}`;
+}
+
+interface KeyRow {
+  path: string;
+  type: string;
+  fallback: string;
+  description: string;
+}
+
+/** The keys of a schema and of the objects in it, deepest last. */
+function keysOf(path: string, schema: TSchema): KeyRow[] {
+  const properties = schema["properties"] as Record<string, TSchema> | undefined;
+  const patterns = schema["patternProperties"] as Record<string, TSchema> | undefined;
+  const values = patterns && Object.values(patterns)[0];
+  if (values) return keysOf(`${path}.*`, values);
+  if (!properties || Object.keys(properties).length === 0) return [rowOf(path, schema)];
+  return Object.entries(properties).flatMap(([name, property]) =>
+    keysOf(`${path}.${name}`, property),
+  );
+}
+
+function rowOf(path: string, schema: TSchema): KeyRow {
+  const fallback = schema["default"];
+  return {
+    path,
+    type: typeOf(schema),
+    fallback: fallback === undefined ? "" : code(JSON.stringify(fallback)),
+    description: String(schema["description"] ?? ""),
+  };
+}
+
+function typeOf(schema: TSchema): string {
+  if (schema["const"] !== undefined) return code(JSON.stringify(schema["const"]));
+  const options = (schema["anyOf"] ?? schema["oneOf"]) as TSchema[] | undefined;
+  if (options) return [...new Set(options.map(typeOf))].slice(0, 12).join(" or ");
+  if (schema["type"] === "array") return `list of ${typeOf((schema["items"] ?? {}) as TSchema)}`;
+  return String(schema["type"] ?? "any");
+}
+
+function eventsPage(definitions: readonly PluginDefinition[]): string {
+  const tables = [kernelEvents, ...definitions.map(({ events }) => events ?? {})];
+  const events = tables
+    .flatMap((table) => Object.entries(table as Record<string, EventText>))
+    .sort(([a], [b]) => a.localeCompare(b));
+  const sections = events.map(([name, { mode, description = "", changes = [], sample }]) => {
+    const change = changes.length > 0 ? ` Hooks may change ${changes.map(code).join(", ")}.` : "";
+    const example = `\`\`\`json\n${JSON.stringify(sample ?? {}, null, 2)}\n\`\`\``;
+    return `## ${name}\n\n${description} (${code(mode)})${change}\n\n${example}`;
+  });
+  const intro =
+    "Events that hooks and plugins can handle. `notify` waits for no handler, `change` lets handlers change fields, `answer` also lets a handler reply or refuse.";
+  return `# Events\n\n${intro}\n\n${sections.join("\n\n")}`;
+}
+
+interface EventText {
+  mode: string;
+  description?: string;
+  changes?: readonly string[];
+  sample?: unknown;
+}
+
+async function commandsPage(definitions: readonly PluginDefinition[]): Promise<string> {
+  const lazy = definitions.flatMap(({ commands }) => Object.values(commands ?? {}));
+  const commands = (await Promise.all(lazy.map((load) => load()))).map(
+    ({ default: command }) => command as Command,
+  );
+  const sections = commands
+    .sort((a, b) => a.name.localeCompare(b.name))
+    .map((command) => commandSection(command, "portico"));
+  const intro =
+    "Every command takes `--json`; those that ask the running gateway also take `--url` and `--token`. `portico COMMAND --help` prints the same.";
+  return `# Commands\n\n${intro}\n\n${sections.join("\n\n")}`;
+}
+
+function commandSection(command: Command, prefix: string): string {
+  const line = usageOf(command, prefix);
+  const rows = (command.commands ?? []).map((sub) => [
+    code(usageOf(sub, `${prefix} ${command.name}`)),
+    sub.summary,
+  ]);
+  const options = Object.entries(command.options ?? {}).map(([name, { value, description }]) => [
+    code(`--${name}${value ? ` ${value}` : ""}`),
+    description,
+  ]);
+  const parts = [
+    `## portico ${command.name}`,
+    `${command.summary}.`,
+    command.description ?? "",
+    rows.length > 0 ? tableOf(["command", "what it does"], rows) : `\`\`\`sh\n${line}\n\`\`\``,
+    options.length > 0 ? tableOf(["option", "what it does"], options) : "",
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+function usageOf({ name, args = [] }: Command, prefix: string): string {
+  const words = args.map((arg) => {
+    const word = arg.name.toUpperCase();
+    return arg.optional ? `[${word}]` : word;
+  });
+  return [prefix, name, ...words].join(" ");
+}
+
+function errorsPage(definitions: readonly PluginDefinition[]): string {
+  const rows = definitions.flatMap(({ name, errors }) =>
+    Object.entries(errors ?? {}).map(([errorCode, status]) => [
+      code(errorCode),
+      String(status),
+      `[${name}](/docs/plugins/${name})`,
+    ]),
+  );
+  const intro =
+    "Codes of errors that plugins declare, with their HTTP statuses. The forms of errors, and the codes of the kernel, are in [Getting started](/docs/start).";
+  const sorted = rows.sort(([a = ""], [b = ""]) => a.localeCompare(b));
+  return `# Error codes\n\n${intro}\n\n${tableOf(["code", "status", "plugin"], sorted)}`;
+}
+
+const code = (text: string): string => `\`${text.replaceAll("`", "'")}\``;
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,35 @@
+/** The documentation: static pages that the build makes of `guides/`, the READMEs and the declarations. */
+import { join } from "node:path";
+import { definePlugin, PorticoError } from "portico";
+import { openStaticFiles, type StaticFiles } from "portico/static-files";
+
+export default definePlugin({
+  name: "docs",
+  description: "The documentation, with search, as pages at /docs",
+  setup(ctx) {
+    ctx.add("banner", { name: "docs", rows: ({ url }) => [["Documentation", `${url}/docs`]] });
+    let files: StaticFiles | undefined;
+    const open = (): StaticFiles => {
+      try {
+        return openStaticFiles(join(ctx.paths.package, ".build", "docs"));
+      } catch (cause) {
+        throw new PorticoError(
+          "not_found",
+          "The documentation is not built. Run `npm run build` in the installation.",
+          { cause },
+        );
+      }
+    };
+    // The pages hold no data of the gateway.
+    const access = { access: "public" } as const;
+    ctx.route("GET", "/docs", { ...access, summary: "The documentation" }, ({ req }) => {
+      files ??= open();
+      return files.answer("index.html", req.headers);
+    });
+    ctx.route("GET", "/docs/*", { ...access, summary: "A page of it" }, ({ path, req }) => {
+      files ??= open();
+      const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";
+      return files.answer(/\.\w+$/.test(name) ? name : `${name}.html`, req.headers);
+    });
+  },
+});

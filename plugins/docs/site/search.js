@@ -1,0 +1,47 @@
+/** Search over all pages: the index is loaded when somebody first types. */
+import MiniSearch from "minisearch";
+
+const input = document.getElementById("query");
+const results = document.getElementById("results");
+let loading;
+
+function loadIndex() {
+  loading ??= fetch("/docs/search.json")
+    .then((response) => response.text())
+    .then((text) =>
+      MiniSearch.loadJSON(text, {
+        fields: ["title", "text"],
+        storeFields: ["title", "url", "page"],
+      }),
+    );
+  return loading;
+}
+
+function show(hits) {
+  const rows = hits.slice(0, 12).map(({ title, url, page }) => {
+    const link = document.createElement("a");
+    link.href = url;
+    link.textContent = title;
+    const where = document.createElement("small");
+    where.textContent = page;
+    link.append(where);
+    const row = document.createElement("li");
+    row.append(link);
+    return row;
+  });
+  results.replaceChildren(...rows);
+}
+
+input.addEventListener("input", async () => {
+  const query = input.value.trim();
+  if (query === "") return show([]);
+  const index = await loadIndex();
+  if (input.value.trim() === query)
+    show(index.search(query, { prefix: true, fuzzy: 0.15, boost: { title: 3 } }));
+});
+input.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") show([]);
+  if (event.key !== "ArrowDown") return;
+  event.preventDefault();
+  results.querySelector("a")?.focus();
+});

@@ -1,0 +1,76 @@
+/** The documentation: every page is served, says something, and search knows it. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import MiniSearch from "minisearch";
+import { type InProcessGateway, packageDir, startGateway } from "../support/gateway.ts";
+import { suite } from "../support/suite.ts";
+
+const test = suite<{ gateway: InProcessGateway }>("documentation");
+test.before(async (context) => {
+  assert.ok(existsSync(join(packageDir, ".build/docs/index.html")), "npm run build makes the pages");
+  context.gateway = await startGateway();
+});
+test.after(({ gateway }) => gateway.stop());
+
+test("the first page leads to every other, without a token and under a strict policy", async ({
+  gateway,
+}) => {
+  const index = await gateway.request("GET", "/docs", undefined, { token: null });
+  assert.is(index.status, 200);
+  assert.match(index.headers.get("content-security-policy") ?? "", "script-src 'self'");
+  const html = await index.text();
+  const links = [...html.matchAll(/href="(\/docs[^"#]*)"/g)].map(([, link = ""]) => link);
+  assert.ok(links.length > 40);
+  for (const link of new Set(links)) {
+    const page = await gateway.request("GET", link, undefined, { token: null });
+    assert.is(page.status, 200, link);
+  }
+});
+
+test("pages hold no inline script or style", async ({ gateway }) => {
+  const html = await (await gateway.request("GET", "/docs/reference/configuration")).text();
+  assert.not.match(html, /<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=/i);
+});
+
+test("what was not changed is 304, and an unknown page is 404", async ({ gateway }) => {
+  const page = await gateway.request("GET", "/docs/start");
+  const headers = { "if-none-match": page.headers.get("etag") ?? "" };
+  const again = await gateway.request("GET", "/docs/start", undefined, { headers });
+  assert.is(again.status, 304);
+  for (const path of ["/docs/nowhere", "/docs/../package.json", "/docs/%2e%2e/secret"])
+    assert.is((await gateway.request("GET", path)).status, 404, path);
+});
+
+test("search finds the tasks that people look for", async ({ gateway }) => {
+  const text = await (await gateway.request("GET", "/docs/search.json")).text();
+  const index = MiniSearch.loadJSON(text, {
+    fields: ["title", "text"],
+    storeFields: ["title", "url", "page"],
+  });
+  const expected: Record<string, string> = {
+    redact: "redact-answers",
+    nginx: "nginx-workers-postgresql",
+    upgrade: "upgrade",
+    stripe: "stripe-webhook",
+    litellm: "why-portico",
+    "back up": "back-up",
+    "add a provider": "add-a-provider",
+  };
+  for (const [query, page] of Object.entries(expected)) {
+    const hits = index.search(query, { prefix: true, fuzzy: 0.15, boost: { title: 3 } });
+    const urls = hits.slice(0, 5).map(({ url }) => String(url));
+    assert.ok(urls.some((url) => url.startsWith(`/docs/${page}`)), `${query}: ${urls}`);
+  }
+});
+
+test("the reference names keys, events and commands", async ({ gateway }) => {
+  const page = async (name: string) =>
+    (await gateway.request("GET", `/docs/reference/${name}`)).text();
+  assert.match(await page("configuration"), "gateway.shutdownTimeoutMs");
+  assert.match(await page("events"), "message:streaming");
+  assert.match(await page("commands"), "portico hooks");
+  assert.match(await page("errors"), "model_not_found");
+});
+
+test.run();
