@@ -72,7 +72,14 @@ export const ROUTES: readonly RouteRows[] = [
   {
     about: "health, and the dashboard's files (which hold no data)",
     allowed: CREDENTIALS,
-    routes: ["GET /", "GET /dashboard/page/*", "GET /health", "GET /ready"],
+    routes: [
+      "GET /",
+      "GET /dashboard/page/*",
+      "GET /docs",
+      "GET /docs/*",
+      "GET /health",
+      "GET /ready",
+    ],
   },
   {
     about: "models: what a key may use is in its entry",
@@ -103,6 +110,8 @@ export const ROUTES: readonly RouteRows[] = [
       "GET /v1/responses/:id",
       "GET /v1/responses/:id/input_items",
       "POST /v1/responses",
+      "POST /v1/responses/compact",
+      "POST /v1/responses/input_tokens",
     ],
   },
   {
@@ -126,6 +135,8 @@ export const ROUTES: readonly RouteRows[] = [
       "DELETE /sessions/:id",
       "GET /events",
       "GET /heartbeat",
+      "GET /requests",
+      "GET /requests/:id",
       "GET /sessions",
       "GET /sessions/:id",
       "GET /tools",
