@@ -32,7 +32,7 @@ const fold = (path: string): string => path.normalize("NFC").toLowerCase();
 const withoutExtension = (path: string): string => path.replace(/\.([cm]?[jt]sx?|json|css)$/, "");
 
 /** The real path, also of a file that does not exist yet. */
-export function realPathOf(path: string): string {
+function realPathOf(path: string): string {
   if (existsSync(path)) return realpathSync.native(path);
   const parent = dirname(path);
   return parent === path ? path : join(realPathOf(parent), basename(path));

@@ -118,10 +118,7 @@ export class ConfigFile {
  * Writes what the words mean. `config set gateway.auth.token 12345` means the text "12345": where the value does not fit
  * but the words do, they count.
  */
-export async function setWords<T>(
-  words: string,
-  write: (value: unknown) => Promise<T>,
-): Promise<T> {
+async function setWords<T>(words: string, write: (value: unknown) => Promise<T>): Promise<T> {
   const value = readValue(words);
   try {
     return await write(value);

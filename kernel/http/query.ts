@@ -10,7 +10,7 @@ function kindsOf(schema: TSchema): readonly Kind[] {
 }
 
 /** `"true"` → true, `"12"` → 12, where the schema takes no text there. Anything else stays, for the check to refuse. */
-export function readText(text: string, schema: TSchema): unknown {
+function readText(text: string, schema: TSchema): unknown {
   const kinds = kindsOf(schema);
   if (kinds.includes("string")) return text;
   if (kinds.includes("boolean")) {

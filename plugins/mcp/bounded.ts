@@ -5,7 +5,7 @@ const LIMIT_MS = 50;
 
 const script = new Script("work()");
 
-export class TooSlow extends Error {
+class TooSlow extends Error {
   override name = "TooSlow";
 }
 

@@ -25,7 +25,7 @@ import {
 } from "portico/chat";
 
 /** What `decoder` remembers of the request. */
-export interface Sent {
+interface Sent {
   includeUsage: boolean;
 }
 

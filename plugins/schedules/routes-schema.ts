@@ -12,7 +12,7 @@ export interface ScheduleKind {
   change: TSchema;
 }
 
-export const ScheduleView = Type.Object({
+const ScheduleView = Type.Object({
   id: Type.String(),
   name: Type.String(),
   status: choice(["enabled", "disabled"]),

@@ -8,7 +8,10 @@ import { suite } from "../support/suite.ts";
 
 const test = suite<{ gateway: InProcessGateway }>("documentation");
 test.before(async (context) => {
-  assert.ok(existsSync(join(packageDir, ".build/docs/index.html")), "npm run build makes the pages");
+  assert.ok(
+    existsSync(join(packageDir, ".build/docs/index.html")),
+    "npm run build makes the pages",
+  );
   context.gateway = await startGateway();
 });
 test.after(({ gateway }) => gateway.stop());
@@ -60,7 +63,10 @@ test("search finds the tasks that people look for", async ({ gateway }) => {
   for (const [query, page] of Object.entries(expected)) {
     const hits = index.search(query, { prefix: true, fuzzy: 0.15, boost: { title: 3 } });
     const urls = hits.slice(0, 5).map(({ url }) => String(url));
-    assert.ok(urls.some((url) => url.startsWith(`/docs/${page}`)), `${query}: ${urls}`);
+    assert.ok(
+      urls.some((url) => url.startsWith(`/docs/${page}`)),
+      `${query}: ${urls}`,
+    );
   }
 });
 

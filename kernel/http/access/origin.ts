@@ -3,7 +3,7 @@ import type { ChangeDoor, ChangeOrigin } from "../../config/origin.ts";
 import type { RequestContext } from "../request-context.ts";
 
 /** What the command line sends as `User-Agent`, with its version behind it. */
-export const COMMAND_LINE_AGENT = "portico-cli";
+const COMMAND_LINE_AGENT = "portico-cli";
 
 export function originOf({ client, address, req }: RequestContext): ChangeOrigin {
   const principal = client.key === undefined ? "owner" : `key:${client.key}`;

@@ -26,7 +26,7 @@ const KEEP_MS = 30 * 86_400_000;
  * Whether a call has to wait. A pattern stands for a tool (`browser`) or for one of its actions (`files.write`); a call
  * whose action cannot be read counts as each of them.
  */
-export function needsConfirmation(patterns: readonly string[], call: ToolCallPart): boolean {
+function needsConfirmation(patterns: readonly string[], call: ToolCallPart): boolean {
   const name = call.function?.name ?? "";
   const action = actionOf(call);
   return patterns.some((pattern) => {

@@ -6,7 +6,7 @@ import { toldArguments } from "portico/provider";
 import type { BlockOptions } from "portico/provider";
 
 /** Blocks are named by their index; several may be open. */
-export interface BlockStream {
+interface BlockStream {
   /** Begins a call. `input`: its arguments, where no fragments follow. */
   toolCall(block: number, id: string | undefined, name: string | undefined, input?: unknown): void;
   toolArguments(block: number, fragment: string): void;

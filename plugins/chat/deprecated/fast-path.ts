@@ -1,7 +1,7 @@
 /** Was a shortcut through a stream of text deltas. Every event goes to the parser now, which gives the same. */
 
 /** The members that still mean something. */
-export interface FastPathOptions {
+interface FastPathOptions {
   /** Reads events. Takes bytes cut anywhere. */
   parser: { push(bytes: Buffer): void; end(): void };
 }

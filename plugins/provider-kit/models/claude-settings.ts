@@ -6,7 +6,7 @@ import { type Effort, readEffort } from "../request/tools.ts";
 import { carriedThinking } from "../response/carry.ts";
 
 /** Anthropic's `thinking`; `budget_tokens` only with `enabled`. */
-export interface ClaudeThinking {
+interface ClaudeThinking {
   type: "enabled" | "disabled" | "adaptive" | "between_tools";
   budget_tokens?: number;
   display?: "summarized";
@@ -86,7 +86,7 @@ function adaptive(
 }
 
 /** What is left of a request's sampling; absent fields are not sent. */
-export interface ClaudeSampling {
+interface ClaudeSampling {
   temperature?: number;
   topP?: number;
   topK?: number;

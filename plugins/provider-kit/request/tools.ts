@@ -2,7 +2,7 @@
 import type { Fields, RequestLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 
-export interface ToolSpec {
+interface ToolSpec {
   name: string;
   description?: string;
   /** A JSON Schema; absent where the tool takes nothing. */

@@ -13,7 +13,7 @@ export interface BlockOptions {
   names: ToolNames;
 }
 
-export interface CollectedBlocks {
+interface CollectedBlocks {
   text(text: string): void;
   /** Reasoning with its signature, where it has one. */
   reasoning(text: string | undefined, signature: string | undefined): void;

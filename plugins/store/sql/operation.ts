@@ -24,13 +24,13 @@ export interface Query {
 }
 
 /** Takes up to `most` of these locks, in this order, and passes over those that another transaction holds. */
-export interface TryLocks {
+interface TryLocks {
   tryLocks: readonly Lock[];
   most: number;
 }
 
 /** The next fencing token. */
-export interface NextToken {
+interface NextToken {
   nextToken: true;
 }
 

@@ -17,7 +17,7 @@ import type { WireAttempt } from "../attempt.ts";
 /** Longer single events are refused: they would have to be held in memory whole. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-export interface StreamReading<T> {
+interface StreamReading<T> {
   push(bytes: Buffer): readonly T[];
   end(): readonly T[];
   readonly failure: PorticoError | undefined;
