@@ -133,6 +133,8 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   if (!closed) await checkShown(op, tab.url);
   const answer: Record<string, unknown> = { ok: true, targetId: tab.targetId, url: tab.url };
   if (result !== undefined) answer["result"] = result;
+  if (name === "type" && result !== undefined)
+    answer["value"] = (result as { value: string }).value;
   if (name === "batch") answer["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
   if (closed) answer["closed"] = true;
   const dialogs = tab.dialogs.since(start);

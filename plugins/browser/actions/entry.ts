@@ -1,6 +1,8 @@
-/** Text into a field. */
+/** Text into a field, and what the field made of it. */
 import { PorticoError } from "portico";
+import { attempt } from "../deadline.ts";
 import type { Locator } from "../drivers/playwright.ts";
+import { type FieldState, focusField, pasteText, readField } from "../tab/field-scripts.ts";
 import { entryOf } from "../tab/page-scripts.ts";
 import type { Limits } from "./trial.ts";
 
@@ -16,7 +18,7 @@ const FORMS: Readonly<Record<string, string>> = {
 };
 
 /** True where the field takes keys; one with a picker is only ever set as a whole. 422 for what it would not hold. */
-export async function takesKeys(locator: Locator, text: string, limits: Limits): Promise<boolean> {
+async function takesKeys(locator: Locator, text: string, limits: Limits): Promise<boolean> {
   const entry = await locator.evaluate(entryOf, text, limits);
   if (FORMS[entry] === undefined) return entry === "typed";
   throw new PorticoError(
@@ -25,8 +27,117 @@ export async function takesKeys(locator: Locator, text: string, limits: Limits):
   );
 }
 
-/** Replaces what the field holds. */
-export async function enter(locator: Locator, text: string, limits: Limits): Promise<void> {
-  await takesKeys(locator, text, limits);
-  await locator.fill(text, limits);
+export interface Entry {
+  /** Milliseconds between two keys; without it the text comes as a whole. */
+  delay?: number;
+}
+
+/**
+ * Replaces what the field holds. The value that the page made of the text, where that is another one. 422 where the
+ * field keeps its old text.
+ */
+export async function enter(
+  locator: Locator,
+  text: string,
+  limits: Limits,
+  { delay }: Entry = {},
+): Promise<string | undefined> {
+  const isTyped = await takesKeys(locator, text, limits);
+  const before = await locator.evaluate(readField, undefined, limits);
+  const isEditor = before.kind === "host" || before.kind === "proxy";
+  if (delay !== undefined && text !== "" && isTyped) {
+    if (isEditor) await selectAll(locator, limits);
+    // The first key replaces what is selected; emptying the field would press a key of its own.
+    else await locator.selectText(limits);
+    await typeKeys(locator, text, delay, isEditor, limits);
+  } else if (isEditor) await replaceInEditor(locator, text, limits);
+  else await locator.fill(text, limits);
+  return outcome(locator, before, text, limits, isTyped);
+}
+
+async function typeKeys(
+  locator: Locator,
+  text: string,
+  delay: number,
+  isEditor: boolean,
+  limits: Limits,
+): Promise<void> {
+  if (!isEditor) return locator.pressSequentially(text, { delay, ...limits });
+  const { keyboard } = locator.page();
+  for (const character of text) {
+    if (limits.signal.aborted) return;
+    if (character === "\n") await keyboard.press("Enter", { delay });
+    else await keyboard.type(character, { delay });
+  }
+}
+
+/** Editors learn of a selection by an event of its own, a moment after it was made. */
+async function selectAll(locator: Locator, limits: Limits): Promise<void> {
+  await locator.evaluate(focusField, undefined, limits);
+  await locator.page().keyboard.press("ControlOrMeta+a");
+  await locator.evaluate(readField, undefined, limits);
+}
+
+/** As a person does it: select all, then write over it; what the editor does not take that way is pasted. */
+async function replaceInEditor(locator: Locator, text: string, limits: Limits): Promise<void> {
+  const { keyboard } = locator.page();
+  await selectAll(locator, limits);
+  if (text === "") await keyboard.press("Delete");
+  else await keyboard.insertText(text);
+  const { text: now } = await locator.evaluate(readField, undefined, limits);
+  if (isSame(now, text)) return;
+  await selectAll(locator, limits);
+  if (text === "") await keyboard.press("Backspace");
+  else if (!(await locator.evaluate(pasteText, text, limits))) await keyboard.insertText(text);
+}
+
+/** A field that the page replaces while it takes the text can tell no more than this is waited for. */
+const OUTCOME_MS = 1_000;
+
+async function outcome(
+  locator: Locator,
+  before: FieldState,
+  text: string,
+  { signal }: Limits,
+  isTyped: boolean,
+): Promise<string | undefined> {
+  const reading = locator.evaluate(readField, undefined, { timeout: OUTCOME_MS, signal });
+  const after = await attempt(OUTCOME_MS + 200, reading, undefined);
+  if (after === undefined || after.text === text) return undefined;
+  // What a proxy's editor shows has line numbers and the like in it.
+  if (isSame(after.text, text) && after.kind !== "field") return undefined;
+  if (isTyped && keepsOldText(before, after, text))
+    throw new PorticoError(
+      "action_failed",
+      before.text === ""
+        ? "The typing failed: the field is as empty as before. The page takes no such text there."
+        : "The typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
+    );
+  if (after.kind === "proxy") return undefined;
+  return after.secret ? "•".repeat(after.text.length) : after.text;
+}
+
+/** Letters and digits alone: how an editor breaks lines, and how a page formats numbers, makes no difference. */
+const essence = (text: string): string =>
+  text.toLowerCase().replace(/[^\p{L}\p{N}\p{S}]+/gu, "") || text.replace(/\s+/g, "");
+
+const isSame = (shown: string, text: string): boolean => essence(shown) === essence(text);
+
+/** Fields that make entries of what is typed are empty after each. */
+const SEPARATORS = /[\n,;]/;
+/** Fewer characters may be alike by chance. */
+const LEAST_REST = 4;
+
+function keepsOldText(before: FieldState, after: FieldState, text: string): boolean {
+  const [old, now, wanted] = [essence(before.text), essence(after.text), essence(text)];
+  if (now === old && now !== wanted) {
+    const isCut = now !== "" && wanted.startsWith(now);
+    const isTaken = now === "" && SEPARATORS.test(text);
+    return !isCut && !isTaken;
+  }
+  if (old === "" || wanted.includes(old)) return false;
+  if (old.length >= LEAST_REST && now.includes(old)) return true;
+  if (!now.includes(wanted)) return false;
+  const rest = now.replace(wanted, "");
+  return rest === old || (rest.length >= LEAST_REST && old.includes(rest));
 }

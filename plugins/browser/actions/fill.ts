@@ -25,11 +25,12 @@ function isYes(value: unknown, index: number): boolean {
   throw refused("A box is checked or not: its value must be true or false.", index);
 }
 
+/** The value that the page made of a text, where that is another one. */
 export async function fillOne(
   { tab, timeoutMs, explicit }: Act,
   field: Field,
   index: number,
-): Promise<void> {
+): Promise<string | undefined> {
   const start = Date.now();
   const param = `fields[${index}].ref`;
   const kind = field.type?.toLowerCase() ?? (await naturalKind(tab, field.ref, timeoutMs, param));
@@ -50,23 +51,23 @@ export async function fillOne(
       work: (locator, limits) => locator.setChecked(checked, limits),
       byLabel: (click, locator, limits) => setByLabel(checked, click, locator, limits),
     });
-    return;
+    return undefined;
   }
   if (/^(select|combobox|listbox)$/.test(kind)) {
     const values = Array.isArray(field.value)
       ? (field.value as string[])
       : [String(field.value ?? "")];
     await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work: choose(values, explicit) });
-    return;
+    return undefined;
   }
   if (Array.isArray(field.value))
     throw refused("Only a list takes several values: this field takes a text.", index);
   const text = field.value === undefined ? "" : String(field.value);
-  await tryOn({
+  return (await tryOn({
     ...shared,
     needs: EDITED,
     work: (locator, limits) => enter(locator, text, limits),
-  });
+  })) as string | undefined;
 }
 
 /** An agent that does not say what kind of field it is means what the field is. */

@@ -1,35 +1,36 @@
 /** Typing into a field, and single keys. */
 import { PorticoError } from "portico";
 import { left, within } from "../deadline.ts";
-import { EDITED, SEEN, trial, tryOn } from "./elements.ts";
-import { enter, takesKeys } from "./entry.ts";
+import { EDITED, findFree, SEEN, trial, tryOn } from "./elements.ts";
+import { enter } from "./entry.ts";
 import type { Act } from "./types.ts";
 
-/** Replaces what the field holds. */
-export async function type(act: Act): Promise<undefined> {
-  const { input, timeoutMs } = act;
+/** Between two keys of a text that is typed slowly. */
+const KEY_MS = 15;
+/** Such a text takes its time; the limit is for the element, not for the length of the text. */
+const ROOM_PER_KEY_MS = 60;
+
+/** Replaces what the field holds; without a ref, of the field that has the focus. */
+export async function type(act: Act): Promise<unknown> {
+  const { input } = act;
   // Each of these would be a press of Enter, and the pair two.
   const text = (input.text as string).replace(/\r\n?/g, "\n");
-  // Key by key takes its time; the limit is for the element, not for the length of the text.
-  const room = input.slowly ? timeoutMs + text.length * 60 : timeoutMs;
+  const timeoutMs = input.slowly ? act.timeoutMs + text.length * ROOM_PER_KEY_MS : act.timeoutMs;
   const start = Date.now();
+  const tried = { ...trial(act), timeoutMs, needs: EDITED, what: "The typing" };
+  // Keys go to whatever has the focus: the library asks only for texts as a whole whether they can be entered.
+  if (input.slowly) await findFree(tried);
+  let value: string | undefined;
   await tryOn({
-    ...trial(act),
-    timeoutMs: room,
-    needs: EDITED,
-    what: "The typing",
-    async work(locator, { timeout: limit, signal }) {
-      const keys =
-        input.slowly && text !== "" && (await takesKeys(locator, text, { timeout: limit, signal }));
-      // The first key replaces what is selected; emptying the field would press a key of its own.
-      if (keys) await locator.selectText({ timeout: limit, signal });
-      else await enter(locator, text, { timeout: limit, signal });
-      if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
+    ...tried,
+    async work(locator, { timeout, signal }) {
+      const limits = { timeout, signal };
+      value = await enter(locator, text, limits, input.slowly ? { delay: KEY_MS } : {});
       if (input.submit)
-        await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
+        await locator.press("Enter", { timeout: left(start, timeoutMs), noWaitAfter: true });
     },
   });
-  return undefined;
+  return value === undefined ? undefined : { value };
 }
 
 /** Presses a key on an element, or where the focus is. */

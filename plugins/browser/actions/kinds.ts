@@ -10,7 +10,7 @@ import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
 import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
 import type { Trial } from "./trial.ts";
-import { fillOne } from "./fill.ts";
+import { type Field, fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
 
@@ -49,14 +49,16 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
   return undefined;
 }
 
-async function fill(act: Act): Promise<undefined> {
+/** Fills fields one after the other; answers those of which the page made another value. */
+async function fill(act: Act): Promise<unknown> {
   const start = Date.now();
-  for (const [index, field] of (
-    act.input.fields as { ref: unknown; type?: string; value?: unknown }[]
-  ).entries()) {
-    await fillOne({ ...act, timeoutMs: left(start, act.timeoutMs) }, field, index);
+  const changed: { ref: unknown; value: string }[] = [];
+  for (const [index, field] of (act.input.fields as Field[]).entries()) {
+    const timeoutMs = left(start, act.timeoutMs);
+    const value = await fillOne({ ...act, timeoutMs }, field, index);
+    if (value !== undefined) changed.push({ ref: field.ref, value });
   }
-  return undefined;
+  return changed.length === 0 ? undefined : { fields: changed };
 }
 
 async function select(act: Act): Promise<unknown> {

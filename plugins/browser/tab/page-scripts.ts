@@ -72,8 +72,9 @@ const PROBE = `
   const ariaDisabled = element.closest && element.closest('[aria-disabled="true"]');
   const control = /^(BUTTON|INPUT|SELECT|TEXTAREA|OPTION|OPTGROUP)$/.test(element.tagName);
   out.enabled = !(control && (element.disabled || disabledFieldset)) && !ariaDisabled;
-  const field = element.tagName === "TEXTAREA" || element.tagName === "INPUT";
-  out.editable = element.isContentEditable || element.tagName === "SELECT" || (field && !element.readOnly && element.getAttribute("aria-readonly") !== "true");
+  const subject = element.tagName === "LABEL" && element.control ? element.control : element;
+  const field = subject.tagName === "TEXTAREA" || subject.tagName === "INPUT";
+  out.editable = subject.isContentEditable || subject.tagName === "SELECT" || (field && !subject.readOnly && subject.getAttribute("aria-readonly") !== "true");
   if (needs.hit && out.visible && box.width > 0) {
     const root = element.getRootNode();
     const at = (root.elementFromPoint ? root : document).elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
