@@ -41,6 +41,7 @@ const POST: Record<string, string> = {
   setHeaders: "/set/headers",
   setCredentials: "/set/credentials",
   setGeolocation: "/set/geolocation",
+  setPermissions: "/set/permissions",
   setMedia: "/set/media",
   setTimezone: "/set/timezone",
   setLocale: "/set/locale",
@@ -136,6 +137,9 @@ export const Parameters = Type.Object({
     ),
   ),
   key: optional(Type.String({ description: "press: Enter, Tab, Control+A" })),
+  x: optional(Type.Number({ description: "click: a place of the page, or of the element" })),
+  y: optional(Type.Number()),
+  holdMs: optional(Type.Integer({ description: "drag: hold before moving" })),
   startRef: optional(Ref),
   endRef: optional(Ref),
   values: optional(Type.Array(Type.String())),
@@ -172,7 +176,7 @@ export const Parameters = Type.Object({
   input: optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "Further fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} takes a setting back",
+        "Further fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setPermissions {permissions, origin}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} takes a setting back",
     }),
   ),
 });

@@ -9,7 +9,9 @@ import { pressKey, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
 import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
-import type { Trial } from "./trial.ts";
+import type { ClickLabel, Limits, Trial } from "./trial.ts";
+import type { Tab } from "../tab/tab.ts";
+import type { Locator } from "../drivers/playwright.ts";
 import { type Field, fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -23,9 +25,18 @@ const modifiers = Type.Array(
 const button = Type.Union([Type.Literal("left"), Type.Literal("right"), Type.Literal("middle")]);
 const optional = Type.Optional;
 
+const coordinate = Type.Number({ minimum: 0, maximum: 100_000 });
+
+interface Size {
+  width: number;
+  height: number;
+}
+
 const ACTION_MS = 8_000;
 /** Pages that sort by pointer take a drag for one after some pixels, and follow the moves after that. */
 const DRAG_STEPS = 10;
+/** Lists that can also be scrolled take a drag for one only after the element was held (a quarter of a second, mostly). */
+const HOLD_MS = 350;
 
 const needsEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
@@ -34,6 +45,92 @@ const needsEvaluate = ({ op }: Act, what: string): void => {
     `${what} is turned off: browser.evaluateEnabled is false.`,
   );
 };
+
+/** A person's finger rests on a place before it lets go; pages that sort look where it rests. */
+const REST_MS = 50;
+
+/** Where the goal is once it is in sight. */
+async function goalBox(to: Locator, limits: Limits): Promise<Size & { x: number; y: number }> {
+  await to.scrollIntoViewIfNeeded(limits);
+  const box = await to.boundingBox(limits);
+  if (box !== null) return box;
+  throw new PorticoError("action_failed", "The drag failed: its goal is not visible.");
+}
+
+/** Presses, holds, and moves on: what wants to be held first is dragged by nothing else. */
+async function dragHeld(
+  { page }: Tab,
+  from: Locator,
+  to: Locator,
+  holdMs: number,
+  limits: Limits,
+): Promise<void> {
+  // The library judges whether the element can be pressed, as before any other action.
+  await from.hover(limits);
+  await page.mouse.down();
+  try {
+    await pause(holdMs);
+    const { x, y, width, height } = await goalBox(to, limits);
+    await page.mouse.move(x + width / 2, y + height / 2, { steps: DRAG_STEPS });
+    await pause(REST_MS);
+  } finally {
+    await page.mouse.up();
+  }
+}
+
+/** At a place of the page where no element is named; relative to the element otherwise. */
+async function click(act: Act): Promise<void> {
+  const { tab, input } = act;
+  const { x, y, doubleClick, button: which, modifiers: held = [] } = input;
+  if ((x === undefined) !== (y === undefined) || (input.ref === undefined && x === undefined))
+    throw new PorticoError(
+      "invalid_request_error",
+      "click needs a ref, or x and y, or all three (then x and y count from the corner of the element).",
+      { param: input.ref === undefined && x === undefined ? "ref" : x === undefined ? "x" : "y" },
+    );
+  const options = { ...(which && { button: which }), ...(held.length > 0 && { modifiers: held }) };
+  if (input.ref === undefined) return clickAt(act, x, y);
+  const place = x === undefined ? {} : { position: { x, y } };
+  await tryOn({
+    ...trial(act),
+    // The middle of the element may be covered where another place of it is not.
+    needs: x === undefined ? CLICKED : { ...CLICKED, hit: false },
+    what: "The click",
+    followsRedraw: true,
+    work: (locator, limits) =>
+      press(tab, limits, (within) =>
+        doubleClick
+          ? locator.dblclick({ ...options, ...place, ...within })
+          : locator.click({ ...options, ...place, ...within }),
+      ),
+    ...(x === undefined && {
+      byLabel: (clickLabel: ClickLabel) =>
+        clickLabel({ ...options, clickCount: doubleClick ? 2 : 1 }),
+    }),
+  });
+}
+
+/** 422 for a place that is out of sight: nothing would be clicked. */
+async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Promise<void> {
+  const { doubleClick, button: which, modifiers: held = [] } = input;
+  const { page } = tab;
+  const work = async (): Promise<void> => {
+    const size = (await page.evaluate("({ width: innerWidth, height: innerHeight })")) as Size;
+    if (x >= size.width || y >= size.height)
+      throw new PorticoError(
+        "action_failed",
+        `The place ${x}, ${y} is outside of what the page shows (${size.width} x ${size.height}): scroll first.`,
+        { param: x >= size.width ? "x" : "y" },
+      );
+    for (const key of held) await page.keyboard.down(key);
+    try {
+      await page.mouse.click(x, y, { button: which ?? "left", clickCount: doubleClick ? 2 : 1 });
+    } finally {
+      for (const key of held) await page.keyboard.up(key);
+    }
+  };
+  await within(timeoutMs, "The click (the page does not answer)", work());
+}
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
@@ -44,7 +141,8 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     ref: input.startRef,
     param: "startRef",
     timeoutMs: left(start, timeoutMs),
-    work: (locator, limits) => locator.dragTo(goal.locator, { ...limits, steps: DRAG_STEPS }),
+    work: (locator, limits) =>
+      dragHeld(tab, locator, goal.locator, input.holdMs ?? HOLD_MS, limits),
   });
   return undefined;
 }
@@ -114,37 +212,20 @@ const onElement = (tried: Pick<Trial, "needs" | "what" | "work">): Kind => ({
 export const KINDS: Record<string, Kind> = {
   click: {
     schema: Type.Object({
-      ref,
+      ref: optional(ref),
+      x: optional(coordinate),
+      y: optional(coordinate),
       doubleClick: optional(Type.Boolean()),
       button: optional(button),
       modifiers: optional(modifiers),
     }),
     timeoutMs: ACTION_MS,
     queued: true,
-    run: ok((act) => {
-      const { doubleClick, button: which, modifiers: held } = act.input;
-      const options = {
-        ...(which ? { button: which } : {}),
-        ...(held ? { modifiers: held } : {}),
-      };
-      return tryOn({
-        ...trial(act),
-        needs: CLICKED,
-        what: "The click",
-        followsRedraw: true,
-        work: (locator, limits) =>
-          press(act.tab, limits, (within) =>
-            doubleClick
-              ? locator.dblclick({ ...options, ...within })
-              : locator.click({ ...options, ...within }),
-          ),
-        byLabel: (click) => click({ ...options, clickCount: doubleClick ? 2 : 1 }),
-      });
-    }),
+    run: ok(click),
   },
   type: {
     schema: Type.Object({
-      ref,
+      ref: optional(ref),
       text: Type.String(),
       submit: optional(Type.Boolean()),
       slowly: optional(Type.Boolean()),
@@ -187,7 +268,11 @@ export const KINDS: Record<string, Kind> = {
     work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
   }),
   drag: {
-    schema: Type.Object({ startRef: ref, endRef: ref }),
+    schema: Type.Object({
+      startRef: ref,
+      endRef: ref,
+      holdMs: optional(Type.Integer({ minimum: 0, maximum: 5_000 })),
+    }),
     timeoutMs: ACTION_MS,
     queued: true,
     run: drag,

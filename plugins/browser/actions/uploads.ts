@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { checkUpload } from "../files/confine.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
-import type { FileChooser } from "../drivers/playwright.ts";
+import type { FileChooser, Locator } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "./clicking.ts";
 import { CLICKED, findElement, NOTHING, tryOn } from "./elements.ts";
@@ -50,16 +50,29 @@ export async function uploadTo(
       followsRedraw: true,
       work: (found, limits) => press(tab, limits, (within) => found.click(within)),
     });
-    const chooser = await attempt(Math.min(3_000, left(start, timeoutMs)), chosen, undefined);
-    if (chooser === undefined)
-      throw new PorticoError(
-        "action_failed",
-        "The upload failed: the element is no file input, and a click on it opens no file chooser.",
-        { param: "ref" },
-      );
+    const chooser = await attempt(Math.min(CHOOSER_MS, left(start, timeoutMs)), chosen, undefined);
+    if (chooser === undefined) return await dropOn(locator, files, left(start, timeoutMs));
     await answerChooser(chooser, files, left(start, timeoutMs));
   } finally {
     tab.disarmChooser();
+  }
+}
+
+/** A click that opens a chooser has done so by then. */
+const CHOOSER_MS = 3_000;
+
+/** Drops the files on an element that opens no chooser. 422 where it takes none. */
+async function dropOn(locator: Locator, files: string[], timeout: number): Promise<void> {
+  try {
+    await locator.drop({ files }, { timeout });
+  } catch (error) {
+    if (!/did not accept the drop/.test(String((error as Error).message)))
+      throw failure(error, "The drop");
+    throw new PorticoError(
+      "action_failed",
+      "The upload failed: the element is no file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
+      { param: "ref", cause: error },
+    );
   }
 }
 

@@ -65,19 +65,37 @@ const rest = (io: CommandIO): string[] => io.args.rest ?? [];
 
 export const actCommands: Command[] = [
   action("click", "click", {
-    summary: "Click an element",
-    args: [REF],
+    summary: "Click an element, or a place of the page",
+    args: [{ ...REF, optional: true }],
     options: {
+      x: {
+        type: "number",
+        value: "PX",
+        description: "From the left of the element, or of the page",
+      },
+      y: { type: "number", value: "PX", description: "From the top" },
       double: flag("Twice"),
       button: { type: "string", choices: ["left", "right", "middle"], description: "Default left" },
       modifiers: text("Keys held meanwhile, with commas: Shift,Control", "KEYS"),
     },
     fields: ({ args, options }) => ({
       ref: args["ref"],
+      x: options["x"],
+      y: options["y"],
       doubleClick: options["double"],
       button: options["button"],
       modifiers:
         options["modifiers"] === undefined ? undefined : String(options["modifiers"]).split(","),
+    }),
+  }),
+  action("typetext", "type", {
+    summary: "Type a text where the focus is",
+    args: [{ name: "text" }],
+    options: { submit: flag("Press Enter afterwards"), slowly: flag("Key by key") },
+    fields: ({ args, options }) => ({
+      text: args["text"],
+      submit: options["submit"],
+      slowly: options["slowly"],
     }),
   }),
   action("type", "type", {
@@ -110,7 +128,12 @@ export const actCommands: Command[] = [
   action("drag", "drag", {
     summary: "Drag one element onto another",
     args: [{ name: "from" }, { name: "to" }],
-    fields: ({ args }) => ({ startRef: args["from"], endRef: args["to"] }),
+    options: { hold: number("Hold it so long before moving", "MS") },
+    fields: ({ args, options }) => ({
+      startRef: args["from"],
+      endRef: args["to"],
+      holdMs: options["hold"],
+    }),
   }),
   action("select", "select", {
     summary: "Choose options of a list",

@@ -195,6 +195,23 @@ export const stateCommands: Command[] = [
         }),
       ),
       command({
+        name: "permissions",
+        summary: "What sites may do without asking",
+        args: [
+          { name: "names", optional: true, description: "clipboard-read,notifications,camera" },
+        ],
+        options: { origin: text("Only this site", "ORIGIN"), clear: CLEAR },
+        request: ({ args, options }) => ({
+          method: "POST",
+          path: "/set/permissions",
+          body: {
+            permissions: args["names"]?.split(","),
+            origin: options["origin"],
+            clear: options["clear"],
+          },
+        }),
+      }),
+      command({
         name: "media",
         summary: "The colour scheme",
         args: [{ name: "scheme", description: "light, dark, no-preference or none" }],

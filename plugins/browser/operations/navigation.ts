@@ -1,6 +1,6 @@
 /** Tabs and navigation. */
 import { isPorticoError, PorticoError } from "portico";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, left, pause, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
@@ -55,7 +55,7 @@ async function load(
   const since = Date.now();
   let response: Response | null;
   try {
-    response = await goTo(tab, url, input.waitUntil, timeoutMs);
+    response = await tab.whileAlive(goTo(tab, url, input.waitUntil, timeoutMs));
   } catch (error) {
     throw await explain(op, tab, error, since, url, timeoutMs);
   }
@@ -67,6 +67,9 @@ async function load(
   }
   return { ok: true, targetId: tab.targetId, url: tab.url, status: response?.status() ?? null };
 }
+
+/** A tab that is being closed is gone by then. */
+const CLOSING_MS = 300;
 
 /** Why what the tab shows now may not be shown. */
 async function forbidden(op: Op, tab: Tab): Promise<unknown> {
@@ -85,6 +88,15 @@ async function explain(
   timeoutMs: number,
 ): Promise<unknown> {
   const text = String((error as Error).message);
+  // A tab that closes ends its navigation first.
+  if (/ERR_ABORTED/.test(text))
+    await attempt(CLOSING_MS, tab.whileAlive(pause(CLOSING_MS)), undefined);
+  if (tab.closed || tab.page.isClosed())
+    return new PorticoError(
+      "tab_not_found",
+      "The tab was closed while its page was loading. List the tabs (GET /tabs) or open one.",
+      { cause: error },
+    );
   // A redirect may have led it elsewhere.
   const end = tab.failed !== undefined && tab.failed.at >= since ? tab.failed.url : url;
   const blocked = NOT_CONNECTED.test(text) ? refused(op, since, new URL(end).hostname) : undefined;
@@ -130,15 +142,19 @@ async function explain(
   return failure(error, `Navigating to ${new URL(url).host || url}`);
 }
 
+/** The tab that is meant; one of its own for each of several calls that find the browser stopped. */
+async function tabFor(op: Op, targetId: string | undefined, cold: boolean): Promise<Tab> {
+  const { context, tabs } = op.session;
+  if (targetId !== undefined || context === undefined) return tabs.get(targetId);
+  if (cold) return tabs.takeFirst() ?? tabs.open();
+  return (await tabs.list()).length === 0 ? tabs.open() : tabs.get();
+}
+
 export async function navigate(op: Op, input: NavigateInput): Promise<object> {
   await checkAddress(op, input.url);
+  const cold = !op.session.running;
   await op.session.start();
-  const open = await op.session.tabs.list();
-  const { context } = op.session;
-  const tab =
-    open.length === 0 && input.targetId === undefined && context !== undefined
-      ? await op.session.tabs.open()
-      : await op.session.tabs.get(input.targetId);
+  const tab = await tabFor(op, input.targetId, cold);
   if (!tab.crashed) {
     await endScript(tab.cdp);
     return load(op, tab, input);
@@ -155,7 +171,7 @@ export async function openTab(op: Op, input: Common & { url: string }): Promise<
   const cold = !session.running;
   await session.start();
   if (!op.deps.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
-  const tab = (cold ? session.tabs.first() : undefined) ?? (await session.tabs.open());
+  const tab = (cold ? session.tabs.takeFirst() : undefined) ?? (await session.tabs.open());
   if (url !== "about:blank") {
     try {
       await load(op, tab, { ...input, url });

@@ -94,6 +94,22 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   });
 }
 
+export async function setPermissions(
+  op: Op,
+  input: { permissions?: string[]; origin?: string; clear?: boolean },
+): Promise<object> {
+  const { permissions = [], origin, clear } = input;
+  if (input.permissions === undefined && !clear)
+    throw bad(
+      "permissions is missing: give a list (clipboard-read, notifications, camera, …), or clear.",
+      "permissions",
+    );
+  if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
+    throw bad("origin must be like https://example.com.", "origin");
+  if (clear || permissions.length === 0) return set(op, "permissions", undefined);
+  return set(op, "permissions", { names: permissions, origin: origin && new URL(origin).origin });
+}
+
 export function setMedia(
   op: Op,
   input: { colorScheme?: string | null; clear?: boolean },

@@ -147,6 +147,17 @@ export const data: Route[] = [
   ),
   route(
     "POST",
+    "/set/permissions",
+    {
+      permissions: optional(Type.Array(Filled, { maxItems: 50 })),
+      origin: optional(Filled),
+      clear,
+    },
+    { what: "Setting the permissions" },
+    overrides.setPermissions,
+  ),
+  route(
+    "POST",
     "/set/media",
     {
       colorScheme: optional(

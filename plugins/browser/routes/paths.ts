@@ -47,6 +47,7 @@ export const PATHS: readonly (readonly [Method, string, About?])[] = [
   ["POST", "/set/headers"],
   ["POST", "/set/credentials"],
   ["POST", "/set/geolocation"],
+  ["POST", "/set/permissions"],
   ["POST", "/set/media"],
   ["POST", "/set/timezone"],
   ["POST", "/set/locale"],

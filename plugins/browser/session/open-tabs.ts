@@ -43,6 +43,7 @@ export interface OpenTabsOptions {
 export class OpenTabs {
   readonly #options: OpenTabsOptions;
   readonly #tabs = new Map<string, Tab>();
+  #firstIsTaken = false;
   /** Those whose registration is under way. */
   readonly #coming = new Map<Page, Promise<Tab | undefined>>();
   /** Those that were closed because they were one too many. */
@@ -201,15 +202,17 @@ export class OpenTabs {
     memory.used = [...memory.used.filter((id) => id !== targetId), targetId];
   }
 
-  /** The empty tab that a browser of our own starts with. */
-  first(): Tab | undefined {
+  /** The empty tab that a browser of our own starts with: for the first who asks, and for nobody after that. */
+  takeFirst(): Tab | undefined {
     const [only] = this.#tabs.values();
     if (
+      this.#firstIsTaken ||
       this.#options.attachment.pid === undefined ||
       this.#tabs.size !== 1 ||
       only?.url !== "about:blank"
     )
       return undefined;
+    this.#firstIsTaken = true;
     this.use(only.targetId);
     return only;
   }

@@ -67,6 +67,7 @@ export class Session {
   #starting: Promise<Running> | undefined;
   /** The next browser has the port and the directories of the one before. */
   #closing: Promise<void> | undefined;
+  #overriding: Promise<unknown> = Promise.resolve();
   readonly #memory: TabMemory = { refs: { last: 0 }, used: [] };
 
   constructor(profile: Profile, deps: SessionDeps) {
@@ -281,8 +282,18 @@ export class Session {
     return running.raw!.attach(targetId);
   }
 
-  /** Sets an override everywhere. A value that the browser refuses leaves everything as it was. */
+  /** Sets an override everywhere, one after the other: each builds upon those before it. */
   async override<K extends keyof Overrides>(
+    key: K,
+    value: Overrides[K] | undefined,
+  ): Promise<void> {
+    const setting = this.#overriding.then(() => this.#override(key, value));
+    this.#overriding = setting.catch(() => {});
+    return setting;
+  }
+
+  /** A value that the browser refuses leaves everything as it was. */
+  async #override<K extends keyof Overrides>(
     key: K,
     value: Overrides[K] | undefined,
   ): Promise<void> {

@@ -12,7 +12,15 @@ interface Geolocation {
   origin?: string;
 }
 
+/** What sites may do without asking. */
+interface Permissions {
+  names: string[];
+  /** Of this site only. */
+  origin?: string;
+}
+
 export interface Overrides {
+  permissions?: Permissions;
   offline?: boolean;
   headers?: Record<string, string>;
   credentials?: { username: string; password: string };
@@ -32,14 +40,29 @@ export async function applyToContext(
   if (key === "offline") await context.setOffline(overrides.offline ?? false);
   if (key === "headers") await context.setExtraHTTPHeaders(overrides.headers ?? {});
   if (key === "credentials") await context.setHTTPCredentials(overrides.credentials ?? null);
+  if (key === "permissions" || key === "geolocation") await grant(context, overrides);
   if (key === "geolocation") {
-    const place = overrides.geolocation;
-    await context.clearPermissions();
-    if (place !== undefined)
-      await context.grantPermissions(["geolocation"], { origin: place.origin });
-    const { latitude, longitude, accuracy } = place ?? { latitude: 0, longitude: 0 };
-    await context.setGeolocation(place === undefined ? null : { latitude, longitude, accuracy });
+    const { latitude, longitude, accuracy } = overrides.geolocation ?? {
+      latitude: 0,
+      longitude: 0,
+    };
+    const place = overrides.geolocation && { latitude, longitude, accuracy };
+    await context.setGeolocation(place ?? null);
   }
+}
+
+/** Permissions can only be taken back all at once: those of a place and those that were named are given together. */
+async function grant(
+  context: BrowserContext,
+  { geolocation, permissions }: Overrides,
+): Promise<void> {
+  await context.clearPermissions();
+  if (geolocation !== undefined)
+    await context.grantPermissions(["geolocation"], { origin: geolocation.origin });
+  if (permissions === undefined) return;
+  const isSamePlace = geolocation !== undefined && geolocation.origin === permissions.origin;
+  const names = isSamePlace ? [...permissions.names, "geolocation"] : permissions.names;
+  await context.grantPermissions(names, { origin: permissions.origin });
 }
 
 /** What has to be set on each tab by itself. */
@@ -141,4 +164,5 @@ export const CONTEXT_KEYS: readonly (keyof Overrides)[] = [
   "headers",
   "credentials",
   "geolocation",
+  "permissions",
 ];
