@@ -1,18 +1,52 @@
 /** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
+import { Type } from "@sinclair/typebox";
 import { reply } from "../http/response/reply.ts";
-import type { Mount } from "../types.ts";
+import type { Mount, RouteOptions } from "../types.ts";
 import type { Management } from "./services.ts";
 
-type Told = Pick<Management, "version" | "startedAt" | "notReady">;
+type State = Pick<Management, "version" | "startedAt" | "notReady">;
 
-export function mountHealth(mount: Mount, { version, startedAt, notReady }: Told): void {
+const health = {
+  access: "public",
+  summary: "Whether the gateway is there",
+  response: {
+    200: {
+      description: "It is.",
+      content: {
+        "application/json": Type.Object({
+          status: Type.Literal("ok"),
+          version: Type.String(),
+          uptimeMs: Type.Number(),
+        }),
+      },
+    },
+  },
+} as const satisfies RouteOptions;
+
+const readiness = {
+  "application/json": Type.Object({
+    status: Type.String({ description: "ready or not ready" }),
+    plugins: Type.Array(Type.String(), { description: "Those that are not ready" }),
+  }),
+};
+
+const ready = {
+  access: "public",
+  summary: "Whether every plugin is ready",
+  response: {
+    200: { description: "Each is.", content: readiness },
+    503: { description: "Some are not.", content: readiness },
+  },
+} as const satisfies RouteOptions;
+
+export function mountHealth(mount: Mount, { version, startedAt, notReady }: State): void {
   const uptimeMs = () => Date.now() - startedAt;
-  mount.route("GET", "/health", { access: "public" }, () => ({
+  mount.route("GET", "/health", health, () => ({
     status: "ok",
     version,
     uptimeMs: uptimeMs(),
   }));
-  mount.route("GET", "/ready", { access: "public" }, () => {
+  mount.route("GET", "/ready", ready, () => {
     const waiting = notReady();
     // Anyone may ask: names yes, reasons (which may quote files) no.
     const body = {

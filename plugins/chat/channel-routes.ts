@@ -170,8 +170,7 @@ export async function testChannel(
       "not_found",
       `There is no channel \`${name}\`. GET /channels lists them.`,
     );
-  const asked =
-    (await call.body()).length > 0 ? ((await call.json()) as { model?: unknown }).model : undefined;
+  const { model: asked } = await call.json<{ model?: string }>();
   const result: ChannelTest = { ok: false };
   const provider = engine.provider(channel.config.provider);
   let names: string[] = [];

@@ -145,7 +145,8 @@ export default definePlugin({
       ctx.defer(offerRuns(runs, workers));
     }
 
-    ctx.errors("/v1", openaiForm, { isBase: true });
+    const { chatRoutes, openaiError } = await import("./routes-schema.ts");
+    ctx.errors("/v1", openaiForm, { isBase: true, schema: openaiError });
     const endpoint = {
       engine,
       events: ctx,
@@ -155,38 +156,20 @@ export default definePlugin({
       models,
       workers,
     };
-    ctx.route(
-      "POST",
-      "/v1/chat/completions",
-      { access: "client", summary: "A chat completion, whole or streamed" },
-      (call) => chatCompletions(endpoint, call),
+    ctx.route("POST", "/v1/chat/completions", chatRoutes.completions, (call) =>
+      chatCompletions(endpoint, call),
     );
-    ctx.route(
-      "POST",
-      "/v1/embeddings",
-      { access: "client", summary: "Embeddings of texts" },
-      (call) => embeddings(endpoint, call),
+    ctx.route("POST", "/v1/embeddings", chatRoutes.embeddings, (call) =>
+      embeddings(endpoint, call),
     );
-    ctx.route("GET", "/v1/models", { access: "client", summary: "All models" }, (call) =>
-      modelList(endpoint, call),
-    );
-    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, (call) =>
-      modelDetails(endpoint, call),
-    );
-    ctx.route(
-      "GET",
-      "/channels",
-      { access: "gateway", summary: "Channels and their state" },
-      async () => {
-        await updateBudgets(engine);
-        return describeEverywhere(engine, workers);
-      },
-    );
-    ctx.route(
-      "POST",
-      "/channels/:name/test",
-      { access: "gateway", summary: "Asks a channel for its models and one word" },
-      (call) => testChannel(engine, listings, call),
+    ctx.route("GET", "/v1/models", chatRoutes.models, (call) => modelList(endpoint, call));
+    ctx.route("GET", "/v1/models/*", chatRoutes.model, (call) => modelDetails(endpoint, call));
+    ctx.route("GET", "/channels", chatRoutes.channels, async () => {
+      await updateBudgets(engine);
+      return describeEverywhere(engine, workers);
+    });
+    ctx.route("POST", "/channels/:name/test", chatRoutes.testChannel, (call) =>
+      testChannel(engine, listings, call),
     );
 
     ctx.provide("channels", {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { definePlugin } from "portico";
 import type { StaticFiles } from "portico/static-files";
 import type { History, Read } from "./history.ts";
+import { browserRoutes, dashboardRoutes } from "./routes-schema.ts";
 
 const STEP_MS = 10_000;
 /** Under which workers ask each other for their channels' last hour. */
@@ -26,14 +27,9 @@ export default definePlugin({
       return (await files).answer(name, request);
     };
     // The page and its files hold no data: what they show, they ask for with the token.
-    ctx.route("GET", "/", { access: "public", summary: "The dashboard" }, ({ req }) =>
-      serve("index.html", req.headers),
-    );
-    ctx.route(
-      "GET",
-      "/dashboard/page/*",
-      { access: "public", summary: "A file of the dashboard" },
-      ({ path, req }) => serve(path.slice("/dashboard/page/".length), req.headers),
+    ctx.route("GET", "/", dashboardRoutes.page, ({ req }) => serve("index.html", req.headers));
+    ctx.route("GET", "/dashboard/page/*", dashboardRoutes.file, ({ path, req }) =>
+      serve(path.slice("/dashboard/page/".length), req.headers),
     );
 
     let history: Promise<History> | undefined;
@@ -45,33 +41,23 @@ export default definePlugin({
     const read = async (): Promise<Read> => (await channels()).read();
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));
-    ctx.route(
-      "GET",
-      "/dashboard/channels",
-      { access: "gateway", summary: "The channels' last hour" },
-      async () => {
-        const { merged } = await import("./history.ts");
-        return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
-      },
-    );
+    ctx.route("GET", "/dashboard/channels", dashboardRoutes.channels, async () => {
+      const { merged } = await import("./history.ts");
+      return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
+    });
 
     // The control server refuses every page by design, so the gateway asks it for ours.
-    for (const [method, path, summary] of [
-      ["GET", "profiles", "The browser's profiles"],
-      ["GET", "tabs", "The browser's tabs"],
-      ["GET", "screenshot", "What a tab shows, as JPEG; ?targetId=, default the last used one"],
-      ["POST", "start", "Start the browser"],
-      ["POST", "stop", "Stop the browser"],
+    for (const [method, path] of [
+      ["GET", "profiles"],
+      ["GET", "tabs"],
+      ["GET", "screenshot"],
+      ["POST", "start"],
+      ["POST", "stop"],
     ] as const) {
-      ctx.route(
-        method,
-        `/dashboard/browser/${path}`,
-        { access: "gateway", summary },
-        async (call) => {
-          const { askBrowser } = await import("./browser.ts");
-          return askBrowser(ctx.use("browser"), path, call.query);
-        },
-      );
+      ctx.route(method, `/dashboard/browser/${path}`, browserRoutes[path], async (call) => {
+        const { askBrowser } = await import("./browser.ts");
+        return askBrowser(ctx.use("browser"), path, call.query);
+      });
     }
   },
 });

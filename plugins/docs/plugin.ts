@@ -1,6 +1,7 @@
 /** The documentation: static pages that the build makes of `guides/`, the READMEs and the declarations. */
 import { join } from "node:path";
 import { definePlugin, PorticoError } from "portico";
+import { fileResponse } from "portico/openapi";
 import { openStaticFiles, type StaticFiles } from "portico/static-files";
 
 export default definePlugin({
@@ -22,14 +23,24 @@ export default definePlugin({
     };
     // The pages hold no data of the gateway.
     const access = { access: "public" } as const;
-    ctx.route("GET", "/docs", { ...access, summary: "The documentation" }, ({ req }) => {
-      files ??= open();
-      return files.answer("index.html", req.headers);
-    });
-    ctx.route("GET", "/docs/*", { ...access, summary: "A page of it" }, ({ path, req }) => {
-      files ??= open();
-      const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";
-      return files.answer(/\.\w+$/.test(name) ? name : `${name}.html`, req.headers);
-    });
+    ctx.route(
+      "GET",
+      "/docs",
+      { ...access, summary: "The documentation", response: fileResponse("text/html") },
+      ({ req }) => {
+        files ??= open();
+        return files.answer("index.html", req.headers);
+      },
+    );
+    ctx.route(
+      "GET",
+      "/docs/*",
+      { ...access, summary: "A page of it", response: fileResponse() },
+      ({ path, req }) => {
+        files ??= open();
+        const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";
+        return files.answer(/\.\w+$/.test(name) ? name : `${name}.html`, req.headers);
+      },
+    );
   },
 });

@@ -1,6 +1,7 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
 import { definePlugin, principalOf } from "portico";
 import { wrongAtStart } from "portico/strings";
+import { mcpRoutes } from "./routes-schema.ts";
 import { McpConfig } from "./schema.ts";
 
 export default definePlugin({
@@ -18,21 +19,16 @@ export default definePlugin({
       addTool: (tool) => ctx.add("tool", tool),
     });
     if (config.mcp.enabled) {
-      ctx.route(
-        "POST",
-        "/mcp",
-        { access: "gateway", summary: "The gateway's tools over MCP" },
-        async (call) => {
-          const { serveMcp } = await import("./serve.ts");
-          const access = await ctx.use("agent").access(principalOf(call.client));
-          return serveMcp(call, {
-            version: ctx.version,
-            tools: () => ctx.list("tool"),
-            remotes: connections.remotes,
-            access,
-          });
-        },
-      );
+      ctx.route("POST", "/mcp", mcpRoutes.serve, async (call) => {
+        const { serveMcp } = await import("./serve.ts");
+        const access = await ctx.use("agent").access(principalOf(call.client));
+        return serveMcp(call, {
+          version: ctx.version,
+          tools: () => ctx.list("tool"),
+          remotes: connections.remotes,
+          access,
+        });
+      });
     }
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
@@ -50,13 +46,8 @@ export default definePlugin({
       }
       connections.configure(next.mcp.servers);
     });
-    ctx.route(
-      "GET",
-      "/mcp/servers",
-      { access: "gateway", summary: "MCP servers and their tools" },
-      () => ({
-        servers: connections.list(),
-      }),
-    );
+    ctx.route("GET", "/mcp/servers", mcpRoutes.servers, () => ({
+      servers: connections.list(),
+    }));
   },
 });

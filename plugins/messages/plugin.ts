@@ -7,19 +7,14 @@ export default definePlugin({
   needs: ["chat"],
   async setup(ctx) {
     const { anthropicForm } = await import("./errors.ts");
+    const { anthropicError, messageRoutes } = await import("./routes-schema.ts");
     const { countTokens, createMessage } = await import("./endpoint.ts");
-    ctx.errors("/v1/messages", anthropicForm);
-    ctx.route(
-      "POST",
-      "/v1/messages",
-      { access: "client", summary: "A message in Anthropic's format" },
-      (call) => createMessage(ctx.use("chat"), call),
+    ctx.errors("/v1/messages", anthropicForm, { schema: anthropicError });
+    ctx.route("POST", "/v1/messages", messageRoutes.create, (call) =>
+      createMessage(ctx.use("chat"), call),
     );
-    ctx.route(
-      "POST",
-      "/v1/messages/count_tokens",
-      { access: "client", summary: "A message's tokens, counted by its channel or estimated" },
-      (call) => countTokens(ctx.use("chat"), call),
+    ctx.route("POST", "/v1/messages/count_tokens", messageRoutes.countTokens, (call) =>
+      countTokens(ctx.use("chat"), call),
     );
   },
 });

@@ -1,6 +1,7 @@
 /** `GET /metrics`: the gateway for Prometheus. */
-import { definePlugin, reply } from "portico";
+import { definePlugin, reply, Type } from "portico";
 import type { MetricFamily } from "portico/metrics";
+import { contentResponse } from "portico/openapi";
 
 export default definePlugin({
   name: "metrics",
@@ -37,7 +38,11 @@ export default definePlugin({
     ctx.route(
       "GET",
       "/metrics",
-      { access: "gateway", summary: "Metrics for Prometheus" },
+      {
+        access: "gateway",
+        summary: "Metrics for Prometheus",
+        response: contentResponse("text/plain", Type.String()),
+      },
       async () => {
         const { CONTENT_TYPE, render } = await import("./exposition.ts");
         const own = await families();

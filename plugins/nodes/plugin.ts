@@ -5,6 +5,7 @@ import { errors } from "./errors.ts";
 import { type NodesStatus, nodeNotices, Profiles } from "./gateway/notices.ts";
 import { acceptNodes } from "./gateway/upgrade.ts";
 import { Registry } from "./gateway/registry.ts";
+import { nodesRoute } from "./routes-schema.ts";
 import type { NodeStatus } from "./index.ts";
 import { Credentials, NodeHostConfig, NodesConfig } from "./schema.ts";
 
@@ -34,12 +35,7 @@ export default definePlugin({
       mode: registry.mode,
       nodes: isFirst ? registry.list() : await workers.ask<NodeStatus[]>(0, "nodes:list"),
     });
-    ctx.route(
-      "GET",
-      "/nodes",
-      { access: "gateway", summary: "The nodes, connected or gone" },
-      status,
-    );
+    ctx.route("GET", "/nodes", nodesRoute, status);
     ctx.add("notice", { name: "nodes", list: async () => nodeNotices(profiles, await status()) });
 
     const changed = new Set<() => void>();

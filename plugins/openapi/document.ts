@@ -12,7 +12,10 @@ const security: Record<RouteInfo["access"], readonly object[]> = {
   own: [bearer],
 };
 
-/** The document. Paths that several servers have are described once each, with the server's address. */
+/**
+ * The document of these servers. A path that several of them have can be there once: the first one keeps it, and the
+ * others' operations stand in its `x-other-servers`.
+ */
 export async function describeRoutes(
   servers: readonly ServerRoutes[],
   version: string,
@@ -25,11 +28,13 @@ export async function describeRoutes(
       const path = templateOf(route.path);
       const item = (paths[path] ??= {});
       const method = route.method.toLowerCase();
-      // The gateway's own come first, and keep the place.
-      item[method] ??= {
+      const operation = {
         ...(await operationOf(route, server)),
         servers: server === "gateway" ? undefined : [{ url }],
       };
+      const first = item[method];
+      if (first === undefined) item[method] = operation;
+      else ((first["x-other-servers"] ??= []) as Operation[]).push(operation);
     }
   }
   return {
@@ -39,7 +44,7 @@ export async function describeRoutes(
       version,
       description: "A gateway in front of AI models and an agent.",
     },
-    servers: servers.filter(({ server }) => server === "gateway").map(({ url }) => ({ url })),
+    servers: servers.slice(0, 1).map(({ url }) => ({ url })),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
     components: { securitySchemes },
   };

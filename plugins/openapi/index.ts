@@ -56,3 +56,14 @@ export const Time = Type.String({ format: "date-time" });
 
 /** An object of which listings say nothing more. */
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());
+
+/** The content of a file, which is not JSON. */
+export const Binary = Type.Unsafe<string>({ type: "string", format: "binary" });
+
+/** A file that clients may keep and ask for again. */
+export function fileResponse(type = "*/*"): ResponseDeclarations {
+  return {
+    ...contentResponse(type, Binary, { description: "The file." }),
+    304: { description: "The client has it (If-None-Match)." },
+  };
+}

@@ -1,5 +1,5 @@
 /** `GET /openapi.json`: every route of every server, as it is at that moment. */
-import { definePlugin, Type } from "portico";
+import { definePlugin, PorticoError, Type } from "portico";
 import { describeRoutes } from "./document.ts";
 import { jsonResponse } from "./index.ts";
 
@@ -7,23 +7,40 @@ export default definePlugin({
   name: "openapi",
   description: "Describes every HTTP route at /openapi.json",
   setup(ctx) {
-    const describe = () => describeRoutes(ctx.use("gateway").routes(), ctx.version);
+    const describe = (server: string | undefined) => {
+      const servers = ctx.use("gateway").routes();
+      const wanted = servers.filter((each) => server === undefined || each.server === server);
+      if (wanted.length > 0) return describeRoutes(wanted, ctx.version);
+      const names = servers.map((each) => each.server).join(", ");
+      throw new PorticoError("not_found", `There is no server ${server}. There are: ${names}.`, {
+        param: "server",
+      });
+    };
     // One of several workers has the servers that a machine has once, such as the browser's: it knows all routes.
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
-    if (workers && isFirst) ctx.defer(workers.on("openapi", describe));
+    if (workers && isFirst)
+      ctx.defer(workers.on("openapi", (server) => describe(server as string | undefined)));
     ctx.route(
       "GET",
       "/openapi.json",
       {
         access: "gateway",
         summary: "Every HTTP route, as OpenAPI 3.1",
+        query: Type.Object({
+          server: Type.Optional(
+            Type.String({ description: "Only the routes of this one: gateway, browser, …" }),
+          ),
+        }),
         response: jsonResponse(
           Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) }),
           { description: "The document." },
         ),
       },
-      () => (isFirst ? describe() : workers.ask<object>(0, "openapi")),
+      ({ query }) => {
+        const server = query.get("server") ?? undefined;
+        return isFirst ? describe(server) : workers.ask<object>(0, "openapi", server);
+      },
     );
   },
 });

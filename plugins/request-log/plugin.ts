@@ -1,7 +1,7 @@
 /** Keeps what happened to each request for a model, and shows it. */
 import { definePlugin } from "portico";
 import type {} from "portico/chat";
-import { contentSchema, querySchema, requestsSchema } from "./schema.ts";
+import { contentSchema, requestsSchema } from "./schema.ts";
 
 const EXPIRE_MS = 60_000;
 
@@ -16,6 +16,7 @@ export default definePlugin({
     const { Recorder } = await import("./recorder.ts");
     const { createPages } = await import("./pages.ts");
     const { readQuery } = await import("./query.ts");
+    const { requestRoutes } = await import("./routes-schema.ts");
 
     const settings = (all: typeof config) => ({
       requests: all.requests,
@@ -35,21 +36,11 @@ export default definePlugin({
     const masked = <T>(value: T): T => ctx.use("chat").mask(value);
     const pages = createPages(recorder, ctx.find("workers"));
     ctx.defer(() => pages.close());
-    ctx.route(
-      "GET",
-      "/requests",
-      {
-        access: "gateway",
-        summary: "Single requests for models, the newest first",
-        query: querySchema,
-      },
-      async ({ query }) => masked(await pages.page(readQuery(query, Date.now()))),
+    ctx.route("GET", "/requests", requestRoutes.list, async ({ query }) =>
+      masked(await pages.page(readQuery(query, Date.now()))),
     );
-    ctx.route(
-      "GET",
-      "/requests/:id",
-      { access: "gateway", summary: "What happened to one request" },
-      async ({ params }) => masked(await pages.one(params["id"]!)),
+    ctx.route("GET", "/requests/:id", requestRoutes.show, async ({ params }) =>
+      masked(await pages.one(params["id"]!)),
     );
   },
 });

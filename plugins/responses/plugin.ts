@@ -18,6 +18,7 @@ export default definePlugin({
     } = await import("./endpoint.ts");
     const { createArchive } = await import("./archive.ts");
     const { createQuota } = await import("./quota.ts");
+    const { responseRoutes } = await import("./routes-schema.ts");
     let settings = config.responses;
     ctx.onConfig((next: typeof config) => {
       settings = next.responses;
@@ -30,41 +31,23 @@ export default definePlugin({
     );
     const archive = createArchive({ kv, days: () => settings.storeDays, quota });
     const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
-    ctx.route(
-      "POST",
-      "/v1/responses",
-      { access: "client", summary: "A response, whole or streamed" },
-      (call) => createResponse(services(), call),
+    ctx.route("POST", "/v1/responses", responseRoutes.create, (call) =>
+      createResponse(services(), call),
     );
-    ctx.route(
-      "POST",
-      "/v1/responses/input_tokens",
-      { access: "client", summary: "A request's tokens, counted by its channel or estimated" },
-      (call) => countInputTokens(services(), call),
+    ctx.route("POST", "/v1/responses/input_tokens", responseRoutes.inputTokens, (call) =>
+      countInputTokens(services(), call),
     );
-    ctx.route(
-      "POST",
-      "/v1/responses/compact",
-      { access: "client", summary: "A conversation in few items, by its channel or its model" },
-      (call) => compactConversation(services(), call),
+    ctx.route("POST", "/v1/responses/compact", responseRoutes.compact, (call) =>
+      compactConversation(services(), call),
     );
-    ctx.route(
-      "GET",
-      "/v1/responses/:id",
-      { access: "client", summary: "A stored response" },
-      (call) => getResponse(archive, call),
+    ctx.route("GET", "/v1/responses/:id", responseRoutes.show, (call) =>
+      getResponse(archive, call),
     );
-    ctx.route(
-      "DELETE",
-      "/v1/responses/:id",
-      { access: "client", summary: "Forgets a stored response" },
-      (call) => deleteResponse(archive, call),
+    ctx.route("DELETE", "/v1/responses/:id", responseRoutes.remove, (call) =>
+      deleteResponse(archive, call),
     );
-    ctx.route(
-      "GET",
-      "/v1/responses/:id/input_items",
-      { access: "client", summary: "What a response answered" },
-      (call) => listInputItems(archive, call),
+    ctx.route("GET", "/v1/responses/:id/input_items", responseRoutes.inputItems, (call) =>
+      listInputItems(archive, call),
     );
   },
 });

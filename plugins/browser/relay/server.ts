@@ -6,19 +6,18 @@ import type { IncomingMessage } from "node:http";
 import {
   bearerOf,
   type Call,
-  compile,
   type Logger,
   type Mount,
   PorticoError,
   secretOf,
   type ServerHandle,
-  Type,
 } from "portico";
 import { createTokenCheck, tokenOf } from "../net/token-check.ts";
 import { acceptSocket, type WebSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
+import { devtoolsRoutes, extensionRoutes } from "./routes-schema.ts";
 import type { AttachedTab } from "./link.ts";
 
 interface RelayOptions {
@@ -57,7 +56,6 @@ export interface RelayControl {
   end(reason: string): void;
 }
 
-const checkBody = compile(Type.Object({ instance: Type.String({ default: "" }) }));
 const bearer = (req: IncomingMessage): string | undefined =>
   bearerOf(req.headers.authorization ?? "");
 
@@ -102,17 +100,12 @@ export function openRelay(options: RelayOptions): RelayControl {
 
   const socketUrl = (): string => `ws://127.0.0.1:${server.port}/cdp`;
 
-  server.route(
-    "POST",
-    "/extension/check",
-    { access: "own", maxBodyBytes: 4096 },
-    async (call: Call) => {
-      checkExtension(call.req, bearer(call.req));
-      const { instance } = checkBody.parse(await call.json());
-      relay.checkExtension(instance);
-      return { ok: true, version: options.version };
-    },
-  );
+  server.route("POST", "/extension/check", extensionRoutes.check, async (call: Call) => {
+    checkExtension(call.req, bearer(call.req));
+    const { instance } = await call.json<{ instance: string }>();
+    relay.checkExtension(instance);
+    return { ok: true, version: options.version };
+  });
   /** A socket of the extension's. It can say its token and instance in subprotocols that it offers, and nowhere else. */
   function acceptExtension(
     path: string,
@@ -134,7 +127,7 @@ export function openRelay(options: RelayOptions): RelayControl {
   acceptExtension("/extension", (socket, instance) => relay.takeExtension(socket, instance));
   acceptExtension("/extension/presence", (socket) => relay.takePresence(socket));
 
-  server.route("GET", "/json/version", { access: "own" }, (call: Call) => {
+  server.route("GET", "/json/version", devtoolsRoutes.version, (call: Call) => {
     checkClient(call.req);
     const about = { Browser: `Portico-relay/${options.version}`, "Protocol-Version": "1.3" };
     if (relay.present().length > 0) return { ...about, webSocketDebuggerUrl: socketUrl() };
@@ -151,8 +144,8 @@ export function openRelay(options: RelayOptions): RelayControl {
       webSocketDebuggerUrl: socketUrl(),
     }));
   };
-  server.route("GET", "/json/list", { access: "own" }, list);
-  server.route("GET", "/json", { access: "own" }, list);
+  server.route("GET", "/json/list", devtoolsRoutes.targets, list);
+  server.route("GET", "/json", devtoolsRoutes.targets, list);
   server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
     checkClient(req);
     const giveBack = relay.reserveClient();
@@ -171,29 +164,19 @@ export function openRelay(options: RelayOptions): RelayControl {
     });
   });
 
-  control.route(
-    "GET",
-    "/extension",
-    { access: "control", summary: "The relay's extension" },
-    () => ({
-      id: EXTENSION_ID,
-      path: options.extensionDir,
-      port: server.port,
-      connected: relay.connected,
-      tabs: relay
-        .present()
-        .map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
-    }),
-  );
-  control.route(
-    "GET",
-    "/extension/pair",
-    { access: "control", summary: "Port and token for it" },
-    () => ({
-      port: server.port,
-      token: token(),
-    }),
-  );
+  control.route("GET", "/extension", extensionRoutes.show, () => ({
+    id: EXTENSION_ID,
+    path: options.extensionDir,
+    port: server.port,
+    connected: relay.connected,
+    tabs: relay
+      .present()
+      .map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
+  }));
+  control.route("GET", "/extension/pair", extensionRoutes.pair, () => ({
+    port: server.port,
+    token: token(),
+  }));
 
   return {
     url,

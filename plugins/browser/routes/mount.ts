@@ -8,6 +8,7 @@ import {
   type RouteOptions,
 } from "portico";
 import { PATHS } from "./paths.ts";
+import { SUMMARIES } from "./summaries.ts";
 import type { Targets } from "../targets/targets.ts";
 
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
@@ -16,12 +17,15 @@ export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): voi
     const params = async () => (await described()).params;
     const query = async () => (await described()).query;
     const body = method === "POST" ? async () => (await described()).body : null;
+    const name = `${method} ${path}`;
     const options: RouteOptions = {
       access: "control",
+      summary: SUMMARIES[name] ?? name,
       params,
       query,
       body,
       optionalBody: true,
+      response: async () => (await import("./responses.ts")).responseOf(name),
       // here, on a node or in another process: whoever has the browser checks
       checkedBy: "handler",
     };

@@ -8,6 +8,7 @@ import type { Duplex } from "node:stream";
 import { type Call, type PluginContext, PorticoError, secretOf } from "portico";
 import { createTokenCheck, tokenOf } from "../../net/token-check.ts";
 import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../../net/web-socket.ts";
+import { devtoolsRoutes } from "../../relay/routes-schema.ts";
 import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import type { Multiplexer } from "./multiplexer.ts";
 import type { Transport } from "../playwright.ts";
@@ -69,21 +70,16 @@ export function createDebuggingServers(
       throw new PorticoError("browser_not_running", "The browser is starting: try again.");
     }
 
-    server.route(
-      "GET",
-      "/json/version",
-      { access: "own", summary: "The browser, for DevTools clients" },
-      async ({ req }: Call) => {
-        const about = await clientsFor(req).command("Browser.getVersion");
-        return {
-          Browser: about["product"],
-          "Protocol-Version": about["protocolVersion"],
-          "User-Agent": about["userAgent"],
-          "V8-Version": about["jsVersion"],
-          webSocketDebuggerUrl: `${address}/devtools/browser/${id}`,
-        };
-      },
-    );
+    server.route("GET", "/json/version", devtoolsRoutes.version, async ({ req }: Call) => {
+      const about = await clientsFor(req).command("Browser.getVersion");
+      return {
+        Browser: about["product"],
+        "Protocol-Version": about["protocolVersion"],
+        "User-Agent": about["userAgent"],
+        "V8-Version": about["jsVersion"],
+        webSocketDebuggerUrl: `${address}/devtools/browser/${id}`,
+      };
+    });
     const list = async ({ req }: Call): Promise<object[]> => {
       const { targetInfos } = (await clientsFor(req).command("Target.getTargets")) as {
         targetInfos: TargetInfo[];
@@ -98,12 +94,7 @@ export function createDebuggingServers(
       }));
     };
     for (const path of ["/json/list", "/json"])
-      server.route(
-        "GET",
-        path,
-        { access: "own", summary: "Its targets, for DevTools clients" },
-        list,
-      );
+      server.route("GET", path, devtoolsRoutes.targets, list);
 
     async function bridge(
       req: IncomingMessage,

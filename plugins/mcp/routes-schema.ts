@@ -1,0 +1,51 @@
+/** What the routes of MCP take and answer. */
+import { type RouteOptions, Type } from "portico";
+import { AnyObject, choice, jsonResponse } from "portico/openapi";
+
+const owner = { access: "gateway" } as const;
+
+export const mcpRoutes = {
+  serve: {
+    ...owner,
+    summary: "The gateway's tools over MCP",
+    body: Type.Union([AnyObject, Type.Array(AnyObject)], {
+      description: "A JSON-RPC 2.0 message, or several.",
+    }),
+    // errors are JSON-RPC's
+    checkedBy: "handler",
+    response: {
+      200: {
+        description: "The answer as JSON, or as events where progress is asked for.",
+        content: {
+          "application/json": Type.Union([AnyObject, Type.Array(AnyObject)]),
+          "text/event-stream": Type.String(),
+        },
+      },
+      202: { description: "The message was a notification." },
+      400: {
+        description: "The message is no JSON-RPC.",
+        content: { "application/json": AnyObject },
+      },
+      406: {
+        description: "The client has to accept application/json and text/event-stream.",
+        content: { "application/json": AnyObject },
+      },
+    },
+  },
+  servers: {
+    ...owner,
+    summary: "MCP servers and their tools",
+    response: jsonResponse(
+      Type.Object({
+        servers: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            state: choice(["connecting", "connected", "waiting", "disabled", "wrong"]),
+            error: Type.Optional(Type.String()),
+            tools: Type.Array(Type.String()),
+          }),
+        ),
+      }),
+    ),
+  },
+} satisfies Record<string, RouteOptions>;

@@ -1,0 +1,89 @@
+/** What OpenAI's routes beside chat take and answer. Other members go on to the upstream, and come from there. */
+import { type RouteOptions, Type } from "portico";
+import type { ApiRoute } from "portico/chat";
+import { AnyObject, contentResponse, jsonResponse, streamableResponse } from "portico/openapi";
+
+const model = Type.String({ description: "An alias, a model, or channel/model" });
+const texts = Type.Union([Type.String(), Type.Array(Type.Unknown())]);
+const List = jsonResponse(Type.Object({ data: Type.Array(AnyObject) }));
+
+const rerank = {
+  summary: "Documents by how well they fit a query",
+  body: Type.Object({
+    model,
+    query: Type.String(),
+    documents: Type.Array(Type.Unknown()),
+    top_n: Type.Optional(Type.Integer({ minimum: 1 })),
+  }),
+  response: jsonResponse(Type.Object({ results: Type.Array(AnyObject) })),
+};
+
+/** A file, and fields beside it. */
+function upload(summary: string, fields: string[], response: RouteOptions["response"]) {
+  const file = Type.Unsafe<string>({ type: "string", format: "binary" });
+  const files = Object.fromEntries(fields.map((name) => [name, file]));
+  return {
+    summary,
+    body: Type.Object({ model, ...files }),
+    bodyTypes: ["multipart/form-data"],
+    response,
+  };
+}
+
+/** Text, JSON or subtitles, as the caller asks for. */
+const transcript = {
+  200: {
+    description: "What is said.",
+    content: { "application/json": AnyObject, "text/plain": Type.String() },
+  },
+};
+
+type Declaration = Omit<RouteOptions, "access" | "checkedBy">;
+
+export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
+  [
+    "completions",
+    {
+      summary: "A completion of a text, whole or streamed",
+      body: Type.Object({
+        model,
+        prompt: Type.Optional(texts),
+        stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+      }),
+      response: streamableResponse(Type.Object({ choices: Type.Array(AnyObject) })),
+    },
+  ],
+  [
+    "images/generations",
+    {
+      summary: "Images of a text",
+      body: Type.Object({ model, prompt: Type.String() }),
+      response: List,
+    },
+  ],
+  [
+    "audio/speech",
+    {
+      summary: "A text, spoken",
+      body: Type.Object({ model, input: Type.String(), voice: Type.Optional(Type.Unknown()) }),
+      response: contentResponse("audio/*", Type.Unsafe({ type: "string", format: "binary" })),
+    },
+  ],
+  [
+    "moderations",
+    {
+      summary: "What is wrong with a text",
+      body: Type.Object({ model: Type.Optional(model), input: texts }),
+      response: jsonResponse(Type.Object({ results: Type.Array(AnyObject) })),
+    },
+  ],
+  ["rerank", rerank],
+];
+
+export const rerankV2 = { ...rerank, summary: "The same as /v1/rerank" };
+
+export const UPLOAD_ROUTES: readonly [ApiRoute, Declaration][] = [
+  ["images/edits", upload("An image, changed", ["image"], List)],
+  ["audio/transcriptions", upload("What is said in a recording", ["file"], transcript)],
+  ["audio/translations", upload("The same in English", ["file"], transcript)],
+];
