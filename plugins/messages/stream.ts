@@ -165,14 +165,14 @@ export class MessagesEncoder implements StreamEncoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: this.#usageAtStart(),
+      usage: this.#usageSoFar(),
     };
     this.#write("message_start", { message });
     this.#write("ping", {});
   }
 
-  /** Clients show how full the context is from here on; the last event has the true numbers. */
-  #usageAtStart(): MessageUsage {
+  /** Clients show by it how full the context is: the estimate stands until the channel has counted. */
+  #usageSoFar(): MessageUsage {
     if (this.#usage !== undefined) return usageOf(this.#usage);
     return { ...usageOf(undefined), input_tokens: this.#estimate() };
   }
@@ -237,7 +237,7 @@ export class MessagesEncoder implements StreamEncoder {
       this.#write("content_block_stop", { index });
     }
     const delta = { stop_reason: stopReason(this.#finish, calls.length > 0), stop_sequence: null };
-    this.#write("message_delta", { delta, usage: usageOf(this.#usage) });
+    this.#write("message_delta", { delta, usage: this.#usageSoFar() });
   }
 
   // ------------------------------------------------------------------------ what comes as it is to go out

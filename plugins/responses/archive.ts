@@ -41,6 +41,15 @@ export interface ArchiveServices {
 export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
   const find = (client: Client, id: string) => kv().get<Kept>(namespaceOf(client), id);
 
+  /** With the names of its items, which would outlive it. */
+  async function forget(client: Client, id: string): Promise<boolean> {
+    const namespace = namespaceOf(client);
+    const kept = await find(client, id);
+    const items = kept === undefined ? [] : foreignIds(kept.response);
+    for (const item of items) await kv().delete(namespace, aliasOf(item));
+    return kv().delete(namespace, id);
+  }
+
   return {
     get on() {
       return days() > 0;
@@ -68,13 +77,12 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       for (const item of foreignIds(kept.response))
         await kv().set(namespace, aliasOf(item), id, { ttlMs });
       if (limited)
-        for (const old of await quota.add(namespace, id, bytes, ttlMs))
-          await kv().delete(namespace, old);
+        for (const old of await quota.add(namespace, id, bytes, ttlMs)) await forget(client, old);
       return true;
     },
     async delete(client, id) {
       if (client.kind === "key") await quota.remove(namespaceOf(client), id);
-      return kv().delete(namespaceOf(client), id);
+      return forget(client, id);
     },
     async conversation(client, id) {
       const parts: JsonObject[][] = [];

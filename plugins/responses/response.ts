@@ -9,10 +9,20 @@ import {
 import type { PorticoError } from "portico";
 import { createOutput, NO_EVENTS, type Output, type OutputFactory, type ToolOf } from "./output.ts";
 
+/** Members of a request that its response repeats, with what they are where the request leaves them out. */
+const REPEATED: JsonObject = {
+  ...{ instructions: null, max_output_tokens: null, max_tool_calls: null, metadata: {} },
+  ...{ parallel_tool_calls: true, previous_response_id: null, prompt_cache_key: null },
+  ...{ presence_penalty: 0, frequency_penalty: 0, temperature: 1, top_logprobs: 0, top_p: 1 },
+  ...{ safety_identifier: null, service_tier: "auto", tool_choice: "auto", user: null },
+  ...{ truncation: "disabled" },
+};
+
 /** A response as it is before the model has said anything. `body` is the request. */
 export function newResponse(id: string, body: JsonObject, stored: boolean): JsonObject {
-  const reasoning = body.reasoning as { effort?: unknown; summary?: unknown } | null | undefined;
-  const text = body.text as JsonObject | null | undefined;
+  const { effort = null, summary = null } = (body.reasoning ?? {}) as JsonObject;
+  const text = (body.text ?? {}) as JsonObject;
+  const repeated = Object.entries(REPEATED).map(([name, other]) => [name, body[name] ?? other]);
   return {
     id,
     object: "response",
@@ -21,31 +31,15 @@ export function newResponse(id: string, body: JsonObject, stored: boolean): Json
     status: "in_progress",
     background: false,
     error: null,
-    frequency_penalty: body.frequency_penalty ?? 0,
     incomplete_details: null,
-    instructions: body.instructions ?? null,
-    max_output_tokens: body.max_output_tokens ?? null,
-    max_tool_calls: body.max_tool_calls ?? null,
     model: body.model,
     output: [],
-    parallel_tool_calls: body.parallel_tool_calls ?? true,
-    presence_penalty: body.presence_penalty ?? 0,
-    previous_response_id: body.previous_response_id ?? null,
-    prompt_cache_key: body.prompt_cache_key ?? null,
-    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
-    safety_identifier: body.safety_identifier ?? null,
-    service_tier: body.service_tier ?? "auto",
+    ...Object.fromEntries(repeated),
+    reasoning: { effort, summary },
     store: stored,
-    temperature: body.temperature ?? 1,
-    text: { ...text, format: echoedFormat(text?.format) },
-    tool_choice: body.tool_choice ?? "auto",
+    text: { ...text, format: echoedFormat(text.format) },
     tools: Array.isArray(body.tools) ? body.tools.map(echoedTool) : [],
-    top_logprobs: body.top_logprobs ?? 0,
-    top_p: body.top_p ?? 1,
-    truncation: body.truncation ?? "disabled",
     usage: null,
-    user: body.user ?? null,
-    metadata: body.metadata ?? {},
   };
 }
 

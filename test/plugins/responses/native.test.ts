@@ -5,6 +5,8 @@ import { gzipSync } from "node:zlib";
 import * as zlib from "node:zlib";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
+import { completion } from "../../support/upstreams/upstream.ts";
 import { suite } from "../../support/suite.ts";
 
 const test = suite("responses native");
@@ -103,6 +105,12 @@ test.before(async () => {
     req.on("end", () => {
       const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
       seen.push({ path: req.url ?? "", headers: req.headers, body });
+      if (req.url === "/v1/chat/completions") {
+        res
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify(completion("By chat")));
+        return;
+      }
       const send = (status: number, value: unknown, type = "application/json") =>
         res
           .writeHead(status, { "content-type": type })
@@ -225,6 +233,10 @@ test("the gateway keeps the conversation, with its encrypted reasoning", async (
     ],
   });
   assert.equal([named.status, seen.at(-1)!.body.input[0].type], [200, "message"]);
+  const { id } = events.at(-1)!.data.response;
+  for (const kept of [id, named.body.id]) await gateway.json("DELETE", `/v1/responses/${kept}`);
+  const gone = await ask({ input: [{ type: "item_reference", id: "msg_up1" }] });
+  assert.equal([gone.status, gone.body.error.param], [400, "input[0].id"]);
 });
 
 test("what another channel answered goes on here, without what only the gateway can read", async () => {
@@ -305,6 +317,25 @@ test("tokens are counted, and conversations compacted, by the upstream", async (
   const input = [compacted.output[0], { role: "user", content: "Go on" }];
   await ask({ input });
   assert.equal(seen.at(-1)!.body.input, input);
+});
+
+test("where hooks change what leaves, the request is translated", async () => {
+  const { port } = server.address() as AddressInfo;
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  const up = { provider: "openai", baseUrl, responses: true, apiKey: "k", maxRetries: 0 };
+  const hook = hookFiles("louder", "event.context.content += '!';", { events: "message:sending" });
+  const other = await startGateway({ config: { channels: { up } }, files: hook });
+  try {
+    const asked = { model: "up/gpt-5", input: "Hi" };
+    const response = await other.json("POST", "/v1/responses", asked);
+    assert.is(seen[0]!.path, "/v1/chat/completions");
+    assert.is(response.output[0].content[0].text, "By chat!");
+    const tools = [{ type: "web_search" }];
+    const forced = { ...asked, tools, tool_choice: { type: "web_search" } };
+    assert.is((await other.request("POST", "/v1/responses", forced)).status, 400);
+  } finally {
+    await other.stop();
+  }
 });
 
 test("compressed requests are read", async () => {
