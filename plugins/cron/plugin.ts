@@ -1,5 +1,6 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
 import { definePlugin } from "portico";
+import type {} from "portico/metrics";
 import {
   failureNotices,
   mountScheduleRoutes,
@@ -79,6 +80,17 @@ export default definePlugin({
     ctx.add("notice", {
       name: "cron",
       list: async () => failureNotices(await (await operations()).failing()),
+    });
+    ctx.add("metric", {
+      name: "cron",
+      collect: async () => [
+        {
+          name: "portico_cron_jobs_failing",
+          type: "gauge",
+          help: "Jobs whose last run failed.",
+          samples: [{ value: (await (await operations()).failing()).length }],
+        },
+      ],
     });
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {

@@ -1,5 +1,6 @@
 /** Keys for clients beside the owner's token, each with limits of its own. */
 import { definePlugin } from "portico";
+import type {} from "portico/metrics";
 import { errors } from "./errors.ts";
 import { keysSchema } from "./schema.ts";
 
@@ -56,6 +57,10 @@ export default definePlugin({
       },
     });
     ctx.add("gate", gate);
+    ctx.add("metric", {
+      name: "keys",
+      collect: async () => (await import("./metrics.ts")).keyMetrics(ctx, keys),
+    });
     mountKeys(ctx, () => keys, stored, holders);
   },
 });

@@ -43,7 +43,7 @@ export async function viewOf(
 }
 
 /** Undefined for a key without a budget. */
-async function spentOf(
+export async function spentOf(
   ctx: PluginContext,
   name: string,
   budget: KeyConfig["budget"],

@@ -11,6 +11,16 @@ interface Tally {
   prompt: number;
   cached: number;
   completion: number;
+  cost: number;
+  /** Responses whose price is not known. */
+  unpriced: number;
+}
+
+/** What a client key has used. The owner names the keys, so there are few. */
+interface KeyTally {
+  statuses: Map<number, number>;
+  tokens: number;
+  cost: number;
 }
 
 export interface ChatCounts extends MetricSource {
@@ -19,6 +29,7 @@ export interface ChatCounts extends MetricSource {
 
 export function createChatCounts(): ChatCounts {
   const channels = new Map<string, Tally>();
+  const keys = new Map<string, KeyTally>();
 
   function tallyOf(channel: string): Tally {
     let tally = channels.get(channel);
@@ -30,15 +41,28 @@ export function createChatCounts(): ChatCounts {
         prompt: 0,
         cached: 0,
         completion: 0,
+        cost: 0,
+        unpriced: 0,
       };
       channels.set(channel, tally);
     }
     return tally;
   }
 
+  function countKey({ client, status, usage, cost }: ChatRecord): void {
+    if (client.kind !== "key" || client.key === undefined) return;
+    const tally = keys.get(client.key) ?? { statuses: new Map(), tokens: 0, cost: 0 };
+    keys.set(client.key, tally);
+    tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+    tally.tokens += usage?.total_tokens || 0;
+    tally.cost += cost ?? 0;
+  }
+
   return {
     name: "chat",
-    finished({ channel, status, ms, firstByteMs, usage }) {
+    finished(record) {
+      const { channel, status, ms, firstByteMs, usage, cost } = record;
+      countKey(record);
       const tally = tallyOf(channel);
       tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
       observe(tally.duration, ms / 1000);
@@ -47,6 +71,8 @@ export function createChatCounts(): ChatCounts {
       tally.prompt += usage.prompt_tokens || 0;
       tally.completion += usage.completion_tokens || 0;
       tally.cached += usage.prompt_tokens_details?.cached_tokens || 0;
+      if (cost === undefined) tally.unpriced++;
+      else tally.cost += cost;
     },
     collect(): MetricFamily[] {
       const all = [...channels];
@@ -74,6 +100,23 @@ export function createChatCounts(): ChatCounts {
             ],
           ),
         ),
+        counter(
+          "portico_chat_cost_usd_total",
+          "US dollars by list price, where the price is known.",
+          ...all.map(([channel, { cost }]): [number, Record<string, string>] => [
+            cost,
+            { channel },
+          ]),
+        ),
+        counter(
+          "portico_chat_unpriced_total",
+          "Responses with tokens whose price is not known: no budget counts them.",
+          ...all.map(([channel, { unpriced }]): [number, Record<string, string>] => [
+            unpriced,
+            { channel },
+          ]),
+        ),
+        ...keyFamilies(keys),
         {
           name: "portico_chat_duration_seconds",
           type: "histogram",
@@ -89,4 +132,32 @@ export function createChatCounts(): ChatCounts {
       ];
     },
   };
+}
+
+function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
+  const all = [...keys];
+  const each = (value: (tally: KeyTally) => number) =>
+    all.map(([key, tally]): [number, Record<string, string>] => [value(tally), { key }]);
+  return [
+    counter(
+      "portico_key_requests_total",
+      "Requests of a client key that came to a model, by status.",
+      ...all.flatMap(([key, { statuses }]) =>
+        [...statuses].map(([status, n]): [number, Record<string, string>] => [
+          n,
+          { key, status: String(status) },
+        ]),
+      ),
+    ),
+    counter(
+      "portico_key_tokens_total",
+      "Tokens of a client key, prompts and completions.",
+      ...each(({ tokens }) => tokens),
+    ),
+    counter(
+      "portico_key_cost_usd_total",
+      "US dollars by list price, where the price is known.",
+      ...each(({ cost }) => cost),
+    ),
+  ];
 }

@@ -7,7 +7,7 @@ const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 /**
- * The families as text. Those of one name become one; a series that comes twice counts once, since a second line of the
+ * The families as text; those without a sample too, so that it shows what there is. Those of one name become one; a series that comes twice counts once, since a second line of the
  * same labels makes the whole answer worthless. Throws `TypeError` for a name that the format does not know.
  */
 export function render(families: readonly MetricFamily[]): string {
@@ -26,8 +26,7 @@ export function render(families: readonly MetricFamily[]): string {
     }
   }
   let text = "";
-  for (const { head, lines } of byName.values())
-    if (lines.size > 0) text += head + [...lines.values()].join("");
+  for (const { head, lines } of byName.values()) text += head + [...lines.values()].join("");
   return text;
 }
 

@@ -109,6 +109,16 @@ function channels(ctx: Parts): MetricFamily[] {
       "Moving average of the time to the first byte.",
       ...each(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
     ),
+    gauge(
+      "portico_channel_budget_usd",
+      "The budget of a channel for its day or month.",
+      ...each(({ budget }) => budget?.usd),
+    ),
+    gauge(
+      "portico_channel_budget_spent_usd",
+      "What of it the current day or month has cost.",
+      ...each(({ budget }) => budget?.spentUsd),
+    ),
     counter(
       "portico_channel_attempts_total",
       "Attempts on a channel.",

@@ -10,8 +10,10 @@ export default definePlugin({
   contributions: { metric: { fields: { name: "string", collect: "function" } } },
   async setup(ctx) {
     const { createChatCounts } = await import("./chat.ts");
+    const { createWorkCounts } = await import("./work.ts");
     const chat = createChatCounts();
     ctx.add("meter", { name: "metrics", finished: chat.finished });
+    const work = createWorkCounts(ctx);
 
     type Collect = () => Promise<MetricFamily[]>;
     let collecting: Promise<Collect> | undefined;
@@ -21,7 +23,7 @@ export default definePlugin({
       const { collectAll } = await import("./scrape.ts");
       const process = processSource();
       ctx.defer(() => process.stop());
-      const own = [...gatewaySources(ctx), chat, process];
+      const own = [...gatewaySources(ctx), chat, work, process];
       return () => collectAll([...own, ...ctx.list("metric")], ctx.log);
     }
     async function families(): Promise<MetricFamily[]> {

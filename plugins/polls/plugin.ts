@@ -1,5 +1,6 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
 import { definePlugin } from "portico";
+import type {} from "portico/metrics";
 import { failureNotices, startLate } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
@@ -62,6 +63,17 @@ export default definePlugin({
     ctx.add("notice", {
       name: "polls",
       list: async () => failureNotices(await (await operations()).failing()),
+    });
+    ctx.add("metric", {
+      name: "polls",
+      collect: async () => [
+        {
+          name: "portico_polls_failing",
+          type: "gauge",
+          help: "Polls whose last run failed.",
+          samples: [{ value: (await (await operations()).failing()).length }],
+        },
+      ],
     });
     const late = startLate(ctx, {
       section: "polls",

@@ -3,6 +3,7 @@ import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
 import { isPostgres, openStore, urlOf } from "./open.ts";
+import { watchReadiness } from "./readiness.ts";
 import { applyRetention } from "./records/retention.ts";
 import { mountRoutes } from "./routes.ts";
 import { storeSchema } from "./schema.ts";
@@ -38,13 +39,14 @@ export default definePlugin({
         return problem === undefined ? [] : [`${problem}.`];
       },
     });
+    watchReadiness(ctx, store);
     mountRoutes(ctx);
     let { retention } = config.store;
     ctx.onConfig((next: typeof config) => {
       ({ retention } = next.store);
     });
     const forgotten = (sessionId: string): void => {
-      // Whoever declares it keeps sessions; without the agent nobody does.
+      // The plugin that declares the event keeps sessions; without the agent, there is none.
       if (ctx.declared("session:deleted"))
         void ctx.emit(
           "session:deleted",

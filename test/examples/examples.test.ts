@@ -58,6 +58,37 @@ test("faq answers by itself, reads its neighbour, and lets other questions pass"
   await until("the new answer", async () => (await ask("Who are you?")) === "I am the list.");
 });
 
+test("alerts posts what fails to a chat, and the same only once in a while", async () => {
+  const chat = await startUpstream((_, res) => json(res, {}));
+  const away = { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", maxRetries: 0 };
+  gateway = await startGateway({
+    home: homeWith("hooks/alerts"),
+    config: {
+      channels: { away: { ...away, models: ["m"] } },
+      hooks: { entries: { alerts: { url: `${chat.url}/hook` } } },
+    },
+  });
+  const { bus } = gateway.gateway;
+  const texts = () => chat.seen.map(({ body }) => String(body["text"]));
+  for (let i = 0; i < 3; i++)
+    await gateway.request("POST", "/v1/chat/completions", {
+      model: "away/m",
+      messages: [{ role: "user", content: "hi" }],
+    });
+  await until("the channel", async () => texts().some((text) => /away \(m\) rests/.test(text)));
+  const failing = ["cron:failed", "poll:failed", "delivery:failed", "agent:failed"] as const;
+  for (const name of [...failing, ...failing]) {
+    const sample = bus.spec(name)!.sample as any;
+    await bus.emit(name, { ...sample, willRetry: false });
+  }
+  await bus.drain();
+  const all = texts().slice(1);
+  assert.is(all.length, 4);
+  for (const [i, word] of ["job", "poll", "delivered", "turn"].entries())
+    assert.match(all[i]!, new RegExp(word));
+  await chat.close();
+});
+
 test("house-rules reach the model in the agent's prompt", async () => {
   const upstream = await startUpstream((_, res) => json(res, completion("noted")));
   gateway = await startGateway({

@@ -2,11 +2,14 @@
 import type { MetricFamily } from "portico/metrics";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
 import { render } from "../../../plugins/metrics/exposition.ts";
 import { createHistogram, observe, samplesOf } from "../../../plugins/metrics/histogram.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
 import { until } from "../../support/until.ts";
+
+const KEY = "pk-ci-0123456789abcdef";
 
 interface Parsed {
   types: Map<string, string>;
@@ -170,8 +173,50 @@ test("writes families of one name as one, and a series once", () => {
     text,
     '# HELP x_total A line\\nand another.\n# TYPE x_total counter\nx_total{a="1"} 1\nx_total{a="2"} 2\n',
   );
-  assert.is(render([{ name: "y", type: "gauge", help: "none", samples: [] }]), "");
+  // What there is to ask for shows before it has happened.
+  assert.is(
+    render([{ name: "y", type: "gauge", help: "none", samples: [] }]),
+    "# HELP y none\n# TYPE y gauge\n",
+  );
   assert.throws(() => render([{ ...family(1), name: "1x" }]), /no name/);
+});
+
+test("tells keys, their budgets and costs, and turns", async () => {
+  const gateway = await startGateway({
+    config: {
+      agents: { defaults: { model: "priced" } },
+      usage: { prices: { "*": { input: 1e6, output: 1e6 } } },
+      channels: {
+        local: { provider: "echo", models: ["priced"], budget: { usd: 1000, per: "day" } },
+      },
+      gateway: { keys: { ci: { hash: hashOf(KEY), budget: { usd: 5000, per: "month" } } } },
+    },
+  });
+  try {
+    const messages = [{ role: "user", content: "hello there" }];
+    const body = { model: "local/priced", messages, max_tokens: 5 };
+    const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: KEY });
+    assert.is(answer.status, 200, await answer.text());
+    await gateway.json("POST", "/agent", { message: "hello", wait: true });
+    const { series } = await until("the turn to be counted", async () => {
+      const now = await scrape(gateway);
+      const turns = now.series.get('portico_turns_total{agent="main",result="completed"}');
+      return turns === undefined ? undefined : now;
+    });
+    const value = (name: string) => series.get(name) ?? 0;
+    assert.is(value('portico_keys{state="active"}'), 1);
+    assert.is(value('portico_key_requests_total{key="ci",status="200"}'), 1);
+    const cost = value('portico_key_cost_usd_total{key="ci"}');
+    assert.ok(cost > 0);
+    assert.ok(value('portico_chat_cost_usd_total{channel="local"}') >= cost);
+    assert.is(value('portico_key_budget_usd{key="ci",per="month"}'), 5000);
+    assert.is(value('portico_key_budget_spent_usd{key="ci",per="month"}'), cost);
+    assert.is(value('portico_channel_budget_usd{channel="local",provider="echo"}'), 1000);
+    assert.is(value("portico_cron_jobs_failing"), 0);
+    assert.is(value("portico_polls_failing"), 0);
+  } finally {
+    await gateway.stop();
+  }
 });
 
 test("a histogram's buckets add up", () => {

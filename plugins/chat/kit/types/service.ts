@@ -165,4 +165,6 @@ export interface ChannelStatus {
   errors: number;
   /** Moving average to the first byte, milliseconds. */
   latencyMs?: number;
+  /** Where it has a budget: what its current day or month has cost, as far as that is known. */
+  budget?: { usd: number; per: "day" | "month"; spentUsd?: number | undefined } | undefined;
 }

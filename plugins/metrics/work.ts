@@ -1,0 +1,89 @@
+/** Turns, jobs, polls, deliveries and cooldowns, counted by the events that tell of them. */
+import type { PluginContext } from "portico";
+import type {} from "portico/agent";
+import type {} from "portico/chat";
+import type { MetricFamily, MetricSource } from "portico/metrics";
+import { counter } from "./families.ts";
+import { createHistogram, type Histogram, observe, samplesOf } from "./histogram.ts";
+
+type Labels = Record<string, string>;
+
+/** Counts by labels, of which there are few: names that clients choose are none. */
+class Count {
+  readonly #counts = new Map<string, { labels: Labels; value: number }>();
+  readonly #name: string;
+  readonly #help: string;
+
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#help = help;
+  }
+
+  add(labels: Labels = {}): void {
+    const key = JSON.stringify(labels);
+    const count = this.#counts.get(key) ?? { labels, value: 0 };
+    count.value++;
+    this.#counts.set(key, count);
+  }
+
+  family(): MetricFamily {
+    const samples = [...this.#counts.values()];
+    return counter(
+      this.#name,
+      this.#help,
+      ...samples.map(({ labels, value }): [number, Labels] => [value, labels]),
+    );
+  }
+}
+
+export function createWorkCounts(ctx: Pick<PluginContext, "on">): MetricSource {
+  const turns = new Count(
+    "portico_turns_total",
+    "Turns of the agent by result: completed, failed, or retry, where an attempt failed and another follows.",
+  );
+  const tools = new Count("portico_tool_calls_total", "Tools that turns called, by result.");
+  const fired = new Count("portico_cron_runs_total", "Runs of jobs that began.");
+  const jobs = new Count("portico_cron_failures_total", "Runs of jobs that failed, by status.");
+  const changed = new Count("portico_poll_changes_total", "Changes that polls found.");
+  const polls = new Count("portico_poll_failures_total", "Checks of polls that failed.");
+  const deliveries = new Count(
+    "portico_deliveries_failed_total",
+    "Results that could not be delivered and are not tried again, by type.",
+  );
+  const resting = new Count(
+    "portico_channel_cooldowns_total",
+    "How often a model of a channel began to rest after failures.",
+  );
+  const durations = new Map<string, Histogram>();
+
+  ctx.on("agent:completed", ({ context: { agentId: agent, ms } }) => {
+    turns.add({ agent, result: "completed" });
+    const duration = durations.get(agent) ?? createHistogram();
+    durations.set(agent, duration);
+    observe(duration, ms / 1000);
+  });
+  ctx.on("agent:failed", ({ context: { agentId: agent, willRetry } }) =>
+    turns.add({ agent, result: willRetry ? "retry" : "failed" }),
+  );
+  ctx.on("agent:tool", ({ context: { ok } }) => tools.add({ result: ok ? "ok" : "failed" }));
+  ctx.on("cron:fired", () => fired.add());
+  ctx.on("cron:failed", ({ context: { status } }) => jobs.add({ status }));
+  ctx.on("poll:changed", () => changed.add());
+  ctx.on("poll:failed", () => polls.add());
+  ctx.on("delivery:failed", ({ context: { type } }) => deliveries.add({ type }));
+  ctx.on("channel:resting", ({ context: { channel } }) => resting.add({ channel }));
+
+  return {
+    name: "work",
+    collect: () => [
+      turns.family(),
+      {
+        name: "portico_turn_duration_seconds",
+        type: "histogram",
+        help: "Time that a turn's last attempt took.",
+        samples: [...durations].flatMap(([agent, duration]) => samplesOf(duration, { agent })),
+      },
+      ...[tools, fired, jobs, changed, polls, deliveries, resting].map((count) => count.family()),
+    ],
+  };
+}
