@@ -4,7 +4,7 @@
  * one, it is `portico://<server>/<URI>`, and in that form every resource can be read.
  */
 import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
-import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
+import { ErrorCode, LoggingLevelSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Logger } from "portico";
 import { runBounded } from "./bounded.ts";
 import { uniqueName } from "./names.ts";
@@ -92,6 +92,15 @@ export class Catalog {
     // a server that completes nothing has no suggestions
     if (!place.remote.has("completions")) return { completion: { values: [] } };
     return this.#ask(place.remote, "completion/complete", asked);
+  }
+
+  /** The servers' connections are shared: the level counts for all clients. */
+  async setLogLevel({ level }: Json): Promise<Json> {
+    if (!LoggingLevelSchema.safeParse(level).success)
+      throw invalid(`level must be one of ${LoggingLevelSchema.options.join(", ")}.`);
+    const remotes = this.#remotes.filter((remote) => remote.has("logging"));
+    await Promise.all(remotes.map((remote) => this.#ask(remote, "logging/setLevel", { level })));
+    return {};
   }
 
   #referenceTo({ type, name, uri }: Json): Promise<Place> | Place {

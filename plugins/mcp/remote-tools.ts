@@ -51,13 +51,13 @@ function toolFrom(
     parameters: inputSchema as unknown as Tool["parameters"],
     listing,
     timeoutMs: server.timeoutMs,
-    async handler(args, { signal, onProgress }) {
+    async handler(args, { signal, onProgress, onLog }) {
       const problem = check(args);
       if (problem !== undefined) throw new Error(`The arguments do not fit: ${problem}`);
       const result = await remote.request(
         "tools/call",
         { name, arguments: args },
-        { signal, onProgress },
+        { signal, onProgress, onLog },
       );
       if (result["isError"] === true) throw mcpFailure(result);
       return mcpResult(result);

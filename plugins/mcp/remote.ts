@@ -1,6 +1,7 @@
 /** Requests to one connected MCP server. What it answers is kept as it came: only what the gateway reads is checked. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
+  LoggingMessageNotificationSchema,
   McpError,
   ProgressNotificationSchema,
   ResultSchema,
@@ -9,6 +10,13 @@ import type { ToolProgress } from "portico";
 import type { jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 
 export type Json = Record<string, unknown>;
+
+declare module "portico" {
+  interface ToolCall {
+    /** Where an MCP client wants to hear what a tool's server logs during the call. */
+    onLog?: ((entry: Record<string, unknown>) => void) | undefined;
+  }
+}
 
 /** In place of the library's own, which makes code of the servers' schemas. */
 export const NO_VALIDATOR: jsonSchemaValidator = {
@@ -35,6 +43,8 @@ const MOST_PAGES = 100;
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: ToolProgress) => void) | undefined;
+  /** Gets what the server logs meanwhile: it does not say which request that is about. */
+  onLog?: ((entry: Json) => void) | undefined;
 }
 
 export interface RemoteOptions {
@@ -48,6 +58,7 @@ export class Remote {
   readonly #client: Client;
   readonly #timeoutMs: number;
   readonly #progress = new Map<string | number, (progress: ToolProgress) => void>();
+  readonly #logListeners = new Set<(entry: Json) => void>();
   #lastToken = 0;
 
   constructor({ name, client, timeoutMs }: RemoteOptions) {
@@ -59,6 +70,9 @@ export class Remote {
       const { progressToken, progress, total, message } = params;
       this.#progress.get(progressToken)?.({ progress, total, message });
     });
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+      for (const listen of this.#logListeners) listen(params);
+    });
   }
 
   has(capability: "tools" | "prompts" | "resources" | "completions" | "logging"): boolean {
@@ -66,15 +80,17 @@ export class Remote {
   }
 
   async request(method: string, params: Json, options: RequestOptions = {}): Promise<Json> {
-    const { signal, onProgress } = options;
+    const { signal, onProgress, onLog } = options;
     const timed = { timeout: this.#timeoutMs, ...(signal === undefined ? {} : { signal }) };
-    if (onProgress === undefined) return this.#send(method, params, timed);
     const progressToken = ++this.#lastToken;
-    this.#progress.set(progressToken, onProgress);
+    const asked = onProgress === undefined ? params : { ...params, _meta: { progressToken } };
+    if (onProgress !== undefined) this.#progress.set(progressToken, onProgress);
+    if (onLog !== undefined) this.#logListeners.add(onLog);
     try {
-      return await this.#send(method, { ...params, _meta: { progressToken } }, timed);
+      return await this.#send(method, asked, timed);
     } finally {
       this.#progress.delete(progressToken);
+      if (onLog !== undefined) this.#logListeners.delete(onLog);
     }
   }
 

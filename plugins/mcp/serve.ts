@@ -24,7 +24,7 @@ export async function serveMcp(call: Call, services: McpServices): Promise<void>
   const server = createServer(call, services);
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: undefined,
-    enableJsonResponse: !wantsProgress(message),
+    enableJsonResponse: !needsStream(message, services),
   });
   call.res.on("close", () => void server.close());
   await server.connect(transport as Parameters<Server["connect"]>[0]);
@@ -52,10 +52,15 @@ function refuse({ res }: Call, code: number, message: string): undefined {
   res.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
 }
 
-/** What comes before the result needs a stream. */
-function wantsProgress(message: unknown): boolean {
-  const { params } = Object(message) as { params?: { _meta?: { progressToken?: unknown } } };
-  return params?._meta?.progressToken !== undefined;
+/** Of calls that may have something to say before their result: progress that was asked for, or a server's log. */
+function needsStream(message: unknown, { access, remotes }: McpServices): boolean {
+  const { method, params } = Object(message) as {
+    method?: unknown;
+    params?: { _meta?: { progressToken?: unknown } };
+  };
+  if (method !== "tools/call") return false;
+  if (params?._meta?.progressToken !== undefined) return true;
+  return access.isOwner && remotes().some((remote) => remote.has("logging"));
 }
 
 interface Extra {
@@ -70,10 +75,12 @@ function createServer(call: Call, services: McpServices): Server {
   const server = new Server(
     { name: "portico", version: services.version },
     {
-      capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
+      capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} },
       jsonSchemaValidator: NO_VALIDATOR,
     },
   );
+  // the library's own remembers the level with the session, and there is none
+  server.removeRequestHandler("logging/setLevel");
   // the library's own handlers would take out of results what they do not know
   server.fallbackRequestHandler = async ({ method, params = {} }, extra) => {
     const handler = handlers.get(method);
@@ -100,6 +107,7 @@ function handlersFor(call: Call, services: McpServices): Map<string, Handler> {
     ["resources/list", (_, extra) => catalog(extra).resources()],
     ["resources/templates/list", (_, extra) => catalog(extra).templates()],
     ["resources/read", (params, extra) => catalog(extra).readResource(params)],
+    ["logging/setLevel", (params, extra) => catalog(extra).setLogLevel(params)],
     ["completion/complete", (params, extra) => catalog(extra).complete(params)],
   ]);
 }
@@ -127,6 +135,9 @@ async function callTool(
   const onProgress = (progress: ToolProgress) => {
     notify("notifications/progress", { ...progress, progressToken }).catch(() => {});
   };
+  const onLog = (entry: Json) => {
+    notify("notifications/message", entry).catch(() => {});
+  };
   try {
     const value = await runTool(tool, args, {
       signal,
@@ -134,6 +145,7 @@ async function callTool(
       sessionKey: "mcp",
       principal: access.principal,
       access,
+      onLog: access.isOwner ? onLog : undefined,
       onProgress: progressToken === undefined ? undefined : onProgress,
     });
     return mcpResultOf(value) ?? { content: contentOf(value) };

@@ -4,7 +4,14 @@ import { defineCommand } from "portico/command-line";
 interface ToolList {
   principal: string;
   agent: string;
-  tools: { name: string; description: string; allowed: boolean; principals: string[] }[];
+  tools: {
+    name: string;
+    description: string;
+    allowed: boolean;
+    /** Patterns by which some of its calls, or all, wait for the owner. */
+    confirm: string[];
+    principals: string[];
+  }[];
   reach: {
     files: "workspace" | "own";
     workspaceFiles: string[];
@@ -54,13 +61,14 @@ export default defineCommand({
 });
 
 function tableOf({ tools }: ToolList): [string[], (string | undefined)[][]] {
-  const rows = tools.map(({ name, allowed, principals, description }) => [
+  const rows = tools.map(({ name, allowed, confirm, principals, description }) => [
     name,
     allowed ? "yes" : "no",
+    confirm.join(" "),
     principals.join(" "),
     firstLine(description),
   ]);
-  return [["TOOL", "MAY USE", "OPEN TO", ""], rows];
+  return [["TOOL", "MAY USE", "WAITS FOR YOUR YES", "OPEN TO", ""], rows];
 }
 
 function firstLine(text: string): string {

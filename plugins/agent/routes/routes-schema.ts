@@ -160,6 +160,9 @@ export const agentRoutes = {
             description: Type.String(),
             principals: Type.Array(Type.String()),
             allowed: Type.Boolean(),
+            confirm: Type.Array(Type.String(), {
+              description: "Patterns by which some of its calls, or all, wait for the owner",
+            }),
           }),
         ),
         reach: AnyObject,

@@ -2,6 +2,7 @@
 import { partsOf, PorticoError, type Principal, principalNamed, readPrincipal } from "portico";
 import { type Access, isKindOfPrincipal } from "../access/access.ts";
 import { type AgentContext, MAIN_AGENT } from "../context.ts";
+import { patternsFor } from "../turns/confirmation.ts";
 import { allowedTools } from "../turns/tools.ts";
 import { agentRoutes } from "./routes-schema.ts";
 
@@ -24,6 +25,7 @@ export function mountTools(agent: AgentContext): void {
       origin: tool.origin,
       principals: ["owner", ...(tool.principals ?? [])],
       allowed: usable.has(tool.name),
+      confirm: patternsFor(rules.confirm, tool.name),
     }));
     return { principal, agent: agentId, tools, reach: reachOf(access) };
   });

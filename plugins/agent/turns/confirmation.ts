@@ -29,10 +29,17 @@ const KEEP_MS = 30 * 86_400_000;
 function needsConfirmation(patterns: readonly string[], call: ToolCallPart): boolean {
   const name = call.function?.name ?? "";
   const action = actionOf(call);
-  return patterns.some((pattern) => {
-    if (fitsPattern(pattern, name)) return true;
-    if (action !== undefined) return fitsPattern(pattern, `${name}.${action}`);
-    return pattern.startsWith(`${name}.`);
+  if (action === undefined) return patternsFor(patterns, name).length > 0;
+  return patterns.some(
+    (pattern) => fitsPattern(pattern, name) || fitsPattern(pattern, `${name}.${action}`),
+  );
+}
+
+/** Those of the patterns that make some calls of a tool wait, if not all. */
+export function patternsFor(patterns: readonly string[], tool: string): string[] {
+  return patterns.filter((pattern) => {
+    const dot = pattern.lastIndexOf(".");
+    return fitsPattern(pattern, tool) || (dot > 0 && fitsPattern(pattern.slice(0, dot), tool));
   });
 }
 

@@ -117,6 +117,19 @@ test("the model is told of a no with its reason, and of a time-out", async () =>
   assert.not(existsSync(join(gateway.home, "workspace", "c.txt")));
 });
 
+test("which calls wait shows beside the tools, and a call whose action is unreadable waits", async () => {
+  const gateway = await confirming({ confirm: ["fi*.write", "hang"] });
+  const { tools } = await gateway.json("GET", "/tools");
+  const patternsOf = (tool: string) =>
+    tools.find(({ name }: { name: string }) => name === tool).confirm;
+  assert.equal(["files", "hang", "lookup"].map(patternsOf), [["fi*.write"], ["hang"], []]);
+  gateway.script((request) =>
+    request.messages.at(-1)?.role === "tool" ? "heard" : call("files", "{broken"),
+  );
+  const id = await start(gateway, "unreadable", "one");
+  await inState(gateway, id, "waiting");
+});
+
 test("several calls of a step are decided one by one", async () => {
   const gateway = await confirming();
   const both = [write("d.txt"), write("e.txt")].flatMap(({ tool_calls: calls }) => calls ?? []);

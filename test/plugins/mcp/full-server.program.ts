@@ -19,6 +19,8 @@ type Json = Record<string, any>;
 type Notify = (method: string, params: Json) => Promise<void>;
 const content = (...parts: unknown[]) => ({ content: parts });
 
+let level = "warning";
+
 const tools: Record<string, (args: Json, notify: Notify, token: unknown) => unknown> = {
   simple_text: () => content(text("This is a simple text response for testing.")),
   image_content: () => content(image),
@@ -50,6 +52,11 @@ const tools: Record<string, (args: Json, notify: Notify, token: unknown) => unkn
     for (const progress of [0, 50, 100])
       await notify("notifications/progress", { progressToken, progress, total: 100 });
     return content(text("done"));
+  },
+  async tool_with_logging(_, notify) {
+    for (const data of ["started", "processing", "completed"])
+      if (level === "debug") await notify("notifications/message", { level: "debug", data });
+    return content(text("logged"));
   },
   strict: (args) => content(text(JSON.stringify(args))),
 };
@@ -106,6 +113,8 @@ function read(uri: string) {
   return { contents: [{ uri, mimeType: "text/plain", text: said }] };
 }
 
+// everything is answered below
+server.removeRequestHandler("logging/setLevel");
 server.fallbackRequestHandler = async ({ method, params = {} }, extra): Promise<any> => {
   const { name, arguments: args = {}, uri, ref, _meta: meta } = params as Json;
   const notify: Notify = (named, about) =>
@@ -145,6 +154,9 @@ server.fallbackRequestHandler = async ({ method, params = {} }, extra): Promise<
       };
     case "resources/read":
       return read(uri);
+    case "logging/setLevel":
+      level = (params as Json)["level"];
+      return {};
     case "completion/complete":
       return { completion: { values: [`${owner}:${ref.name ?? ref.uri}`], hasMore: false } };
     default:

@@ -31,9 +31,14 @@ async function post(body: unknown) {
   const response = await g.request("POST", "/mcp", body, { headers: accept });
   return { status: response.status, text: await response.text() };
 }
-async function rpc(method: string, params: object = {}): Promise<Record<string, any>> {
+/** All that one request brings, as JSON or as a stream: the last is the response. */
+async function messagesOf(method: string, params: object): Promise<Record<string, any>[]> {
   const { text } = await post({ jsonrpc: "2.0", id: 1, method, params });
-  return JSON.parse(text);
+  if (text.startsWith("{")) return [JSON.parse(text)];
+  return text.match(/^data: .+$/gm)?.map((line) => JSON.parse(line.slice(6))) ?? [];
+}
+async function rpc(method: string, params: object = {}): Promise<Record<string, any>> {
+  return (await messagesOf(method, params)).at(-1) ?? {};
 }
 const result = async (method: string, params: object = {}) => (await rpc(method, params))["result"];
 
@@ -181,19 +186,27 @@ test("completion asks the server of the prompt or template", async () => {
 });
 
 test("progress of a call reaches a client that asks for it", async () => {
-  const { text } = await post({
-    jsonrpc: "2.0",
-    id: 7,
-    method: "tools/call",
-    params: { name: "one_tool_with_progress", _meta: { progressToken: "mine" } },
+  const messages = await messagesOf("tools/call", {
+    name: "one_tool_with_progress",
+    _meta: { progressToken: "mine" },
   });
-  const messages = text.match(/^data: .*$/gm)?.map((line) => JSON.parse(line.slice(6))) ?? [];
   assert.equal(
     messages.map(({ params }) => params?.progress),
     [0, 50, 100, undefined],
   );
-  assert.is(messages[0].params.progressToken, "mine");
-  assert.is(messages.at(-1).id, 7);
+  assert.is(messages[0]?.["params"].progressToken, "mine");
+  assert.is(messages.at(-1)?.["id"], 1);
+});
+
+test("what a server logs during a call reaches the client, from the level that it sets", async () => {
+  const logged = async () =>
+    (await messagesOf("tools/call", { name: "one_tool_with_logging" })).flatMap(
+      ({ params }) => params?.data ?? [],
+    );
+  assert.equal(await logged(), []);
+  assert.is((await rpc("logging/setLevel", { level: "loud" }))["error"].code, -32602);
+  assert.equal(await result("logging/setLevel", { level: "debug" }), {});
+  assert.equal(await logged(), ["started", "processing", "completed"]);
 });
 
 test.run();
