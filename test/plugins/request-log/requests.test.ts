@@ -1,9 +1,10 @@
 /** What the gateway tells of single requests: over HTTP and on the command line. */
+import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { porticoHere } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
-import { ask, gateway, KEYS, SECRET, startScene, stopScene, storyOf } from "./scene.ts";
+import { ask, asked, gateway, KEYS, SECRET, startScene, stopScene, storyOf } from "./scene.ts";
 
 const test = suite("requests");
 test.before(startScene);
@@ -155,6 +156,29 @@ test("lists are filtered, and go on page by page", async () => {
   }
 });
 
+test("a request whose client left is cancelled, with the attempt that was under way", async () => {
+  const abort = new AbortController();
+  const id = "req-that-is-left";
+  const isAsked = once(asked, "slow");
+  const body = { model: "quiet/slow", messages: [{ role: "user", content: "Wait" }] };
+  const leaving = gateway.request("POST", "/v1/chat/completions", body, {
+    headers: { "x-request-id": id },
+    signal: abort.signal,
+  });
+  await isAsked;
+  abort.abort();
+  await leaving.catch(() => {});
+  const story = await until("the story", async () => {
+    const answer = await gateway.request("GET", `/requests/${id}`);
+    return answer.status === 200 ? ((await answer.json()) as any) : undefined;
+  });
+  assert.equal([story.outcome, story.status, story.alias], ["cancelled", 499, "quiet/slow"]);
+  assert.equal(
+    story.attempts.map(({ channel }: any) => channel),
+    ["quiet"],
+  );
+});
+
 test("they are the owner's alone, and an unknown id is a 404", async () => {
   for (const token of [null, KEYS.ci])
     for (const path of ["/requests", "/requests/req_1"]) {
@@ -206,6 +230,16 @@ test("the owner's readings have an ETag, and those of a page are logged at debug
   };
   await until("the lines", () => lineOf(refused) !== undefined && lineOf(first) !== undefined);
   assert.is(lineOf(again), undefined, "the log is at info");
+});
+
+test("a change of log.content applies to the next request", async () => {
+  const set = await porticoHere(gateway.home, ["config", "set", "log.content", "true"]);
+  assert.is(set.code, 0, set.stderr);
+  const story = await until("a prompt", async () => {
+    const next = await storyOf(await ask("quiet/plain", KEYS.ci));
+    return "prompt" in next ? next : undefined;
+  });
+  assert.match(JSON.stringify(story.prompt), "Write to Bob");
 });
 
 test.run();

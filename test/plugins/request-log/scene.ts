@@ -1,4 +1,5 @@
 /** A gateway whose alias `smart` falls back twice, with hooks that change the request and the response. */
+import { EventEmitter } from "node:events";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
@@ -21,12 +22,16 @@ const USAGE = {
 };
 export const SECRET = "sk-upstream-secret";
 
+/** Tells of each request for the model `slow`, which is never answered. */
+export const asked = new EventEmitter();
+
 let up: Upstream;
 export let gateway: InProcessGateway;
 
 /** Starts the gateway and its upstream. */
 export async function startScene(): Promise<void> {
   up = await startUpstream(({ body }, res) => {
+    if (body.model === "slow") return void asked.emit("slow");
     if (body.model === "down") return json(res, { error: { message: `no ${SECRET}` } }, 503);
     if (body.model === "full") return json(res, { error: { message: "slow down" } }, 429);
     if (body.stream) {
@@ -42,7 +47,7 @@ export async function startScene(): Promise<void> {
         one: { ...channel, models: ["down"] },
         two: { ...channel, models: ["full"] },
         three: { ...channel, models: ["gpt-4o-mini"] },
-        quiet: { ...channel, models: ["plain"] },
+        quiet: { ...channel, models: ["plain", "slow"] },
       },
       models: { smart: { targets: ["one/down", "two/full", "three/gpt-4o-mini"] } },
       gateway: {
