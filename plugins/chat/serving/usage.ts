@@ -25,6 +25,8 @@ export const NO_OUTPUT: Output = { bytes: 0, tokens: () => 0 };
 const MOST_HIDDEN_PROMPT = 20_000;
 /** The longest prompts of any model, where media or hosted tools make them longer than their bytes. */
 const LONGEST_PROMPT = 2_000_000;
+/** Tokens that servers count beside the text that they send: role marks, templates, stop sequences. */
+const MOST_UNSEEN_COMPLETION = 256;
 /** Reasoning that is not told. */
 const MOST_HIDDEN_COMPLETION = 200_000;
 /** Prompts whose tokens need not be those of their text. */
@@ -115,7 +117,8 @@ function toldCompletion(job: Job, told: Usage | undefined, output: Output): numb
   const choices = Math.max(1, wholeNumber(request["n"]), wholeNumber(request["best_of"]));
   const reasoning = wholeNumber(told?.completion_tokens_details?.reasoning_tokens);
   const limit = completionLimit(request) ?? MOST_HIDDEN_COMPLETION;
-  const most = output.bytes + choices * limit + Math.min(reasoning, MOST_HIDDEN_COMPLETION);
+  const visible = output.bytes + choices * (limit + MOST_UNSEEN_COMPLETION);
+  const most = visible + Math.min(reasoning, MOST_HIDDEN_COMPLETION);
   return count <= most ? count : undefined;
 }
 
