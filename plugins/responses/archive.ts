@@ -95,8 +95,11 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
             { status: 400, param: "previous_response_id", type: "invalid_request_error" },
           );
         }
-        parts.push([...kept.input, ...(kept.response.output as JsonObject[])]);
-        at = kept.previous;
+        const output = kept.response.output as JsonObject[];
+        // A compaction stands for all that was before it.
+        const isCompacted = output.some((item) => item.type === "compaction");
+        parts.push(isCompacted ? output : [...kept.input, ...output]);
+        at = isCompacted ? undefined : kept.previous;
       }
       return parts.reverse().flat();
     },

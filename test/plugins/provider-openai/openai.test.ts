@@ -1,5 +1,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { makeTarget } from "../../support/target.ts";
+import { openaiProvider } from "../../../plugins/provider-openai/wire.ts";
 import { presets } from "../../../plugins/provider-openai/presets.ts";
 import { applyChatRules, type RuleChat } from "../../../plugins/provider-kit/index.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
@@ -149,6 +151,28 @@ test("OpenAI's own models are spared what they refuse", () => {
     { role: "assistant", content: null, tool_calls: [call] },
   ]);
   assert.equal(dropped, []);
+});
+
+test("only OpenAI's own address, and channels that say so, are asked in the Responses format", () => {
+  const urlOf = (name: string, baseUrl?: string, options: object = {}) => {
+    const preset = presets.find((one) => one.name === name)!;
+    const { responses } = openaiProvider(preset).wire!.native!;
+    const target = makeTarget({ baseUrl: baseUrl ?? preset.baseUrl, options: { ...options } });
+    const native = { form: "responses", body: { input: [] }, headers: {} };
+    return responses!.encode(native, target)?.url;
+  };
+  assert.is(urlOf("openai"), "https://api.openai.com/v1/responses");
+  assert.is(urlOf("openai", undefined, { responses: false }), undefined);
+  assert.is(urlOf("openai", "http://10.0.0.5/v1"), undefined);
+  assert.is(
+    urlOf("openai", "http://10.0.0.5/v1", { responses: true }),
+    "http://10.0.0.5/v1/responses",
+  );
+  assert.is(urlOf("openrouter"), undefined);
+  assert.is(
+    urlOf("openrouter", undefined, { responses: true }),
+    "https://openrouter.ai/api/v1/responses",
+  );
 });
 
 test.run();

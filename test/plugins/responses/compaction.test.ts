@@ -85,6 +85,12 @@ test("a request that ends with a compaction trigger is answered with the item", 
   );
   const { encrypted_content: sealed } = events.at(-1)!.response.output[0];
   assert.is(sealed, whole.output[0].encrypted_content);
+  // It stands for all that was before it.
+  const asked = { model, previous_response_id: whole.id, input: "Go on" };
+  await gateway.json("POST", "/v1/responses", asked);
+  const texts = up.views.at(-1)!.turns.map(({ text }) => text);
+  assert.is(texts.length, 2);
+  assert.match(texts[0]!, /The user likes tea\./);
 });
 
 test("a model that says nothing compacts nothing", async () => {
