@@ -42,6 +42,31 @@ const turn = {
   waitingCalls: Type.Optional(Type.Array(AnyObject)),
 };
 const Turn = Type.Object(turn);
+const TurnReport = Type.Object({
+  ...turn,
+  trace: Type.Array(
+    Type.Object({
+      model: Type.String(),
+      requestId: Type.String({ description: "As in GET /requests" }),
+      ms: Count,
+      usage: Type.Optional(AnyObject),
+      cost: Type.Optional(Type.Number({ description: "US dollars" })),
+      error: Text,
+      calls: Type.Array(
+        Type.Object({
+          tool: Type.String(),
+          arguments: Type.String(),
+          outcome: Type.String(),
+          ok: Type.Boolean(),
+          ms: Count,
+          decision: Type.Optional(choice(["confirmed", "denied", "expired", "interrupted"])),
+        }),
+      ),
+    }),
+    { description: "Each request to the model, and the tool calls that it answered with" },
+  ),
+  cost: Type.Optional(Type.Number({ description: "US dollars, of all steps with a known price" })),
+});
 
 const session = {
   id: Type.String(),
@@ -116,7 +141,7 @@ export const agentRoutes = {
     }),
     response: jsonResponse(Type.Object({ turns: Type.Array(Turn) })),
   },
-  turn: { ...owner, summary: "A turn, and what it did", response: jsonResponse(Turn) },
+  turn: { ...owner, summary: "A turn, and what it did", response: jsonResponse(TurnReport) },
   cancel: { ...owner, summary: "Cancel a turn", body: null, response: jsonResponse(Ok) },
   replay: {
     ...owner,
