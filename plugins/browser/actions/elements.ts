@@ -12,7 +12,8 @@ import { ElementWatch, PATIENCE_MS } from "./element-watch.ts";
 import { hindrance, hindranceInLog } from "./hindrance.ts";
 import { DETACHED, isThere, look } from "./looking.ts";
 import type { Trial } from "./trial.ts";
-import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
+import { everyNode } from "../snapshot/aria-node.ts";
+import { readAria } from "../snapshot/operable.ts";
 import { nameOf } from "../snapshot/names.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
@@ -47,13 +48,7 @@ interface Candidate {
  */
 async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
   const quick = tab.whole === undefined || tab.whole.ms < 300;
-  const fresh = quick
-    ? attempt(
-        CANDIDATES_MS,
-        tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>,
-        undefined,
-      )
-    : undefined;
+  const fresh = quick ? attempt(CANDIDATES_MS, readAria(tab), undefined) : undefined;
   const roots = await fresh;
   const there =
     roots === undefined
@@ -93,8 +88,7 @@ const REDRAW_MS = 2_000;
 
 /** The number of the element that took the place of another: the only new one of its role and name. */
 async function replacementOf(tab: Tab, { role, name }: RefEntry): Promise<number | undefined> {
-  const reading = tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>;
-  const roots = await attempt(REDRAW_MS, reading, []);
+  const roots = await attempt(REDRAW_MS, readAria(tab), []);
   const twins = [...everyNode(roots)].filter(
     (node) =>
       node.ref !== undefined &&

@@ -13,6 +13,7 @@ import type { CDPSession, Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
 import { nameHiddenBoxes } from "../snapshot/hidden-boxes.ts";
+import { addAreas, markBehind, readMarked } from "../snapshot/operable.ts";
 import { hidePasswords } from "../snapshot/passwords.ts";
 import { isInteractive, render, type Rendered, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
@@ -191,8 +192,10 @@ export async function takeSnapshot(
   const view = viewOf(op, input);
   const about = questionAbout(tab.cdp);
   const asking = about();
-  const reading = asking.then((now) => patientTree(tab, input, timeoutMs, now));
-  const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(
+  const reading = asking.then((now) =>
+    readMarked(tab, () => patientTree(tab, input, timeoutMs, now)),
+  );
+  const { tree: roots, marked } = await within(timeoutMs + 300, "The snapshot", reading).catch(
     async (error: unknown) => {
       throw isTimeout(error)
         ? tooLate(timeoutMs, (await asking).elements, error)
@@ -200,12 +203,17 @@ export async function takeSnapshot(
     },
   );
   const document = documentOf(roots);
-  if (input.frame === undefined && input.selector === undefined)
-    tab.whole = { document, ms: Date.now() - start };
+  const isWhole = input.frame === undefined && input.selector === undefined;
+  if (isWhole) tab.whole = { document, ms: Date.now() - start };
   await checkShown(op, tab.url);
   await hidePasswords(tab.page, roots);
   nameHiddenBoxes(roots);
+  if (isWhole) addAreas(roots, marked);
+  markBehind(roots, marked);
   const drawn = render(roots, view, tab.refs);
+  const { title, contentType } = await about();
+  const media = mediaNote(contentType);
+  if (media !== undefined) drawn.lines.unshift(media);
   tab.printed = drawn.refs;
   const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
   const before = remember(tab, key, { document, lines: drawn.lines });
@@ -219,7 +227,7 @@ export async function takeSnapshot(
     mode: view.style === "ai" ? "ai" : input.mode === "full" ? "role" : viewName(view),
     targetId: tab.targetId,
     url: tab.url,
-    title: sanitized((await about()).title),
+    title: sanitized(title),
     snapshot: text,
     refs,
     stats: { lines: lines.length, chars: text.length, refs: Object.keys(refs).length, interactive },
@@ -228,6 +236,15 @@ export async function takeSnapshot(
   };
   if (!input.labels) return answer;
   return { ...answer, ...(await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs))) };
+}
+
+/** What a page is that holds no text, in words: its picture is all that there is to see. */
+function mediaNote(contentType: string): string | undefined {
+  const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
+  if (kind === undefined) return undefined;
+  const what =
+    kind === "application/pdf" ? "a PDF" : kind === "image" ? "a picture" : `a ${kind} file`;
+  return `# This page is ${what} (${sanitized(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
 }
 
 const viewName = (view: View): string => (view.interactive && view.compact ? "efficient" : "role");

@@ -46,6 +46,7 @@ const STATES = [
   "pressed",
   "selected",
   "invalid",
+  "behind",
 ] as const;
 
 function states(node: AriaNode): string {
@@ -128,8 +129,9 @@ function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered
       ref = ` [ref=${key}]`;
     }
     const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
-    // A clickable box has no name, only what it holds.
-    const held = view.interactive && node.role === "generic" ? contentOf(node) : node.text;
+    // A clickable box and an editable one have no name as a rule, only what they hold.
+    const isHolder = node.role === "generic" || (node.role === "textbox" && !node.text);
+    const held = view.interactive && isHolder ? contentOf({ ...node, name: "" }) : node.text;
     const text =
       held === undefined || held === "" || held === shownName ? "" : `: ${sanitized(held)}`;
     const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];

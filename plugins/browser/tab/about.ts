@@ -8,6 +8,8 @@ export interface About {
   elements: number;
   /** What holds them all: a document that is no HTML page (an SVG image) has no body, an empty one nothing. */
   root: "body" | ":root" | "none";
+  /** What kind of document it is: `text/html`, `application/pdf`, `image/png`. */
+  contentType: string;
 }
 
 // A page that is still loading gets its body yet.
@@ -15,6 +17,7 @@ const EXPRESSION = `[
   String(document.title),
   document.getElementsByTagName("*").length,
   document.readyState === "loading" || document.querySelector("body, frameset") ? "body" : document.documentElement ? ":root" : "none",
+  document.contentType,
 ]`;
 
 /** How long it is waited for what a page says of itself. */
@@ -31,13 +34,14 @@ export function questionAbout(cdp: CDPSession): () => Promise<About> {
   return async () => {
     asking = asking?.catch(ask) ?? ask();
     const told = (await attempt(TELLS_MS, asking, undefined))?.result.value as
-      | [unknown, unknown, unknown]
+      | [unknown, unknown, unknown, unknown]
       | undefined;
-    const [title = "", elements = 0, root] = told ?? [];
+    const [title = "", elements = 0, root, contentType = ""] = told ?? [];
     return {
       title: String(title),
       elements: Number(elements) || 0,
       root: root === ":root" || root === "none" ? root : "body",
+      contentType: String(contentType),
     };
   };
 }

@@ -1,0 +1,91 @@
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
+
+const test = suite("browser: what can be operated is listed");
+let browser: SharedBrowser;
+let site: Site;
+
+const PAGE = `<!doctype html><title>Operable</title><h2>Reply</h2><div id=empty contenteditable style="min-height:30px"></div>
+<div contenteditable aria-label="Message" style="min-height:30px"></div><div contenteditable data-placeholder="Write a note"><p>draft</p></div>
+<iframe title="Rich text" srcdoc="<body contenteditable=true><p>old</p></body>"></iframe><table><tr><td contenteditable>10</td></tr></table>
+<details><summary>More options</summary><button>Inside</button></details><div tabindex=0>Plain focusable</div>
+<ul><li onclick="document.title='row'">Row with a handler</li><li id=late>Row with a listener</li><li id=prop>Row with a property</li><li>Plain row</li></ul>
+<canvas width=200 height=80 onclick="document.title='canvas'"></canvas>
+<map name=m><area shape=rect coords="0,0,40,40" href="#area" alt="Area one"></map><img usemap="#m" width=40 height=40 alt="" src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">
+<script>late.addEventListener("pointerdown",()=>{});prop.onclick=()=>{};window.changes=0;new MutationObserver(all=>changes+=all.length).observe(document.querySelector("ul"),{subtree:true,attributes:true,childList:true})</script>`;
+const MODAL = `<!doctype html><title>Modal</title><main><button>Behind</button></main><dialog id=d aria-label="Sure?"><button>Yes</button></dialog><script>d.showModal()</script>`;
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+test.before(async () => {
+  site = await startSite({
+    "/": PAGE,
+    "/modal": MODAL,
+    "/picture": (_req, res) => void res.writeHead(200, { "content-type": "image/png" }).end(PNG),
+  });
+  browser = await sharedBrowser();
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+});
+
+const VIEWS: Record<string, unknown>[] = [{ interactive: true }, { mode: "efficient" }];
+
+for (const view of VIEWS) {
+  test(`in a view of ${JSON.stringify(view)} each has a ref`, async () => {
+    await browser.visit(site.url);
+    const { snapshot } = (await browser.get("/snapshot", view)).body;
+    for (const line of [
+      /textbox \[ref=/,
+      /textbox "Message" \[ref=/,
+      /textbox "Write a note" .*draft/,
+      /textbox .*: old/,
+      /textbox "10" \[ref=/,
+      /ref=.*More options|More options.*ref=/,
+      /ref=.*Plain focusable/,
+      /ref=.*Row with a handler/,
+      /ref=.*Row with a listener/,
+      /ref=.*Row with a property/,
+      /"canvas" \[ref=/,
+      /Area one/,
+    ])
+      assert.match(snapshot, line);
+    assert.not.match(snapshot, /Plain row/);
+  });
+}
+
+test("an empty editable has a ref that text goes to, in the whole view; refs stay; the page sees nothing of it", async () => {
+  await browser.visit(site.url);
+  const { snapshot } = (await browser.get("/snapshot")).body;
+  const [, ref] = /- textbox \[ref=(\d+)\]/.exec(snapshot) ?? [];
+  assert.is((await browser.get("/snapshot")).body.snapshot, snapshot);
+  assert.is((await browser.act("type", { ref, text: "hello" })).status, 200);
+  const { result } = (
+    await browser.act("evaluate", {
+      fn: "[empty.textContent, empty.getAttribute('role'), changes, getComputedStyle(late).cursor]",
+    })
+  ).body;
+  assert.equal(result, ["hello", null, 0, "auto"]);
+});
+
+test("what stands behind an open modal dialog is marked", async () => {
+  await browser.visit(`${site.url}/modal`);
+  for (const view of [{}, { interactive: true }]) {
+    const lines = ((await browser.get("/snapshot", view)).body.snapshot as string).split("\n");
+    for (const line of lines.filter((one) => /"(Yes|Sure\?)"/.test(one)))
+      assert.not.match(line, /\[behind\]/);
+    for (const line of lines.filter((one) => one.includes('"Behind"')))
+      assert.match(line, /\[behind\]|^((?!ref=).)*$/);
+  }
+});
+
+test("a page that is a picture says so", async () => {
+  await browser.visit(`${site.url}/picture`);
+  assert.match((await browser.get("/snapshot")).body.snapshot, /picture \(image\/png\)/);
+});
+
+test.run();
