@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz [-- SEED [COUNT]]`: wide, deep and long texts at every door (these alone: `npm run fuzz -- wide [WORD…]`,
- * for doors whose name holds a word); then malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
+ * for doors whose name holds a word); then what schemathesis makes of `/openapi.json` (`npm run fuzz -- schema [COUNT]`);
+ * then malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
  * and as many responses of upstreams read by our parser and by Node's.
  * It fails where the gateway crashes, answers an undocumented 5xx, computes for longer than 200 ms in one turn, shows a
  * secret or a stack, or holds a place or a connection at the end. What was sent is printed, and comes again with the seed.
@@ -11,6 +12,7 @@ import { parsers } from "./parsers.ts";
 import { createRandom, mutate, randomText } from "./random.ts";
 import { type Finding, sendBytes, sendRequest, type Target } from "./requests.ts";
 import { fuzzResponses } from "./responses.ts";
+import { fuzzSchema } from "./schema.ts";
 import { startUpstream } from "./upstream.ts";
 import { fuzzWide } from "./wide/run.ts";
 
@@ -22,6 +24,8 @@ const requests = Math.round(total * 0.1);
 const AT_ONCE = 24;
 /** Stalls count after so many requests. */
 const WARM_UP = 3000;
+/** Made by schemathesis from `/openapi.json`: these alone with `npm run fuzz -- schema [COUNT]`. */
+const SCHEMA_REQUESTS = 5000;
 const failures: string[] = [];
 
 if (process.argv[2] === "wide") {
@@ -29,7 +33,13 @@ if (process.argv[2] === "wide") {
   for (const failure of found) console.log(`\n${failure}`);
   process.exit(found.length > 0 ? 1 : 0);
 }
+if (process.argv[2] === "schema") {
+  const schemaFailures = await fuzzSchema(Number(process.argv[3] ?? SCHEMA_REQUESTS));
+  for (const failure of schemaFailures) console.log(`\n${failure}`);
+  process.exit(schemaFailures.length > 0 ? 1 : 0);
+}
 failures.push(...(await fuzzWide([])));
+failures.push(...(await fuzzSchema(SCHEMA_REQUESTS)));
 await fuzzParsers(total - requests);
 failures.push(...fuzzResponses(createRandom(seed + 3), total));
 await fuzzGateway(requests);
