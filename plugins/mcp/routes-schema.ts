@@ -18,7 +18,7 @@ export const mcpRoutes = {
         description: "The answer as JSON, or as events where progress is asked for.",
         content: {
           "application/json": Type.Union([AnyObject, Type.Array(AnyObject)]),
-          "text/event-stream": Type.String(),
+          "text/event-stream": Type.Unknown(),
         },
       },
       202: { description: "The message was a notification." },

@@ -23,12 +23,12 @@ export function jsonResponse(schema: TSchema, options?: ResponseOptions): Respon
 
 /** Server-sent events that do not end by themselves. */
 export function eventsResponse(description: string): ResponseDeclarations {
-  return contentResponse("text/event-stream", Type.String(), { description });
+  return contentResponse("text/event-stream", Type.Unknown(), { description });
 }
 
 /** JSON, or the same as server-sent events where the caller asks for a stream. */
 export function streamableResponse(schema: TSchema): ResponseDeclarations {
-  const content = { "application/json": schema, "text/event-stream": Type.String() };
+  const content = { "application/json": schema, "text/event-stream": Type.Unknown() };
   return { 200: { description: "The response, whole or streamed.", content } };
 }
 

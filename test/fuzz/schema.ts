@@ -32,11 +32,12 @@ export async function fuzzSchema(count: number): Promise<string[]> {
   const gateway = await startGateway({ config: { webhooks: WEBHOOKS } });
   try {
     const document = await gateway.json("GET", "/openapi.json?server=gateway");
-    const file = join(temporaryDir("portico-schema-"), "openapi.json");
+    const dir = temporaryDir("portico-schema-");
+    const file = join(dir, "openapi.json");
     writeFileSync(file, JSON.stringify(document));
     const operations = Object.values<object>(document.paths).flatMap(Object.keys).length;
     const each = Math.max(1, Math.ceil(count / operations));
-    const status = await run(program, [
+    const status = await run(program, dir, [
       ...["run", file, "--url", gateway.url, "-H", `Authorization: Bearer ${gateway.token}`],
       ...["--phases", "fuzzing", "--checks", CHECKS.join(","), "-n", String(each)],
       ...["--exclude-path-regex", EXCLUDED, "--continue-on-failure", "--no-color"],
@@ -47,8 +48,9 @@ export async function fuzzSchema(count: number): Promise<string[]> {
   }
 }
 
-function run(program: string, args: string[]): Promise<number | null> {
-  const child = spawn(program, args, { stdio: "inherit" });
+/** In a directory of its own: schemathesis keeps a cache where it runs. */
+function run(program: string, cwd: string, args: string[]): Promise<number | null> {
+  const child = spawn(program, args, { cwd, stdio: "inherit" });
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", resolve);

@@ -172,7 +172,7 @@ export const gatewayRoutes = {
           "application/json": Type.Object({
             lines: Type.Array(Type.Object({ level: Type.String() })),
           }),
-          "text/event-stream": Type.String(),
+          "text/event-stream": Type.Unknown(),
         },
       },
     },
