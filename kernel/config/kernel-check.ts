@@ -1,5 +1,5 @@
 /** What the schemas of the kernel's own sections cannot say. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { absolutePath } from "../files/paths.ts";
 import { reasonOf } from "../files/reason.ts";
@@ -16,7 +16,7 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
   const faults: ConfigFault[] = [];
   const read = (name: "cert" | "key"): Buffer | undefined => {
     try {
-      return readFileSync(absolutePath(tls[name]));
+      return readRegularFile(absolutePath(tls[name]));
     } catch (error) {
       const message = `names the file ${tls[name]}, which cannot be read: ${missingOr(error)}`;
       faults.push({ path: ["gateway", "tls", name], message });
@@ -39,4 +39,10 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
 function missingOr(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" ? "it does not exist" : reasonOf(error);
+}
+
+/** A device such as /dev/zero never ends. */
+function readRegularFile(path: string): Buffer {
+  if (!statSync(path).isFile()) throw new Error("it is no file");
+  return readFileSync(path);
 }

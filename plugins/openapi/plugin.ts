@@ -20,7 +20,7 @@ export default definePlugin({
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst)
-      ctx.defer(workers.on("openapi", (server) => describe(server as string | undefined)));
+      ctx.defer(workers.on("openapi", (server) => toJson(describe(server as string | undefined))));
     ctx.route(
       "GET",
       "/openapi.json",
@@ -44,3 +44,6 @@ export default definePlugin({
     );
   },
 });
+
+/** Schemas hold functions, such as a check of dates, which cannot go to another process. */
+const toJson = (document: object): unknown => JSON.parse(JSON.stringify(document));

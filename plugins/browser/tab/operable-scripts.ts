@@ -4,7 +4,7 @@
  */
 
 /** A link of an image map, and the middle of it on the page. */
-export interface Area {
+interface Area {
   name: string;
   url: string;
   x: number;
