@@ -20,7 +20,11 @@ export default definePlugin({
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst)
-      ctx.defer(workers.on("openapi", (server) => toJson(describe(server as string | undefined))));
+      ctx.defer(
+        workers.on("openapi", async (server) =>
+          toJson(await describe(server as string | undefined)),
+        ),
+      );
     ctx.route(
       "GET",
       "/openapi.json",
