@@ -238,6 +238,7 @@ test("overrides", async () => {
   await post("/set/credentials", { username: "u", password: "p" });
   await post("/set/geolocation", { latitude: 1, longitude: 2 });
   await post("/set/media", { colorScheme: "dark" });
+  await post("/set/permissions", { permissions: ["geolocation"] });
   await post("/set/timezone", { timezoneId: "Asia/Tokyo" });
   await post("/set/locale", { locale: "de-DE" });
   await post("/set/device", { name: "iPhone 13" });
