@@ -320,6 +320,7 @@ export const ROUTES: readonly RouteRows[] = [
       "POST browser:/set/locale",
       "POST browser:/set/media",
       "POST browser:/set/offline",
+      "POST browser:/set/permissions",
       "POST browser:/set/timezone",
       "POST browser:/start",
       "POST browser:/state/load",
