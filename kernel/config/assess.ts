@@ -51,7 +51,7 @@ export async function assess(
   return { faults: distinct(faults).map((fault) => toProblem(fault, reading)), unchecked };
 }
 
-/** Whether a problem lies in one of the owner's sections, or in what the section is part of. */
+/** True where a problem is in one of the owner's sections, or in what the section is part of. */
 function isBroken({ schemas }: SectionOwner, brokenKeys: readonly string[]): boolean {
   const prefixes = Object.keys(schemas).map((path) => path.replace(/\.?\*.*$/, ""));
   return brokenKeys.some((key) => prefixes.some((prefix) => isAtOrBelow(key, prefix)));

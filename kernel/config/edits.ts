@@ -26,7 +26,7 @@ export function applyEdit(text: string, edit: ConfigEdit, { raw, env }: Reading)
 
 /**
  * Throws where entries of a map (a channel, a key, a mapping) would go without an edit that removes them by name:
- * whoever writes a map as a whole may not know of entries that others added.
+ * a caller that writes a whole map may not know of entries that others added.
  */
 export function refuseLostEntries(
   before: unknown,

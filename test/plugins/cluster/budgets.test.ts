@@ -109,19 +109,9 @@ const streamed = async (to: ReturnType<At>, path: string, token: string, last: s
   assert.is(response.statusCode, 429, text);
   return false;
 };
-/** What another gateway has just settled may count twice for a moment: a refusal then is asked again. */
-const REPEATS = 30;
-const isServed = async (ask: (i: number) => Promise<boolean>, i: number): Promise<boolean> => {
-  for (let tries = 0; tries < REPEATS; tries++) {
-    if (await ask(i)) return true;
-    if (i >= PAID) return false;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  return false;
-};
-/** How many are served until one is refused for good. */
+/** How many are served until one is refused. */
 const served = async (ask: (i: number) => Promise<boolean>) => {
-  for (let i = 0; i < 4 * PAID; i++) if (!(await isServed(ask, i))) return i;
+  for (let i = 0; i < 4 * PAID; i++) if (!(await ask(i))) return i;
   return Number.POSITIVE_INFINITY;
 };
 
