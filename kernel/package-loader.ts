@@ -5,8 +5,8 @@ import { basename, dirname, join, relative } from "node:path";
 import { builtIn } from "./built-in.ts";
 import { isBundled } from "./files/own.ts";
 import { sha } from "./files/sha.ts";
-import { createLoader, type Loader } from "./modules/load.ts";
-import { LoadError } from "./modules/problem.ts";
+import { createLoader, type Loader } from "./loader/load.ts";
+import { LoadError } from "./loader/problem.ts";
 import type { Paths } from "./types.ts";
 
 /**

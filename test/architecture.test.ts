@@ -41,8 +41,8 @@ const importers: Record<string, string[]> = {
   "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   chokidar: ["kernel/extensions/watch.ts"],
   pino: ["kernel/log/log.ts"],
-  acorn: ["kernel/modules/guard-loops.ts"],
-  esbuild: ["kernel/modules/bundle.ts", ".ci/build.ts"],
+  acorn: ["kernel/loader/guard-loops.ts"],
+  esbuild: ["kernel/loader/bundle.ts", ".ci/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
   pg: ["plugins/store/postgres/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
@@ -124,7 +124,7 @@ const LIBRARIES = [
   "files",
   "schema",
   "net",
-  "modules",
+  "loader",
   "log",
   "config",
   "http",
@@ -143,10 +143,10 @@ test("the kernel's libraries import each other only downwards, and nothing of ex
   );
 });
 
-test("loading modules knows neither hooks nor plugins", () => {
-  const below = /^kernel\/(modules|files|errors\.ts)/;
+test("the loader knows neither hooks nor plugins", () => {
+  const below = /^kernel\/(loader|files|errors\.ts)/;
   const wrong = imports.filter(
-    ({ from, to }) => from.startsWith("kernel/modules/") && to.endsWith(".ts") && !below.test(to),
+    ({ from, to }) => from.startsWith("kernel/loader/") && to.endsWith(".ts") && !below.test(to),
   );
   assert.equal(wrong, []);
 });

@@ -13,7 +13,7 @@ import type {
 } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
-import type { UserModule } from "../modules/load.ts";
+import type { UserModule } from "../loader/load.ts";
 import type {
   ContributionPoint,
   ContributionSpec,
@@ -52,7 +52,7 @@ export interface ConfigCheckSubject {
 export interface ConfigFault {
   /** Where: `["hooks", "entries", "hello", "env"]`. */
   path: readonly (string | number)[];
-  /** To be read after the key: `names the channel "mian", which does not exist`. */
+  /** To be read after the key: `names the channel "backup", which does not exist`. */
   message: string;
   /** The name that was probably meant. */
   nearest?: string | undefined;

@@ -1,5 +1,5 @@
 /** Finds out whose fault an error is that nobody caught. */
-import { placeOf } from "../modules/problem.ts";
+import { placeOf } from "../loader/problem.ts";
 import type { Slot } from "./slot.ts";
 
 /**

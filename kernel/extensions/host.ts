@@ -6,7 +6,7 @@
 import { PorticoError } from "../errors.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { createTurns } from "../timing/in-turn.ts";
-import { type Problem, problemOf, sayProblem } from "../modules/problem.ts";
+import { type Problem, problemOf, sayProblem } from "../loader/problem.ts";
 import type { Kind, Phase } from "./kind.ts";
 import { findInStack } from "./culprit.ts";
 import { createScan } from "./scan.ts";

@@ -1,10 +1,10 @@
 /**
  * Which files the agent may never write: those that Portico evaluates, and those that it reads as settings. Every tool
- * and route that writes for the agent asks here at the moment of writing, whoever caused the turn.
+ * and route that writes for the agent asks here at the moment of writing, regardless of who caused the turn.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { EvaluatedFiles } from "../modules/load.ts";
+import type { EvaluatedFiles } from "../loader/load.ts";
 import type { Paths } from "../types.ts";
 import { isInside } from "../files/own.ts";
 

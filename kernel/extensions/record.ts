@@ -1,5 +1,5 @@
 /** What is shown of an extension, whichever kind it is. */
-import { sayProblem } from "../modules/problem.ts";
+import { sayProblem } from "../loader/problem.ts";
 import type { Candidate, DisabledReason, Slot, Version } from "./slot.ts";
 
 /**

@@ -2,8 +2,8 @@
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
-import type { Problem } from "../modules/problem.ts";
-import type { Source } from "../modules/load.ts";
+import type { Problem } from "../loader/problem.ts";
+import type { Source } from "../loader/load.ts";
 
 /** A directory that could provide a name, as it was when it was read. */
 export interface Candidate<M = unknown> extends Found {
@@ -56,7 +56,7 @@ export interface Slot<V extends Version = Version> {
   tried?: string;
   /** A package was missing, which may be installed any moment: tried again at the next look at the disk. */
   retry?: boolean;
-  /** It is to be loaded anew, though nothing has changed. */
+  /** It must be loaded again, although nothing has changed. */
   renew?: boolean;
   generation: number;
 }

@@ -1,5 +1,5 @@
 import type { WorkerLink } from "../contract/workers.ts";
-import type { Loader } from "../modules/load.ts";
+import type { Loader } from "../loader/load.ts";
 import type { Paths } from "../types.ts";
 
 /** What a gateway is started with. */

@@ -5,7 +5,7 @@ import { ConfigError } from "../config/error.ts";
 import { historyFileFor } from "../config/history.ts";
 import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
-import type { Loader } from "../modules/load.ts";
+import type { Loader } from "../loader/load.ts";
 import { type PluginCandidate, readPlugins } from "../extensions/plugins/candidate.ts";
 import { checkOf, declaredNames } from "../extensions/plugins/declared.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";

@@ -9,7 +9,7 @@ import { createPermission } from "../extensions/hooks/permission.ts";
 import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { newHealth } from "../extensions/hooks/version.ts";
-import type { Loader } from "../modules/load.ts";
+import type { Loader } from "../loader/load.ts";
 import { isTrust, listRoots, type Root } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";

@@ -7,7 +7,7 @@ import { Errors } from "@sinclair/typebox/errors";
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
 import { fillDefaults } from "../../schema/defaults.ts";
-import { LoadError } from "../../modules/problem.ts";
+import { LoadError } from "../../loader/problem.ts";
 import { problemsIn } from "../../schema/problems.ts";
 import { isRecord } from "../../text/key-path.ts";
 import { didYouMean } from "../../text/nearest.ts";

@@ -3,7 +3,7 @@ import type { GivenEvent } from "../../bus.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import type { BusHandler, OnOptions } from "../../types.ts";
-import { problemOf, sayProblem } from "../../modules/problem.ts";
+import { problemOf, sayProblem } from "../../loader/problem.ts";
 import { createExtensionHost } from "../host.ts";
 import { listRoots } from "../roots.ts";
 import { type HookLogLine, keepLines } from "../../log/kept-lines.ts";

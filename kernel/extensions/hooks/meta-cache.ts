@@ -5,7 +5,7 @@
 import { join, relative } from "node:path";
 import { isBundled } from "../../files/own.ts";
 import { sha } from "../../files/sha.ts";
-import { keep, readKept } from "../../modules/cache.ts";
+import { keep, readKept } from "../../loader/cache.ts";
 import type { Paths } from "../../types.ts";
 import type { FrontMatter } from "./front-matter.ts";
 

@@ -1,7 +1,7 @@
 /** What is known about a hook. */
 import { isInside } from "../../files/own.ts";
-import type { Loader } from "../../modules/load.ts";
-import { type Problem, problemOf } from "../../modules/problem.ts";
+import type { Loader } from "../../loader/load.ts";
+import { type Problem, problemOf } from "../../loader/problem.ts";
 import { describe, type Described, standingOf } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";

@@ -2,7 +2,7 @@
 import type { Bus } from "../../bus.ts";
 import type { KernelConfig } from "../../config/schema.ts";
 import type { HookContextMember, Logger, Paths } from "../../types.ts";
-import type { Loader } from "../../modules/load.ts";
+import type { Loader } from "../../loader/load.ts";
 import type { WorkerLink } from "../../contract/workers.ts";
 
 /** `hooks.entries.<name>`: besides what Portico reads, anything that the hook itself understands. */

@@ -1,10 +1,10 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
 import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../timing/deadline.ts";
-import { runBounded } from "../../modules/bounded.ts";
-import type { Loader } from "../../modules/load.ts";
-import { createLoopGuard, type LoopGuard } from "../../modules/loop-guard.ts";
-import { LoadError, type Problem } from "../../modules/problem.ts";
+import { runBounded } from "../../loader/bounded.ts";
+import type { Loader } from "../../loader/load.ts";
+import { createLoopGuard, type LoopGuard } from "../../loader/loop-guard.ts";
+import { LoadError, type Problem } from "../../loader/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { HookLogLine } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";

@@ -4,7 +4,7 @@ import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import type { WorkerLink } from "../../contract/workers.ts";
 import { createExtensionHost } from "../host.ts";
-import type { Loader } from "../../modules/load.ts";
+import type { Loader } from "../../loader/load.ts";
 import type { Root } from "../roots.ts";
 import type { Slot } from "../slot.ts";
 import {
@@ -144,7 +144,7 @@ export function createPluginHost({
 }
 export type PluginHost = ReturnType<typeof createPluginHost>;
 
-/** Whoever provides a service comes before those who need it. */
+/** A plugin that provides a service comes before those that need it. */
 function inOrderOfNeeds(slots: readonly Slot<PluginVersion>[]): Slot<PluginVersion>[] {
   const seen = new Set<Slot<PluginVersion>>();
   const ordered: Slot<PluginVersion>[] = [];

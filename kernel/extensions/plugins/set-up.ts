@@ -4,7 +4,7 @@ import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { EventName, EventSpec } from "../../types.ts";
-import { LoadError, placeOf } from "../../modules/problem.ts";
+import { LoadError, placeOf } from "../../loader/problem.ts";
 import type { PluginVersion } from "./candidate.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import { sectionsOf } from "./sections.ts";

@@ -1,8 +1,8 @@
 /** Runs a hook for the bus: counts, logs and trips. */
 import type { BusEvent, HandlerResult, HookCall, OnOptions, Outcome } from "../../../types.ts";
-import { backstopMs, beginBounded, Interrupted } from "../../../modules/bounded.ts";
-import { EndlessLoopError } from "../../../modules/loop-guard.ts";
-import { problemOf, sayProblem } from "../../../modules/problem.ts";
+import { backstopMs, beginBounded, Interrupted } from "../../../loader/bounded.ts";
+import { EndlessLoopError } from "../../../loader/loop-guard.ts";
+import { problemOf, sayProblem } from "../../../loader/problem.ts";
 import { isGuarded } from "../candidate.ts";
 import { rounded } from "../../record.ts";
 import type { HookHostOptions } from "../settings.ts";

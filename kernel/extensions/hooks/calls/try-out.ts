@@ -1,8 +1,8 @@
 /** One call of a hook by hand: what it would do, and what it said. */
 import type { GivenEvent } from "../../../bus.ts";
 import type { BusHandler, Logger } from "../../../types.ts";
-import { backstopMs, beginBounded } from "../../../modules/bounded.ts";
-import { problemOf, sayProblem } from "../../../modules/problem.ts";
+import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
+import { problemOf, sayProblem } from "../../../loader/problem.ts";
 import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";

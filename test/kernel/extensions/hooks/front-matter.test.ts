@@ -1,7 +1,7 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
-import { LoadError } from "../../../../kernel/modules/problem.ts";
+import { LoadError } from "../../../../kernel/loader/problem.ts";
 
 const md = (yaml: string) => `---\n${yaml}\n---\n# Body\n\n---\nmore\n`;
 function refusal(text: string): LoadError {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../../kernel/bus.ts";
 import { kernelEvents } from "../../../../kernel/gateway/events.ts";
-import { createLoader } from "../../../../kernel/modules/load.ts";
+import { createLoader } from "../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
 import type { HookInfo } from "../../../../kernel/extensions/hooks/record.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createBus } from "../../../../kernel/bus.ts";
-import { createLoader } from "../../../../kernel/modules/load.ts";
+import { createLoader } from "../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
 import type { PluginParts } from "../../../../kernel/extensions/plugins/context.ts";

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { guardLoops } from "../../../kernel/modules/guard-loops.ts";
-import { createLoopGuard, EndlessLoopError, mayLoop } from "../../../kernel/modules/loop-guard.ts";
+import { guardLoops } from "../../../kernel/loader/guard-loops.ts";
+import { createLoopGuard, EndlessLoopError, mayLoop } from "../../../kernel/loader/loop-guard.ts";
 import { packageDir } from "../../support/gateway.ts";
 
 /** Runs code whose loops are guarded with this limit; `return` answers. */

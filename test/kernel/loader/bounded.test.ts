@@ -1,6 +1,6 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { beginBounded, Interrupted, runBounded } from "../../../kernel/modules/bounded.ts";
+import { beginBounded, Interrupted, runBounded } from "../../../kernel/loader/bounded.ts";
 
 test("answers what the work answers, throws what it throws", () => {
   assert.is(

@@ -34,7 +34,7 @@ export interface Bundle {
 export interface BundleOptions {
   /**
    * The package's own: without source maps, which cost time at load; and size and time of change stand for the contents.
-   * Of everybody else's, the contents are read: whoever exchanges a file can give it any stamp.
+   * The contents of all other files are read, because anyone who replaces a file can give it any modification time.
    */
   isOwn: boolean;
   /** Packages become part of the bundle; else they are required when it runs. */
@@ -109,7 +109,7 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
       target: "node20",
       packages: whole ? "bundle" : "external",
       external: ["portico", "portico/*"],
-      // No tsconfig.json is read: its `paths` and `jsxFactory` would let whoever writes one choose what runs.
+      // No tsconfig.json is read: its `paths` and `jsxFactory` would let its author choose what runs.
       tsconfigRaw: "{}",
       plugins: [readingOnce(dir, inputs), ...(isOwn ? [] : [reportingImports(onImport)])],
       metafile: true,

@@ -12,8 +12,8 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLoader } from "../../../kernel/modules/load.ts";
-import { LoadError, problemOf } from "../../../kernel/modules/problem.ts";
+import { createLoader } from "../../../kernel/loader/load.ts";
+import { LoadError, problemOf } from "../../../kernel/loader/problem.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 

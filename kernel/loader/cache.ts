@@ -27,6 +27,6 @@ export function keep(file: string, head: object, body: string | Buffer): void {
     rmSync(file, { force: true });
     writeWhole(file, Buffer.concat([line, bytes]), 0o600 | (directory & 0o044));
   } catch {
-    // made anew the next time
+    // The next load makes it again.
   }
 }
