@@ -302,7 +302,7 @@ test("the kernel names no plugin, provider, or event of one", () => {
     "management",
   ];
   // The kernel has members of these names: they count where they stand for the plugin's folder or face.
-  const ownWords = ["secrets"];
+  const ownWords = ["secrets", "workers"];
   const patternOf = (name: string): RegExp => {
     if (ownWords.includes(name)) return new RegExp(`["'\`](?:plugins/|portico/)${name}`);
     return everyday.includes(name)

@@ -1,8 +1,8 @@
 /** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
 import type { HomeOptions, Program, StartedGateway } from "portico";
+import { joinWorkers, type ProcessLink } from "portico/workers";
 import type { CommandIO, ServePart } from "../command.ts";
 import { checkPort } from "../parse.ts";
-import { joinWorkers, type ProcessLink } from "../workers/link.ts";
 import { bannerOf } from "./banner.ts";
 import { handleSignals } from "./signals.ts";
 import { startWorkers } from "./start-workers.ts";
@@ -60,10 +60,10 @@ async function endOf(
   return 0;
 }
 
-/** What a pipe takes in one piece, whoever else writes to it. */
+/** A pipe takes writes of up to this size in one piece, so that lines of several processes do not mix. */
 const PIPE_BYTES = 4096;
 
-/** Lines may wait this long for others: each write wakes whoever reads them, which costs as much as a small request. */
+/** Lines may wait this long for others: each write wakes the reader, which costs as much as a small request. */
 const DELAY_MS = 20;
 
 function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {

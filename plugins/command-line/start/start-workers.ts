@@ -1,7 +1,7 @@
 /** `portico start` where `gateway.workers` is above 1: this process runs the workers, each of which is a gateway. */
 import type { HomeOptions, Program } from "portico";
+import { runWorkers, WORKER_VARIABLE } from "portico/workers";
 import type { CommandIO } from "../command.ts";
-import { WORKER_VARIABLE } from "../workers/messages.ts";
 import { handleSignals } from "./signals.ts";
 
 /** Returns where this process is to be the gateway itself. Otherwise it ends with the workers. */
@@ -16,7 +16,6 @@ export async function startWorkers(
   if (!setup) return;
   const { count, settings } = setup;
   const tokenIsNew = await setup.prepare();
-  const { runWorkers } = await import("../workers/primary.ts");
   const say = process.stdout.isTTY
     ? io.printLog
     : (line: string) => void process.stdout.write(line);

@@ -1,9 +1,9 @@
 /** What all workers take up, or none: whoever sees a save late, early or not at all, dies or comes. */
 import * as assert from "uvu/assert";
-import { createBallots, type Vote } from "../../../../plugins/command-line/workers/ballots.ts";
-import { createVotes } from "../../../../plugins/command-line/workers/votes.ts";
-import { test } from "../../../support/suite.ts";
-import { until } from "../../../support/until.ts";
+import { createBallots, type Vote } from "../../../plugins/workers/ballots.ts";
+import { createVotes } from "../../../plugins/workers/votes.ts";
+import { test } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
 
 interface Options {
   /** Which of those who could go on does so. */

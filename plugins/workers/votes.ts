@@ -29,7 +29,7 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
             : new Error(error),
       );
     },
-    /** One that has it already says so; one that still does not see it does not have it. Whoever has voted has answered. */
+    /** One that has it already says so; one that still does not see it does not have it. A vote is an answer too. */
     async lookFor({ subject, id }: Vote): Promise<void> {
       const one = { subject, voted: false };
       looks.add(one);

@@ -9,7 +9,7 @@ import { porticoProgram } from "../../support/runner/bundle.ts";
 import { portico } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { until, untilRight } from "../../support/until.ts";
-import { ask, chat, times, watch } from "./scene.ts";
+import { ask, chat, times, watch } from "../cluster/scene.ts";
 
 const test = suite("starts of workers");
 

@@ -1,7 +1,7 @@
 /**
  * What all workers do, or none: each votes once it has the new version ready, and takes it up when all have. A refusal is
- * everybody's, and so is silence. Of each subject one version at a time is voted on, the one that was named last: whoever
- * has voted for another is told that it comes to nothing, and is asked to look again.
+ * everybody's, and so is silence. Of each subject one version at a time is voted on, the one that was named last: a
+ * worker that has voted for another learns that its version is not taken up, and is asked to look again.
  */
 
 /** Longer than a stopped worker is left in its place: its successor votes. */
@@ -79,8 +79,8 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
   }
 
   /**
-   * A worker looks for nothing else of a kind while it waits. Whoever has seen but one of two changes and waits for somebody
-   * who has seen but the other gets no further; once this one is given up, it looks for both.
+   * A worker looks for nothing else of a kind while it waits. One that has seen only the first of two changes and waits
+   * for another that has seen only the second gets no further; once this ballot is given up, it looks for both.
    */
   function isInCircle(subject: string, { votes }: Ballot): boolean {
     const lacks = (some: Set<number>, others: Set<number>) =>
@@ -114,7 +114,7 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
     arrived(worker: number): void {
       for (const [subject, { id }] of ballots) look(worker, { subject, id });
     },
-    /** A worker has gone: nothing waits for it, and its successor votes anew. */
+    /** A worker has gone: nothing waits for it, and its successor votes again. */
     forget(worker: number): void {
       for (const { votes } of ballots.values()) votes.delete(worker);
       settle();

@@ -10,7 +10,7 @@ import { hookFiles } from "../../support/hook-files.ts";
 import { suite } from "../../support/suite.ts";
 import { until, untilRight } from "../../support/until.ts";
 import { knock } from "../nodes/support.ts";
-import { ask, chat, times, watch } from "./scene.ts";
+import { ask, chat, times, watch } from "../cluster/scene.ts";
 
 const test = suite("workers");
 let gateway: SpawnedGateway;

@@ -1,6 +1,6 @@
 /**
- * Copies of the connections that a worker has. Whoever is killed leaves its clients in the middle of what they read: over
- * these they are told. Nothing is read from them, and a connection ends when both copies are closed.
+ * Copies of the connections that a worker has. A worker that is killed leaves its clients in the middle of what they
+ * read: the copies serve to send them an error. Nothing is read from them, and a connection ends when both copies are closed.
  */
 import type { Socket } from "node:net";
 

@@ -1,0 +1,11 @@
+/** The face `portico/workers`: how a process becomes one of the workers of a gateway, and how another one runs them. */
+import type { Primary, PrimaryOptions } from "./primary.ts";
+
+export { joinWorkers, type ProcessLink } from "./link.ts";
+export { WORKER_VARIABLE } from "./messages.ts";
+
+/** Only the process that runs workers needs this code, so it is loaded by the first call. */
+export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
+  const primary = await import("./primary.ts");
+  return primary.runWorkers(options);
+}
