@@ -1,8 +1,8 @@
 /**
- * The one error class. Whoever throws names a code; the kernel's table, or the plugin's that declares the code, gives the
- * HTTP status.
- * Messages are written for the person who must act: what was wrong, what to do. They are shown to callers as they
- * are, so they never hold secrets, stacks or paths of the host; a `cause` is only ever logged.
+ * The one error class, and the tables that its instances come from. A table names every situation in which an area
+ * refuses, with the code, the HTTP status and the message.
+ * A message is for the person who must act: it says what was wrong and what to do. Callers see it as it is, so it never
+ * holds secrets, stacks or paths of the host. A `cause` is only logged.
  */
 
 const STATUS = {
@@ -52,14 +52,50 @@ export interface PorticoErrorOptions {
   cause?: unknown;
 }
 
-/** The codes of plugins, as their definitions declare them: each table for as long as its plugin is loaded. */
-const declared = new Set<Readonly<Record<string, number>>>();
+/** One situation in which a request is refused. */
+export interface ErrorEntry {
+  readonly code: ErrorCode | (string & {});
+  /** May be left out for the kernel's codes, whose status is fixed. */
+  readonly status?: number;
+  /** The family, for surfaces whose error form has one: `rate_limit_error`. */
+  readonly type?: string;
+  /** A placeholder such as `{name}` stands for a value that the thrower passes. */
+  readonly message: string;
+}
 
-/** Adds a plugin's codes. The kernel's own cannot be changed. */
-export function declareErrors(table: Readonly<Record<string, number>>): () => void {
-  const own = { ...table };
-  declared.add(own);
-  return () => void declared.delete(own);
+type ErrorValues<Message extends string> = Message extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ErrorValues<Rest>
+  : never;
+
+/** Makes the error of one situation. Its placeholders are required arguments. */
+type ErrorFactory<Message extends string> = [ErrorValues<Message>] extends [never]
+  ? (options?: PorticoErrorOptions) => PorticoError
+  : (
+      values: Readonly<Record<ErrorValues<Message>, string | number>>,
+      options?: PorticoErrorOptions,
+    ) => PorticoError;
+
+export type ErrorTable<Entries extends Readonly<Record<string, ErrorEntry>>> = {
+  readonly [Name in keyof Entries]: ErrorFactory<Entries[Name]["message"]>;
+};
+
+/** The HTTP status of each code. */
+type Statuses = Readonly<Record<string, number>>;
+
+/** What a plugin's definition may hold as `errors`: a table, or only the statuses of its codes. */
+export type DeclaredErrors = Statuses | ErrorTable<Readonly<Record<string, ErrorEntry>>>;
+
+// A table may come from another copy of this module, as `PorticoError` may.
+const STATUSES = Symbol.for("portico.error-statuses");
+
+/** The codes of plugins, as their definitions declare them: each table for as long as its plugin is loaded. */
+const declared = new Set<Statuses>();
+
+/** Adds a plugin's codes until the returned function is called. The kernel's own codes keep their status. */
+export function declareErrors(errors: DeclaredErrors): () => void {
+  const statuses = (errors as { [STATUSES]?: Statuses })[STATUSES] ?? { ...(errors as Statuses) };
+  declared.add(statuses);
+  return () => void declared.delete(statuses);
 }
 
 /** The status that belongs to a code; 500 for an unknown one. */
@@ -92,7 +128,53 @@ export class PorticoError extends Error {
     this.details = options.details;
     this.limit = options.limit;
   }
+
+  /**
+   * Makes an area's table of errors: one function per situation, which returns the error to throw.
+   *
+   * @example
+   * export const errors = PorticoError.table({
+   *   unknownJob: {
+   *     code: "job_not_found",
+   *     status: 404,
+   *     message: "There is no job `{id}`. `portico jobs list` shows those that exist.",
+   *   },
+   * });
+   * throw errors.unknownJob({ id }, { param: "id" });
+   */
+  static table<const Entries extends Readonly<Record<string, ErrorEntry>>>(
+    entries: Entries,
+  ): ErrorTable<Entries> {
+    const table: Record<string, unknown> = {};
+    const statuses: Record<string, number> = {};
+    for (const [name, entry] of Object.entries(entries)) {
+      const { code, status } = entry;
+      if (status !== undefined) statuses[code] = status;
+      table[name] = errorFactory(entry);
+    }
+    Object.defineProperty(table, STATUSES, { value: statuses });
+    return table as ErrorTable<Entries>;
+  }
 }
+
+function errorFactory({ code, status, type, message }: ErrorEntry) {
+  const defaults: PorticoErrorOptions = {
+    ...(status === undefined ? {} : { status }),
+    ...(type === undefined ? {} : { type }),
+  };
+  const make = (text: string, options: PorticoErrorOptions = {}) =>
+    new PorticoError(code, text, { ...defaults, ...options });
+  if (!PLACEHOLDER.test(message)) return (options?: PorticoErrorOptions) => make(message, options);
+  return (values: Readonly<Record<string, string | number>>, options?: PorticoErrorOptions) =>
+    make(fillIn(message, values), options);
+}
+
+const PLACEHOLDER = /\{(\w+)\}/;
+
+function fillIn(message: string, values: Readonly<Record<string, string | number>>): string {
+  return message.replace(new RegExp(PLACEHOLDER, "g"), (_, name) => String(values[name]));
+}
+
 Object.defineProperty(PorticoError.prototype, "name", {
   value: "PorticoError",
   configurable: true,

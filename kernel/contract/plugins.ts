@@ -11,6 +11,7 @@ import type {
   HandlerSelection,
   OnOptions,
 } from "./events.ts";
+import type { DeclaredErrors } from "../errors.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
 import type { UserModule } from "../loader/load.ts";
@@ -85,8 +86,8 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   names?: Readonly<Record<string, readonly string[]>>;
   /** The events that this plugin emits, with what each lets handlers do: declared while the plugin is active. */
   events?: { readonly [K in EventName]?: EventSpec<K> };
-  /** The plugin's own error codes with their HTTP statuses: `{ job_not_found: 404 }`. */
-  errors?: Readonly<Record<string, number>>;
+  /** The plugin's errors: a table made by `PorticoError.table`, or the statuses of its codes: `{ job_not_found: 404 }`. */
+  errors?: DeclaredErrors;
   /** The contribution points that it owns (see `Contributions`), with what an item of each must be. */
   contributions?: { readonly [K in ContributionPoint]?: ContributionSpec<K> };
   /** What it adds to every hook's `ctx` (contribution `hookContext`): the member's name → one line on how it is used. */

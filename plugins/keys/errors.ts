@@ -1,4 +1,95 @@
-/** The plugin's own error codes and their HTTP statuses. */
-export const errors = {
-  address_not_allowed: 403,
-} as const;
+/** Every error of the plugin `keys`. */
+import { PorticoError } from "portico";
+
+const LOWER =
+  "A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller";
+
+export const errors = PorticoError.table({
+  addressNotAllowed: {
+    code: "address_not_allowed",
+    status: 403,
+    type: "permission_error",
+    message: "This key may not be used from this address: it is not in the key's allowedIps.",
+  },
+  expired: {
+    code: "unauthorized",
+    type: "authentication_error",
+    message: "This key has expired. Ask for a new one.",
+  },
+  disabled: {
+    code: "unauthorized",
+    type: "authentication_error",
+    message: "This key is switched off.",
+  },
+  rotatedAway: {
+    code: "unauthorized",
+    type: "authentication_error",
+    message: "This secret of the key was rotated away. Use the new one.",
+  },
+  unknownKey: {
+    code: "not_found",
+    message: "There is no key `{name}`. `portico keys list` shows those that exist.",
+  },
+  nameTaken: {
+    code: "conflict",
+    message: "There is already a key `{name}`. Revoke it first, or use another name.",
+  },
+  notInForce: {
+    code: "internal_error",
+    message: "The key was written, but it is not active.",
+  },
+  notADate: {
+    code: "invalid_request_error",
+    message: "`{param}` is not a date. Write it as 2027-01-31 or 2027-01-31T12:00:00Z.",
+  },
+  notANetwork: {
+    code: "invalid_request_error",
+    message: "`{address}` {problem}.",
+  },
+  /** As OpenAI answers for a model that exists, but not for this project. */
+  modelNotAllowed: {
+    code: "model_not_found",
+    status: 403,
+    type: "invalid_request_error",
+    message:
+      "This key may not use the model `{model}`. GET /v1/models lists those that it may use.",
+  },
+  costsNotCounted: {
+    code: "service_unavailable",
+    message: "This key has a budget, and the plugin that counts costs is off.",
+  },
+  tooManyRequests: {
+    code: "rate_limit_exceeded",
+    type: "rate_limit_error",
+    message:
+      "This key has reached its limit of {limit} {unit} per minute. Try again in {seconds} s.",
+  },
+  tokensExceedLimit: {
+    code: "rate_limit_exceeded",
+    type: "rate_limit_error",
+    message: `This request may use {estimate} tokens, more than this key's limit of {max} tokens per minute. ${LOWER}.`,
+  },
+  tokensUsedUp: {
+    code: "rate_limit_exceeded",
+    type: "rate_limit_error",
+    message:
+      "This request may use {estimate} tokens, and this key has reached its limit of {max} tokens per minute. Try again in {seconds} s.",
+  },
+  budgetUsedUp: {
+    code: "insufficient_quota",
+    status: 429,
+    type: "rate_limit_error",
+    message: `This key has used up its budget of \${usd} per {period}. A new {period} begins at {next}.`,
+  },
+  budgetTooSmall: {
+    code: "insufficient_quota",
+    status: 429,
+    type: "rate_limit_error",
+    message: `This request may cost \${estimate}, and \${left} of this key's budget of \${usd} per {period} are left. ${LOWER}.`,
+  },
+  budgetReserved: {
+    code: "rate_limit_exceeded",
+    type: "rate_limit_error",
+    message: `This request may cost \${estimate}. Of this key's budget of \${usd} per {period}, \${left} are left and requests under way reserve \${reserved}. ${LOWER}, or try again in a moment.`,
+  },
+});

@@ -1,8 +1,9 @@
 /** Holds keys to their limits: what a key may ask for, how often, and what its requests may use together. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import { type ChatGate, periodOf, type RefusedSpending, type SpendingLimit } from "portico/chat";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
+import { errors } from "./errors.ts";
 import { type Grant, grantOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import { mayUse } from "./models.ts";
@@ -21,11 +22,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
   async function checkBudget({ name, budget }: Grant): Promise<void> {
     if (budget === undefined) return;
     const service = usage();
-    if (service === undefined)
-      throw new PorticoError(
-        "service_unavailable",
-        "This key has a budget, and the plugin that counts costs is off.",
-      );
+    if (service === undefined) throw errors.costsNotCounted();
     const now = store().now();
     const period = periodOf(budget.per, now);
     if ((await service.spent(name, period.start)) < budget.usd) return;
@@ -104,66 +101,38 @@ function tokensCount(name: string): string {
   return `key:${name}:tokens`;
 }
 
-const LOWER = "A lower max_tokens (max_completion_tokens, max_output_tokens) makes it smaller";
-
 function tokensDoNotFit(max: number, { estimate, retryAfterMs }: RefusedSpending): PorticoError {
   const wait = seconds(retryAfterMs);
-  const problem =
-    estimate > max
-      ? `This request may come to ${estimate} tokens, more than this key's limit of ${max} tokens per minute. ${LOWER}.`
-      : `This request may come to ${estimate} tokens, and this key has reached its limit of ${max} tokens per minute. Try again in ${wait} s.`;
-  return new PorticoError("rate_limit_exceeded", problem, {
-    status: 429,
-    type: "rate_limit_error",
-    headers: { "retry-after": wait },
-    limit: "tokensPerMinute",
-  });
+  const options = { headers: { "retry-after": wait }, limit: "tokensPerMinute" };
+  return estimate > max
+    ? errors.tokensExceedLimit({ estimate, max }, options)
+    : errors.tokensUsedUp({ estimate, max, seconds: wait }, options);
 }
 
 function budgetDoesNotFit(
-  { usd, per }: NonNullable<Grant["budget"]>,
+  { usd, per: period }: NonNullable<Grant["budget"]>,
   { estimate, used, reserved, max, retryAfterMs, isUsedUp }: RefusedSpending,
 ): PorticoError {
-  if (used >= max) return usedUp({ usd, per }, retryAfterMs);
-  const left = `$${dollars(max - used)} of this key's budget of $${usd} per ${per} are left`;
-  const cost = `this request may cost $${dollars(estimate)}`;
-  const under = reserved > 0 ? ` and $${dollars(reserved)} are reserved for others under way` : "";
-  return new PorticoError(
-    isUsedUp ? "insufficient_quota" : "rate_limit_exceeded",
-    `${left}${under}, but ${cost}. ${LOWER}${isUsedUp ? "" : ", or try again in a moment"}.`,
-    {
-      status: 429,
-      type: "rate_limit_error",
-      headers: { "retry-after": seconds(retryAfterMs) },
-      limit: "budget",
-    },
-  );
+  if (used >= max) return usedUp({ usd, per: period }, retryAfterMs);
+  const options = { headers: { "retry-after": seconds(retryAfterMs) }, limit: "budget" };
+  const amounts = { estimate: dollars(estimate), left: dollars(max - used), usd, period };
+  return isUsedUp
+    ? errors.budgetTooSmall(amounts, options)
+    : errors.budgetReserved({ ...amounts, reserved: dollars(reserved) }, options);
 }
 
-function usedUp({ usd, per }: NonNullable<Grant["budget"]>, waitMs: number): PorticoError {
+function usedUp({ usd, per: period }: NonNullable<Grant["budget"]>, waitMs: number): PorticoError {
   const next = new Date(Date.now() + waitMs).toISOString();
-  return new PorticoError(
-    "insufficient_quota",
-    `This key has used up its budget of $${usd} per ${per}. A new ${per} begins at ${next}.`,
-    {
-      status: 429,
-      type: "rate_limit_error",
-      headers: { "retry-after": seconds(waitMs) },
-    },
-  );
+  const headers = { "retry-after": seconds(waitMs) };
+  return errors.budgetUsedUp({ usd, period, next }, { headers });
 }
 
 function dollars(usd: number): string {
   return String(Number(usd.toFixed(6)));
 }
 
-/** As OpenAI answers for a model that exists, but not for this project. */
 function notAllowed(model: string): PorticoError {
-  return new PorticoError(
-    "model_not_found",
-    `This key may not use the model \`${model}\`. GET /v1/models lists what it may.`,
-    { status: 403, param: "model", type: "invalid_request_error" },
-  );
+  return errors.modelNotAllowed({ model }, { param: "model" });
 }
 
 function tooMany(
@@ -173,10 +142,9 @@ function tooMany(
 ): PorticoError {
   const wait = seconds(take.retryAfterMs > 0 ? take.retryAfterMs : take.resetMs);
   const unit = limit === "tokensPerMinute" ? "tokens" : "requests";
-  return new PorticoError(
-    "rate_limit_exceeded",
-    `This key has reached its limit of ${take.limit} ${unit} per minute. Try again in ${wait} s.`,
-    { type: "rate_limit_error", headers: { ...headers, "retry-after": wait }, limit },
+  return errors.tooManyRequests(
+    { limit: take.limit, unit, seconds: wait },
+    { headers: { ...headers, "retry-after": wait }, limit },
   );
 }
 

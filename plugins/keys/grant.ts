@@ -1,15 +1,12 @@
 /** What one key may do, and whose key it is. */
 import { createHash, randomBytes } from "node:crypto";
-import {
-  type Authenticator,
-  type Client,
-  type Networks,
-  parseNetworks,
-  PorticoError,
-} from "portico";
+import { type Authenticator, type Client, type Networks, parseNetworks } from "portico";
+import { errors } from "./errors.ts";
 import type { KeyConfig, KeysConfig } from "./schema.ts";
 
 const DAY_MS = 86_400_000;
+/** What a 401 asks for. */
+const CHALLENGE = { headers: { "www-authenticate": 'Bearer realm="portico"' } };
 
 export interface Grant extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   readonly name: string;
@@ -90,17 +87,12 @@ export function createAuthenticator(
       const secret = secrets.get(hashOf(token));
       if (secret === undefined) return undefined;
       const { client, until, allowed } = secret;
-      if (until !== undefined && now() >= until)
-        throw refused("This secret of the key was rotated away. Use the new one.");
+      if (until !== undefined && now() >= until) throw errors.rotatedAway(CHALLENGE);
       const state = stateOf(client.grant as Grant, now());
-      if (state === "expired") throw refused("This key has expired. Ask for a new one.");
-      if (state === "disabled") throw refused("This key is switched off.");
+      if (state === "expired") throw errors.expired(CHALLENGE);
+      if (state === "disabled") throw errors.disabled(CHALLENGE);
       if (allowed === undefined || allowed.contains(address)) return client;
-      throw new PorticoError(
-        "address_not_allowed",
-        "This key may not be used from this address: it is not in the key's allowedIps.",
-        { type: "permission_error" },
-      );
+      throw errors.addressNotAllowed();
     },
   };
 }
@@ -114,11 +106,4 @@ function* secretsOf(name: string, key: KeyConfig): Generator<[hash: string, Secr
   yield [hash, { client, allowed }];
   if (previous !== undefined)
     yield [previous.hash, { client, allowed, until: endOf(previous.until) }];
-}
-
-function refused(message: string): PorticoError {
-  return new PorticoError("unauthorized", message, {
-    type: "authentication_error",
-    headers: { "www-authenticate": 'Bearer realm="portico"' },
-  });
 }

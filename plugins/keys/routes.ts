@@ -1,13 +1,7 @@
 /** `/keys`: makes, lists and revokes. */
-import {
-  type Call,
-  type PluginContext,
-  PorticoError,
-  refuseNetwork,
-  reply,
-  type Static,
-} from "portico";
+import { type Call, type PluginContext, refuseNetwork, reply, type Static } from "portico";
 import { parseDuration } from "portico/schedules";
+import { errors } from "./errors.ts";
 import { hashOf, idOf, newKey } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
@@ -42,7 +36,7 @@ export function mountKeys(
 
   async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { kv } = ctx.use("store");
-    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw taken(name);
+    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw errors.nameTaken({ name });
     try {
       return await work();
     } finally {
@@ -76,20 +70,19 @@ export function mountKeys(
   function keyNamed(name: string): KeyConfig {
     const known = Object.hasOwn(keys(), name) ? keys()[name] : undefined;
     if (known !== undefined) return known;
-    throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
+    throw errors.unknownKey({ name });
   }
 
   async function makeAlone(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
     await stored.refresh();
-    if (Object.hasOwn(keys(), name)) throw taken(name);
+    if (Object.hasOwn(keys(), name)) throw errors.nameTaken({ name });
     await holders.forget(name);
     const key = newKey();
     const hash = hashOf(key);
     if (stored.isShared) await stored.put(name, { hash, enabled: true, ...limits });
     else await configure(name, { hash, ...limits });
     const made = keys()[name];
-    if (made === undefined)
-      throw new PorticoError("internal_error", "The key was written, but is not in force.");
+    if (made === undefined) throw errors.notInForce();
     const shown = await view(name, made);
     if (shown.state !== "expired") return reply(201, { ...shown, key });
     const over = `it has expired already (${limits.expiresAt ?? limits.expires}), and opens nothing`;
@@ -120,19 +113,10 @@ export function mountKeys(
 function checkLimits({ expires, expiresAt, allowedIps = [] }: Partial<KeyConfig>): void {
   for (const [param, time] of Object.entries({ expires, expiresAt }))
     if (time !== undefined && Number.isNaN(Date.parse(time)))
-      throw new PorticoError("invalid_request_error", `\`${param}\` is not a date.`, { param });
+      throw errors.notADate({ param }, { param });
   for (const [i, address] of allowedIps.entries()) {
     const problem = refuseNetwork(address);
     if (problem !== undefined)
-      throw new PorticoError("invalid_request_error", `\`${address}\` ${problem}.`, {
-        param: `allowedIps[${i}]`,
-      });
+      throw errors.notANetwork({ address, problem }, { param: `allowedIps[${i}]` });
   }
-}
-
-function taken(name: string): PorticoError {
-  return new PorticoError(
-    "conflict",
-    `There is a key \`${name}\` already. Revoke it first, or take another name.`,
-  );
 }
