@@ -42,8 +42,13 @@ export interface SpendingServices {
 export class Spending {
   readonly services: SpendingServices;
   readonly #holder = randomUUID();
-  /** Reservations that this process holds; those whose end could not be written, with what they came to. */
-  readonly #held = new Map<string, readonly Charge[] | undefined>();
+  /** Reservations of requests that are under way, or whose settlement is not written yet. */
+  readonly #held = new Set<string>();
+  /**
+   * Settlements that could not be written, by reservation. One that is being written is not among them: `renew` would
+   * write it a second time, and the request would count twice.
+   */
+  readonly #unwritten = new Map<string, readonly Charge[]>();
   #isFailing = false;
 
   constructor(services: SpendingServices) {
@@ -78,38 +83,42 @@ export class Spending {
       );
     const reservation = { id, holder: this.#holder, ttlMs: RESERVED_MS };
     const reserved = await store.reservations.reserve(reservation, requests);
-    if (reserved.allowed) this.#held.set(id, undefined);
+    if (reserved.allowed) this.#held.add(id);
     return reserved;
   }
 
-  /** A promise where others count with us: they know of it then. What cannot be written is tried again. */
+  /**
+   * Replaces a reservation by what the request used. Returns a promise where other processes count as well: it resolves
+   * when they see the change. What cannot be written is tried again with `renew`.
+   */
   settle(id: string, charges: readonly Charge[]): Promise<void> | undefined {
     const store = this.services.store();
     if (store === undefined || (charges.length === 0 && !this.#held.has(id))) return undefined;
-    this.#held.set(id, charges);
     const settling = this.#settle(store, id, charges);
     return store.sharedBy === "nobody" ? undefined : settling;
   }
 
-  /** Keeps what is under way, and tries again to write what has ended. */
+  /** Extends the reservations of requests that are under way, and tries again to write failed settlements. */
   async renew(): Promise<void> {
     const store = this.services.store();
-    if (store === undefined || this.#held.size === 0) return;
-    for (const [id, charges] of this.#held)
-      if (charges !== undefined) await this.#settle(store, id, charges);
-    await store.reservations.extend(this.#holder, RESERVED_MS);
+    if (store === undefined) return;
+    const unwritten = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const [id, charges] of unwritten) await this.#settle(store, id, charges);
+    if (this.#held.size > 0) await store.reservations.extend(this.#holder, RESERVED_MS);
   }
 
   async #settle(store: Store, id: string, charges: readonly Charge[]): Promise<void> {
     try {
       await store.reservations.settle(id, charges);
-      if (this.#held.get(id) === charges) this.#held.delete(id);
+      this.#held.delete(id);
       this.#isFailing = false;
     } catch (error) {
+      this.#unwritten.set(id, charges);
       if (!this.#isFailing)
         this.services.log.error(
           { err: error },
-          "what requests used cannot be counted against their limits: it is tried again",
+          "What requests used could not be counted against their limits. It will be tried again.",
         );
       this.#isFailing = true;
     }
