@@ -1,200 +1,179 @@
-/** Signing in, the sections, and the round of asking. */
-import { ApiError, attempt, forgetToken, get, hasToken, inTime, keepToken } from "./api.js";
-import { fill, h, notice, tick } from "./dom.js";
+/** Signing in and out, the page that the address names, and its refreshing. */
+import { ApiError, forgetToken, hasToken, inTime } from "./api.js";
+import { emptyText, fill, h, hideError, href, notice, readAddress, tick } from "./dom.js";
 import { follow } from "./feed.js";
+import { hideNavigation, markPage, showNavigation } from "./navigation.js";
+import { pages } from "./pages.js";
 import { every } from "./rounds.js";
-import { browser } from "./views/browser.js";
-import { chat } from "./views/chat.js";
-import { configuration } from "./views/configuration.js";
-import { deliveries } from "./views/deliveries.js";
-import { events } from "./views/events.js";
-import { hooks, plugins } from "./views/extensions.js";
-import { logs } from "./views/logs.js";
-import { mapping } from "./views/mapping.js";
-import { overview } from "./views/overview.js";
-import { requests } from "./views/requests.js";
-import { cron, polls } from "./views/schedules.js";
-import { sessions } from "./views/sessions.js";
-import { keys, usage } from "./views/usage.js";
-import { turns } from "./views/work.js";
+import { signInForm } from "./sign-in.js";
 
-/**
- * A view either has `load(arg)` and `render(data, arg)`, asked again every `everyMs`, or `mount(root, signal, arg)` for
- * one that lives by itself. One `of` another is not in the navigation.
- */
-const views = [
-  overview,
-  chat,
-  requests,
-  events,
-  hooks,
-  plugins,
-  sessions,
-  turns,
-  cron,
-  polls,
-  deliveries,
-  mapping,
-  browser,
-  usage,
-  keys,
-  configuration,
-  logs,
-];
 const ROUND_MS = 3000;
 
 const main = document.getElementById("main");
-const nav = document.getElementById("nav");
+const content = document.getElementById("content");
 const health = document.getElementById("health");
 const signOut = document.getElementById("sign-out");
-let signedIn;
+/** Aborts when the reader signs out. */
+let session;
+/** The page that is shown: `{ page, controller, body, list, redraw, entry }`. */
 let shown;
 
 function showSignIn(message) {
-  signedIn?.abort();
-  shown?.abort();
-  signedIn = undefined;
+  session?.abort();
+  shown?.controller.abort();
+  session = undefined;
   forgetToken();
   dispatchEvent(new Event("portico:signed-out"));
-  nav.hidden = signOut.hidden = true;
+  hideNavigation();
+  hideError();
+  signOut.hidden = true;
   health.textContent = "";
   document.title = "Sign in · Portico";
-  const input = h("input", {
-    id: "token",
-    type: "password",
-    autocomplete: "off",
-    spellcheck: "false",
-    required: true,
-    "aria-describedby": "sign-in-problem",
+  content.replaceChildren(
+    signInForm(message, () => {
+      startSession();
+      main.focus({ preventScroll: true });
+    }),
+  );
+  document.getElementById("token").focus();
+}
+
+function startSession() {
+  session = new AbortController();
+  signOut.hidden = false;
+  showNavigation();
+  void follow(session.signal);
+  every(ROUND_MS, session.signal, async () => {
+    const { isReady, text } = await readReadiness();
+    health.textContent = text;
+    health.className = isReady ? "good" : "bad";
   });
-  const button = h("button", { type: "submit", class: "primary" }, "Sign in");
-  const trouble = h("p", { id: "sign-in-problem", class: "problem", role: "alert" }, message ?? "");
-  const onsubmit = async (event) => {
-    event.preventDefault();
-    const given = input.value.trim();
-    // No header takes others: it would seem that the gateway does not answer.
-    if (/[^\x20-\xff]/.test(given)) {
-      trouble.textContent = "That token is not right: it has letters that a browser cannot send.";
-      return input.select();
-    }
-    button.disabled = true;
-    trouble.textContent = "";
-    keepToken(given);
-    const { error } = await attempt(get("/kernel/status"));
-    button.disabled = false;
-    if (!error) {
-      showAll();
-      return main.focus({ preventScroll: true });
-    }
-    forgetToken();
-    trouble.textContent = error.status === 401 ? "That token is not right." : error.message;
-    input.select();
+  showAddress();
+}
+
+async function readReadiness() {
+  try {
+    const { plugins } = await inTime(async (signal) => {
+      const answer = await fetch("/ready", {
+        cache: "no-store",
+        signal,
+        headers: { "x-portico-poll": "1" },
+      });
+      return answer.json();
+    });
+    if (plugins.length === 0) return { isReady: true, text: "ready" };
+    return { isReady: false, text: `not ready: ${plugins.join(", ")}` };
+  } catch {
+    return { isReady: false, text: "The gateway does not answer" };
+  }
+}
+
+/** Shows the page of the address. On the same page, only the open entry changes: the list stays as it is. */
+function showAddress(previous) {
+  if (!session) return;
+  const { page: pageId, id, query } = readAddress();
+  const page = pages.find((each) => each.id === pageId) ?? pages[0];
+  hideError();
+  const isSamePage = previous?.page === pageId && String(previous.query) === String(query);
+  if (isSamePage && page.detail && shown?.page === page) return showEntry(id, previous.id);
+  showPage(page, id, query);
+  if (previous) main.focus({ preventScroll: true });
+}
+
+function showPage(page, id, query) {
+  shown?.controller.abort();
+  const controller = new AbortController();
+  const list = h("div", { class: `view ${page.id}` });
+  const body = h("div", { class: "page" }, list);
+  shown = { page, controller, body, list };
+  document.title = `${page.title} · Portico`;
+  markPage(page.of ?? page.id);
+  content.replaceChildren(
+    ...[h("h2", { class: "page-title" }, page.title), page.tools?.(query), body].filter(Boolean),
+  );
+  shown.redraw = start(page, list, controller.signal);
+  if (page.detail && id !== undefined) openEntry(id);
+}
+
+/** Opens another entry of the page, or closes the open one, where `id` is undefined. */
+function showEntry(id, previousId) {
+  shown.entry?.abort();
+  shown.body.querySelector(":scope > .detail")?.remove();
+  shown.body.classList.remove("beside");
+  shown.redraw?.();
+  if (id !== undefined) return openEntry(id);
+  const link = shown.list.querySelector(
+    `[data-key="${CSS.escape(`${shown.page.id}-${previousId}`)}"]`,
+  );
+  (link ?? main).focus({ preventScroll: true });
+}
+
+function openEntry(id) {
+  const { page, controller, body } = shown;
+  const close = () => {
+    location.hash = href(page.id, undefined, readAddress().query);
   };
-  main.replaceChildren(
+  shown.entry = new AbortController();
+  const signal = AbortSignal.any([controller.signal, shown.entry.signal]);
+  const root = h("div", {});
+  const pane = h(
+    "section",
+    { class: "detail", "aria-label": `${page.title}: ${id}` },
     h(
-      "form",
-      { class: "sign-in", onsubmit },
-      h("h2", {}, "Sign in"),
-      h("label", { for: "token" }, "The gateway's token or password"),
-      input,
-      trouble,
-      button,
-      h("p", { class: "hint" }, "On the gateway's machine, this prints it:"),
-      h("pre", {}, "portico config get gateway.auth.token --reveal"),
-      h("p", { class: "hint" }, "It is kept until this tab is closed, and nowhere else."),
+      "div",
+      { class: "title" },
+      h("h2", {}, page.detail.title?.(id) ?? id),
+      h("button", { type: "button", onclick: close }, "Close"),
     ),
+    root,
   );
-  input.focus();
-}
-
-function showAll() {
-  signedIn = new AbortController();
-  nav.hidden = signOut.hidden = false;
-  nav.replaceChildren(
-    ...views.filter(({ of }) => !of).map(({ id, title }) => h("a", { href: `#/${id}` }, title)),
-  );
-  void follow(signedIn.signal);
-  every(ROUND_MS, signedIn.signal, async () => {
-    const ready = await askReady();
-    health.textContent = ready.text;
-    health.className = ready.ok ? "good" : "bad";
+  pane.addEventListener("keydown", ({ key, target }) => {
+    if (key === "Escape" && !target.matches("input, textarea, select")) close();
   });
-  showView();
+  body.classList.add("beside");
+  body.append(pane);
+  start(page.detail, root, signal);
 }
 
-async function askReady() {
-  try {
-    const { plugins } = await inTime(async (signal) =>
-      (
-        await fetch("/ready", { cache: "no-store", signal, headers: { "x-portico-poll": "1" } })
-      ).json(),
-    );
-    return plugins.length === 0
-      ? { ok: true, text: "ready" }
-      : { ok: false, text: `not ready: ${plugins.join(", ")}` };
-  } catch {
-    return { ok: false, text: "The gateway does not answer" };
+/** Lets a page, or the detail of one, draw itself into `root` until the signal aborts. Returns how to draw it again. */
+function start(view, root, signal) {
+  const { id, query } = readAddress();
+  if (view.mount) {
+    void view.mount(root, signal, id, query);
+    return undefined;
   }
-}
-
-/** An address that somebody typed need not be a good one. */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function showView() {
-  if (!signedIn) return;
-  const [id, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  const view = views.find((each) => each.id === id) ?? overview;
-  const arg = rest.length > 0 ? decoded(rest.join("/")) : undefined;
-  shown?.abort();
-  shown = new AbortController();
-  const { signal } = shown;
-  document.title = `${view.title} · Portico`;
-  for (const link of nav.children) {
-    if (link.hash === `#/${view.of ?? view.id}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  const root = h("div", { class: `view ${view.id}` }, h("p", { class: "empty" }, "Asking …"));
-  main.replaceChildren(root);
-  if (view.mount) return view.mount(root, signal, arg);
-
-  let last;
+  fill(root, emptyText("Loading …"));
+  let data;
+  let drawn;
+  const draw = () => {
+    const address = readAddress();
+    const text = JSON.stringify([data, address.id, String(address.query)]);
+    // Drawing the same again would lose a selection or a scroll position.
+    if (data === undefined || text === drawn) return;
+    drawn = text;
+    fill(root, view.render(data, address.id, address.query));
+  };
   const refresh = async () => {
-    let data;
+    const address = readAddress();
     try {
-      data = await view.load(arg);
+      const read = await view.load(address.id, address.query);
+      if (signal.aborted) return;
+      data = read;
+      draw();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (!signal.aborted) fill(root, notice(error));
-      last = undefined;
-      return;
+      drawn = undefined;
     }
-    const text = JSON.stringify(data);
-    // What has not changed stays: a selection, a scroll position, a focus.
-    if (signal.aborted || text === last) return;
-    const isFirst = last === undefined;
-    last = text;
-    fill(root, view.render(data, arg));
-    // what was opened stands last, perhaps below a long list
-    if (isFirst && arg !== undefined)
-      root.querySelector("section:last-of-type")?.scrollIntoView({ block: "nearest" });
   };
-  every(view.everyMs ?? ROUND_MS, signal, refresh);
   addEventListener("portico:changed", refresh, { signal });
+  void every(view.everyMs ?? ROUND_MS, signal, refresh);
+  return draw;
 }
 
-addEventListener("hashchange", () => {
-  showView();
-  main.focus({ preventScroll: true });
-});
+addEventListener("hashchange", ({ oldURL }) => showAddress(readAddress(new URL(oldURL).hash)));
 addEventListener("portico:refused", () => {
-  if (signedIn) showSignIn("The gateway no longer takes that token. Sign in again.");
+  if (session) showSignIn("The gateway no longer accepts that token. Sign in again.");
 });
 signOut.addEventListener("click", () => showSignIn());
 document.querySelector(".skip").addEventListener("click", (event) => {
@@ -203,5 +182,5 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 setInterval(tick, 1000);
 
-if (hasToken()) showAll();
+if (hasToken()) startSession();
 else showSignIn();

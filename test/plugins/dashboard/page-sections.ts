@@ -24,10 +24,10 @@ test("a wrong token is told as one, the right one opens, and signing out closes"
 }) => {
   const { page } = await visit(chromium, gateway.url);
   await signIn(page, "not-the-token");
-  await page.getByText("That token is not right.").waitFor();
+  await page.getByText("That token is wrong.").waitFor();
   await picture(page, "wrong-token");
   await signIn(page, "10 €");
-  await page.getByText("it has letters that a browser cannot send.").waitFor();
+  await page.getByText("it has characters that a browser cannot send.").waitFor();
   await signIn(page, gateway.token);
   await page.getByRole("heading", { name: "Health" }).waitFor();
   assert.is(await focused(page), "main");
@@ -90,13 +90,13 @@ testSignedIn("each section is filled, and what others wrote stays text", async (
   await page.getByRole("row").filter({ hasText: "news" }).getByText("disabled").waitFor();
   await picture(page, "polls");
 
-  await openSection(visitor, "Webhooks");
+  await openSection(visitor, "Deliveries");
   await page.getByRole("button", { name: /^Replay/ }).click();
   await page.getByText(/^Started again as del_/).waitFor();
-  await page.getByText(/^again del_/).waitFor();
+  await page.getByText(/^replay of del_/).waitFor();
   await page.getByRole("link", { name: "wake" }).last().click();
   await page.locator("pre").getByText("Ding").waitFor();
-  await picture(page, "webhooks");
+  await picture(page, "deliveries");
 
   assert.is(await isHacked(visitor), undefined);
   assert.is(await page.locator("main img[src=x], main script").count(), 0);

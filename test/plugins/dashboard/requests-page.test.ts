@@ -69,7 +69,7 @@ test("filters leave the others out, and stay while one is opened by the keyboard
   await page.keyboard.press("Enter");
   await page.locator(".detail").getByText("model_not_found").first().waitFor();
   assert.is(await rows.count(), 2);
-  await page.getByRole("link", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Close" }).click();
   await page.locator(".detail").waitFor({ state: "detached" });
   await page.getByLabel("Outcome").selectOption("");
   await page.getByLabel("Key").fill("ci");

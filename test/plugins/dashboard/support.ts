@@ -167,13 +167,15 @@ export function testSignedIn(
     await openSection(visitor, "Overview");
     await seesOverview(visitor);
     // What was said is not to be taken for what the next test's steps bring about.
-    await page.locator("#said").evaluate((said) => said.replaceChildren());
+    await page.locator("#toast").evaluate((toast) => toast.replaceChildren());
     setting.atRest = visitor;
   });
 }
 
-/** Goes to another section by the navigation. */
+/** Opens a page by the navigation, which is behind a button on a narrow screen. */
 export async function openSection({ page }: Visitor, section: string): Promise<void> {
+  const menu = page.getByRole("button", { name: "Menu" });
+  if (await menu.isVisible()) await menu.click();
   await page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
 }
 

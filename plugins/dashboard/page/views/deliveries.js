@@ -1,159 +1,205 @@
-/** What came in by webhooks, what goes out to URLs, and doing it again. */
+/** What came in by webhook and what goes out to URLs; the open delivery stands beside the lists. */
 import { attempt, get, post } from "../api.js";
-import { action, ago, badge, h, json, opened, problem, section, table } from "../dom.js";
+import {
+  action,
+  ago,
+  badge,
+  dataTable,
+  entryLink,
+  exactTime,
+  facts,
+  h,
+  json,
+  problem,
+  section,
+} from "../dom.js";
 import { lengthOf, more } from "../lists.js";
 
+const FIRST_IN = 100;
+const FIRST_OUT = 50;
+
+/** The kind of a delivery shows in its id. */
+const isOutgoing = (id) => id.startsWith("dlv_");
+const pathOf = (id) =>
+  `${isOutgoing(id) ? "/deliveries" : "/webhooks/deliveries"}/${encodeURIComponent(id)}`;
+
 export const deliveries = {
-  id: "webhooks",
-  title: "Webhooks",
-  async load(id) {
-    const out = id?.startsWith("dlv_");
-    const [setup, list, outgoing, one] = await Promise.all([
-      attempt(get("/webhooks")),
-      attempt(get(`/webhooks/deliveries?limit=${lengthOf("deliveries", 100)}`)),
-      attempt(get(`/deliveries?limit=${lengthOf("outgoing", 50)}`)),
-      id === undefined
-        ? undefined
-        : attempt(get(`${out ? "/deliveries" : "/webhooks/deliveries"}/${encodeURIComponent(id)}`)),
+  id: "deliveries",
+  title: "Deliveries",
+  async load() {
+    const [incoming, outgoing] = await Promise.all([
+      attempt(get(`/webhooks/deliveries?limit=${lengthOf("incoming", FIRST_IN)}`)),
+      attempt(get(`/deliveries?limit=${lengthOf("outgoing", FIRST_OUT)}`)),
     ]);
-    return { setup, list, outgoing, one };
+    return { incoming, outgoing };
   },
-  render({ setup, list, outgoing, one }, id) {
-    return h(
-      "div",
-      {},
-      section("Endpoints", setup, endpoints),
-      section("Deliveries", list, ({ deliveries: all }) => [
-        deliveryTable(all),
-        more("deliveries", 100, all.length),
-      ]),
-      section("Results that go out", outgoing, ({ deliveries: all }) => [
-        outgoingTable(all),
-        more("outgoing", 50, all.length),
-      ]),
-      one ? opened(id, one, (delivery) => [json(delivery)]) : null,
-    );
+  render: ({ incoming, outgoing }, id) => [
+    section("Received by webhook", incoming, ({ deliveries: rows }) => [
+      dataTable({
+        key: "incoming",
+        columns: incomingColumns(id),
+        rows,
+        empty: "No webhook has arrived yet.",
+      }),
+      more("incoming", FIRST_IN, rows.length),
+    ]),
+    section("Sent to URLs", outgoing, ({ deliveries: rows }) => [
+      dataTable({
+        key: "outgoing",
+        columns: outgoingColumns(id),
+        rows,
+        empty: "Nothing is sent: add `delivery: {url}` to a webhook, a job or a turn.",
+      }),
+      more("outgoing", FIRST_OUT, rows.length),
+    ]),
+  ],
+  detail: {
+    load: (id) => get(pathOf(id)),
+    render: (delivery, id) =>
+      isOutgoing(id) ? outgoingDetail(delivery) : incomingDetail(delivery),
   },
 };
 
-function endpoints({ enabled, warning, endpoints: fixed, mappings, refused }) {
-  if (!enabled)
-    return [
-      h(
-        "p",
-        { class: "empty" },
-        "Webhooks are off: set webhooks.token (webhooks.enabled must not be false).",
-      ),
-    ];
+const secondLine = (...content) => h("div", { class: "muted small" }, content);
+const errorText = (error) => (typeof error === "object" ? error?.message : error);
+
+/** The columns that also fit beside an open delivery come first. */
+function incomingColumns(openId) {
+  const columns = [
+    {
+      title: "source",
+      value: ({ source }) => source,
+      cell: ({ id, source, at }) => [
+        entryLink("deliveries", id, source, { isCurrent: id === openId }),
+        secondLine(ago(at)),
+      ],
+    },
+    {
+      title: "outcome",
+      value: ({ outcome }) => outcome,
+      cell: ({ outcome, status, error }) => [
+        badge(outcome),
+        status ? ` ${status}` : "",
+        problem(errorText(error)),
+      ],
+    },
+  ];
+  if (openId !== undefined) return columns;
   return [
-    problem(warning),
-    h(
-      "ul",
-      { class: "plain" },
-      fixed.map((each) => h("li", {}, each)),
-      mappings.map(({ name, path, credential }) =>
-        h(
-          "li",
-          {},
-          `POST ${path} (${credential}) `,
-          h("a", { href: `#/mapping/${encodeURIComponent(name)}` }, `Edit ${name}`),
-        ),
-      ),
-    ),
-    Object.entries(refused ?? {}).map(([name, why]) =>
-      problem(`${name}: ${typeof why === "string" ? why : JSON.stringify(why)}`),
-    ),
+    ...columns,
+    {
+      title: "became",
+      value: ({ action: what }) => what,
+      cell: ({ action: what, itemId, replayOf }) => [
+        what ?? "–",
+        itemId ? secondLine(itemId) : null,
+        replayOf ? secondLine(`replay of ${replayOf}`) : null,
+      ],
+    },
+    { title: "", kind: "actions", cell: replayIncoming },
   ];
 }
 
-function deliveryTable(all) {
-  return table(
-    [
-      ["when", ({ at }) => ago(at)],
-      [
-        "delivery",
-        ({ id, source }) => [
-          h(
-            "a",
-            { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `delivery-${id}` },
-            source,
-          ),
-          h("div", { class: "muted small" }, id),
-        ],
+function outgoingColumns(openId) {
+  const columns = [
+    {
+      title: "to",
+      value: ({ url }) => url,
+      cell: ({ id, url, createdAt }) => [
+        entryLink("deliveries", id, url, { isCurrent: id === openId }),
+        secondLine(ago(createdAt)),
       ],
-      [
-        "outcome",
-        ({ outcome, status, error }) => [
-          badge(outcome),
-          status ? ` ${status}` : "",
-          problem(typeof error === "object" ? error?.message : error),
-        ],
+    },
+    {
+      title: "state",
+      value: ({ state }) => state,
+      cell: ({ state, status, error }) => [
+        badge(state),
+        status ? ` ${status}` : "",
+        problem(errorText(error)),
       ],
-      [
-        "became",
-        ({ action: what, itemId, replayOf }) => [
-          what ?? "",
-          h("div", { class: "muted small" }, itemId ?? ""),
-          replayOf ? h("div", { class: "muted small" }, `again ${replayOf}`) : null,
-        ],
-      ],
-      [
-        "",
-        ({ id, outcome }) =>
-          outcome === "unauthorized"
-            ? null
-            : action(
-                "Replay",
-                `replay-${id}`,
-                async () =>
-                  `Started again as ${(await post(`/webhooks/deliveries/${encodeURIComponent(id)}/replay`)).deliveryId}`,
-                { "aria-label": `Replay ${id}` },
-              ),
-      ],
-    ],
-    all,
-    "Nothing has come in yet.",
-  );
+    },
+  ];
+  if (openId !== undefined) return columns;
+  return [
+    ...columns,
+    {
+      title: "attempts",
+      kind: "number",
+      value: ({ attempts }) => attempts,
+      cell: ({ attempts, maxAttempts }) =>
+        maxAttempts === undefined ? String(attempts) : `${attempts} of ${maxAttempts}`,
+    },
+    { title: "", kind: "actions", cell: replayOutgoing },
+  ];
 }
 
-function outgoingTable(all) {
-  return table(
-    [
-      ["when", ({ createdAt }) => ago(createdAt)],
-      [
-        "to",
-        ({ id, url }) => [
-          h(
-            "a",
-            { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `outgoing-${id}` },
-            url,
-          ),
-          h("div", { class: "muted small" }, id),
-        ],
-      ],
-      [
-        "state",
-        ({ state, attempts, maxAttempts, status, error }) => [
-          badge(state),
-          ` ${status ?? `${attempts} of ${maxAttempts}`}`,
-          problem(error?.message),
-        ],
-      ],
-      [
-        "",
-        ({ id, state }) =>
-          state !== "done" && state !== "dead"
-            ? null
-            : action(
-                "Replay",
-                `replay-${id}`,
-                async () =>
-                  `Goes out again as ${(await post(`/deliveries/${encodeURIComponent(id)}/replay`)).deliveryId}`,
-                { "aria-label": `Replay ${id}` },
-              ),
-      ],
-    ],
-    all,
-    "No result goes out: give a webhook, a job or a turn `delivery: {url}`.",
-  );
+/** A request without valid credentials is never replayed. */
+function replayIncoming({ id, outcome }) {
+  if (outcome === "unauthorized") return null;
+  return replayButton(id, "Started again as");
 }
+
+function replayOutgoing({ id, state }) {
+  if (state !== "done" && state !== "dead") return null;
+  return replayButton(id, "Sending again as");
+}
+
+function replayButton(id, outcome) {
+  const replay = async () => `${outcome} ${(await post(`${pathOf(id)}/replay`)).deliveryId}`;
+  return action("Replay", `replay-${id}`, replay, { "aria-label": `Replay ${id}` });
+}
+
+function incomingDetail(delivery) {
+  const { source, outcome, status, at, action: what, itemId, replayOf, error, payload } = delivery;
+  return [
+    facts([
+      ["source", source],
+      ["outcome", [badge(outcome), status ? ` ${status}` : ""]],
+      ["received", exactTime(at)],
+      ["became", what],
+      ["entry", itemId],
+      ["replay of", replayOf && entryLink("deliveries", replayOf)],
+    ]),
+    problem(errorText(error)),
+    h("div", { class: "row" }, replayIncoming(delivery)),
+    h("h3", {}, "Payload"),
+    payloadOf(payload),
+  ];
+}
+
+function payloadOf(payload) {
+  if (payload === null || payload === undefined)
+    return h("p", { class: "empty" }, "The payload was not kept.");
+  try {
+    return json(JSON.parse(payload));
+  } catch {
+    return h("pre", {}, payload);
+  }
+}
+
+function outgoingDetail(delivery) {
+  const { url, state, status, type, principal, turnId, attempts, maxAttempts } = delivery;
+  const { createdAt, finishedAt, nextAttemptAt, signed, headers, message, error } = delivery;
+  return [
+    facts([
+      ["to", url],
+      ["state", [badge(state), status ? ` ${status}` : ""]],
+      ["type", type],
+      ["attempts", maxAttempts === undefined ? attempts : `${attempts} of ${maxAttempts}`],
+      ["created", exactTime(createdAt)],
+      ["next attempt", nextAttemptAt && ago(nextAttemptAt)],
+      ["finished", finishedAt && exactTime(finishedAt)],
+      ["principal", principal],
+      ["turn", turnId],
+      ["signed", signed === undefined ? undefined : yesOrNo(signed)],
+    ]),
+    problem(errorText(error)),
+    h("div", { class: "row" }, replayOutgoing(delivery)),
+    headers ? [h("h3", {}, "Headers"), json(headers)] : null,
+    h("h3", {}, "Message"),
+    json(message),
+  ];
+}
+
+const yesOrNo = (value) => (value ? "yes" : "no");

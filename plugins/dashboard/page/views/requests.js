@@ -1,20 +1,33 @@
-/** Single requests for models: a table with filters, and what happened to one of them beside it. */
+/** Single requests for models: a table with filters, and one request's story beside it. */
 import { attempt, get } from "../api.js";
-import { ago, badge, duration, fill, h, json, notice, opened, svg, table } from "../dom.js";
+import {
+  ago,
+  badge,
+  count,
+  dataTable,
+  dollars,
+  duration,
+  entryLink,
+  exactTime,
+  facts,
+  h,
+  href,
+  json,
+  notice,
+  problem,
+  setQuery,
+  svg,
+} from "../dom.js";
 import { lengthOf, more } from "../lists.js";
-import { every } from "../rounds.js";
 
-const ROUND_MS = 3000;
 const FIRST = 50;
+const TYPING_MS = 300;
 
-/** What is asked for; it stays while the page is open, also where another section is shown in between. */
-const filters = {};
-
-const CHOICES = {
-  outcome: ["ok", "failed", "refused", "cancelled"],
-  status: ["2xx", "4xx", "5xx", "401", "403", "404", "429", "499"],
-  since: ["15m", "1h", "24h", "7d"],
-};
+const CHOICES = [
+  ["outcome", "Outcome", ["ok", "failed", "refused", "cancelled"]],
+  ["status", "Status", ["2xx", "4xx", "5xx", "401", "403", "404", "429", "499"]],
+  ["since", "Since", ["15m", "1h", "24h", "7d"]],
+];
 const TEXTS = [
   ["key", "Key"],
   ["model", "Model or alias"],
@@ -22,174 +35,130 @@ const TEXTS = [
   ["principal", "Principal"],
   ["id", "Request id"],
 ];
+const FILTERS = [...CHOICES, ...TEXTS].map(([name]) => name);
 
 export const requests = {
   id: "requests",
   title: "Requests",
-  mount(root, signal, id) {
-    const list = h("div", {});
-    const detail = h("div", { class: "detail" });
-    const refresh = () => showList(list, id, signal);
-    fill(
-      root,
-      h(
-        "section",
-        {},
-        h("div", { class: "title" }, h("h2", {}, "Requests for models")),
-        filterForm(refresh),
-      ),
-      h(
-        "div",
-        { class: id === undefined ? "" : "beside" },
-        h("section", { onkeydown: moveByKeys }, list),
-        id === undefined ? null : detail,
-      ),
+  tools: filterForm,
+  async load(_id, query) {
+    const wanted = new URLSearchParams({ limit: lengthOf("requests", FIRST) });
+    for (const name of FILTERS) if (query.get(name)) wanted.set(name, query.get(name));
+    return attempt(get(`/requests?${wanted}`));
+  },
+  render({ value, error }, id, query) {
+    if (error) return h("section", {}, notice(error));
+    const empty = FILTERS.some((name) => query.get(name))
+      ? "No kept request matches these filters."
+      : "No model has been asked since the gateway started.";
+    return h(
+      "section",
+      {},
+      dataTable({ key: "requests", columns: columns(id, query), rows: value.requests, empty }),
+      more("requests", FIRST, value.requests.length),
     );
-    addEventListener("portico:changed", refresh, { signal });
-    let isFirst = true;
-    every(ROUND_MS, signal, async () => {
-      await Promise.all([refresh(), id === undefined ? null : showDetail(detail, id, signal)]);
-      if (isFirst && id !== undefined)
-        list.querySelector("[aria-current]")?.focus({ preventScroll: true });
-      isFirst = false;
-    });
+  },
+  detail: {
+    load: (id) => get(`/requests/${encodeURIComponent(id)}`),
+    render: story,
   },
 };
 
-function filterForm(refresh) {
+/** The filters are part of the address, so that a link keeps them. */
+function filterForm(query) {
   let timer;
-  const changed = (event) => {
-    filters[event.target.name] = event.target.value.trim();
+  const change = ({ target, type }) => {
     clearTimeout(timer);
-    timer = setTimeout(refresh, event.type === "input" ? 300 : 0);
+    const apply = () => setQuery({ [target.name]: target.value.trim() });
+    timer = setTimeout(apply, type === "input" ? TYPING_MS : 0);
   };
   const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
+  const selects = CHOICES.map(([name, title, choices]) =>
+    labelled(title, choiceOf(name, choices, query.get(name), change)),
+  );
+  const inputs = TEXTS.map(([name, title]) =>
+    labelled(title, h("input", textAttributes(name, query.get(name), change))),
+  );
   return h(
-    "form",
-    { class: "filters", onsubmit: (event) => event.preventDefault() },
-    Object.entries(CHOICES).map(([name, choices]) =>
-      labelled(
-        { outcome: "Outcome", status: "Status", since: "Since" }[name],
-        h(
-          "select",
-          { name, onchange: changed },
-          h("option", { value: "" }, "any"),
-          choices.map((choice) =>
-            h("option", { value: choice, selected: filters[name] === choice }, choice),
-          ),
-        ),
-      ),
-    ),
-    TEXTS.map(([name, title]) =>
-      labelled(
-        title,
-        h("input", {
-          name,
-          type: "search",
-          autocomplete: "off",
-          spellcheck: "false",
-          value: filters[name] ?? "",
-          oninput: changed,
-        }),
-      ),
-    ),
+    "section",
+    {},
+    h("form", { class: "filters", onsubmit: (event) => event.preventDefault() }, selects, inputs),
   );
 }
 
-async function showList(list, id, signal) {
-  const query = new URLSearchParams({ limit: lengthOf("requests", FIRST) });
-  for (const [name, value] of Object.entries(filters)) if (value !== "") query.set(name, value);
-  const { value, error } = await attempt(get(`/requests?${query}`, { signal }));
-  if (signal.aborted) return;
-  const text = JSON.stringify(value ?? error?.message);
-  // What has not changed stays: a selection, a scroll position, a focus.
-  if (list.shown === text) return;
-  list.shown = text;
-  if (error) return fill(list, notice(error));
-  const { requests: rows } = value;
-  fill(
-    list,
-    h(
-      "div",
-      {},
-      table(columns(id), rows, "There are no such requests."),
-      more("requests", FIRST, rows.length),
-    ),
+function choiceOf(name, choices, chosen, onchange) {
+  return h(
+    "select",
+    { name, onchange },
+    h("option", { value: "" }, "any"),
+    choices.map((choice) => h("option", { value: choice, selected: choice === chosen }, choice)),
   );
 }
 
-async function showDetail(detail, id, signal) {
-  const result = await attempt(get(`/requests/${encodeURIComponent(id)}`, { signal }));
-  if (signal.aborted) return;
-  const text = JSON.stringify(result.value ?? result.error.message);
-  if (detail.shown === text) return;
-  detail.shown = text;
-  const close = h("a", { href: "#/requests", "data-key": "close" }, "Close");
-  fill(detail, opened(id, result, story, close));
-}
-
-/** Up and down move through the list; Enter opens what has the focus. */
-function moveByKeys(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step === undefined || !event.target.matches("td a")) return;
-  const links = [...event.currentTarget.querySelectorAll("tbody td:first-child a")];
-  const next = links[links.indexOf(event.target) + step];
-  if (next === undefined) return;
-  event.preventDefault();
-  next.focus();
+function textAttributes(name, value, oninput) {
+  return { name, type: "search", autocomplete: "off", spellcheck: "false", value, oninput };
 }
 
 const who = ({ key, principal }) => key ?? principal;
-const dollars = (usd) =>
-  usd === undefined ? "–" : `$${usd.toLocaleString("en", { maximumSignificantDigits: 4 })}`;
-const tokens = ({ promptTokens, completionTokens }) =>
-  promptTokens === undefined
-    ? "–"
-    : `${promptTokens.toLocaleString()} + ${(completionTokens ?? 0).toLocaleString()}`;
 
-/** Fewer where one is open beside the list. */
-function columns(id) {
-  const always = [
-    [
-      "request",
-      (one) => [
-        h(
-          "a",
-          {
-            href: `#/requests/${encodeURIComponent(one.id)}`,
-            "data-key": `request-${one.id}`,
-            "aria-current": one.id === id ? "true" : null,
-          },
-          one.alias ?? one.route ?? one.id,
-        ),
-        h("div", { class: "muted small" }, who(one), " · ", ago(one.at)),
-      ],
+const tokens = ({ promptTokens, completionTokens }) =>
+  promptTokens === undefined ? "–" : `${count(promptTokens)} + ${count(completionTokens ?? 0)}`;
+
+/** Fewer columns where a request is open beside the list. */
+function columns(openId, query) {
+  const request = {
+    title: "request",
+    value: ({ at }) => at,
+    cell: (request) => [
+      entryLink("requests", request.id, request.alias ?? request.route ?? request.id, {
+        isCurrent: request.id === openId,
+        query,
+      }),
+      h("div", { class: "muted small" }, who(request), " · ", ago(request.at)),
     ],
-    ["status", statusOf],
-    ["time", ({ ms }) => duration(ms), "number"],
-    ["cost", ({ costUsd }) => dollars(costUsd), "number"],
-  ];
-  if (id !== undefined) return always;
-  const answered = [
-    "answered by",
-    ({ channel, model }) => (channel === undefined ? "–" : `${channel} / ${model ?? ""}`),
-  ];
-  const tried = ["attempts", ({ attempts }) => attempts.length, "number"];
-  const used = ["tokens", tokens, "number"];
-  return [always[0], answered, always[1], tried, always[2], used, always[3]];
+  };
+  const answeredBy = {
+    title: "answered by",
+    value: ({ channel, model }) => channel && `${channel} / ${model}`,
+    cell: ({ channel, model }) => (channel === undefined ? "–" : `${channel} / ${model ?? ""}`),
+  };
+  const status = { title: "status", value: ({ status }) => status, cell: statusOf };
+  const numbers = {
+    attempts: numberColumn("attempts", ({ attempts }) => attempts.length, String),
+    time: numberColumn("time", ({ ms }) => ms, duration),
+    cost: numberColumn("cost", ({ costUsd }) => costUsd, dollars),
+    tokens: {
+      ...numberColumn("tokens", ({ promptTokens, completionTokens }) =>
+        promptTokens === undefined ? undefined : promptTokens + (completionTokens ?? 0),
+      ),
+      cell: tokens,
+    },
+  };
+  if (openId !== undefined) return [request, status, numbers.time, numbers.cost];
+  const { attempts, time, cost } = numbers;
+  return [request, answeredBy, status, attempts, time, numbers.tokens, cost];
 }
 
+const numberColumn = (title, value, format) => ({
+  title,
+  kind: "number",
+  value,
+  cell: (request) => format(value(request)),
+});
+
+const OUTCOME_KINDS = { ok: "good", cancelled: "dull" };
+
 function statusOf({ status, outcome, error }) {
-  const kind = outcome === "ok" ? "good" : outcome === "cancelled" ? "dull" : "bad";
   return [
-    h("span", { class: `badge ${kind}` }, `${status} ${outcome}`),
+    badge(`${status} ${outcome}`, OUTCOME_KINDS[outcome] ?? "bad"),
     error ? h("div", { class: "muted small" }, error.code) : null,
   ];
 }
 
 function story(one) {
   return [
-    facts(one),
+    summaryOf(one),
+    problem(one.error?.message),
     h("h3", {}, "What happened"),
     timeline(one),
     texts("Prompt", one.prompt),
@@ -210,32 +179,24 @@ const lines = (headers) =>
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n");
 
-function facts(one) {
-  const rows = [
+function summaryOf(one) {
+  const { key, principal, alias, fallbacks, channel, model, promptTokens, costUsd } = one;
+  return facts([
     ["outcome", statusOf(one)],
-    ["key", one.key],
-    ["principal", one.principal],
+    ["key", key && h("a", { href: href("requests", undefined, { key }) }, key)],
+    ["principal", principal],
     ["address", one.address],
-    ["asked for", [one.alias, ...(one.fallbacks ?? [])].filter(Boolean).join(", then ")],
-    ["answered by", one.channel && `${one.channel} / ${one.model}`],
-    ["at", h("time", {}, new Date(one.at).toLocaleString())],
+    ["asked for", [alias, ...(fallbacks ?? [])].filter(Boolean).join(", then ")],
+    ["answered by", channel && `${channel} / ${model}`],
+    ["received", exactTime(one.at)],
     ["took", duration(one.ms)],
-    ["tokens", one.promptTokens === undefined ? null : tokens(one)],
-    ["of them cached", one.cachedTokens],
-    ["cost", one.costUsd === undefined ? null : dollars(one.costUsd)],
+    ["first byte", one.firstByteMs && `after ${duration(one.firstByteMs)}`],
+    ["tokens", promptTokens === undefined ? undefined : `${tokens(one)} (prompt + response)`],
+    ["cached tokens", one.cachedTokens],
+    ["cost", costUsd === undefined ? undefined : dollars(costUsd)],
     ["tags", one.tags?.join(", ")],
     ["limit that refused", one.error?.limit],
-  ];
-  return [
-    h(
-      "dl",
-      { class: "facts" },
-      rows
-        .filter(([, value]) => value !== undefined && value !== null && value !== "")
-        .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-    ),
-    one.error ? h("p", { class: "problem" }, one.error.message) : null,
-  ];
+  ]);
 }
 
 const isBefore = ({ event }) => event === "message:received" || event === "chat:request";
@@ -260,7 +221,7 @@ function attemptStep(attempt, whole) {
     ms === undefined ? null : `took ${duration(ms)}`,
     firstByteMs === undefined ? null : `first byte after ${duration(firstByteMs)}`,
   ];
-  const name = skipped ? "passed over" : status || code || "unfinished";
+  const name = skipped ? "skipped" : status || code || "unfinished";
   return h(
     "li",
     {},
@@ -268,7 +229,7 @@ function attemptStep(attempt, whole) {
     ` ${channel} / ${model}`,
     h("div", { class: "muted small" }, times.filter(Boolean).join(", ")),
     skipped || ms === undefined ? null : bar(startMs, ms, whole, kind),
-    cause === undefined ? null : h("p", { class: "problem" }, `${code}: ${cause}`),
+    problem(cause && [code, cause].filter(Boolean).join(": ")),
   );
 }
 
@@ -297,13 +258,13 @@ function hookStep({ name, event, runs, ms, fields, effect, failures, error, chan
   return h(
     "li",
     {},
-    badge("hook"),
+    badge("hook", "dull"),
     ` ${name} `,
     h("span", { class: "muted small" }, `on ${event}`),
     h("div", { class: "small" }, what.filter(Boolean).join(", ")),
     failures === undefined
       ? null
-      : h("p", { class: "problem" }, `failed ${failures} times: ${error}`),
+      : h("p", { class: "problem" }, `failed ${failures} times, last with: ${error}`),
     (changes ?? []).map(({ field, before, after }) =>
       h(
         "div",

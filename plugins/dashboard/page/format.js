@@ -1,0 +1,93 @@
+/** Writes numbers, amounts of money and times for people. */
+import { h } from "./elements.js";
+
+const NOTHING = "–";
+const isMissing = (value) => value === undefined || value === null;
+
+export const count = (value) => (isMissing(value) ? NOTHING : Number(value).toLocaleString());
+
+/** An unknown cost is not zero. */
+export function dollars(usd) {
+  if (isMissing(usd)) return NOTHING;
+  const digits =
+    Math.abs(usd) < 1
+      ? { maximumSignificantDigits: 4 }
+      : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return `$${usd.toLocaleString("en", digits)}`;
+}
+
+const SIZES = [
+  ["GB", 1e9],
+  ["MB", 1e6],
+  ["kB", 1e3],
+];
+
+export function bytes(value) {
+  if (isMissing(value)) return NOTHING;
+  const [unit, size] = SIZES.find(([, size]) => value >= size) ?? ["bytes", 1];
+  const digits = unit === "bytes" ? 0 : 1;
+  return `${(value / size).toFixed(digits)} ${unit}`;
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+];
+
+/** Milliseconds in one unit: `3 min`, `1.84 s`, `12 ms`. */
+export function duration(ms) {
+  if (isMissing(ms)) return NOTHING;
+  if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  const unit = UNITS.find(([, size]) => seconds >= size);
+  if (unit) return `${Math.floor(seconds / unit[1])} ${unit[0]}`;
+  return `${seconds < 10 ? Math.round(seconds * 100) / 100 : Math.floor(seconds)} s`;
+}
+
+/** How long ago a time was, with the exact time as its title; `tick` keeps it current. */
+export function ago(iso) {
+  if (isMissing(iso)) return NOTHING;
+  const date = new Date(iso);
+  const attributes = { datetime: date.toISOString(), title: exactTime(date), class: "relative" };
+  return h("time", attributes, relative(date));
+}
+
+/** A time of the clock, with the date as its title. */
+export function clock(iso) {
+  const date = new Date(iso);
+  return h(
+    "time",
+    { datetime: date.toISOString(), title: exactTime(date) },
+    date.toLocaleTimeString(),
+  );
+}
+
+export function exactTime(value) {
+  return new Date(value).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+export function tick() {
+  for (const each of document.querySelectorAll("main time.relative")) {
+    const text = relative(new Date(each.dateTime));
+    if (each.textContent !== text) each.textContent = text;
+  }
+}
+
+function relative(date) {
+  const seconds = (Date.now() - date.getTime()) / 1000;
+  if (Math.abs(seconds) < 1.5) return "now";
+  const text = duration(Math.floor(Math.abs(seconds)) * 1000);
+  return seconds > 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** The beginning of a text, with the whole text as its title. */
+export function beginning(text, most = 200) {
+  if (text.length <= most) return text;
+  return h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
+}
+
+export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2));
+
+/** `1 request`, `2 requests`. */
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,42 @@
+/** The pages of the console, in the order of the navigation. */
+import { browser } from "./views/browser.js";
+import { chat } from "./views/chat.js";
+import { configuration } from "./views/configuration.js";
+import { deliveries } from "./views/deliveries.js";
+import { events } from "./views/events.js";
+import { hooks, plugins } from "./views/extensions.js";
+import { gateways } from "./views/gateways.js";
+import { keys } from "./views/keys.js";
+import { logs } from "./views/logs.js";
+import { mapping } from "./views/mapping.js";
+import { overview } from "./views/overview.js";
+import { requests } from "./views/requests.js";
+import { cron, polls } from "./views/schedules.js";
+import { sessions } from "./views/sessions.js";
+import { usage } from "./views/usage.js";
+import { webhooks } from "./views/webhooks.js";
+import { turns } from "./views/work.js";
+
+/**
+ * Each page has an `id`, which is its address, a `title`, and one of two ways to show itself:
+ *
+ * - `load(id, query)` and `render(data, id, query)`: loaded again every `everyMs` and after each change, and drawn again
+ *   only if the data differs;
+ * - `mount(root, signal, id, query)`: draws by itself until the signal aborts.
+ *
+ * `id` is the open entry (`#/requests/req_1`), `query` the `URLSearchParams` of the address (`#/requests?key=ci`).
+ *
+ * A page with `detail`, which shows itself in the same two ways, has the open entry beside its list; `detail.title(id)`
+ * is the heading there. `tools(query)` makes an element above the list that is drawn once, such as a form of filters that
+ * calls `setQuery`. A page `of` another is not in the navigation.
+ */
+export const groups = [
+  { title: "Observe", pages: [overview, requests, usage, events, logs] },
+  {
+    title: "Build",
+    pages: [chat, hooks, plugins, turns, sessions, webhooks, mapping, cron, polls, browser],
+  },
+  { title: "Run", pages: [keys, configuration, deliveries, gateways] },
+];
+
+export const pages = groups.flatMap(({ pages }) => pages);
