@@ -15,8 +15,8 @@ import {
 } from "portico/chat";
 import { newWorker } from "portico/schedules";
 import { type AgentContext, MAIN_AGENT } from "./context.ts";
-import type { Caller, Listen, Progress } from "./queue/progress.ts";
-import type { TurnBody } from "./queue/turn-body.ts";
+import type { Caller, Listen, Progress } from "./turns/progress.ts";
+import type { TurnBody } from "./turns/turn-body.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { textOf } from "./turns/ask.ts";
 import { selectionFor } from "./turns/sending.ts";
@@ -142,7 +142,7 @@ function sessionOf({ sessionKey, requestId }: Info): { session: string; temporar
 function asOwn(thrown: unknown): unknown {
   if (!isPorticoError(thrown)) return thrown;
   const { code, message, status, param, type, headers } = thrown;
-  // Whoever waits for a limit or an overload to end must not be told that it is in vain.
+  // A client that waits for a limit or an overload to end must not read that waiting is useless.
   const isPassing = [429, 503, 504, 529].includes(status);
   return new PorticoError(code, message, {
     status,

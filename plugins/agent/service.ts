@@ -7,12 +7,12 @@ import { announcement } from "./queue/ending.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";
-import type { Progress } from "./queue/progress.ts";
+import type { Progress } from "./turns/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { fence } from "./turns/fence.ts";
 import { hasEnded, turnStatus, wakeStatus } from "./queue/status.ts";
 import { holderOf } from "./queue/principal-of.ts";
-import type { TurnBody } from "./queue/turn-body.ts";
+import type { TurnBody } from "./turns/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";
 
 /** Between two looks at a turn that may run in another gateway. */

@@ -4,7 +4,7 @@ import { eventFeed } from "./routes/feed.ts";
 import { modelNotices } from "./turns/model.ts";
 import { createHeartbeat } from "./heartbeat/heartbeat.ts";
 import { type AgentConfig, createAgentContext } from "./context.ts";
-import { createProgress } from "./queue/progress.ts";
+import { createProgress } from "./turns/progress.ts";
 import { agentProvider } from "./provider.ts";
 import { mountAgent } from "./routes/agent.ts";
 import { agentRoutes } from "./routes/routes-schema.ts";

@@ -1,7 +1,7 @@
 /** Whether the store is sound. */
 import { existsSync } from "node:fs";
 import type { HealthCheck } from "portico/command-line";
-import { inspect } from "./inspection/inspect.ts";
+import { inspect } from "./inspect.ts";
 import { RESTORE } from "./inspection/inspection.ts";
 import { fileOf, isPostgres, urlOf } from "./open.ts";
 

@@ -66,7 +66,7 @@ export default defineCommand({
         to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
       },
       examples: ["portico store migrate --to postgres://portico@db.example/portico"],
-      run: async (io) => (await import("./transfer/migrate.ts")).migrate(io),
+      run: async (io) => (await import("./migrate.ts")).migrate(io),
     },
     {
       name: "compact",

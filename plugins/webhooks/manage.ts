@@ -13,7 +13,7 @@ import { newId } from "portico/agent";
 import type {} from "portico/cluster";
 import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
-import { maskPayload } from "./log/mask.ts";
+import { maskPayload } from "./mask.ts";
 import { newestDeliveries } from "./log/newest.ts";
 import type { Job } from "./jobs.ts";
 import { OUTCOMES } from "./outcomes.ts";

@@ -5,10 +5,10 @@ import { newId } from "../ids.ts";
 import { createRounds, parseDuration } from "portico/schedules";
 import type { NewItem } from "portico/store";
 import { firstActive, isActive } from "./active-hours.ts";
-import { hasSubstance, OK } from "./checklist.ts";
+import { hasSubstance, OK } from "../turns/checklist.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type AgentContext } from "../context.ts";
-import type { TurnBody } from "../queue/turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 import { readText } from "../turns/workspace.ts";
 
 const SCHEDULE = "heartbeat";
@@ -104,7 +104,7 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
       const wanted = isActive(settings().activeHours, new Date(now())) && (await anythingToDo());
       const items = wanted && (await waiting()) === undefined ? [turnItem("interval")] : [];
       if (items.length > 0) lastStart = performance.now();
-      // whoever moves the time on is the one who starts the turn: two gateways never both do
+      // only the gateway that advances the time starts the turn: two gateways never both do
       await store.tick(
         { kind: due.kind, id: due.id, expectedNext: due.nextAt, next: now() + everyMs() },
         { items },

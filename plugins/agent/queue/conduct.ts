@@ -12,8 +12,8 @@ import { runTurn, type TurnPause } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { createEnding } from "./ending.ts";
 import { principalOfTurn } from "./principal-of.ts";
-import type { Progress } from "./progress.ts";
-import { received, type TurnBody } from "./turn-body.ts";
+import type { Progress } from "../turns/progress.ts";
+import { received, type TurnBody } from "../turns/turn-body.ts";
 
 /** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
 const MOST_CUT_OFF = 40;

@@ -5,7 +5,7 @@ import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { decideCall, type Decision, decisionOn } from "../turns/confirmation.ts";
 import { turnStatus, waitingCallsOf } from "./status.ts";
-import type { TurnBody } from "./turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 
 /** Ids of turns that wait, or did until lately. */
 const NAMESPACE = "agent:waiting";
@@ -82,7 +82,7 @@ function selectCall(calls: readonly WaitingCall[], wanted: string | undefined): 
     throw new PorticoError("not_found", `No call ${wanted} waits. ${listOf(calls)}`);
   }
   const undecided = calls.filter(({ decision }) => decision === undefined);
-  // all decided: whoever asks again is told what holds
+  // all are decided: a caller that asks again receives the decision
   const [only, ...more] = undecided.length === 0 ? calls : undecided;
   if (only !== undefined && more.length === 0) return only;
   throw new PorticoError("conflict", `Several calls wait: say which one. ${listOf(calls)}`);

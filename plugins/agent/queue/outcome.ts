@@ -2,7 +2,7 @@
 import type { TracedStep } from "portico/agent";
 import { Stopped } from "portico/schedules";
 import type { ClaimOutcome, WorkItem } from "portico/store";
-import type { TurnBody } from "./turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 
 /** Tried again, dead or cancelled. */
 export function outcomeOf(

@@ -1,7 +1,7 @@
 /** On whose behalf a stored turn runs. */
 import { type Principal, principalNamed, readPrincipal } from "portico";
 import type { WorkItem } from "portico/store";
-import type { TurnBody } from "./turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 
 /** What older versions stored of a webhook's turn: `token`, `key:<name>` or `mapping:<name>`. */
 type OlderBody = TurnBody & { caller?: string };

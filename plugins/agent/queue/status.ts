@@ -4,7 +4,7 @@ import type { Usage } from "portico/chat";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";
-import type { TurnBody } from "./turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 
 interface TurnResult {
   text?: string;

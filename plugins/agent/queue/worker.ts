@@ -3,9 +3,9 @@ import { createClaimLoop } from "portico/schedules";
 import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { AgentContext } from "../context.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "../turns/progress.ts";
 import { holderOf, principalOfTurn } from "./principal-of.ts";
-import type { TurnBody } from "./turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 
 const LEASE_MS = 30_000;
 /** How long running turns may go on when the plugin is reloaded. */

@@ -3,7 +3,7 @@ import type { Call } from "portico";
 import { openSse } from "portico/event-stream";
 import type { AgentService } from "portico/agent";
 import type { AgentContext } from "../context.ts";
-import type { ListenToAttempts, Progress } from "../queue/progress.ts";
+import type { ListenToAttempts, Progress } from "../turns/progress.ts";
 
 interface Deps {
   agent: AgentContext;

@@ -6,7 +6,7 @@ import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
 import { turnReport, turnStatus } from "../queue/status.ts";
-import type { TurnBody } from "../queue/turn-body.ts";
+import type { TurnBody } from "../turns/turn-body.ts";
 import { notFound } from "./common.ts";
 import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
 

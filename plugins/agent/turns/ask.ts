@@ -8,7 +8,7 @@ import {
   type StreamPart,
   type Usage,
 } from "portico/provider";
-import type { Listen } from "../queue/progress.ts";
+import type { Listen } from "./progress.ts";
 import { inPieces } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
 

@@ -14,7 +14,7 @@ import type {
 import type { Access } from "../access/access.ts";
 import { newId } from "../ids.ts";
 import { ask, textOf } from "./ask.ts";
-import type { Listen } from "../queue/progress.ts";
+import type { Listen } from "./progress.ts";
 import type { Confirmations, Verdict } from "./confirmation.ts";
 import type { LoopState, OpenCalls } from "./loop-state.ts";
 import type { Edit } from "./sending.ts";

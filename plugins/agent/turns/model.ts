@@ -1,7 +1,7 @@
 /** Which model a turn asks. */
 import { PorticoError } from "portico";
 import type { AgentContext, AgentSettings } from "../context.ts";
-import type { TurnBody } from "../queue/turn-body.ts";
+import type { TurnBody } from "./turn-body.ts";
 
 /** Asked only where no channel is configured: it says back what it hears, so that everything can be tried offline. */
 const OFFLINE_MODEL = "echo";

@@ -3,8 +3,8 @@ import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/chat";
 import type { AgentContext } from "../context.ts";
-import { isSilent } from "../heartbeat/checklist.ts";
-import type { TurnBody } from "../queue/turn-body.ts";
+import { isSilent } from "./checklist.ts";
+import type { TurnBody } from "./turn-body.ts";
 
 interface Answer {
   /** The final answer. */

@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { sep } from "node:path";
 import type { Client } from "portico";
-import type { TurnBody } from "../queue/turn-body.ts";
+import type { TurnBody } from "./turn-body.ts";
 import type { BootstrapFile } from "portico/agent";
 import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
@@ -13,7 +13,7 @@ import type { TurnEnd } from "./turn-end.ts";
 import type { Access } from "../access/access.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
-import { inParagraphs, type Listen } from "../queue/progress.ts";
+import { inParagraphs, type Listen } from "./progress.ts";
 import { type Edit, editing, isOffered, offered } from "./sending.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools, type ToolRun } from "./tools.ts";

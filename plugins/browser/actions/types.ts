@@ -1,7 +1,7 @@
 /** What the kinds of `/act` are made of. */
 import type { TSchema } from "portico";
 import type { Tab } from "../tab/tab.ts";
-import type { Op } from "../operations/op.ts";
+import type { Op } from "../op.ts";
 
 /** One kind of action. */
 export interface Kind {

@@ -7,8 +7,8 @@ import type { FileChooser, Locator } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "./clicking.ts";
 import { CLICKED, findElement, NOTHING, tryOn } from "./elements.ts";
-import { tmpDir } from "../operations/files.ts";
-import type { Op } from "../operations/op.ts";
+import { tmpDir } from "../files/placed-files.ts";
+import type { Op } from "../op.ts";
 
 /** The files' real paths. 400 with `paths[i]` for one that may not be handed on. */
 async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
@@ -118,7 +118,7 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
   const take = (chooser: FileChooser): Promise<void> =>
     answerChooser(chooser, files, 20_000).catch((error: unknown) => {
       op.deps.log.warn({ err: error }, "an armed file chooser could not be answered");
-      // Whoever armed it has had the answer long ago, and looks here.
+      // The caller that armed it received its response long ago, and looks here.
       tab.watch.errors.push({
         name: "UploadFailed",
         message: failure(error, "The upload").message,

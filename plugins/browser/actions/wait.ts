@@ -7,7 +7,7 @@ import { fitsAny } from "./looking.ts";
 import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";
-import { urlMatcher } from "../operations/url-match.ts";
+import { urlMatcher } from "../tab/url-match.ts";
 
 interface WaitInput {
   text?: string;
@@ -67,14 +67,18 @@ async function textThere(
   }
 }
 
-/** Asked again and again, from outside: a page that navigates meanwhile is asked anew. */
+/** Asks again and again, from outside: a page that navigates meanwhile is asked again. */
 async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limit): Promise<void> {
   const fn = pageFunction(source, "nothing");
   const ask = async (): Promise<boolean> => {
     try {
       return Boolean(await tab.page.evaluate(fn as never));
     } catch (error) {
-      if (/Execution context was destroyed|navigat/i.test(String((error as Error).message)))
+      if (
+        /Execution context was destroyed|navigate|navigating|navigation/i.test(
+          String((error as Error).message),
+        )
+      )
         return false;
       throw error;
     }

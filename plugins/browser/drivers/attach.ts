@@ -8,9 +8,9 @@ import { findBrowser } from "./executables.ts";
 import type { DebuggingServer, OpenDebuggingServer } from "./debugging/server.ts";
 import { launch } from "./launch.ts";
 import type { Multiplexer } from "./debugging/multiplexer.ts";
-import type { RelayControl } from "../relay/server.ts";
+import type { RelayControl } from "../relay-control.ts";
 import { createPeerCheck, knowsPeers } from "../net/socket-owner.ts";
-import type { Profile, Profiles } from "../session/profiles.ts";
+import type { Profile, Profiles } from "../profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 
 /** A browser that can be talked to. */

@@ -1,7 +1,7 @@
 /** From a `cdpUrl` to the socket that it stands for. Credentials go along and are never shown. */
 import { isPorticoError, PorticoError } from "portico";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
-import { shownUrl } from "../session/profiles.ts";
+import { shownUrl } from "../profiles.ts";
 
 /** A browser's own answer has some hundred bytes. */
 const MOST_BYTES = 1024 * 1024;

@@ -7,8 +7,8 @@ import { imageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
 import { findElement, SEEN, tryOn } from "../actions/elements.ts";
 import type { Trial } from "../actions/trial.ts";
-import { keepFile } from "./files.ts";
-import { Bytes, checkShown, type Common, type Op, readableTab } from "./op.ts";
+import { keepFile } from "../files/placed-files.ts";
+import { Bytes, checkShown, type Common, type Op, readableTab } from "../op.ts";
 
 interface ScreenshotInput extends Common {
   fullPage?: boolean;

@@ -6,9 +6,9 @@ import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
-import { urlMatcher } from "./url-match.ts";
-import { checkPath, tmpDir } from "./files.ts";
-import { type Common, type Op, readableTab } from "./op.ts";
+import { urlMatcher } from "../tab/url-match.ts";
+import { checkPath, tmpDir } from "../files/placed-files.ts";
+import { type Common, type Op, readableTab } from "../op.ts";
 
 const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
 const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([

@@ -9,8 +9,8 @@ import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "../actions/clicking.ts";
 import { CLICKED, tryOn } from "../actions/elements.ts";
-import { checkPath, tmpDir } from "./files.ts";
-import { type Common, type Op, readableTab } from "./op.ts";
+import { checkPath, tmpDir } from "../files/placed-files.ts";
+import { type Common, type Op, readableTab } from "../op.ts";
 
 interface DownloadInput extends Common {
   ref: string | number;

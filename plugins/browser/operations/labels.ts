@@ -5,8 +5,8 @@ import type { AriaNode } from "../snapshot/aria-node.ts";
 import { locatorOf } from "../snapshot/hidden-boxes.ts";
 import { isInteractive } from "../snapshot/render.ts";
 import type { Tab } from "../tab/tab.ts";
-import { keepFile } from "./files.ts";
-import type { Op } from "./op.ts";
+import { keepFile } from "../files/placed-files.ts";
+import type { Op } from "../op.ts";
 
 interface Box {
   x: number;

@@ -2,9 +2,9 @@
 import { findBrowser } from "../drivers/executables.ts";
 import { userDataDir } from "../drivers/launch.ts";
 import { wantsHeadless } from "../drivers/attach.ts";
-import { shownUrl } from "../session/profiles.ts";
+import { shownUrl } from "../profiles.ts";
 import { isReachable, relayStatus } from "../relay/prepare.ts";
-import type { Op } from "./op.ts";
+import type { Op } from "../op.ts";
 
 export async function status(op: Op): Promise<object> {
   const { profile, session, config, deps } = op;

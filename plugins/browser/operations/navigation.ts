@@ -7,7 +7,7 @@ import type { TabInfo } from "../session/open-tabs.ts";
 import { goTo, LOAD_GRACE_MS, overChanges, type WaitUntil } from "../tab/loading.ts";
 import { endScript } from "../tab/runaway.ts";
 import type { Tab } from "../tab/tab.ts";
-import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
+import { blank, checkAddress, checkShown, type Common, type Op } from "../op.ts";
 
 interface NavigateInput extends Common {
   url: string;

@@ -3,7 +3,7 @@ import { didYouMean, PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import type { Overrides } from "../tab/emulation.ts";
 import { headline, isGone } from "../failures.ts";
-import type { Op } from "./op.ts";
+import type { Op } from "../op.ts";
 
 const bad = (message: string, param: string, cause?: unknown): PorticoError =>
   new PorticoError("invalid_request_error", message, { param, cause });

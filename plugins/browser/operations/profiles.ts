@@ -1,10 +1,10 @@
 /** Profiles: list, make, delete, reset. */
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
-import { type Profile, shownUrl } from "../session/profiles.ts";
+import { type Profile, shownUrl } from "../profiles.ts";
 import { isReachable } from "../relay/prepare.ts";
 import type { ProfileConfig } from "../schema.ts";
-import type { Op } from "./op.ts";
+import type { Op } from "../op.ts";
 
 async function summary(op: Op, profile: Profile): Promise<object> {
   const node = op.config.profiles[profile.name]?.node;
@@ -65,7 +65,7 @@ export async function deleteProfile(op: Op, input: { name: string }): Promise<ob
   return { ok: true, profile: profile.name, trashed: await profiles.trash(profile) };
 }
 
-/** Stops the browser and moves its data to the trash; the profile stays and begins anew. */
+/** Stops the browser and moves its data to the trash; the profile stays and starts empty. */
 export async function resetProfile(op: Op, input: { name?: string }): Promise<object> {
   const profile = input.name === undefined ? op.profile : await op.deps.profiles.get(input.name);
   if (profile.driver !== "managed") {

@@ -19,7 +19,7 @@ import { isInteractive, render, type Rendered, type View } from "../snapshot/ren
 import { diffLines } from "../snapshot/diff.ts";
 import type { Shown, Tab } from "../tab/tab.ts";
 import { drawnScreenshot } from "./labels.ts";
-import { checkShown, type Common, type Op, readableTab } from "./op.ts";
+import { checkShown, type Common, type Op, readableTab } from "../op.ts";
 
 interface SnapshotInput extends Common {
   format?: "ai" | "aria";

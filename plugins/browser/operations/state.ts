@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
-import { type Common, type Op, readableTab } from "./op.ts";
+import { type Common, type Op, readableTab } from "../op.ts";
 
 const STATE_MS = 10_000;
 

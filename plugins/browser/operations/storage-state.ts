@@ -5,8 +5,8 @@ import { WEB_ADDRESS } from "portico/strings";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
-import { tmpDir } from "./files.ts";
-import type { Common, Op } from "./op.ts";
+import { tmpDir } from "../files/placed-files.ts";
+import type { Common, Op } from "../op.ts";
 
 interface StateInput extends Common {
   /** Below the directory of states. */

@@ -1,9 +1,9 @@
 /** What browser control does before it acts on tabs of the relay. */
-import type { Op } from "../operations/op.ts";
-import { aboutOf } from "../routes/paths.ts";
+import type { Op } from "../op.ts";
+import { aboutOf } from "../paths.ts";
 import { libraryUnavailable } from "../drivers/playwright.ts";
 import type { Session } from "../session/session.ts";
-import type { RelayControl } from "./server.ts";
+import type { RelayControl } from "../relay-control.ts";
 
 type Asked = Pick<Op, "profile" | "session" | "deps">;
 

@@ -1,34 +1,9 @@
-/** What the relay's routes take and answer: those of the extension, and those of DevTools clients. */
+/** What the relay's routes for the extension take and answer. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse } from "portico/openapi";
 
 const own = { access: "own" } as const;
 const control = { access: "control" } as const;
-
-const About = Type.Object({ Browser: Type.String(), "Protocol-Version": Type.String() });
-const Targets = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    type: Type.String(),
-    title: Type.String(),
-    url: Type.String(),
-    webSocketDebuggerUrl: Type.String(),
-  }),
-);
-
-/** What DevTools clients ask for at any debugging port. */
-export const devtoolsRoutes = {
-  version: {
-    ...own,
-    summary: "The browser, for DevTools clients",
-    response: jsonResponse(About),
-  },
-  targets: {
-    ...own,
-    summary: "Its targets, for DevTools clients",
-    response: jsonResponse(Targets),
-  },
-} satisfies Record<string, RouteOptions>;
 
 export const extensionRoutes = {
   check: {

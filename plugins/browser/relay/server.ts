@@ -17,8 +17,9 @@ import { acceptSocket, type WebSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
-import { devtoolsRoutes, extensionRoutes } from "./routes-schema.ts";
-import type { AttachedTab } from "./link.ts";
+import type { RelayControl } from "../relay-control.ts";
+import { devtoolsRoutes } from "../drivers/debugging/routes-schema.ts";
+import { extensionRoutes } from "./routes-schema.ts";
 
 interface RelayOptions {
   server: ServerHandle;
@@ -31,29 +32,6 @@ interface RelayOptions {
   extensionDir: string;
   version: string;
   log: Logger;
-}
-
-/** The relay as browser control sees it. */
-export interface RelayControl {
-  readonly url: string;
-  readonly port: number;
-  readonly connected: boolean;
-  /** What a client's requests must carry. */
-  headers(): Record<string, string>;
-  /** None while the extension is away. */
-  tabs(): readonly AttachedTab[];
-  /** The extension has gone, perhaps for a moment only. */
-  readonly isAway: boolean;
-  /** Waits while the extension is away. */
-  settled(): Promise<void>;
-  /** Goes up with every tab that is handed over. */
-  readonly clicks: number;
-  /** 409 where no tab is attached. Waits until the tabs are free of what the last client has set. */
-  ready(): Promise<void>;
-  /** 409 where somebody else controls the tabs. */
-  checkFree(): void;
-  /** Ends all connections, whose token is no longer right. */
-  end(reason: string): void;
 }
 
 const bearer = (req: IncomingMessage): string | undefined =>

@@ -7,7 +7,7 @@ import {
   reply,
   type RouteOptions,
 } from "portico";
-import { PATHS } from "./paths.ts";
+import { PATHS } from "../paths.ts";
 import { SUMMARIES } from "./summaries.ts";
 import type { Targets } from "../targets/targets.ts";
 
@@ -26,7 +26,7 @@ export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): voi
       body,
       optionalBody: true,
       response: async () => (await import("./responses.ts")).responseOf(name),
-      // here, on a node or in another process: whoever has the browser checks
+      // the process that has the browser checks: this one, a node or another process
       checkedBy: "handler",
     };
     server.route(method, path, options, (call) => answer(call, method, path, targets));

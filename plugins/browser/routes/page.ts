@@ -1,6 +1,6 @@
 /** What is done with a page: looking, acting, files. */
 import { Type } from "portico";
-import { act } from "../actions/act.ts";
+import { act } from "../operations/act.ts";
 import { highlight, pdf, screenshot } from "../operations/capture.ts";
 import { download, waitDownload } from "../operations/downloads.ts";
 import { snapshot } from "../operations/snapshot.ts";

@@ -1,7 +1,7 @@
 /** What a route is made of. */
 import { type Method, type Static, type TSchema, Type } from "portico";
 import { TimeoutMs } from "../deadline.ts";
-import type { Op } from "../operations/op.ts";
+import type { Op } from "../op.ts";
 
 type Fields = Record<string, TSchema>;
 type Values<P extends Fields> = Static<ReturnType<typeof Type.Object<P>>>;

@@ -6,7 +6,7 @@ import { attempt, pause, within } from "../deadline.ts";
 import { isGone } from "../failures.ts";
 import { type BrowserContext, libraryUnavailable, type Page } from "../drivers/playwright.ts";
 import { sanitized } from "../snapshot/text.ts";
-import type { Profile } from "./profiles.ts";
+import type { Profile } from "../profiles.ts";
 import type { RefCounter } from "../snapshot/refs.ts";
 import { applyToTab, type Overrides, TAB_KEYS } from "../tab/emulation.ts";
 import { Tab } from "../tab/tab.ts";

@@ -15,7 +15,7 @@ import {
   type Library,
   libraryUnavailable,
 } from "../drivers/playwright.ts";
-import type { Profile } from "./profiles.ts";
+import type { Profile } from "../profiles.ts";
 import { RequestJudge } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
 
@@ -195,7 +195,7 @@ export class Session {
     });
   }
 
-  /** After a change of the policy: open connections are judged anew, and requests from now on. */
+  /** After a change of the policy: open connections and later requests are judged by it. */
   async recheck(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;

@@ -1,12 +1,7 @@
 /** Reads a page's tree with all that can be operated in it: what is editable, has the focus, or listens for clicks. */
 import type { CDPSession, Locator, Page } from "../drivers/playwright.ts";
 import { attempt } from "../deadline.ts";
-import {
-  MARK_LISTENER,
-  type Marked,
-  markOperable,
-  unmarkOperable,
-} from "../tab/operable-scripts.ts";
+import { MARK_LISTENER, type Marked, markOperable, unmarkOperable } from "./operable-scripts.ts";
 import { type AriaNode, everyNode } from "./aria-node.ts";
 
 type Tree = (AriaNode | string)[];

@@ -2,7 +2,7 @@
 import { startEgressProxy } from "portico/egress";
 import { attach, type Attachment, type DriverDeps } from "../drivers/attach.ts";
 import { createPeerCheck, knowsPeers, listenerGroup } from "../net/socket-owner.ts";
-import type { Profile } from "../session/profiles.ts";
+import type { Profile } from "../profiles.ts";
 
 /** As `attach`, but apart from everything else in that browser. Where it is on this machine, our proxy judges its traffic. */
 export async function attachContext(

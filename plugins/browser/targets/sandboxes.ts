@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Logger, type Paths, PorticoError, type Principal } from "portico";
 import { portFree } from "../net/free-port.ts";
-import { aboutOf } from "../routes/paths.ts";
+import { aboutOf } from "../paths.ts";
 import type { WhyProtected } from "../files/confine.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../browser-control.ts";

@@ -2,8 +2,8 @@
 import { type PluginContext, PorticoError } from "portico";
 import type { Access } from "portico/agent";
 import { policyOf } from "./imposed-policy.ts";
-import { memberOf } from "../routes/input.ts";
-import { aboutOf } from "../routes/paths.ts";
+import { memberOf } from "../input.ts";
+import { aboutOf } from "../paths.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import type { BrowserControl } from "../browser-control.ts";

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { CommandIO } from "portico/command-line";
 import { fileOf, isPostgres, urlOf } from "../open.ts";
 import { sizeText } from "./size-text.ts";
-import { inspect } from "./inspect.ts";
+import { inspect } from "../inspect.ts";
 import { type Inspection, RESTORE } from "./inspection.ts";
 
 export async function check(io: CommandIO): Promise<void> {

@@ -4,7 +4,7 @@ import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
 import { isBinary } from "../bodies/read.ts";
-import { maskFields, maskText, withoutSecrets } from "../log/mask.ts";
+import { maskFields, maskText, withoutSecrets } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
 import type { Mismatch } from "../mappings/match.ts";
 import type { Plan, Reading, Target } from "../plan.ts";
@@ -81,7 +81,7 @@ function rowOf(
   { outcome, itemId, payload, parsed, status, action, missing, reason, error }: Outcome,
 ): NewDelivery {
   const { call, target, settings, headers, query, credential, raw, plan } = visit;
-  // whoever is nobody gets next to no room on our disk
+  // an unauthenticated sender gets next to no room on our disk
   const known = credential !== undefined;
   // one literal, since this is made for every request; what is undefined is not stored
   return {

@@ -1,7 +1,7 @@
 /** Tells hooks and feeds about an accepted delivery. */
 import { exactJson, type PluginContext, type PluginDefinition } from "portico";
 import type { Job } from "../jobs.ts";
-import { maskFields } from "./mask.ts";
+import { maskFields } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
 
 export interface Accepted {

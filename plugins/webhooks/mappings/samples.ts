@@ -1,7 +1,7 @@
 /** The request that a mapping is made for: kept when somebody waits for the next one, and what its placeholders are checked against. */
 import { PorticoError, type PluginContext } from "portico";
 import type {} from "portico/cluster";
-import { maskFields, maskText } from "../log/mask.ts";
+import { maskFields, maskText } from "../mask.ts";
 import type { Request } from "./paths.ts";
 
 const NAMESPACE = "webhooks.samples";
@@ -11,7 +11,7 @@ const FEED = "webhook samples";
 export interface Samples {
   /** The kept sample of a mapping. */
   of(mapping: string): Promise<Request | undefined>;
-  /** Hands a request to whoever waits for one of this mapping; `fits`: it is what the mapping is made for. */
+  /** Hands a request to the caller that waits for one of this mapping; `fits`: it is what the mapping is made for. */
   offer(mapping: string, request: Request, fits: boolean, secrets: readonly string[]): void;
   /** Keeps the next request of a mapping that fits, or any. Throws `timeout`, or with the signal. */
   catch(

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
-import { hasSubstance, isSilent } from "../../../plugins/agent/heartbeat/checklist.ts";
+import { hasSubstance, isSilent } from "../../../plugins/agent/turns/checklist.ts";
 import { cleanSessionName } from "../../../plugins/agent/session-name.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { assertLinear } from "../../support/growth.ts";

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import { callLog, failure, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { plainName } from "../../../plugins/browser/files/own-files.ts";
-import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
+import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { nameOf } from "../../../plugins/browser/snapshot/names.ts";
 import { refNumber } from "../../../plugins/browser/snapshot/refs.ts";

@@ -6,7 +6,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import command from "../../../plugins/browser/cli.ts";
 import { ROUTES } from "../../../plugins/browser/browser-control.ts";
-import { PATHS } from "../../../plugins/browser/routes/paths.ts";
+import { PATHS } from "../../../plugins/browser/paths.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
 import { portico, porticoHere } from "../../support/portico.ts";

@@ -14,10 +14,10 @@ import {
   startOf,
 } from "../../../plugins/browser/drivers/process-record.ts";
 import { failure, headline, plainText } from "../../../plugins/browser/failures.ts";
-import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
-import { PATHS } from "../../../plugins/browser/routes/paths.ts";
-import { shownUrl } from "../../../plugins/browser/session/profiles.ts";
-import { inputOf } from "../../../plugins/browser/routes/input.ts";
+import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
+import { PATHS } from "../../../plugins/browser/paths.ts";
+import { shownUrl } from "../../../plugins/browser/profiles.ts";
+import { inputOf } from "../../../plugins/browser/input.ts";
 import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PATHS } from "../../../plugins/browser/routes/paths.ts";
+import { PATHS } from "../../../plugins/browser/paths.ts";
 import {
   type Answer,
   type BrowserGateway,

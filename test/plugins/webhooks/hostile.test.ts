@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { readForm } from "../../../plugins/webhooks/bodies/forms.ts";
 import { createVerifier } from "../../../plugins/webhooks/intake/signatures.ts";
 import { readXml } from "../../../plugins/webhooks/bodies/xml.ts";
-import { maskPayload } from "../../../plugins/webhooks/log/mask.ts";
+import { maskPayload } from "../../../plugins/webhooks/mask.ts";
 import { lookUp, readPath } from "../../../plugins/webhooks/mappings/paths.ts";
 import { readTemplate } from "../../../plugins/webhooks/mappings/template.ts";
 import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";

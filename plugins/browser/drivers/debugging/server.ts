@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { type Call, type PluginContext, PorticoError, secretOf } from "portico";
 import { createTokenCheck, tokenOf } from "../../net/token-check.ts";
 import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../../net/web-socket.ts";
-import { devtoolsRoutes } from "../../relay/routes-schema.ts";
+import { devtoolsRoutes } from "./routes-schema.ts";
 import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import type { Multiplexer } from "./multiplexer.ts";
 import type { Transport } from "../playwright.ts";

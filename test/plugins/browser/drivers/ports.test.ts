@@ -9,7 +9,7 @@ import { PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import { attach, type DriverDeps } from "../../../../plugins/browser/drivers/attach.ts";
 import type { OpenDebuggingServer } from "../../../../plugins/browser/drivers/debugging/server.ts";
-import { type Profile, Profiles } from "../../../../plugins/browser/session/profiles.ts";
+import { type Profile, Profiles } from "../../../../plugins/browser/profiles.ts";
 import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { makeHome } from "../../../support/gateway.ts";

@@ -4,11 +4,11 @@ import { attempt, left, TimeoutMs } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
-import { KINDS } from "./kinds.ts";
-import type { Kind } from "./types.ts";
-import { withoutNulls } from "../routes/input.ts";
-import { checkShown, type Common, type Op, readableTab } from "../operations/op.ts";
-import { takeSnapshot } from "../operations/snapshot.ts";
+import { KINDS } from "../actions/kinds.ts";
+import type { Kind } from "../actions/types.ts";
+import { withoutNulls } from "../input.ts";
+import { checkShown, type Common, type Op, readableTab } from "../op.ts";
+import { takeSnapshot } from "./snapshot.ts";
 
 interface ActInput extends Common {
   kind?: unknown;

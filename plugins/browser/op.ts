@@ -1,14 +1,14 @@
 /** What every operation gets, and the checks that many of them share. */
 import { isPorticoError, type Logger, type Paths, PorticoError } from "portico";
-import type { WhyProtected } from "../files/confine.ts";
+import type { WhyProtected } from "./files/confine.ts";
 import type { Guard } from "portico/egress";
-import { attempt, within } from "../deadline.ts";
-import type { Library } from "../drivers/playwright.ts";
-import type { Profile, Profiles } from "../session/profiles.ts";
-import type { RelayControl } from "../relay/server.ts";
-import type { BrowserConfig } from "../schema.ts";
-import type { Session } from "../session/session.ts";
-import type { Tab } from "../tab/tab.ts";
+import { attempt, within } from "./deadline.ts";
+import type { Library } from "./drivers/playwright.ts";
+import type { Profile, Profiles } from "./profiles.ts";
+import type { RelayControl } from "./relay-control.ts";
+import type { BrowserConfig } from "./schema.ts";
+import type { Session } from "./session/session.ts";
+import type { Tab } from "./tab/tab.ts";
 
 /** The parts that outlive a request. */
 export interface OperationDeps {

@@ -1,10 +1,10 @@
 /** Where files of ours are put: under the temporary root, under names of ours or confined ones of the caller. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ensureTmpRoot, openConfined, writeConfined } from "../files/confine.ts";
-import { thinOut } from "../files/own-files.ts";
+import { ensureTmpRoot, openConfined, writeConfined } from "./confine.ts";
+import { thinOut } from "./own-files.ts";
 import { failure } from "../failures.ts";
-import type { Op } from "./op.ts";
+import type { Op } from "../op.ts";
 
 /** A directory below the temporary root (`downloads`, `uploads`, …), or the root itself. */
 export async function tmpDir(op: Op, name = ""): Promise<string> {

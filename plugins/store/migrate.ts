@@ -1,12 +1,12 @@
 /** `portico store migrate`: one engine's state to another, while no gateway runs. */
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
-import { isPostgres, openEngine, storeExists, urlOf } from "../open.ts";
-import { LISTENING } from "../postgres/notifications.ts";
-import type { Engine } from "../sql/engine.ts";
-import { first } from "../sql/query.ts";
-import { problemOf } from "../sqlite/failures.ts";
-import { isEmpty, transfer } from "./transfer.ts";
+import { isPostgres, openEngine, storeExists, urlOf } from "./open.ts";
+import { LISTENING } from "./postgres/notifications.ts";
+import type { Engine } from "./sql/engine.ts";
+import { first } from "./sql/query.ts";
+import { problemOf } from "./sqlite/failures.ts";
+import { isEmpty, transfer } from "./transfer/transfer.ts";
 
 export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];

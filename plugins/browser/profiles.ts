@@ -4,9 +4,9 @@ import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
-import { portFree } from "../net/free-port.ts";
-import { debuggingPorts } from "../drivers/debugging-ports.ts";
-import { A_NAME, type BrowserConfig, PROFILE_NAME, type ProfileConfig } from "../schema.ts";
+import { portFree } from "./net/free-port.ts";
+import { debuggingPorts } from "./drivers/debugging-ports.ts";
+import { A_NAME, type BrowserConfig, PROFILE_NAME, type ProfileConfig } from "./schema.ts";
 
 type DriverKind = "managed" | "remote" | "extension";
 

@@ -1,6 +1,6 @@
 /** Who waits for a turn in this process: for what it says, and for its end. */
 import type { Client } from "portico";
-import type { TurnEnd } from "../turns/turn-end.ts";
+import type { TurnEnd } from "./turn-end.ts";
 
 /** Gets a piece of what a turn says. */
 export type Listen = (text: string) => void;

@@ -3,7 +3,7 @@ import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import type { NewItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
-import type { LoopState } from "../turns/loop-state.ts";
+import type { LoopState } from "./loop-state.ts";
 
 export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   /** A heartbeat, and why it was started. */

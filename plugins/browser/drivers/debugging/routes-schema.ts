@@ -1,0 +1,29 @@
+/** What DevTools clients ask for at any debugging port, and what they receive. */
+import { type RouteOptions, Type } from "portico";
+import { jsonResponse } from "portico/openapi";
+
+const own = { access: "own" } as const;
+
+const About = Type.Object({ Browser: Type.String(), "Protocol-Version": Type.String() });
+const Targets = Type.Array(
+  Type.Object({
+    id: Type.String(),
+    type: Type.String(),
+    title: Type.String(),
+    url: Type.String(),
+    webSocketDebuggerUrl: Type.String(),
+  }),
+);
+
+export const devtoolsRoutes = {
+  version: {
+    ...own,
+    summary: "The browser, for DevTools clients",
+    response: jsonResponse(About),
+  },
+  targets: {
+    ...own,
+    summary: "Its targets, for DevTools clients",
+    response: jsonResponse(Targets),
+  },
+} satisfies Record<string, RouteOptions>;
