@@ -1,8 +1,8 @@
 /** Builds `.build/`: the program as JavaScript. Runs when the package is installed, so that a start needs no compiler. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createMetaReader } from "../kernel/extensions/hooks/meta-cache.ts";
-import { readPlugins } from "../kernel/extensions/plugins/candidate.ts";
+import { createMetaReader } from "../kernel/host/extensions/hooks/meta-cache.ts";
+import { readPlugins } from "../kernel/host/extensions/plugins/candidate.ts";
 import { indexFile } from "../kernel/home/command-index.ts";
 import { loaderFor } from "../kernel/package-loader.ts";
 import { extensions } from "./build/built-in.ts";

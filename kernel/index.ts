@@ -5,7 +5,7 @@
  * import { definePlugin, Type } from "portico";
  * export default definePlugin({ name: "hello", setup(ctx) { … } });
  */
-import type { ConfigSchemas, PluginDefinition } from "./types.ts";
+import type { ConfigSchemas, PluginDefinition } from "./contract/index.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/error.ts";
@@ -18,19 +18,19 @@ export { readValue as readConfigValue } from "./home/config-file.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress } from "./config/secrets.ts";
 export { runBounded } from "./loader/bounded.ts";
 export type { UserModule } from "./loader/load.ts";
-export type { ExtensionRecord } from "./extensions/record.ts";
+export type { ExtensionRecord } from "./host/extensions/record.ts";
 export type { Problem } from "./loader/problem.ts";
-export type { PluginRecord } from "./extensions/plugins/record.ts";
-export type { HookInfo } from "./extensions/hooks/record.ts";
-export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
-export type { HookFailure, HookRun, IgnoredEffect } from "./extensions/hooks/version.ts";
+export type { PluginRecord } from "./host/extensions/plugins/record.ts";
+export type { HookInfo } from "./host/extensions/hooks/record.ts";
+export type { HookTrial } from "./host/extensions/hooks/calls/try-out.ts";
+export type { HookFailure, HookRun, IgnoredEffect } from "./host/extensions/hooks/version.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
 export type { HomeOnDisk } from "./program/home.ts";
 export { beganAt } from "./home/running.ts";
 export type { StartedGateway } from "./program/start.ts";
-export type { CommandLine, OutputStream, Program } from "./program.ts";
+export type { CommandLine, OutputStream, Program } from "./program/program.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
-export { BoundedMap } from "./bounded-map.ts";
+export { BoundedMap } from "./memory/bounded-map.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { type Networks, parseNetworks, refuseNetwork } from "./net/address.ts";
 export { listenError } from "./http/listen-error.ts";
@@ -49,15 +49,15 @@ export {
   principalNamed,
   principalOf,
   readPrincipal,
-} from "./principals.ts";
-export { isHookName } from "./extensions/hooks/name.ts";
+} from "./host/principals.ts";
+export { isHookName } from "./host/extensions/hooks/name.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { compile } from "./schema/check.ts";
 export { timerMs } from "./schema/timer.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
 export { absolutePath, type HomeOptions } from "./files/paths.ts";
-export * from "./types.ts";
+export * from "./contract/index.ts";
 
 /** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */
 export function definePlugin<const C extends ConfigSchemas = Record<never, never>>(

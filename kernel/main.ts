@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { loaderFor } from "./package-loader.ts";
-import { runProgram } from "./program.ts";
+import { runProgram } from "./program/program.ts";
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);

@@ -7,7 +7,7 @@ import { isBundled } from "./files/own.ts";
 import { sha } from "./files/sha.ts";
 import { createLoader, type Loader } from "./loader/load.ts";
 import { LoadError } from "./loader/problem.ts";
-import type { Paths } from "./types.ts";
+import type { Paths } from "./contract/index.ts";
 
 /**
  * That of a home. The package's own modules are part of the program; where it runs from its sources, their bundles lie in

@@ -38,8 +38,8 @@ const imports: Import[] = sources.flatMap((file) => {
 /** Which file may import a library; a folder where several small files share it. */
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
-  "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
-  chokidar: ["kernel/extensions/watch.ts"],
+  "gray-matter": ["kernel/host/extensions/hooks/front-matter.ts"],
+  chokidar: ["kernel/host/extensions/watch.ts"],
   pino: ["kernel/log/log.ts"],
   acorn: ["kernel/loader/guard-loops.ts"],
   esbuild: ["kernel/loader/bundle.ts", ".ci/build.ts"],
@@ -131,9 +131,9 @@ const LIBRARIES = [
   "home",
 ];
 
-test("the kernel's libraries import each other only downwards, and nothing of extensions, program or gateway", () => {
+test("the kernel's libraries import each other only downwards, and nothing of host, program or gateway", () => {
   const levelOf = (path: string) => LIBRARIES.indexOf(/^kernel\/([^/]+)\//.exec(path)?.[1] ?? "");
-  const isAbove = (path: string) => /^kernel\/(extensions|gateway|program)\//.test(path);
+  const isAbove = (path: string) => /^kernel\/(host|gateway|program)\//.test(path);
   const wrong = imports.filter(
     ({ from, to }) => levelOf(from) !== -1 && (isAbove(to) || levelOf(to) > levelOf(from)),
   );

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { fields } from "../kernel/extensions/hooks/front-matter.ts";
+import { fields } from "../kernel/host/extensions/hooks/front-matter.ts";
 import { packageDir } from "./support/gateway.ts";
 import { porticoHere } from "./support/portico.ts";
 import { readmes } from "./support/sources/readme-commands.ts";

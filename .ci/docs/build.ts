@@ -2,7 +2,7 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
-import type { PluginDefinition } from "../../kernel/types.ts";
+import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import { common, outdir, packageDir } from "../build/common.ts";
 import { type Page, writtenPages } from "./pages.ts";
 import { referencePages } from "./reference.ts";

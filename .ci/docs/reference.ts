@@ -2,7 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { kernelSchemas } from "../../kernel/config/schema.ts";
 import { kernelEvents } from "../../kernel/gateway/events.ts";
-import type { PluginDefinition } from "../../kernel/types.ts";
+import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import type { Command } from "../../plugins/command-line/command.ts";
 
 /** Page name → Markdown. */

@@ -4,7 +4,7 @@
  */
 import { isPorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
-import type { ConfigCheckSubject, ConfigFault, Paths } from "../types.ts";
+import type { ConfigCheckSubject, ConfigFault, Paths } from "../contract/index.ts";
 import type { Evaluated } from "./active.ts";
 import type { ConfigProblem } from "./error.ts";
 import { lineOf } from "./evaluate.ts";

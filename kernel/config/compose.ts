@@ -1,7 +1,7 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { isSchema, mapValueSchema } from "../schema/defaults.ts";
 import { type KeyPath, parseKeyPath } from "../text/key-path.ts";
-import type { ConfigSchemas } from "../types.ts";
+import type { ConfigSchemas } from "../contract/index.ts";
 
 interface Branch {
   schema: TSchema | undefined;

@@ -4,7 +4,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow, type KeyPath, toKeyPath, valueAt } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
-import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
+import type { ConfigSchemas, Dispose, Logger } from "../contract/index.ts";
 import { ActiveConfig } from "./active.ts";
 import { assess } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";

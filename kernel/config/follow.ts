@@ -1,6 +1,6 @@
 /** Keeps the active configuration what the file says: applies a changed file, or says why it cannot. */
 import { isPorticoError, PorticoError } from "../errors.ts";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 import type { ActiveConfig } from "./active.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
 import { ConfigError } from "./error.ts";
@@ -61,7 +61,7 @@ export class ConfigFollower {
     this.#onChange = undefined;
   }
 
-  /** Editors write in place, swap files, or remove and make them anew: what looks half done gets a moment. */
+  /** Editors write in place, swap files, or remove and create them: a file that looks incomplete gets a moment. */
   async look(): Promise<void> {
     const source = await this.#onDisk();
     if (isSame(source, this.#seen)) return;

@@ -4,7 +4,7 @@ import { createSecureContext } from "node:tls";
 import { absolutePath } from "../files/paths.ts";
 import { reasonOf } from "../files/reason.ts";
 import { valueAt } from "../text/key-path.ts";
-import type { ConfigCheck, ConfigFault } from "../types.ts";
+import type { ConfigCheck, ConfigFault } from "../contract/index.ts";
 
 export const kernelConfigCheck: ConfigCheck = ({ config }) => {
   const tls = valueAt(config, ["gateway", "tls"]) as { cert: string; key: string } | undefined;

@@ -9,7 +9,7 @@ import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { expandReferences } from "./references.ts";
 import type { WorkerLink } from "../contract/workers.ts";
-import type { Paths } from "../types.ts";
+import type { Paths } from "../contract/index.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */

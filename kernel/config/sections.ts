@@ -1,6 +1,6 @@
 /** The sections of the configuration: each owner's schemas, and its check of what schemas cannot say. */
 import type { TSchema } from "@sinclair/typebox";
-import type { ConfigCheck, ConfigSchemas, Dispose } from "../types.ts";
+import type { ConfigCheck, ConfigSchemas, Dispose } from "../contract/index.ts";
 import { composeSchema } from "./compose.ts";
 import { kernelConfigCheck } from "./kernel-check.ts";
 import { kernelSchemas } from "./schema.ts";

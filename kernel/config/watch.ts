@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import type { Dispose } from "../types.ts";
+import type { Dispose } from "../contract/index.ts";
 
 const QUIET_MS = 25;
 const SLOW_MS = 2_000;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expandReferences } from "./references.ts";
 import { valueAt } from "../text/key-path.ts";
 import { absolutePath } from "../files/paths.ts";
-import type { Paths } from "../types.ts";
+import type { Paths } from "../contract/index.ts";
 
 /**
  * `--workspace` wins over `agents.defaults.workspace`. `raw` is what the configuration file says, references as they are

@@ -1,10 +1,10 @@
 /**
- * The one way in which the configuration file is changed, whoever asks: the command line, a route, a plugin, an undo.
+ * The command line, routes, plugins and undo all change the configuration file through this one function.
  * Each write is judged as a start would judge it, carries the version it was made for, and is kept in the history.
  */
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
-import type { Dispose } from "../types.ts";
+import type { Dispose } from "../contract/index.ts";
 import { type Assessment, assess, type Surroundings } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
 import { type ConfigDifference, differencesBetween } from "./differences.ts";
@@ -26,7 +26,7 @@ import type { SectionRegistry } from "./sections.ts";
 export interface WriteOptions {
   /** The versions of the file that the change may be made to; any where absent. */
   expected?: readonly string[] | undefined;
-  /** Default: whoever the current work is done for. */
+  /** Default: the owner of the current work. */
   origin?: ChangeOrigin | undefined;
   /** Judges the change and tells what it would do, and writes nothing. */
   dryRun?: boolean | undefined;

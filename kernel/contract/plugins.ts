@@ -13,7 +13,7 @@ import type {
 } from "./events.ts";
 import type { DeclaredErrors } from "../errors.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
-import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
+import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
 import type { UserModule } from "../loader/load.ts";
 import type {
   ContributionPoint,

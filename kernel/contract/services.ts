@@ -1,12 +1,12 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { Authenticator, RequestWatcher } from "../http/types.ts";
+import type { Authenticator, RequestWatcher } from "./http.ts";
 import type { HookContext } from "./hooks.ts";
 import type { Principal, PrincipalKind } from "./principal.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
-// biome-ignore lint/suspicious/noEmptyInterface: whoever provides a service adds it by declaration merging
+// biome-ignore lint/suspicious/noEmptyInterface: plugins that provide a service add it by declaration merging
 export interface Services {}
 export type ServiceName = keyof Services & string;
 

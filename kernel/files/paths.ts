@@ -2,7 +2,7 @@ import { constants, existsSync, promises } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { PorticoError } from "../errors.ts";
-import type { Paths } from "../types.ts";
+import type { Paths } from "../contract/index.ts";
 import { reasonOf } from "./reason.ts";
 
 /** The program and its chunks lie in `.build/`; this file, and its copy in `.build/faces/`, lie two directories deep. */

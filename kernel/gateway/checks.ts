@@ -4,7 +4,7 @@ import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import type { KernelConfig } from "../config/schema.ts";
 import { isOwnMachine } from "../net/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 
 /** What the file says must be right. A section that it lacks is its plugin's affair: that one fails alone. */
 export function checkAtStart(config: ConfigStore, log: Logger): void {

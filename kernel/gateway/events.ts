@@ -1,5 +1,5 @@
 /** The kernel's own events; plugins declare theirs. */
-import type { PluginDefinition } from "../types.ts";
+import type { PluginDefinition } from "../contract/index.ts";
 
 export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   "gateway:startup": {

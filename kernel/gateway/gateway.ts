@@ -1,7 +1,7 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { createBus } from "../bus.ts";
+import { createBus } from "../host/bus.ts";
 import { keysAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
@@ -10,15 +10,15 @@ import { historyFileFor } from "../config/history.ts";
 import { kernelSchemas } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
-import { createHookHost } from "../extensions/hooks/host.ts";
-import { createPluginHost } from "../extensions/plugins/host.ts";
-import { createProtection } from "../extensions/protection.ts";
-import { extensionDirs, listRoots } from "../extensions/roots.ts";
+import { createHookHost } from "../host/extensions/hooks/host.ts";
+import { createPluginHost } from "../host/extensions/plugins/host.ts";
+import { createProtection } from "../host/extensions/protection.ts";
+import { extensionDirs, listRoots } from "../host/extensions/roots.ts";
 import { lookUp } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
 import { beganAt, leaveTrace } from "../home/running.ts";
-import { createContributions, createServices } from "../registry.ts";
+import { createContributions, createServices } from "../host/registry.ts";
 import { withWorkspace } from "../config/workspace.ts";
 import type {
   ContributionPoint,
@@ -27,7 +27,7 @@ import type {
   Paths,
   ServiceName,
   Services,
-} from "../types.ts";
+} from "../contract/index.ts";
 import { checkAtStart, exposureNotices } from "./checks.ts";
 import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";

@@ -1,6 +1,6 @@
 import type { WorkerLink } from "../contract/workers.ts";
 import type { Loader } from "../loader/load.ts";
-import type { Paths } from "../types.ts";
+import type { Paths } from "../contract/index.ts";
 
 /** What a gateway is started with. */
 export interface GatewayOptions {

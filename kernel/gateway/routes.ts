@@ -1,7 +1,7 @@
 /** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
 import { Type } from "@sinclair/typebox";
 import { reply } from "../http/response/reply.ts";
-import type { Mount, RouteOptions } from "../types.ts";
+import type { Mount, RouteOptions } from "../contract/index.ts";
 import type { Management } from "./services.ts";
 
 type State = Pick<Management, "version" | "startedAt" | "notReady">;

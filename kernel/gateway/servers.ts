@@ -6,8 +6,8 @@ import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
 import { createThrottle } from "../http/access/throttle.ts";
 import type { LogBook } from "../log/log.ts";
-import type { ContributionRegistry } from "../registry.ts";
-import type { EndedRequest, Logger, Workers } from "../types.ts";
+import type { ContributionRegistry } from "../host/registry.ts";
+import type { EndedRequest, Logger, Workers } from "../contract/index.ts";
 
 export interface ServersOptions {
   config: ConfigStore;

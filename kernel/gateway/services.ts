@@ -1,14 +1,14 @@
 /** The services that the gateway itself provides. */
-import type { Bus } from "../bus.ts";
+import type { Bus } from "../host/bus.ts";
 import type { ConfigStore } from "../config/config.ts";
 import type { ConfigEdit } from "../config/edits.ts";
 import { maskSecrets } from "../config/secrets.ts";
 import type { WriteOptions } from "../config/write.ts";
 import type { Paths } from "../contract/common.ts";
 import type { Workers } from "../contract/workers.ts";
-import type { HookHost } from "../extensions/hooks/host.ts";
-import type { PluginHost } from "../extensions/plugins/host.ts";
-import type { ServerRoutes } from "../http/types.ts";
+import type { HookHost } from "../host/extensions/hooks/host.ts";
+import type { PluginHost } from "../host/extensions/plugins/host.ts";
+import type { ServerRoutes } from "../contract/http.ts";
 import type { LogBook } from "../log/log.ts";
 import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { exposureNotices } from "./checks.ts";

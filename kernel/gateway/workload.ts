@@ -1,6 +1,6 @@
 /** What a stop waits for, and what keeps the gateway from being ready. */
-import { createLists } from "../registry.ts";
-import type { Dispose } from "../types.ts";
+import { createLists } from "../host/registry.ts";
+import type { Dispose } from "../contract/index.ts";
 
 export function createWorkload() {
   // No Set: its old tables would keep what they held until the next full garbage collection.

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../files/listing.ts";
 import { writeWhole } from "../files/write-whole.ts";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 
 export interface RunningGateway {
   pid: number;

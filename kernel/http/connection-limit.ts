@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { callerOf, parseNetworks } from "../net/address.ts";
-import { derived } from "../derived.ts";
+import { derived } from "../memory/derived.ts";
 
 export interface ConnectionSettings {
   maxConnections: number | "auto";

@@ -1,7 +1,7 @@
 /** What a route declares of its input, as checks of requests. */
 import type { TSchema } from "@sinclair/typebox";
 import { compile } from "../schema/check.ts";
-import type { Call, Check, Declared, RouteOptions } from "../types.ts";
+import type { Call, Check, Declared, RouteOptions } from "../contract/index.ts";
 import { readQuery } from "./query.ts";
 
 export interface RouteInput {

@@ -1,6 +1,6 @@
 /** The loopback servers that plugins open: one of each name, shared by two versions of a plugin while it is reloaded. */
 import { PorticoError } from "../errors.ts";
-import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../types.ts";
+import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../contract/index.ts";
 import type { HttpServer } from "./server.ts";
 
 /** A server that is open, for one holder. */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../config/schema.ts";
 import type { PorticoError } from "../errors.ts";
-import type { Access, Call, Check, Client, Logger, RequestSubject } from "../types.ts";
+import type { Access, Call, Check, Client, Logger, RequestSubject } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
 import { bodyChunks } from "./body/compressed.ts";

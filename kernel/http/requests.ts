@@ -5,7 +5,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { changeAs } from "../config/origin.ts";
 import { PorticoError } from "../errors.ts";
-import type { Client, Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
+import type {
+  Client,
+  Dispose,
+  Method,
+  RouteHandler,
+  RouteInfo,
+  RouteOptions,
+} from "../contract/index.ts";
 import type { Auth } from "./access/auth.ts";
 import type { HttpRequest } from "./body/request.ts";
 import type { Connections } from "./connections.ts";

@@ -3,7 +3,7 @@
  * a new one, while requests that run end on the route they were given.
  */
 import polka from "polka";
-import type { Dispose } from "../types.ts";
+import type { Dispose } from "../contract/index.ts";
 
 export interface Found<R> {
   route: R;

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { HttpSettings } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { EndedRequest, Logger, Mount } from "../types.ts";
+import type { EndedRequest, Logger, Mount } from "../contract/index.ts";
 import type { Auth } from "./access/auth.ts";
 import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";

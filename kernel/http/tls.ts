@@ -5,7 +5,7 @@ import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import { PorticoError } from "../errors.ts";
 import { absolutePath } from "../files/paths.ts";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 
 export interface TlsFiles {
   /** PEM, with the intermediate certificates below the server's own. */
@@ -13,7 +13,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Whoever renews a certificate may replace its files in any way, links among them: so they are looked at, not listened to. */
+/** Programs that renew a certificate replace its files in many ways, also through links. Polling notices all of them. */
 const LOOK_MS = 1000;
 
 /** Gives the server its certificate, and each later one that works; throws for files that do not. Returns the undo. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
-import type { Access, UpgradeHandler } from "../types.ts";
+import type { Access, UpgradeHandler } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import type { RequestsOptions } from "./requests.ts";
 import { givenId, mintId } from "./request-context.ts";

@@ -1,6 +1,6 @@
 /** The last lines of one part (a hook), beside the log of the gateway. */
 import { format } from "node:util";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 
 /** One line that a hook logged, or that was logged about it. */
 export interface HookLogLine {

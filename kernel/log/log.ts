@@ -1,6 +1,6 @@
-/** The log: pino lines to standard output, to a file, and to whoever follows. The only importer of pino. */
+/** The log: pino lines to standard output, to a file, and to followers. The only importer of pino. */
 import pino from "pino";
-import type { Logger } from "../types.ts";
+import type { Logger } from "../contract/index.ts";
 import { openLogFile } from "./file.ts";
 import { createRecentLines } from "./recent-lines.ts";
 import { createRedaction, redactKeys } from "./redaction.ts";
@@ -90,7 +90,7 @@ export function createLog(options: LogOptions = {}) {
       try {
         follower(line.trimEnd());
       } catch (error) {
-        // whoever logs is not to blame, and has no use for it
+        // The caller is not to blame for it, and cannot do anything about it.
         followers.delete(follower);
         queueMicrotask(() =>
           log.error({ err: error }, "a follower of the log failed and gets no further lines"),

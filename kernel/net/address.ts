@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { derived } from "../derived.ts";
+import { derived } from "../memory/derived.ts";
 
 type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 

@@ -3,17 +3,17 @@ import { basename, dirname } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
-import { discover } from "../extensions/discover.ts";
-import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
-import { createPermission } from "../extensions/hooks/permission.ts";
-import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
-import type { HookSettings } from "../extensions/hooks/settings.ts";
-import { newHealth } from "../extensions/hooks/version.ts";
+import { discover } from "../host/extensions/discover.ts";
+import { type HookCandidate, hookEntryNames } from "../host/extensions/hooks/candidate.ts";
+import { createPermission } from "../host/extensions/hooks/permission.ts";
+import { describeHook, type HookInfo } from "../host/extensions/hooks/record.ts";
+import type { HookSettings } from "../host/extensions/hooks/settings.ts";
+import { newHealth } from "../host/extensions/hooks/version.ts";
 import type { Loader } from "../loader/load.ts";
-import { isTrust, listRoots, type Root } from "../extensions/roots.ts";
-import { groupByName } from "../extensions/slot.ts";
+import { isTrust, listRoots, type Root } from "../host/extensions/roots.ts";
+import { groupByName } from "../host/extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";
-import type { Paths } from "../types.ts";
+import type { Paths } from "../contract/index.ts";
 
 type Env = Record<string, string | undefined>;
 

@@ -4,9 +4,9 @@ import { asError } from "../errors.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
-import { isOwnFault } from "../extensions/culprit.ts";
-import { running } from "../owner.ts";
-import type { Paths } from "../types.ts";
+import { isOwnFault } from "../host/extensions/culprit.ts";
+import { running } from "../host/owner.ts";
+import type { Paths } from "../contract/index.ts";
 import type { LoaderFor } from "./home.ts";
 import { readRunning } from "../home/running.ts";
 

@@ -4,7 +4,7 @@ import { fillDefaults } from "./defaults.ts";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath } from "../text/key-path.ts";
 import { problemsIn, sentence } from "./problems.ts";
-import type { Check } from "../types.ts";
+import type { Check } from "../contract/index.ts";
 
 // TypeBox refuses every value of a format that it was not told about.
 const FORMATS: Record<string, (text: string) => boolean> = {

@@ -1,6 +1,6 @@
 import { asError } from "../errors.ts";
 import { withDeadline } from "./deadline.ts";
-import type { Dispose } from "../types.ts";
+import type { Dispose } from "../contract/index.ts";
 
 /** How long a disposal waits for one undo. */
 export const undoLimitMs = 5_000;

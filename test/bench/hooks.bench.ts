@@ -7,7 +7,7 @@ import {
   descriptor,
   type HookHome,
   makeHookHome,
-} from "../kernel/extensions/hooks/hook-home.ts";
+} from "../kernel/host/extensions/hooks/hook-home.ts";
 import { median, percentile } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 

@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { createBus } from "../../kernel/bus.ts";
+import { createBus } from "../../kernel/host/bus.ts";
 import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";

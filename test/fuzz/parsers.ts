@@ -5,7 +5,7 @@ import { didYouMean, parseNetworks } from "portico";
 import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";
 import { parse as parseJson5 } from "../../kernel/config/json5/parse.ts";
-import { parseHookMd } from "../../kernel/extensions/hooks/front-matter.ts";
+import { parseHookMd } from "../../kernel/host/extensions/hooks/front-matter.ts";
 import { feedItems } from "../../plugins/polls/sources/feeds/feed.ts";
 import { jsonItems } from "../../plugins/polls/sources/json.ts";
 import { readPath } from "../../plugins/webhooks/mappings/paths.ts";

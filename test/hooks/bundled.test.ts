@@ -10,9 +10,9 @@ import {
 import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { HookEntry } from "../../kernel/extensions/hooks/settings.ts";
+import type { HookEntry } from "../../kernel/host/extensions/hooks/settings.ts";
 import { createHookChat } from "../../plugins/chat/hook-chat.ts";
-import { type HookHome, makeHookHome } from "../kernel/extensions/hooks/hook-home.ts";
+import { type HookHome, makeHookHome } from "../kernel/host/extensions/hooks/hook-home.ts";
 import { untilRight, withinOneDay } from "../support/until.ts";
 
 const own = join(import.meta.dirname, "../../hooks");

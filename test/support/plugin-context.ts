@@ -1,7 +1,7 @@
 /** A plugin's context on a real store and a real bus, with an agent that only makes items and answers for them. */
 import type { PluginContext } from "portico";
 import type { NewItem } from "portico/store";
-import { createBus } from "../../kernel/bus.ts";
+import { createBus } from "../../kernel/host/bus.ts";
 import type { Store } from "../../plugins/store/types.ts";
 import { quietLog } from "./quiet-log.ts";
 

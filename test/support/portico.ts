@@ -1,7 +1,7 @@
 /** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { loaderFor } from "../../kernel/package-loader.ts";
-import { runProgram } from "../../kernel/program.ts";
+import { runProgram } from "../../kernel/program/program.ts";
 import { porticoProgram } from "./runner/bundle.ts";
 import { packageDir } from "./gateway.ts";
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { KernelConfig } from "../../config/schema.ts";
 import { isPorticoError, PorticoError } from "../../errors.ts";
-import type { Access, Authenticator, Call, Client, Logger } from "../../types.ts";
+import type { Access, Authenticator, Call, Client, Logger } from "../../contract/index.ts";
 import { type Secret, secretOf } from "./secret.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
@@ -155,7 +155,7 @@ export function occursTwice(rawHeaders: readonly string[], name: string): boolea
   return false;
 }
 
-/** Made anew when the configuration has another one. */
+/** Derived again when the configuration has another one. */
 function latestSecret(): (text: string | undefined) => Secret {
   let known: { text: string; secret: Secret } | undefined;
   return (text = "") => {

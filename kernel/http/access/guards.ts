@@ -10,7 +10,7 @@ import type { HttpSettings } from "../../config/schema.ts";
 import { PorticoError } from "../../errors.ts";
 import { isLoopback } from "../../net/address.ts";
 import { occursTwice } from "./auth.ts";
-import { derived } from "../../derived.ts";
+import { derived } from "../../memory/derived.ts";
 
 export interface GuardOptions {
   settings: () => HttpSettings;

@@ -1,5 +1,5 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
-import { BoundedMap } from "../../bounded-map.ts";
+import { BoundedMap } from "../../memory/bounded-map.ts";
 import { PorticoError } from "../../errors.ts";
 import { callerOf } from "../../net/address.ts";
 

@@ -1,7 +1,7 @@
 /** Turns whatever was thrown into a response in the form of the surface it happened on. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import { isPorticoError, PorticoError } from "../../errors.ts";
-import type { Dispose, ErrorForm, ErrorFormOptions, Logger } from "../../types.ts";
+import type { Dispose, ErrorForm, ErrorFormOptions, Logger } from "../../contract/index.ts";
 
 export type ErrorForms = ReturnType<typeof createErrorForms>;
 

@@ -1,7 +1,7 @@
 /** How a request ends: with what its handler returned, or with an error in the form of its surface. */
 import type { ServerResponse } from "node:http";
 import { isPorticoError } from "../../errors.ts";
-import type { Logger } from "../../types.ts";
+import type { Logger } from "../../contract/index.ts";
 import { endAndLinger, mustClose } from "../body/unread.ts";
 import type { RequestContext } from "../request-context.ts";
 import { inBurst } from "./burst.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { type ConfigStore, openConfig } from "../../../kernel/config/config.ts";
 import type { ConfigOptions } from "../../../kernel/config/read.ts";
-import type { ConfigSchemas } from "../../../kernel/types.ts";
+import type { ConfigSchemas } from "../../../kernel/contract/index.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 /** Sections as plugins would define them. */

@@ -6,7 +6,7 @@ import { PorticoError } from "../../../kernel/errors.ts";
 import type { WorkerLink } from "../../../kernel/contract/workers.ts";
 import type { ConfigOptions } from "../../../kernel/config/read.ts";
 import type { ConfigChange } from "../../../kernel/config/diff.ts";
-import type { Dispose } from "../../../kernel/types.ts";
+import type { Dispose } from "../../../kernel/contract/index.ts";
 import { until } from "../../support/until.ts";
 import { collectLog, type Line } from "../http/harness.ts";
 import { openWith } from "./store.ts";

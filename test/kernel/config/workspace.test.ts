@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as assert from "uvu/assert";
-import { runProgram } from "../../../kernel/program.ts";
+import { runProgram } from "../../../kernel/program/program.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { withWorkspace } from "../../../kernel/config/workspace.ts";

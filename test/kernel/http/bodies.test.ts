@@ -3,7 +3,7 @@ import zlib from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { heard, until } from "../../support/until.ts";
-import type { Call } from "../../../kernel/types.ts";
+import type { Call } from "../../../kernel/contract/index.ts";
 import {
   ask,
   closeAll,

@@ -8,7 +8,7 @@ import {
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
-import type { Logger } from "../../../kernel/types.ts";
+import type { Logger } from "../../../kernel/contract/index.ts";
 import { inject } from "../../support/inject.ts";
 import { PATIENCE_MS } from "../../support/until.ts";
 

@@ -3,7 +3,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../kernel/errors.ts";
 import { reply } from "../../../kernel/http/response/reply.ts";
-import type { Call, ErrorForm } from "../../../kernel/types.ts";
+import type { Call, ErrorForm } from "../../../kernel/contract/index.ts";
 import { until } from "../../support/until.ts";
 import { ask, closeAll, codeOf, collect, startServer } from "./harness.ts";
 

@@ -1,5 +1,5 @@
 /** Every route of every server says what it takes and answers. */
-import type { RouteInfo } from "../../../kernel/types.ts";
+import type { RouteInfo } from "../../../kernel/contract/index.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";

@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { createClaimLoop, type Stopped } from "../../../plugins/schedules/claim-loop.ts";
 import { isDead, newWorker } from "../../../plugins/schedules/worker-name.ts";
 import type { Claim, Store } from "../../../plugins/store/types.ts";
-import type { Logger } from "../../../kernel/types.ts";
+import type { Logger } from "../../../kernel/contract/index.ts";
 import { startUnreaped } from "../../support/machine/unreaped.ts";
 import { test } from "../../support/suite.ts";
 import { firstLine, until } from "../../support/until.ts";

@@ -5,7 +5,7 @@ import { PorticoError } from "../../../kernel/errors.ts";
 import type { ScheduleEntry } from "../../../plugins/schedules/entries.ts";
 import { createLoopSwitch } from "../../../plugins/schedules/due-loop.ts";
 import { openLiveEntries } from "../../../plugins/schedules/live-entries.ts";
-import type { PluginContext } from "../../../kernel/types.ts";
+import type { PluginContext } from "../../../kernel/contract/index.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 
 interface Job {

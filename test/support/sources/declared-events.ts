@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { kernelEvents } from "../../../kernel/gateway/events.ts";
-import { readPlugins } from "../../../kernel/extensions/plugins/candidate.ts";
-import type { EventOutline } from "../../../kernel/types.ts";
+import { readPlugins } from "../../../kernel/host/extensions/plugins/candidate.ts";
+import type { EventOutline } from "../../../kernel/contract/index.ts";
 import { packageDir } from "../gateway.ts";
 
 export async function declaredEvents(): Promise<Record<string, EventOutline>> {

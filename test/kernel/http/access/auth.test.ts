@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { PorticoError } from "../../../../kernel/errors.ts";
 import type { AuthSettings } from "../../../../kernel/http/access/auth.ts";
 import { createThrottle } from "../../../../kernel/http/access/throttle.ts";
-import type { Access, Authenticator, Client } from "../../../../kernel/types.ts";
+import type { Access, Authenticator, Client } from "../../../../kernel/contract/index.ts";
 import {
   ask,
   closeAll,

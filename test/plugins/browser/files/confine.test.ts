@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { createProtection } from "../../../../kernel/extensions/protection.ts";
+import { createProtection } from "../../../../kernel/host/extensions/protection.ts";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import {

@@ -1,0 +1,14 @@
+/**
+ * The contract between the kernel and everything that it loads.
+ *
+ * `Events`, `Services` and `Contributions` hold nothing of plugins on purpose: the owner of an event, a service
+ * or a contribution point adds it by declaration merging (`declare module "portico" { interface Events {…} }`).
+ */
+export type * from "./common.ts";
+export type * from "./principal.ts";
+export type * from "./events.ts";
+export type * from "./services.ts";
+export type * from "./http.ts";
+export type * from "./plugins.ts";
+export type * from "./hooks.ts";
+export type * from "./workers.ts";

@@ -1,0 +1,67 @@
+/** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
+import { readdirSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { namesIn } from "../../files/listing.ts";
+import type { Root } from "./roots.ts";
+import { whyUnsafe } from "./safety.ts";
+
+export interface Found {
+  /** The directory's own name. */
+  name: string;
+  /** As it stands below its root; `realDir` has links resolved. */
+  dir: string;
+  realDir: string;
+  /** The file that makes the directory an extension. */
+  entry: string;
+  root: Root;
+  /** Why it must not be loaded. */
+  refused?: string;
+}
+
+/** `<name>.ts` and the other endings that a handler or plugin may have, in order of preference. */
+export function sourceNames(...stems: string[]): string[] {
+  return stems.flatMap((stem) =>
+    [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending),
+  );
+}
+
+/** All extensions below the roots, or those of one name, by root (lowest rank first), then by name. A missing root is empty. */
+export const discover = (
+  roots: readonly Root[],
+  entryNames: readonly string[],
+  only?: string,
+): Found[] =>
+  [...roots]
+    .sort((a, b) => a.rank - b.rank)
+    .flatMap((root) => discoverRoot(root, entryNames, only));
+
+function discoverRoot(
+  root: Root,
+  entryNames: readonly string[],
+  only: string | undefined,
+): Found[] {
+  const found: Found[] = [];
+  for (const name of namesIn(root.dir)) {
+    if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only))
+      continue;
+    const dir = join(root.dir, name);
+    try {
+      const realDir = realpathSync.native(dir);
+      const files = new Set(readdirSync(realDir));
+      const entryName = entryNames.find((candidate) => files.has(candidate));
+      if (!entryName) continue;
+      const entry = join(realDir, entryName);
+      found.push({
+        name,
+        dir,
+        realDir,
+        entry,
+        root,
+        refused: root.untrusted ?? whyUnsafe(realDir, entry, root),
+      });
+    } catch {
+      // It is no directory, or vanished while we looked: the next scan sees what is there.
+    }
+  }
+  return found;
+}

@@ -1,0 +1,88 @@
+/** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
+import { derived } from "../../../../memory/derived.ts";
+import { PorticoError } from "../../../../errors.ts";
+import { running } from "../../../owner.ts";
+import type {
+  EventName,
+  Events,
+  HookCall,
+  HookContext,
+  Logger,
+} from "../../../../contract/index.ts";
+import type { HookHostOptions } from "../settings.ts";
+import type { HookVersion } from "../version.ts";
+
+/** A new context for one call. */
+export function createHandlerContext(
+  version: HookVersion,
+  around: HookHostOptions,
+  call: Pick<HookCall, "signal" | "principal">,
+  log: Logger,
+): HookContext {
+  const { name, realDir } = version.candidate;
+  const { home, state, workspace } = around.paths;
+  // What most calls do not look at is made when one does.
+  const makeMember = (member: string) => {
+    if (member === "signal") return call.signal;
+    // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
+    const { enabled, env, ...options } = structuredClone(around.settings().entries[name] ?? {});
+    if (member === "config") return options;
+    if (member === "env")
+      return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
+    const { signal, principal } = call;
+    return createMember(member, around, { hook: name, options, signal, principal });
+  };
+  return new (contextWith(around.memberNames()))({
+    [make]: makeMember,
+    log,
+    unloaded: version.ended.signal,
+    paths: { home, state, workspace, hook: realDir },
+    emit: async <K extends EventName>(event: K, context: Events[K]) =>
+      around.bus.emit(event, context, { principal: call.principal }),
+  }) as HookContext;
+}
+
+/** Makes a member of the context that it belongs to. */
+const make = Symbol("make");
+/** By the names of plugins' members: to define their getters for each call would take longer than most handlers do. */
+const contextWith = derived((names: readonly string[]): (new (own: object) => object) => {
+  const Context = class {
+    constructor(own: object) {
+      Object.assign(this, own);
+    }
+  };
+  for (const member of ["signal", "config", "env", ...names]) {
+    const get = function (this: { [make](member: string): unknown }) {
+      const value = this[make](member);
+      Object.defineProperty(this, member, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(Context.prototype, member, { get, enumerable: true });
+  }
+  return Context;
+});
+
+function requiredEnvironment(
+  names: readonly string[],
+  around: HookHostOptions,
+): Record<string, string | undefined> {
+  const secrets = new Set(around.secrets());
+  const variables = around.env();
+  // The gateway's own token is nobody's business, whatever a hook declares.
+  const given = names.filter(
+    (name) => variables[name] !== undefined && !secrets.has(variables[name]),
+  );
+  return Object.fromEntries(given.map((name) => [name, variables[name]]));
+}
+
+/** What a plugin gives: made at its first use, with a clear error where that plugin does not run. */
+function createMember(
+  name: string,
+  { members, lookup }: HookHostOptions,
+  caller: Pick<HookCall, "hook" | "options" | "signal" | "principal">,
+): unknown {
+  const member = members().find((one) => one.name === name);
+  if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
+  const message = `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`;
+  throw new PorticoError("service_unavailable", message);
+}

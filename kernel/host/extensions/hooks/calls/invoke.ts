@@ -1,0 +1,153 @@
+/** Calls one handler with an event of its own, and returns what the handler asks for. Changes nothing by itself. */
+import { isDeepStrictEqual } from "node:util";
+import { typeName } from "../../../../schema/problems.ts";
+import type { BusEvent, EventSpec, HookContext } from "../../../../contract/index.ts";
+
+export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
+
+/** What a handler that succeeded asks for. */
+export interface Effects {
+  result?: { reply: string } | { block: string };
+  /** Declared changeable fields with their new values. */
+  changed: Record<string, unknown>;
+  /** Replies that were pushed on `event.messages`. */
+  messages: string[];
+  /** What the handler asked for and does not get: one sentence each, with the events that allow it. */
+  ignored: string[];
+}
+
+type Specs = ReadonlyMap<string, EventSpec>;
+type End = { reply: string } | { block: string };
+
+/**
+ * Runs the handler on a copy of the event, so that a handler that fails half-way, or continues after its deadline, has
+ * changed nothing. Throws what the handler throws; returns a promise only where the handler does.
+ */
+export function invoke(
+  handler: Handler,
+  event: BusEvent,
+  ctx: HookContext,
+  specs: Specs,
+): Effects | Promise<Effects> {
+  const context: Record<string, unknown> = { ...event.context };
+  for (const key in context) context[key] = copyOf(context[key]);
+  addPackNames(context);
+  const view: BusEvent = Object.assign(
+    { ...event },
+    { timestamp: new Date(event.timestamp), context, messages: [] },
+  );
+  const returned = handler(view, ctx);
+  const finish = (result: unknown) => collectEffects(result, view, event, specs);
+  return returned instanceof Object && "then" in returned
+    ? Promise.resolve(returned).then(finish)
+    : finish(returned);
+}
+
+/** Existing hook packs read the workspace as `workspaceDir`. It is readable, but no field of the event. */
+function addPackNames(context: Record<string, unknown>): void {
+  const { workspace: value } = context;
+  if (value !== undefined && !("workspaceDir" in context))
+    Object.defineProperty(context, "workspaceDir", { value });
+}
+
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  try {
+    return structuredClone(value);
+  } catch {
+    // A socket, or an object with functions, has no copy: the handler gets the value itself.
+    return value;
+  }
+}
+
+function collectEffects(returned: unknown, view: BusEvent, event: BusEvent, specs: Specs): Effects {
+  const effects: Effects = { changed: {}, messages: [], ignored: [] };
+  collectChanges(effects, view, event, specs);
+  collectMessages(effects, view);
+  collectEnd(effects, returned, event.name, specs);
+  return effects;
+}
+
+function collectChanges(effects: Effects, view: BusEvent, event: BusEvent, specs: Specs): void {
+  const before = event.context as Record<string, unknown>;
+  const after = view.context as Record<string, unknown>;
+  for (const key in { ...before, ...after }) {
+    if (before[key] === after[key] || isDeepStrictEqual(before[key], after[key])) continue;
+    const refusal = changesOf(specs.get(event.name)).includes(key)
+      ? describeWrongType(before[key], after[key])
+      : describeFixedField(event.name, key, specs);
+    if (refusal) effects.ignored.push(`its change of context.${key} is ignored: ${refusal}`);
+    else effects.changed[key] = after[key];
+  }
+}
+
+function collectMessages(effects: Effects, view: BusEvent): void {
+  for (const message of Array.isArray(view.messages) ? view.messages : []) {
+    if (typeof message === "string") effects.messages.push(message);
+    else
+      effects.ignored.push(
+        "event.messages takes strings; something else that was pushed is ignored",
+      );
+  }
+}
+
+function collectEnd(effects: Effects, returned: unknown, event: string, specs: Specs): void {
+  const end = readEnd(returned);
+  if (end === undefined) {
+    if (returned === undefined || returned === null) return;
+    effects.ignored.push(
+      "it returned neither nothing, {reply: text} nor {block: reason}; that is ignored",
+    );
+    return;
+  }
+  const kind = "block" in end ? "block" : "reply";
+  const spec = specs.get(event);
+  if (spec === undefined || endsOf(spec).includes(kind)) {
+    effects.result = end;
+    return;
+  }
+  const allowing = [...specs].filter(([, other]) => endsOf(other).includes(kind));
+  const verb = kind === "block" ? "blocked" : "answered";
+  effects.ignored.push(
+    `${event} cannot be ${verb}: its ${kind} is ignored${listAllowing(event, allowing)}`,
+  );
+}
+
+function readEnd(returned: unknown): End | undefined {
+  const { reply, block } = (returned ?? {}) as { reply?: unknown; block?: unknown };
+  // The type asks for a reason, which plain JavaScript may leave out.
+  if (block === true) return { block: "" };
+  if (typeof block === "string") return { block };
+  return typeof reply === "string" ? { reply } : undefined;
+}
+
+const changesOf = (spec: EventSpec | undefined): readonly string[] => spec?.changes ?? [];
+
+function endsOf({ effects, mode }: EventSpec): readonly string[] {
+  return effects ?? (mode === "answer" ? ["reply", "block"] : []);
+}
+
+function describeFixedField(event: string, key: string, specs: Specs): string {
+  const changeable = changesOf(specs.get(event));
+  const allowed = changeable.length > 0 ? `only ${changeable.join(", ")}` : "nothing";
+  const allowing = [...specs].filter(([, spec]) => changesOf(spec).includes(key));
+  return `${event} lets hooks change ${allowed}${listAllowing(event, allowing)}`;
+}
+
+/** Names the events that allow what this one does not, those of the same kind first. */
+function listAllowing(event: string, allowing: readonly (readonly [string, EventSpec])[]): string {
+  if (allowing.length === 0) return "";
+  const kind = `${event.split(":")[0]}:`;
+  const names = allowing.map(([name]) => name).sort();
+  const near = names.filter((name) => name.startsWith(kind));
+  const listed = (near.length > 0 ? near : names).slice(0, 3);
+  return `; use ${listed.join(" or ")} for that`;
+}
+
+/** A field keeps its type, since the gateway continues to work with it. */
+function describeWrongType(before: unknown, after: unknown): string | undefined {
+  const expected = typeName(before ?? undefined);
+  const actual = typeName(after ?? undefined);
+  if (before === undefined || expected === actual) return undefined;
+  return `it must stay ${expected}, not ${actual}`;
+}

@@ -1,0 +1,50 @@
+/** One call of a hook by hand: what it would do, and what it said. */
+import type { GivenEvent } from "../../../bus.ts";
+import type { BusHandler, Logger } from "../../../../contract/index.ts";
+import { backstopMs, beginBounded } from "../../../../loader/bounded.ts";
+import { problemOf, sayProblem } from "../../../../loader/problem.ts";
+import type { HookHostOptions } from "../settings.ts";
+import type { HookVersion } from "../version.ts";
+import { keepLines } from "../../../../log/kept-lines.ts";
+import { createHandlerContext } from "./handler-context.ts";
+import { type Effects, invoke } from "./invoke.ts";
+import { rounded } from "../../record.ts";
+
+/** Never throws for what the handler does. */
+export async function tryOut(
+  version: HookVersion,
+  event: GivenEvent,
+  around: HookHostOptions,
+  log: Logger,
+) {
+  const { handler, meta, candidate } = version;
+  const { timeoutMs } = meta;
+  const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
+  let effects: Effects | undefined;
+  const call: BusHandler = async (given, running) => {
+    const { signal } = running;
+    const { principal } = given;
+    const ctx = createHandlerContext(version, around, { signal, principal }, own);
+    effects = await invoke(handler, given, ctx, around.bus.specs());
+  };
+  const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
+  const owner = `hook:${candidate.name}`;
+  const { ok, ms, error, timedOut } = await around.bus.call(event, call, {
+    owner,
+    timeoutMs,
+    begin,
+  });
+  const problem = error && problemOf(error, candidate.realDir, candidate.handler);
+  const said = problem && sayProblem(problem, candidate.realDir);
+  return {
+    ok,
+    ms: rounded(ms),
+    effects,
+    error: said,
+    file: problem?.file,
+    line: problem?.line,
+    timedOut,
+    logs,
+  };
+}
+export type HookTrial = Awaited<ReturnType<typeof tryOut>>;

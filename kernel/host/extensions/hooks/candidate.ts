@@ -1,0 +1,92 @@
+/** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs nothing of it. */
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { type Found, sourceNames } from "../discover.ts";
+import { sha } from "../../../files/sha.ts";
+import type { Loader } from "../../../loader/load.ts";
+import { LoadError, problemOf } from "../../../loader/problem.ts";
+import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
+import type { Candidate } from "../slot.ts";
+import { fingerprint } from "./approvals.ts";
+import type { HookMeta } from "./front-matter.ts";
+import type { ReadMeta } from "./meta-cache.ts";
+
+export interface HookCandidate extends Candidate<HookMeta> {
+  /** The text of HOOK.md: part of the hook's version; and what it asks for where it cannot be read. */
+  text: string;
+  meant?: Role | undefined;
+  /** The handler's file. */
+  handler?: string;
+  /** What its owner approves: told for those only that need it. */
+  fingerprint?: string;
+}
+
+/** What a hook does on the bus. */
+export type Role = Pick<HookMeta, "events" | "priority" | "timeoutMs" | "failClosed">;
+
+export interface Reading {
+  loader: Loader;
+  readMeta: ReadMeta;
+  /** With all that it needs in one, so that it can be approved. */
+  whole: boolean;
+}
+
+const handlerNames = sourceNames("handler", "index");
+export const hookEntryNames = ["HOOK.md", ...handlerNames];
+
+/** Whether it may take the gateway's time without end: the package's own hooks do not. */
+export const isGuarded = ({ root }: Pick<Found, "root">): boolean => root.name !== "bundled";
+
+/** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
+export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {
+  const handler = handlerNames
+    .map((name) => join(found.realDir, name))
+    .find((path) => existsSync(path));
+  const candidate: HookCandidate = { ...found, text: "", handler, hash: "", warnings: [] };
+  try {
+    await read(candidate, reading);
+  } catch (thrown) {
+    candidate.problem = problemOf(thrown, found.realDir, handler);
+  }
+  return candidate;
+}
+
+async function read(candidate: HookCandidate, { loader, readMeta, whole }: Reading): Promise<void> {
+  const { realDir, root, entry, handler } = candidate;
+  const descriptor = join(realDir, "HOOK.md");
+  if (basename(entry) !== "HOOK.md")
+    throw new LoadError("HOOK.md is missing: it says which events the hook handles", descriptor);
+  if (candidate.refused) return;
+  try {
+    candidate.text = readFileSync(descriptor, "utf8");
+    const { meta, warnings } = await readMeta(descriptor, candidate.text);
+    Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
+  } catch (error) {
+    candidate.meant = roleIn(candidate.text.slice(0, 10_000));
+    const { line, message } = error as Error & { line?: number };
+    throw new LoadError(
+      `HOOK.md${line === undefined ? "" : `:${line}`}: ${message}`,
+      descriptor,
+      line,
+    );
+  }
+  if (handler) candidate.refused = whyUnsafe(realDir, handler, root);
+  if (candidate.refused) return;
+  if (!handler)
+    throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
+  const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
+  candidate.source = source;
+  candidate.hash = `${source.hash}-${sha(candidate.text).slice(0, 8)}`;
+  candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+  const content = [candidate.text, source.hash, source.bundle.codeHash];
+  if (whole) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
+}
+
+/** Of a HOOK.md that cannot be read, but speaks of failing closed: the events that it names are to be refused, first of all. */
+function roleIn(text: string): Role | undefined {
+  const failClosed = /^[^#\n]*\bfailClosed["']?\s*:\s*(?!\s|["']?false)/m.test(text);
+  const events = text.match(/\b[a-z]+:(?:[a-z]+|\*)/g) ?? [];
+  return failClosed
+    ? { events, failClosed, priority: Number.POSITIVE_INFINITY, timeoutMs: 5000 }
+    : undefined;
+}

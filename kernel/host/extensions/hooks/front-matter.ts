@@ -1,0 +1,209 @@
+/**
+ * Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. gray-matter would run code that stands
+ * there (`---js`): the first line is checked before it sees the text, and its one engine is the YAML reader.
+ */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Errors } from "@sinclair/typebox/errors";
+import matter from "gray-matter";
+import { type Document, LineCounter, parseDocument } from "yaml";
+import { fillDefaults } from "../../../schema/defaults.ts";
+import { LoadError } from "../../../loader/problem.ts";
+import { problemsIn } from "../../../schema/problems.ts";
+import { isRecord } from "../../../text/key-path.ts";
+import { didYouMean } from "../../../text/nearest.ts";
+import { hookName } from "./name.ts";
+
+export interface FrontMatter {
+  meta: HookMeta;
+  /** Things that are odd but harmless, one line each. */
+  warnings: string[];
+}
+
+/** What is wrong with a `HOOK.md`, and on which line of it. */
+const wrong = (message: string, line: number) => new LoadError(message, undefined, line);
+
+const text = (expected: string) => Type.Optional(Type.String({ pattern: "\\S", expected }));
+const flag = { default: false, expected: "true or false" };
+const names = (expected = "a list of names") =>
+  Type.Array(Type.String({ pattern: "\\S" }), { default: [], expected });
+const milliseconds = { minimum: 1, maximum: 600_000, default: 5000 };
+
+/** What a hook says of itself; `expected` ends the sentence on what a field must be. */
+const schema = Type.Object({
+  name: Type.Optional(
+    Type.String({
+      pattern: hookName.source,
+      expected: "letters, digits, dots, dashes or underscores, at most 64",
+    }),
+  ),
+  description: text("a text"),
+  /** `command:*` stands for every event of a kind. */
+  events: names("an event name or a list of them, such as [message:received]"),
+  /** Higher runs first. */
+  priority: Type.Number({ default: 0, expected: "a number" }),
+  enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
+  /** Deadline of one call in ms. */
+  timeoutMs: Type.Number({
+    ...milliseconds,
+    expected: "a number of milliseconds from 1 to 600000",
+  }),
+  /** While the handler does not work, its events are refused instead of passing. */
+  failClosed: Type.Boolean(flag),
+  /** The handler's export where it is not the default one. */
+  export: text("the name of an export"),
+  os: Type.Optional(
+    Type.Array(Type.String({ pattern: "\\S" }), {
+      expected: "a list of platforms, such as [linux, darwin]",
+    }),
+  ),
+  requires: Type.Object(
+    { bins: names(), anyBins: names(), env: names(), config: names() },
+    { default: {}, expected: "a map with bins, anyBins, env or config" },
+  ),
+  /** Requirements are not asked for (the operating system still is). */
+  always: Type.Boolean(flag),
+  homepage: text("an address"),
+  emoji: text("a text"),
+});
+export type HookMeta = Static<typeof schema>;
+export const fields: Readonly<Record<string, TSchema>> = schema.properties;
+
+/** Some ten times what a hook has to say of itself. */
+const MOST_CHARS = 10_000;
+
+type Values = Record<string, unknown>;
+/** A map that may carry fields, and where it stands. */
+type Layer = { at: readonly string[]; values: Values };
+type LineOf = (path: readonly string[]) => number;
+
+/** Parses the text of a `HOOK.md`. Throws a `LoadError` with its line. */
+export function parseHookMd(source: string): FrontMatter {
+  const text = source.replaceAll("\r\n", "\n").replace(/^\uFEFF/, "");
+  const [, kind] = /^---[ \t]*(\S*)/.exec(text) ?? [];
+  if (kind === undefined)
+    throw wrong("HOOK.md must begin with front matter: a line ---, YAML, and another line ---", 1);
+  if (kind) {
+    const message = `front matter of the kind "${kind}" is refused: HOOK.md takes YAML between two lines of ---`;
+    throw wrong(message, 1);
+  }
+  const end = text.search(/\n---[ \t]*(\n|$)/);
+  // gray-matter takes a time in proportion to the square of the blank lines
+  if (end > MOST_CHARS) throw wrong(`the front matter is longer than ${MOST_CHARS} characters`, 1);
+  if (end < 0)
+    throw wrong(
+      "the front matter is not closed: a second line --- is missing",
+      text.split("\n").length,
+    );
+  const lines = new LineCounter();
+  const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
+  let document: Document | undefined;
+  // It comes with the rest of the first line, so that its line numbers are the file's.
+  const yaml = (block: string): Values => {
+    document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
+    const [error] = document.errors;
+    if (error) throw wrong(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
+    return valuesOf(document);
+  };
+  const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
+  return validate(data, (path) => {
+    for (let length = path.length; document && length > 0; length--) {
+      const node = document.getIn(path.slice(0, length), true) as
+        | { range?: [number, number, number] }
+        | undefined;
+      if (node?.range) return lineAt(node.range[0]);
+    }
+    return 1;
+  });
+}
+
+function valuesOf(document: Document): Values {
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 }) ?? {};
+  } catch {
+    throw wrong("YAML aliases (*name) are refused in front matter", 1);
+  }
+  if (isRecord(value)) return value;
+  throw wrong("front matter must be a map of keys and values", 2);
+}
+
+function validate(top: Values, lineOf: LineOf): FrontMatter {
+  const layers = [{ at: [], values: top }, ...metadataLayers(top["metadata"], lineOf)];
+  const odd = (values: unknown, known: readonly string[], at: readonly string[] = []): string[] => {
+    const keys = Object.keys(isRecord(values) ? values : {}).filter((key) => !known.includes(key));
+    return keys.map((key) => {
+      const near = didYouMean(key, known);
+      const path = [...at, key];
+      return `unknown key "${path.join(".")}" (line ${lineOf(path)})${near ? `; did you mean "${near}"?` : ""}`;
+    });
+  };
+  const warnings = odd(top, [...Object.keys(fields), "metadata"]);
+  // Each field from the first layer that has it.
+  const given: Values = {};
+  const places: Record<string, readonly string[]> = {};
+  for (const [field, form] of Object.entries(fields)) {
+    const layer = layers.find(({ values }) => (values[field] ?? undefined) !== undefined);
+    if (!layer) continue;
+    places[field] = [...layer.at, field];
+    given[field] = listed(layer.values[field], form);
+  }
+  warnings.push(
+    ...odd(
+      given["requires"],
+      Object.keys(schema.properties.requires.properties),
+      places["requires"],
+    ),
+  );
+  const filled = fillDefaults(schema, given, "nulls");
+  const [problem] = problemsIn(Errors(schema, [], filled), filled);
+  if (problem) {
+    const [field = "", member] = problem.path.map(String);
+    const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[
+      member ?? ""
+    ];
+    const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
+    const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
+    throw wrong(`"${path.join(".")}" must be ${expected}`, lineOf(path));
+  }
+  const meta = filled as HookMeta;
+  // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
+  const isPack = !top["events"];
+  meta.events = [
+    ...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event))),
+  ];
+  if (meta.events.length > 0) return { meta, warnings };
+  const message =
+    '"events" is missing: name the events that the hook handles, such as events: [message:received]';
+  throw wrong(message, 1);
+}
+
+/** One name stands for a list of one, below too; names have no space around them, and what is null is not there. */
+function listed(value: unknown, form: TSchema | undefined): unknown {
+  if (form?.["type"] === "array")
+    return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
+  const members = form?.["properties"] as Record<string, TSchema> | undefined;
+  if (!members || !isRecord(value)) return value;
+  const there = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(there.map(([key, member]) => [key, listed(member, members[key])]));
+}
+
+/** `metadata` may be a map or JSON in a string; each map in it may carry fields, Portico's own before others'. */
+function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
+  let value = metadata ?? undefined;
+  if (value === undefined) return [];
+  if (typeof value === "string") {
+    // JSON, and JSON with the liberties that packs take, are YAML.
+    const inside = parseDocument(value, { schema: "core", prettyErrors: false });
+    if (inside.errors.length > 0)
+      throw wrong('"metadata" is a text that is not JSON', lineOf(["metadata"]));
+    value = valuesOf(inside);
+  }
+  if (!isRecord(value)) throw wrong('"metadata" must be a map', lineOf(["metadata"]));
+  const layers = Object.entries(value)
+    .sort(([a], [b]) => Number(b === "portico") - Number(a === "portico"))
+    // "requires" directly under metadata is a field, not somebody's namespace.
+    .flatMap(([key, values]) =>
+      isRecord(values) && !Object.hasOwn(fields, key) ? [{ at: ["metadata", key], values }] : [],
+    );
+  return [...layers, { at: ["metadata"], values: value }];
+}

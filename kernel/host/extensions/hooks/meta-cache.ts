@@ -1,0 +1,35 @@
+/**
+ * What the texts of HOOK.md say, kept over restarts: a start whose hooks are unchanged loads no YAML reader at all,
+ * which is a good part of what a start costs.
+ */
+import { join, relative } from "node:path";
+import { isBundled } from "../../../files/own.ts";
+import { sha } from "../../../files/sha.ts";
+import { keep, readKept } from "../../../loader/cache.ts";
+import type { Paths } from "../../../contract/index.ts";
+import type { FrontMatter } from "./front-matter.ts";
+
+/** Reads the text of a HOOK.md. Throws a `LoadError` with its line. */
+export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
+
+/** Raised when the reading of front matter changes. */
+const version = 4;
+
+/** What the package's own say lies with its bundles, and is there when it is installed. */
+export function createMetaReader({
+  package: packageDir,
+  state,
+}: Pick<Paths, "package" | "state">): ReadMeta {
+  return async (file, text) => {
+    const isOwn = isBundled(file, packageDir);
+    const key = sha(isOwn ? relative(packageDir, file) : file).slice(0, 16);
+    const cached = join(isOwn ? join(packageDir, ".build") : state, "cache", `hook-${key}.json`);
+    const id = `${version} ${sha(text)}`;
+    const kept = readKept<{ id: string; found: FrontMatter }>(cached)?.head;
+    if (kept?.id === id) return kept.found;
+    const { parseHookMd } = await import("./front-matter.ts");
+    const found = parseHookMd(text);
+    keep(cached, { id, found }, "");
+    return found;
+  };
+}

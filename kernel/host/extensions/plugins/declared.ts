@@ -1,0 +1,39 @@
+/** What the definitions of plugins say for checks of the configuration, whether or not the plugins run. */
+import type { LoadCheck } from "../../../config/sections.ts";
+import type { PluginCandidate } from "./candidate.ts";
+
+/** By name, the candidate that would run: of several roots, the highest. */
+function highestByName(candidates: readonly PluginCandidate[]): Map<string, PluginCandidate> {
+  const highest = new Map<string, PluginCandidate>();
+  for (const candidate of candidates) {
+    const other = highest.get(candidate.name);
+    if (!other || other.root.rank <= candidate.root.rank) highest.set(candidate.name, candidate);
+  }
+  return highest;
+}
+
+/** The check of a plugin's sections, unless another directory of that name takes the plugin's place. */
+export function checkOf(
+  candidate: PluginCandidate,
+  all: readonly PluginCandidate[],
+): LoadCheck | undefined {
+  const isReplaced = highestByName(all).get(candidate.name) !== candidate;
+  return isReplaced ? undefined : candidate.meta?.configCheck;
+}
+
+/**
+ * The names that enabled plugins declare to add to a point. `isComplete` is false where a user's plugin does not declare
+ * names: what it adds is only known once it runs.
+ */
+export function declaredNames(
+  candidates: readonly PluginCandidate[],
+  isEnabled: (name: string) => boolean,
+  point: string,
+): { names: string[]; isComplete: boolean } {
+  const enabled = [...highestByName(candidates).values()].filter(({ name }) => isEnabled(name));
+  const names = enabled.flatMap(({ meta }) => meta?.names?.[point] ?? []);
+  const isComplete = enabled.every(
+    ({ root, meta }) => root.name === "bundled" || meta?.names !== undefined,
+  );
+  return { names, isComplete };
+}

@@ -1,0 +1,46 @@
+/** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
+import { asError, declareErrors } from "../../../errors.ts";
+import { runAs } from "../../owner.ts";
+import { withDeadline } from "../../../timing/deadline.ts";
+import type { Scope } from "../../../timing/scope.ts";
+import type { EventName, EventSpec } from "../../../contract/index.ts";
+import { LoadError, placeOf } from "../../../loader/problem.ts";
+import type { PluginVersion } from "./candidate.ts";
+import { createPluginContext, type PluginParts } from "./context.ts";
+import { sectionsOf } from "./sections.ts";
+
+const setupTimeoutMs = 15_000;
+
+/** Throws `LoadError` where its setup fails; what it registered until then stands in the scope. */
+export async function setUp(
+  parts: PluginParts,
+  version: PluginVersion,
+  scope: Scope,
+): Promise<void> {
+  const { meta: definition, root, realDir, entry } = version.candidate;
+  if (!definition) throw new LoadError("it has no definition", entry);
+  const began = performance.now();
+  const config = sectionsOf(definition, parts.config.section);
+  const bundled = root.name === "bundled";
+  Object.assign(version, { config, onConfig: undefined });
+  const ctx = createPluginContext(parts, definition, version, scope);
+  try {
+    for (const [event, spec] of Object.entries(definition.events ?? {}))
+      ctx.event(event as EventName, spec as EventSpec);
+    if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
+    const work = async () => definition.setup(ctx, config);
+    const late = () =>
+      new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
+    await withDeadline(
+      bundled ? work() : runAs(`plugin:${definition.name}`, work, { principal: "owner" }),
+      setupTimeoutMs,
+      late,
+    );
+  } catch (thrown) {
+    const error = asError(thrown);
+    // The lines of the package's own bundles are nobody's source.
+    const { file = entry, line, column } = (bundled ? undefined : placeOf(error, realDir)) ?? {};
+    throw new LoadError(`setup failed: ${error.message}`, file, line, column, { cause: error });
+  }
+  version.setupMs = performance.now() - began;
+}

@@ -1,0 +1,93 @@
+/** What is shown of an extension, whichever kind it is. */
+import { sayProblem } from "../../loader/problem.ts";
+import type { Candidate, DisabledReason, Slot, Version } from "./slot.ts";
+
+/**
+ * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
+ * `loading` is about to; `waiting` needs something else to run; `resting` failed too often in a row; `disabled` by the
+ * configuration or by itself; `ineligible` lacks something that it requires; `refused` is unsafe to load; `unapproved`
+ * waits for its approval; `shadowed` is replaced by one of the same name in a higher root.
+ */
+export type ExtensionState =
+  | "active"
+  | "stale"
+  | "failed"
+  | "loading"
+  | "waiting"
+  | "resting"
+  | "shadowed"
+  | DisabledReason["state"];
+
+export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
+
+/** `error`: why it does not run, or not in its newest version; `reason`: why it is off. This takes a tenth of a record. */
+export function standingOf(slot: Described, candidate: Candidate) {
+  const { top, active } = slot;
+  const isTop = top === candidate;
+  const runs = active?.version.candidate.dir === candidate.dir;
+  const disabled = slot.disabled.get(candidate);
+  const problem = disabled ? undefined : (candidate.problem ?? (isTop ? slot.error : undefined));
+  const state = (): ExtensionState => {
+    if (slot.duplicates.includes(candidate)) return "failed";
+    if (disabled) return disabled.state;
+    if (!isTop) return runs ? "active" : "shadowed";
+    if (problem) return runs ? "stale" : "failed";
+    return runs ? "active" : "loading";
+  };
+  const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
+  // Being off is no error.
+  const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
+  return {
+    name: slot.name,
+    dir: candidate.dir,
+    state: state(),
+    error,
+    reason,
+    problem,
+    isTop,
+    runs,
+  };
+}
+
+export function describe(
+  slot: Described,
+  candidate: Candidate,
+  standing = standingOf(slot, candidate),
+) {
+  const { top, active } = slot;
+  const { name, dir, state, error, reason, problem, isTop, runs } = standing;
+  const below = isTop
+    ? slot.candidates.find((other) => other.root.rank < candidate.root.rank)
+    : undefined;
+  const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
+  return {
+    name,
+    state,
+    error,
+    reason,
+    file: problem?.file,
+    line: problem?.line,
+    /** `bundled`, `extra`, `managed` or `workspace`. */
+    root: candidate.root.name as string,
+    dir,
+    /** The directory that this one replaces, and the one that replaces it. */
+    shadows: below && { root: below.root.name, dir: below.dir },
+    shadowedBy: above && { root: above.root.name, dir: above.dir },
+    loaded:
+      active && (isTop || runs)
+        ? {
+            generation: active.generation,
+            hash: active.version.candidate.hash,
+            /** ISO 8601. */
+            loadedAt: active.loadedAt,
+            loadMs: rounded(active.version.loadMs),
+            /** Differs from the record's while a broken override lets an older one run. */
+            dir: active.version.candidate.dir,
+          }
+        : undefined,
+  };
+}
+export type ExtensionRecord = ReturnType<typeof describe>;
+
+/** As times are shown. */
+export const rounded = (ms: number): number => Math.round(ms * 100) / 100;

@@ -1,0 +1,41 @@
+/** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
+import { existsSync, realpathSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { filesBelow } from "../../files/listing.ts";
+import { isInside, pathsUpTo, whyNotOwn } from "../../files/own.ts";
+import type { Root } from "./roots.ts";
+
+const CODE = /\.(?:[cm]?[jt]sx?|node)$/;
+
+/** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
+export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
+  if (root.name === "bundled") return undefined;
+  const rootDir = realpathSync.native(root.dir);
+  if (!isInside(realDir, rootDir))
+    return "its real path leaves its root: copy it there instead of linking to it";
+  if (!isInside(realpathSync.native(entry), realDir))
+    return `the real path of ${basename(entry)} leaves its directory`;
+  return whyNotOwn([rootDir, realDir, entry], (path) => basename(path));
+}
+
+/** Why the files that went into a bundle must not run: one of them is not ours alone, or a link leaves the root. */
+export function whyInputsUnsafe(
+  root: Root,
+  realDir: string,
+  inputs: readonly string[],
+): string | undefined {
+  if (root.name === "bundled") return undefined;
+  const files = filesBelow(realDir, "node_modules", ".git").filter(({ path }) =>
+    existsSync(join(realDir, path)),
+  );
+  // what is required only while it runs is in no bundle
+  const code = files.filter(({ path }) => CODE.test(path)).map(({ path }) => join(realDir, path));
+  const paths = new Set([...inputs, ...code].flatMap((file) => pathsUpTo(file, realDir)));
+  const why = whyNotOwn(paths, (path) => relative(realDir, path));
+  if (why) return why;
+  const links = files.filter(({ entry }) => entry.isSymbolicLink()).map(({ path }) => path);
+  const leaving = links.find(
+    (path) => !isInside(realpathSync.native(join(realDir, path)), realpathSync.native(root.dir)),
+  );
+  return leaving && `the real path of ${leaving} leaves its root`;
+}

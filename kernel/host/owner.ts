@@ -1,0 +1,31 @@
+/** Who is running: lets stray errors (timers, detached promises) and nested events be traced to their owner. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Principal } from "../contract/principal.ts";
+
+export interface Running {
+  /** `plugin:clock`, `hook:hello`. */
+  owner: string;
+  /** The events being handled, outermost first. */
+  chain: readonly string[];
+  /** On whose behalf; undefined where nobody has said so. */
+  principal?: Principal | undefined;
+}
+
+const storage = new AsyncLocalStorage<Running>();
+
+/** What is known of some work beside its owner. What is left out is as in the code that calls it. */
+interface About {
+  /** The event that it handles. */
+  event?: string | undefined;
+  chain?: readonly string[] | undefined;
+  principal?: Principal | undefined;
+}
+
+export function runAs<T>(owner: string, work: () => T, about: About = {}): T {
+  const around = running();
+  const { event, chain = around?.chain ?? [], principal = around?.principal } = about;
+  return storage.run({ owner, chain: event ? [...chain, event] : chain, principal }, work);
+}
+
+/** The owner on whose behalf the current code runs; undefined for the kernel itself. */
+export const running = (): Running | undefined => storage.getStore();

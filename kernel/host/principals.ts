@@ -1,0 +1,49 @@
+/** Principals as values: how they are written, read, and found for a client. */
+import type { Principal, PrincipalKind } from "../contract/principal.ts";
+import { running } from "./owner.ts";
+import type { Client } from "../contract/http.ts";
+
+const KINDS: readonly string[] = ["key", "webhook", "poll", "user"] satisfies PrincipalKind[];
+
+/**
+ * The principal of that kind and name. A colon in the name is escaped, so that no principal is the beginning of
+ * another one's sessions (`key:a` of `key:a:b`).
+ */
+export function principalNamed(kind: PrincipalKind, name: string): Principal {
+  return `${kind}:${name.replace(/[%:]/g, encodeURIComponent)}`;
+}
+
+/** On whose behalf an authenticated request is served. */
+export function principalOf(client: Client): Principal {
+  if (client.kind === "owner") return "owner";
+  return client.kind === "key" ? principalNamed("key", client.key ?? "") : "outside";
+}
+
+/** The kind and the name of a principal; undefined for `owner` and `outside`, which have none. */
+export function partsOf(principal: Principal): { kind: PrincipalKind; name: string } | undefined {
+  const colon = principal.indexOf(":");
+  if (colon < 0) return undefined;
+  const name = decodeURIComponent(principal.slice(colon + 1));
+  return { kind: principal.slice(0, colon) as PrincipalKind, name };
+}
+
+/** A name as `principalNamed` writes it. */
+const WRITTEN_NAME = /^(?:[^%:]|%25|%3A)+$/;
+
+/** Undefined for anything that is no principal. */
+export function readPrincipal(value: unknown): Principal | undefined {
+  if (value === "owner" || value === "outside") return value;
+  if (typeof value !== "string") return undefined;
+  const colon = value.indexOf(":");
+  const isKnown =
+    KINDS.includes(value.slice(0, colon)) && WRITTEN_NAME.test(value.slice(colon + 1));
+  return isKnown ? (value as Principal) : undefined;
+}
+
+/**
+ * The principal of the call that a user's plugin or hook serves at this moment. `outside` where nobody has said whom
+ * the running code serves: what nobody speaks for may do nothing.
+ */
+export function currentPrincipal(): Principal {
+  return running()?.principal ?? "outside";
+}

@@ -1,0 +1,165 @@
+/** Plugins that hang: none of them keeps the others, or the host, from going on. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "../../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { createBus } from "../../../../../kernel/host/bus.ts";
+import { createLoader } from "../../../../../kernel/loader/load.ts";
+import { cacheName } from "../../../../../kernel/package-loader.ts";
+import { createLog } from "../../../../../kernel/log/log.ts";
+import type { PluginParts } from "../../../../../kernel/host/extensions/plugins/context.ts";
+import { createPluginHost } from "../../../../../kernel/host/extensions/plugins/host.ts";
+import { createContributions, createServices } from "../../../../../kernel/host/registry.ts";
+
+const test = suite("hanging plugins");
+const home = mkdtempSync(join(tmpdir(), "portico-limits-"));
+test.after(() => rmSync(home, { recursive: true, force: true }));
+
+const undone: string[] = [];
+Object.assign(globalThis, { undone });
+
+/** A plugin that notes its undos, and hangs where it is told to. */
+const plugin = (name: string, { cleanUp = "", onConfig = "", setup = "" }) => `export default {
+  name: "${name}",
+  config: { section: { [Symbol.for("TypeBox.Kind")]: "Any" } },
+  setup(ctx) {
+    ${setup}
+    ctx.defer(() => void undone.push("${name} first"));
+    ctx.defer(() => { undone.push("${name} last"); ${cleanUp} });
+    ctx.onConfig(() => { ${onConfig} });
+  },
+};`;
+const hang = "return new Promise(() => {});";
+
+async function hostOf(plugins: Record<string, string>) {
+  const dir = mkdtempSync(join(home, "root-"));
+  for (const [path, text] of Object.entries(plugins)) {
+    mkdirSync(join(dir, path), { recursive: true });
+    writeFileSync(join(dir, path, "plugin.ts"), text);
+  }
+  undone.length = 0;
+  const lines: Record<string, unknown>[] = [];
+  const disabled = new Set<string>();
+  const { log } = createLog({ write: (line) => lines.push(JSON.parse(line)) });
+  const host = createPluginHost({
+    roots: () => ["bundled", "home"].map((name, rank) => ({ name, dir: join(dir, name), rank })),
+    loader: createLoader({
+      host: async () => ({}),
+      cacheFile: (entry) => join(home, "cache", cacheName(entry)),
+    }),
+    parts: {
+      log,
+      bus: createBus(log),
+      services: createServices(),
+      contributions: createContributions(),
+      config: { define: () => () => {}, section: () => ({}), check() {} },
+    } as unknown as PluginParts,
+    enabled: (name) => !disabled.has(name),
+    limits: { undoMs: 20, configMs: 20 },
+  });
+  await host.prepare();
+  await host.start();
+  const save = (path: string, text: string) => {
+    mkdirSync(join(dir, path), { recursive: true });
+    writeFileSync(join(dir, path, "plugin.ts"), text);
+    return host.rescan();
+  };
+  return { host, lines, disabled, save };
+}
+
+test("a setup that hangs holds up neither other plugins nor the next version of its own", async () => {
+  const { host, save, disabled } = await hostOf({ "home/a": plugin("a", {}) });
+  const generations = () =>
+    host.list().map(({ name, generation, state }) => `${name} ${generation} ${state}`);
+  const release = new Map<string, () => void>();
+  Object.assign(globalThis, {
+    held: (name: string) => new Promise<void>((resolve) => release.set(name, resolve)),
+  });
+  const held = (name: string) => plugin("a", { setup: `return held("${name}");` });
+
+  const releaseAndSettle = async (name: string) => {
+    release.get(name)?.();
+    await new Promise(setImmediate);
+  };
+
+  await save("home/a", held("first"));
+  await save("home/b", plugin("b", {}));
+  assert.equal(generations(), ["a 1 active", "b 1 active"]);
+  await save("home/a", plugin("a", { cleanUp: "1;" }));
+  assert.equal(generations(), ["a 2 active", "b 1 active"]);
+  await releaseAndSettle("first");
+  assert.equal(
+    generations(),
+    ["a 2 active", "b 1 active"],
+    "what was given up does not take its place",
+  );
+
+  await save("home/a", held("second"));
+  await save("home/a", "export default {");
+  await releaseAndSettle("second");
+  assert.equal(
+    generations(),
+    ["a 2 stale", "b 1 active"],
+    "nor does it hide what is wrong with the newer one",
+  );
+
+  await save("home/a", held("third"));
+  await releaseAndSettle("third");
+  assert.equal(
+    generations(),
+    ["a 3 active", "b 1 active"],
+    "what is only slow is taken up when it is ready",
+  );
+
+  await save("home/a", held("fourth"));
+  disabled.add("a");
+  await host.rescan();
+  await releaseAndSettle("fourth");
+  assert.equal(generations(), ["a 3 disabled", "b 1 active"]);
+});
+
+test("a clean-up that never ends is named and left behind", async () => {
+  const { host, lines, disabled } = await hostOf({
+    "home/a": plugin("a", { cleanUp: hang }),
+    "home/b": plugin("b", {}),
+  });
+  disabled.add("a");
+  await host.reconfigure([]);
+  assert.is(host.info("a").state, "disabled");
+  assert.equal(undone, ["a last", "a first"]);
+  assert.ok(
+    lines.some(
+      ({ msg, plugin }) => plugin === "a" && /clean-up" was not undone in 20 ms/.test(String(msg)),
+    ),
+  );
+  await host.stop();
+});
+
+test("at a stop, what the package's own plugins clean up is cleaned up, however much of a user's hangs", async () => {
+  const { host } = await hostOf({
+    "bundled/own": plugin("own", {}),
+    ...Object.fromEntries(
+      ["a", "b", "c", "d"].map((name) => [`home/${name}`, plugin(name, { cleanUp: hang })]),
+    ),
+  });
+  await host.stop();
+  assert.equal(
+    undone.filter((one) => one.startsWith("own")),
+    ["own last", "own first"],
+  );
+});
+
+test("one that never takes a changed configuration refuses it", async () => {
+  const { host } = await hostOf({
+    "home/a": plugin("a", { onConfig: hang }),
+    "home/b": plugin("b", {}),
+  });
+  const refusal = await host.reconfigure(["section"]).catch((error: Error) => error.message);
+  assert.match(String(refusal), "plugin a: its onConfig was not done in 20 ms");
+  await host.rescan();
+  assert.is(host.info("a").state, "active");
+  await host.stop();
+});
+
+test.run();

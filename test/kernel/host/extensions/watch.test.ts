@@ -1,0 +1,275 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import {
+  type Watch,
+  type WatchOptions,
+  watchRoots,
+} from "../../../../kernel/host/extensions/watch.ts";
+import { createLog } from "../../../../kernel/log/log.ts";
+import { PATIENCE_MS } from "../../../support/until.ts";
+
+interface Watched {
+  base: string;
+  root: string;
+  told: string[][];
+  watch?: Watch;
+  open(options?: Partial<WatchOptions>): Promise<void>;
+  /** Resolves with what is told after `act`; an empty list stands for "everything". */
+  after(act: () => void): Promise<string[]>;
+  /** Repeats `act` until that directory is what is told: a new watcher tells "everything" once it stands. */
+  until(act: () => void, dir: string): Promise<void>;
+}
+
+const test = suite<Watched>("watch");
+test.before.each((context) => {
+  context.base = mkdtempSync(join(tmpdir(), "portico-watch-"));
+  context.root = join(context.base, "root");
+  context.told = [];
+  let waiting: ((dirs: string[]) => void) | undefined;
+  context.open = async (options) => {
+    const { told } = context;
+    context.watch = watchRoots({
+      roots: [context.root],
+      log: createLog().log,
+      onDirty: (dirs) => {
+        told.push([...dirs]);
+        waiting?.([...dirs]);
+      },
+      ...options,
+    });
+    await context.watch.ready;
+    // The rescan that follows the opening.
+    if (existsSync(context.root)) await context.after(() => {});
+    told.length = 0;
+  };
+  context.after = (act) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("nothing was told")), PATIENCE_MS);
+      waiting = (dirs) => {
+        clearTimeout(timer);
+        waiting = undefined;
+        resolve(dirs);
+      };
+      act();
+    });
+  context.until = async (act, dir) => {
+    const end = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const dirs = await context.after(act);
+      if (dirs.length === 1 && dirs[0] === dir) return;
+      if (Date.now() > end) throw new Error(`told ${JSON.stringify(dirs)}, not ${dir}`);
+    }
+  };
+});
+test.after.each((context) => {
+  context.watch?.close();
+  rmSync(context.base, { recursive: true, force: true });
+});
+
+const put = (...parts: string[]) => writeFileSync(join(...parts), String(Math.random()));
+
+test("tells the directory of a changed file, however deep", async ({ root, open, after }) => {
+  mkdirSync(join(root, "a/lib"), { recursive: true });
+  put(root, "a/lib/x.ts");
+  await open();
+  assert.equal(await after(() => put(root, "a/lib/x.ts")), [join(root, "a")]);
+});
+
+test("many changes within a moment are told once", async ({ root, open, after, told }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  mkdirSync(join(root, "b"));
+  await open();
+  const dirs = await after(() => {
+    for (let n = 0; n < 50; n++) put(root, n % 2 ? "a" : "b", `${n}.ts`);
+  });
+  assert.equal(dirs.sort(), [join(root, "a"), join(root, "b")]);
+  assert.ok(told.length <= 2, `told ${told.length} times`);
+});
+
+test("what may have changed is told ahead, but for all at once", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  const ahead: string[][] = [];
+  await open({ rescanMs: 100, onStir: (dirs) => ahead.push([...dirs]) });
+  ahead.length = 0;
+  assert.equal(await after(() => {}), []);
+  assert.equal(ahead, []);
+  await until(() => put(root, "a/x.ts"), join(root, "a"));
+  assert.equal(ahead[0], [join(root, "a")]);
+});
+
+test("what changes before a large root is watched, and after it was waited for, is told", async (context) => {
+  for (let n = 0; n < 400; n++) {
+    mkdirSync(join(context.root, `${n}/lib`), { recursive: true });
+    for (const name of ["x", "y", "z"]) put(context.root, `${n}/lib/${name}.ts`);
+  }
+  await context.open({ readyMs: 1, rescanMs: 3_600_000 });
+  await context.after(() => put(context.root, "399/lib/z.ts"));
+});
+
+test("told within the cap while changes never end", async ({ root, open, after }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open({ quietMs: 100, capMs: 200 });
+  let timer: NodeJS.Timeout | undefined;
+  await after(() => {
+    timer = setInterval(() => put(root, "a/x.ts"), 10);
+  });
+  clearInterval(timer);
+});
+
+test("node_modules and .git are not looked at, a root below node_modules is", async (context) => {
+  context.root = join(context.base, "node_modules/pkg/hooks");
+  mkdirSync(join(context.root, "a"), { recursive: true });
+  mkdirSync(join(context.root, "b/node_modules/dep"), { recursive: true });
+  mkdirSync(join(context.root, "b/.git"));
+  await context.open();
+  const dirs = await context.after(() => {
+    put(context.root, "b/node_modules/dep/x.js");
+    put(context.root, "b/.git/x");
+    put(context.root, "a/x.ts");
+  });
+  assert.equal(dirs, [join(context.root, "a")]);
+});
+
+test("a root that is not there yet, several levels down", async (context) => {
+  context.root = join(context.base, "one/two/root");
+  await context.open();
+  await context.after(() => mkdirSync(join(context.root, "a"), { recursive: true }));
+  await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
+});
+
+test("a root that is removed, comes back, and is replaced", async ({
+  root,
+  base,
+  open,
+  after,
+  until,
+}) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open();
+  await after(() => rmSync(root, { recursive: true }));
+  await after(() => mkdirSync(join(root, "a"), { recursive: true }));
+  await until(() => put(root, "a/x.ts"), join(root, "a"));
+  mkdirSync(join(base, "next/b"), { recursive: true });
+  await after(() => {
+    renameSync(root, join(base, "previous"));
+    renameSync(join(base, "next"), root);
+  });
+  await until(() => put(root, "b/x.ts"), join(root, "b"));
+});
+
+test("a root that is not there yet, whose parent is made again", async (context) => {
+  const parent = join(context.base, "one");
+  context.root = join(parent, "root");
+  mkdirSync(parent);
+  await context.open({ rescanMs: 3_600_000 });
+  await context.after(() => {
+    rmSync(parent, { recursive: true });
+    mkdirSync(parent);
+  });
+  await context.after(() => mkdirSync(join(context.root, "a"), { recursive: true }));
+  await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
+});
+
+test("a root, and a directory there, removed and made again within a moment", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open();
+  for (const dir of [join(root, "a"), root]) {
+    // The file system gives a new directory the number of one that has just gone.
+    await after(() => {
+      rmSync(dir, { recursive: true });
+      mkdirSync(join(root, "a"), { recursive: true });
+    });
+    for (let n = 0; n < 3; n++) await until(() => put(root, "a/x.ts"), join(root, "a"));
+  }
+});
+
+test("a directory that is renamed, and two that change places", async ({
+  root,
+  open,
+  after,
+  until,
+}) => {
+  mkdirSync(join(root, "a/lib"), { recursive: true });
+  await open();
+  const rename = (from: string, to: string) => renameSync(join(root, from), join(root, to));
+  await after(() => rename("a", "b"));
+  for (let n = 0; n < 2; n++) await until(() => put(root, "b/lib/x.ts"), join(root, "b"));
+  await after(() => mkdirSync(join(root, "a/lib"), { recursive: true }));
+  await after(() => {
+    rename("a", "c");
+    rename("b", "a");
+    rename("c", "b");
+  });
+  for (const name of ["a", "b", "a"])
+    await until(() => put(root, name, "lib/x.ts"), join(root, name));
+});
+
+test("linked directories: edits behind the link, and the link pointed elsewhere", async ({
+  root,
+  base,
+  open,
+  after,
+  until,
+}) => {
+  mkdirSync(root);
+  mkdirSync(join(base, "v1"));
+  mkdirSync(join(base, "v2"));
+  put(base, "v1/x.ts");
+  symlinkSync(join(base, "v1"), join(root, "link"));
+  await open();
+  assert.equal(await after(() => put(base, "v1/x.ts")), [join(root, "link")]);
+  await after(() => {
+    symlinkSync(join(base, "v2"), join(root, "link.new"));
+    renameSync(join(root, "link.new"), join(root, "link"));
+  });
+  await until(() => put(base, "v2/x.ts"), join(root, "link"));
+});
+
+test("a link to itself among the entries", async ({ root, open, until }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  symlinkSync("loop", join(root, "loop"));
+  await open();
+  await until(() => put(root, "a/x.ts"), join(root, "a"));
+});
+
+test("a rescan comes without any hint", async ({ root, open, after }) => {
+  mkdirSync(root);
+  await open({ rescanMs: 100 });
+  assert.equal(await after(() => {}), []);
+});
+
+test("nothing is told after closing", async (context) => {
+  mkdirSync(join(context.root, "a"), { recursive: true });
+  await context.open();
+  const { watch: first, told } = context;
+  context.told = [];
+  // opened later, and so told later than the first one would be
+  await context.open();
+  const second = context.after(() => put(context.root, "a/x.ts"));
+  first?.close();
+  assert.equal(await second, [join(context.root, "a")]);
+  assert.equal(told, []);
+});
+
+test.run();
