@@ -41,7 +41,7 @@ test("the page on hooks names every key of HOOK.md and every member of event and
     return Array.from(body.matchAll(member), ([, name]) => name);
   };
   const added = [
-    members("plugins/chat/kit/types.ts", "HookContext"),
+    members("plugins/chat/index.ts", "HookContext"),
     members("plugins/store/index.ts", "HookContext"),
   ];
   assert.equal(named("key"), Object.keys(fields).sort());

@@ -1,7 +1,7 @@
 /** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
 import { type PluginContext, PorticoError, type ToolCall, Type } from "portico";
 import { clip, fitsPattern } from "portico/strings";
-import type { ChatMessage } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
 import type { Session } from "portico/store";
 import { needed } from "./files/tool.ts";
 

@@ -1,7 +1,7 @@
 /** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
 import type { Principal } from "portico";
 import type { AgentService } from "portico/agent";
-import type { ChatMessage } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
 import { textOf } from "./turns/ask.ts";
 import type { AgentContext } from "./context.ts";
 import type { Worker } from "./queue/worker.ts";

@@ -1,6 +1,6 @@
 /** Models and channels that agents name, and that do not exist. */
 import { type ConfigCheck, type ConfigCheckSubject, type ConfigFault, didYouMean } from "portico";
-import { modelFault } from "portico/chat";
+import { modelFault } from "portico/models";
 import type { AgentList, Defaults } from "./schema.ts";
 
 interface Agents {

@@ -2,17 +2,17 @@
 import { isPorticoError, PorticoError } from "portico";
 import { newId } from "./ids.ts";
 import type { AgentService } from "portico/agent";
-import {
-  type CallInfo,
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatMessage,
-  type ChatProvider,
-  type ChatRequest,
-  isUnnamedSession,
-  type Target,
-  type Usage,
-} from "portico/chat";
+import type {
+  CallInfo,
+  ChatChunk,
+  ChatCompletion,
+  ChatMessage,
+  ChatProvider,
+  ChatRequest,
+  Target,
+  Usage,
+} from "portico/provider";
+import { isUnnamedSession } from "portico/models";
 import { newWorker } from "portico/schedules";
 import { type AgentContext, MAIN_AGENT } from "./context.ts";
 import type { Caller, Listen, Progress } from "./turns/progress.ts";

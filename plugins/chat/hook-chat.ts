@@ -1,12 +1,13 @@
 /** `ctx.chat` of a hook: asks a model and gives its text. */
 import { type HookCall, PorticoError } from "portico";
-import type { ChatRequest, ChatService } from "portico/chat";
+import type { ChatRequest } from "portico/provider";
+import type { ModelsService } from "portico/models";
 
 export type AskModel = (
   input: string | readonly object[] | Record<string, unknown>,
 ) => Promise<string>;
 
-export function createHookChat(chat: ChatService, call: HookCall): AskModel {
+export function createHookChat(chat: ModelsService, call: HookCall): AskModel {
   return async (input) => {
     const given = membersOf(input);
     const model =
@@ -30,7 +31,7 @@ function sessionFor({ hook, principal }: HookCall): string {
 }
 
 /** The hook's own `model` option, else the agent's, else what is asked where nobody has named one. */
-async function defaultModel(chat: ChatService, { options, config }: HookCall): Promise<string> {
+async function defaultModel(chat: ModelsService, { options, config }: HookCall): Promise<string> {
   const own = options["model"] ?? config("agents.defaults.model");
   if (typeof own === "string") return own;
   return (await chat.defaultModel()) ?? "echo";

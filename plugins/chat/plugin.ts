@@ -1,36 +1,12 @@
-/** Chat completions in OpenAI's format over any number of channels. */
+/** Chat completions in OpenAI's format, for HTTP clients and for hooks. */
 import { definePlugin } from "portico";
-import type {} from "portico/cluster";
-import { errors } from "./errors.ts";
-import { events } from "./events.ts";
-import type { Candidate } from "./routing/router.ts";
-import type { Lesson } from "./routing/surroundings.ts";
-import { whyUnfitProvider } from "./upstream/provider-check.ts";
-import { AliasConfig, ChannelConfig } from "./schema.ts";
-
-/** Targets are compared by the price of this: prompts are longer than their responses. */
-const COMMON_SIZE = { prompt_tokens: 3000, completion_tokens: 1000, total_tokens: 4000 };
+import type {} from "portico/models";
 
 export default definePlugin({
   name: "chat",
-  description: "Chat completions over any number of model backends, with routing and fail-over",
-  config: { "channels.*": ChannelConfig, "models.*": AliasConfig },
-  configCheck: () => import("./config-check.ts"),
-  events,
-  errors,
-  contributions: {
-    provider: {
-      fields: { name: "string" },
-      check: whyUnfitProvider,
-    },
-    meter: { fields: { name: "string", finished: "function" } },
-    gate: { fields: { name: "string", admit: "function", allows: "function" } },
-    pricing: { fields: { name: "string", now: "function", costOf: "function", spent: "function" } },
-  },
+  description: "POST /v1/chat/completions: clients of OpenAI's format over all channels",
+  needs: ["models"],
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
-  commands: { channels: () => import("./cli.ts") },
-  checks: { channels: () => import("./check.ts") },
-  templates: { provider: () => import("./template.ts") },
   firstSteps: [
     [
       "portico hooks new hello --event message:received",
@@ -38,151 +14,17 @@ export default definePlugin({
     ],
   ],
 
-  async setup(ctx, config) {
-    const { createMasks } = await import("portico/secrets");
-    const { channelSurroundings } = await import("./routing/surroundings.ts");
-    const { createChannelSet } = await import("./routing/channels.ts");
-    const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
-    const { createRunCounts, offerRuns, runsEverywhere } = await import("./upstream/run-counts.ts");
-    const { RENEW_MS, Spending } = await import("./routing/limits/spending.ts");
-    const { Signatures } = await import("./signatures/signatures.ts");
-    const { createBudgets } = await import("./routing/budget.ts");
-    const { defaultModel } = await import("./routing/default-model.ts");
-    const { createListings, listModels } = await import("./routing/models.ts");
-    const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
-    const { embeddings } = await import("./serving/embeddings.ts");
-    const { modelDetails, modelList } = await import("./serving/model-routes.ts");
+  async setup(ctx) {
+    const { chatRoutes } = await import("./routes-schema.ts");
+    const { createCompletion } = await import("./endpoint.ts");
     const { createHookChat } = await import("./hook-chat.ts");
-    const { createChatService } = await import("./serving/service.ts");
-    const {
-      channelNotices,
-      describeChannels,
-      describeEverywhere,
-      offerChannels,
-      targetsOf,
-      testChannel,
-      updateBudgets,
-    } = await import("./channel-routes.ts");
-
-    // A section with `*` holds the whole map.
-    const sections = (all: typeof config) => ({
-      channels: all["channels.*"] ?? {},
-      aliases: new Map(Object.entries(all["models.*"] ?? {})),
-    });
-    const channels = createChannelSet(channelSurroundings(ctx));
-    ctx.add("signal", {
-      name: "channels",
-      take: (lesson: Lesson) => channels.all().get(lesson.channel)?.learn(lesson),
-    });
-    let { aliases } = sections(config);
-    channels.configure(sections(config).channels);
-    channels.provide(ctx.list("provider"));
-    ctx.watch("provider", () => channels.provide(ctx.list("provider")));
-    ctx.onConfig((next: typeof config) => {
-      const changed = sections(next);
-      channels.configure(changed.channels);
-      ({ aliases } = changed);
-    });
-
-    const upstreams = createUpstreamClient(process.env);
-    ctx.defer(() => upstreams.close());
-    const ownPorts = () => ctx.ports();
-    const masks = createMasks({
-      configured: () => ctx.secrets(),
-      provided: (name) =>
-        name === undefined
-          ? ctx.list("provider").flatMap((one) => one.secrets?.() ?? [])
-          : (channels.provider(name)?.secrets?.() ?? []),
-    });
-    const listings = createListings({
-      upstreams,
-      masks,
-      provider: channels.provider,
-      log: ctx.log,
-      ownPorts,
-      now: Date.now,
-    });
-    const runs = createRunCounts();
-    const pricing = () => ctx.list("pricing")[0];
-    const spending = new Spending({
-      store: () => ctx.find("store"),
-      pricing,
-      gates: () => ctx.list("gate"),
-      channels: () => channels.all().values(),
-      log: ctx.log,
-    });
-    ctx.task("renew reservations", { everyMs: RENEW_MS }, () => spending.renew());
-    const engine = {
-      upstreams,
-      masks,
-      log: ctx.log,
-      ownPorts,
-      provider: channels.provider,
-      signatures: new Signatures({ kv: () => ctx.find("store")?.kv, now: Date.now }),
-      budgets: createBudgets(pricing),
-      spending,
-      runs,
-      routing: {
-        channels: channels.all,
-        aliases: () => aliases,
-        listing: listings.of,
-        priceOf: async ({ channel: { name: channel, config }, model }: Candidate) =>
-          pricing()?.costOf({ channel, provider: config.provider, model }, COMMON_SIZE),
-        random: Math.random,
-      },
-    };
-    const created = Math.floor(Date.now() / 1000);
-    const models = () =>
-      listModels(aliases, channels.all().values(), {
-        listings,
-        provider: channels.provider,
-        created,
-      });
-
-    const workers = ctx.find("workers");
-    if (workers) {
-      ctx.defer(offerChannels(engine, workers));
-      ctx.defer(offerRuns(runs, workers));
-    }
-
-    const { chatRoutes, openaiError } = await import("./routes-schema.ts");
-    ctx.errors("/v1", openaiForm, { isBase: true, schema: openaiError });
-    const endpoint = {
-      engine,
-      events: ctx,
-      busy: ctx.busy,
-      meters: () => ctx.list("meter"),
-      gates: () => ctx.list("gate"),
-      models,
-      workers,
-    };
     ctx.route("POST", "/v1/chat/completions", chatRoutes.completions, (call) =>
-      chatCompletions(endpoint, call),
+      createCompletion(ctx.use("models"), call),
     );
-    ctx.route("POST", "/v1/embeddings", chatRoutes.embeddings, (call) =>
-      embeddings(endpoint, call),
-    );
-    ctx.route("GET", "/v1/models", chatRoutes.models, (call) => modelList(endpoint, call));
-    ctx.route("GET", "/v1/models/*", chatRoutes.model, (call) => modelDetails(endpoint, call));
-    ctx.route("GET", "/channels", chatRoutes.channels, async () => {
-      await updateBudgets(engine);
-      return describeEverywhere(engine, workers);
+    ctx.add("hookContext", {
+      name: "chat",
+      create: (call) => createHookChat(ctx.use("models"), call),
     });
-    ctx.route("POST", "/channels/:name/test", chatRoutes.testChannel, (call) =>
-      testChannel(engine, listings, call),
-    );
-
-    ctx.provide("channels", {
-      list: () => describeChannels(engine).channels,
-      targets: (model) => targetsOf(engine, model),
-      runs: (provider) => runsEverywhere(runs, provider, workers),
-    });
-    ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
-    const chat = createChatService(endpoint, (channel) =>
-      defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),
-    );
-    ctx.provide("chat", chat);
-    ctx.add("hookContext", { name: "chat", create: (call) => createHookChat(chat, call) });
     ctx.add("banner", {
       name: "chat",
       rows: ({ url }) => [["Base URL", `${url}/v1`]],

@@ -1,23 +1,10 @@
-/** What the routes of chat, embeddings, models and channels take and answer. */
+/** What `POST /v1/chat/completions` takes and answers. */
 import { type RouteOptions, Type } from "portico";
-import { AnyObject, choice, jsonResponse, streamableResponse } from "portico/openapi";
+import { AnyObject, choice, streamableResponse } from "portico/openapi";
 
-const client = { access: "client" } as const;
-const owner = { access: "gateway" } as const;
-const Text = Type.Optional(Type.String());
 /** Many clients write null for what they leave out. */
 const orNull = <T extends ReturnType<typeof Type.Number | typeof Type.String>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
-
-/** As OpenAI's clients expect errors. */
-export const openaiError = Type.Object({
-  error: Type.Object({
-    message: Type.String(),
-    type: Type.Union([Type.String(), Type.Null()]),
-    param: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-    code: Type.Optional(Type.Union([Type.String(), Type.Integer(), Type.Null()])),
-  }),
-});
 
 const Message = Type.Object({
   role: choice(["system", "developer", "user", "assistant", "tool", "function"]),
@@ -50,75 +37,12 @@ const Completion = Type.Object({
   usage: Type.Optional(Type.Union([AnyObject, Type.Null()])),
 });
 
-const Model = Type.Object(
-  { id: Type.String() },
-  { description: "In OpenAI's form, or in Anthropic's for its clients (anthropic-version)." },
-);
-
-const Channel = Type.Object({
-  name: Type.String(),
-  provider: Type.String(),
-  state: Type.String(),
-  priority: Type.Number(),
-  weight: Type.Number(),
-  requests: Type.Integer(),
-  errors: Type.Integer(),
-  inFlight: Type.Integer(),
-});
-
 export const chatRoutes = {
   completions: {
-    ...client,
+    access: "client",
     summary: "A chat completion, whole or streamed",
     body: ChatRequest,
     checkedBy: "handler",
     response: streamableResponse(Completion),
-  },
-  embeddings: {
-    ...client,
-    summary: "Embeddings of texts",
-    body: Type.Object({
-      model: Type.String(),
-      input: Type.Union([Type.String(), Type.Array(Type.Unknown())]),
-      encoding_format: Type.Optional(choice(["float", "base64"])),
-      dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
-    }),
-    checkedBy: "handler",
-    response: jsonResponse(Type.Object({ data: Type.Array(AnyObject) })),
-  },
-  models: {
-    ...client,
-    summary: "All models",
-    query: Type.Object({
-      limit: Type.Optional(Type.String({ description: "Of Anthropic's form" })),
-      after_id: Text,
-      before_id: Text,
-    }),
-    checkedBy: "handler",
-    response: jsonResponse(Type.Object({ data: Type.Array(Model) })),
-  },
-  model: { ...client, summary: "One model", response: jsonResponse(Model) },
-  channels: {
-    ...owner,
-    summary: "Channels and their state",
-    response: jsonResponse(Type.Object({ channels: Type.Array(Channel) })),
-  },
-  testChannel: {
-    ...owner,
-    summary: "Asks a channel for its models and one word",
-    body: Type.Object({ model: Type.Optional(Type.String({ description: "Default the first" })) }),
-    optionalBody: true,
-    response: jsonResponse(
-      Type.Object({
-        ok: Type.Boolean(),
-        models: Type.Optional(Type.Integer()),
-        modelsError: Text,
-        unnamed: Type.Optional(Type.Boolean()),
-        model: Text,
-        answer: Text,
-        ms: Type.Optional(Type.Number()),
-        error: Text,
-      }),
-    ),
   },
 } satisfies Record<string, RouteOptions>;

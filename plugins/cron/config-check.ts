@@ -1,6 +1,6 @@
 /** Jobs of the configuration that could not run: schedules that never come, and models that nothing offers. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
-import { modelFault } from "portico/chat";
+import { modelFault } from "portico/models";
 import { parseSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import type { ConfiguredJob, CronConfig } from "./schema.ts";

@@ -1,5 +1,5 @@
 /** The channels over the last hour, for the plots: the channels themselves only know their present. */
-import type { ChannelStatus } from "portico/chat";
+import type { ChannelStatus } from "portico/models";
 
 const KEEP = 360;
 

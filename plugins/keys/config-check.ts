@@ -1,6 +1,6 @@
 /** Models that keys name, and that nothing offers. */
 import type { ConfigCheck } from "portico";
-import { modelPatternFault } from "portico/chat";
+import { modelPatternFault } from "portico/models";
 import type { KeysConfig } from "./schema.ts";
 
 const check: ConfigCheck = (subject) => {

@@ -1,6 +1,6 @@
 /** Holds keys to their limits: what a key may ask for, how often, and what its requests may use together. */
 import type { PorticoError } from "portico";
-import { type ChatGate, periodOf, type RefusedSpending, type SpendingLimit } from "portico/chat";
+import { type ChatGate, periodOf, type RefusedSpending, type SpendingLimit } from "portico/models";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
 import { errors } from "./errors.ts";

@@ -1,7 +1,7 @@
 /** Who holds a key's name: what the last holder's sessions say is forgotten before the next one comes to them. */
 import { type PluginContext, principalNamed } from "portico";
 import type {} from "portico/agent";
-import { keySession } from "portico/chat";
+import { keySession } from "portico/models";
 
 const NAMESPACE = "keys.holders";
 

@@ -1,6 +1,6 @@
 /** Which models a key may use. */
 import { fitsPattern } from "portico/strings";
-import type { WantedModel } from "portico/chat";
+import type { WantedModel } from "portico/models";
 
 /**
  * A pattern without a slash holds for aliases and for a model's own name, on whatever channel; never for a channel's name,

@@ -1,6 +1,6 @@
 /** A key as lists and routes show it. */
 import type { PluginContext } from "portico";
-import { periodOf } from "portico/chat";
+import { periodOf } from "portico/models";
 import { endOf, type State, stateOf } from "./grant.ts";
 import type { KeyConfig } from "./schema.ts";
 import { budgetWarnings, estimateWarnings } from "./warnings.ts";

@@ -1,6 +1,6 @@
 /** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
 import { definePlugin } from "portico";
-import type {} from "portico/chat";
+import type {} from "portico/models";
 
 export default definePlugin({
   name: "management",

@@ -1,5 +1,4 @@
 /** Turns of the Messages API as messages in OpenAI's form. */
-import { stringifyExact } from "portico/provider";
 import {
   type ChatMessage,
   type ContentPart,
@@ -14,8 +13,9 @@ import {
   type Said,
   saidMessage,
   stringAt,
+  stringifyExact,
   type ToolCallPart,
-} from "portico/chat";
+} from "portico/provider";
 
 /** One turn; a user's turn with results of tools becomes several messages, the results first. */
 export function readTurn(value: unknown, path: string): ChatMessage[] {

@@ -1,7 +1,7 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
-import { type ChatService, jsonBody, type NativeRequest, objectAt } from "portico/chat";
-import { estimateTokens, stringifyExact } from "portico/provider";
+import { type ModelsService, jsonBody } from "portico/models";
+import { estimateTokens, type NativeRequest, objectAt, stringifyExact } from "portico/provider";
 import { messageOf, nativeMessage } from "./response.ts";
 import { readMessages } from "./request.ts";
 import { MessagesEncoder } from "./stream.ts";
@@ -9,7 +9,7 @@ import { MessagesEncoder } from "./stream.ts";
 /** Headers of the caller that belong to the format and go on to a channel that speaks it. */
 const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
 
-export async function createMessage(chat: ChatService, call: Call): Promise<unknown> {
+export async function createMessage(chat: ModelsService, call: Call): Promise<unknown> {
   call.res.setHeader("request-id", call.id);
   const body = objectAt(await jsonBody(call, { exact: true }), "body");
   const { request, dropped } = readMessages(body);
@@ -46,7 +46,7 @@ function nativeOf(call: Call, body: Record<string, unknown>): NativeRequest {
 
 /** Counted by an upstream that can tell; estimated elsewhere. */
 export async function countTokens(
-  chat: ChatService,
+  chat: ModelsService,
   call: Call,
 ): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);

@@ -4,17 +4,17 @@ import { definePlugin } from "portico";
 export default definePlugin({
   name: "messages",
   description: "POST /v1/messages: clients of Anthropic's format over all channels",
-  needs: ["chat"],
+  needs: ["models"],
   async setup(ctx) {
     const { anthropicForm } = await import("./errors.ts");
     const { anthropicError, messageRoutes } = await import("./routes-schema.ts");
     const { countTokens, createMessage } = await import("./endpoint.ts");
     ctx.errors("/v1/messages", anthropicForm, { schema: anthropicError });
     ctx.route("POST", "/v1/messages", messageRoutes.create, (call) =>
-      createMessage(ctx.use("chat"), call),
+      createMessage(ctx.use("models"), call),
     );
     ctx.route("POST", "/v1/messages/count_tokens", messageRoutes.countTokens, (call) =>
-      countTokens(ctx.use("chat"), call),
+      countTokens(ctx.use("models"), call),
     );
   },
 });

@@ -16,8 +16,8 @@ import {
   refused,
   streamFields,
   stringAt,
-} from "portico/chat";
-import { withSource } from "portico/provider";
+  withSource,
+} from "portico/provider";
 import { markOf, readSystem, readTurn } from "./content.ts";
 import { unreadMembers } from "./unread.ts";
 

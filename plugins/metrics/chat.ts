@@ -1,5 +1,5 @@
 /** Chat by channel, counted as each request ends. Models stay out: clients choose their names, so there is no end of them. */
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord } from "portico/models";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter } from "./families.ts";
 import { createHistogram, type Histogram, observe, samplesOf } from "./histogram.ts";

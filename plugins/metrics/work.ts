@@ -1,7 +1,7 @@
 /** Turns, jobs, polls, deliveries and cooldowns, counted by the events that tell of them. */
 import type { PluginContext } from "portico";
 import type {} from "portico/agent";
-import type {} from "portico/chat";
+import type {} from "portico/models";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter } from "./families.ts";
 import { createHistogram, type Histogram, observe, samplesOf } from "./histogram.ts";

@@ -2,8 +2,6 @@
 import type { Call } from "portico";
 import {
   type ApiRoute,
-  type ChatService,
-  jsonBody,
   type JsonObject,
   modelAt,
   listAt,
@@ -11,7 +9,8 @@ import {
   optionalBoolean,
   refused,
   stringAt,
-} from "portico/chat";
+} from "portico/provider";
+import { type ModelsService, jsonBody } from "portico/models";
 import { completionReply } from "./completion-reply.ts";
 
 /** Clients leave the model out where OpenAI has one for it. */
@@ -34,7 +33,7 @@ const TEXT: Partial<Record<ApiRoute, string>> = {
 const MOST_MODELS = 20;
 
 /** Writes the response by itself. */
-export async function forwardJson(chat: ChatService, call: Call, route: ApiRoute): Promise<void> {
+export async function forwardJson(chat: ModelsService, call: Call, route: ApiRoute): Promise<void> {
   const body = objectAt(await jsonBody(call), "body");
   const name = TEXT[route] ?? "";
   const { models, ...rest } = body;

@@ -1,6 +1,6 @@
 /** OpenAI's routes beside chat, responses and embeddings, over all channels that have them. */
 import { type Call, definePlugin, type RouteOptions } from "portico";
-import type { ApiRoute } from "portico/chat";
+import type { ApiRoute } from "portico/provider";
 import { JSON_ROUTES, rerankV2, UPLOAD_ROUTES } from "./routes-schema.ts";
 import { RoutesConfig } from "./schema.ts";
 
@@ -9,7 +9,7 @@ export default definePlugin({
   description:
     "/v1/completions, images, audio, moderations and rerank over all channels that have them",
   config: { routes: RoutesConfig },
-  needs: ["chat"],
+  needs: ["models"],
   setup(ctx, config) {
     let settings = config.routes;
     ctx.onConfig((next: typeof config) => {
@@ -22,7 +22,7 @@ export default definePlugin({
     ) => ctx.route("POST", path, { ...declared, access: "client", checkedBy: "handler" }, handle);
     const takeJson = (route: ApiRoute) => async (call: Call) => {
       const { forwardJson } = await import("./json-request.ts");
-      await forwardJson(ctx.use("chat"), call, route);
+      await forwardJson(ctx.use("models"), call, route);
     };
     for (const [route, declared] of JSON_ROUTES) mount(`/v1/${route}`, declared, takeJson(route));
     // Cohere's newer clients ask here, and mean the same.
@@ -30,7 +30,7 @@ export default definePlugin({
     for (const [route, declared] of UPLOAD_ROUTES) {
       mount(`/v1/${route}`, declared, async (call) => {
         const { forwardUpload } = await import("./upload-request.ts");
-        await forwardUpload(ctx.use("chat"), call, route, settings.maxUploadBytes);
+        await forwardUpload(ctx.use("models"), call, route, settings.maxUploadBytes);
       });
     }
   },

@@ -1,6 +1,6 @@
 /** What OpenAI's routes beside chat take and answer. Other members go on to the upstream, and come from there. */
 import { type RouteOptions, Type } from "portico";
-import type { ApiRoute } from "portico/chat";
+import type { ApiRoute } from "portico/provider";
 import { AnyObject, contentResponse, jsonResponse, streamableResponse } from "portico/openapi";
 
 const model = Type.String({ description: "An alias, a model, or channel/model" });

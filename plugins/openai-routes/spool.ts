@@ -4,7 +4,7 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Call, PorticoError } from "portico";
-import type { BodySource } from "portico/chat";
+import type { BodySource } from "portico/provider";
 
 /** What is written and read at a time; a body that is no larger needs no file. */
 const CHUNK = 256 * 1024;

@@ -1,13 +1,14 @@
 /** Requests that bring a file: their body is kept on disk, so that none is too large for the memory or a second try. */
 import { type Call, PorticoError } from "portico";
-import { type ApiRoute, type ChatService, refused } from "portico/chat";
+import { type ApiRoute, refused } from "portico/provider";
+import type { ModelsService } from "portico/models";
 import { forwardJson, modelOf } from "./json-request.ts";
 import { boundaryOf, createMultipartReader, type Field } from "./multipart.ts";
 import { receive } from "./spool.ts";
 
 /** Writes the response by itself. */
 export async function forwardUpload(
-  chat: ChatService,
+  chat: ModelsService,
   call: Call,
   route: ApiRoute,
   maxBytes: number,

@@ -1,6 +1,6 @@
 /** Polls of the configuration that could not run: sources, schedules, and models that nothing offers. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
-import { modelFault } from "portico/chat";
+import { modelFault } from "portico/models";
 import { parseDuration, parseSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import { checkSource } from "./check-source.ts";

@@ -17,7 +17,7 @@ import {
   upstreamCallId,
   type UserTurn,
   webImage,
-} from "portico/chat";
+} from "portico/provider";
 
 export interface SystemText {
   text: string;

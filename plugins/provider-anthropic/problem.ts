@@ -1,4 +1,4 @@
-import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/provider";
 
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
   invalid_request_error: "request",

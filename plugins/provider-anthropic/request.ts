@@ -25,7 +25,7 @@ import {
   wantsUsage,
   type WireRequest,
   withHeaders,
-} from "portico/chat";
+} from "portico/provider";
 import { encodeTurns, type SystemText } from "./messages.ts";
 
 /** What `decode` and `decoder` remember of the request. */

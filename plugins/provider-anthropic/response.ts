@@ -9,7 +9,7 @@ import {
   type Usage,
   type WireRequest,
   toldCount,
-} from "portico/chat";
+} from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

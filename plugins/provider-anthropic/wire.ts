@@ -1,4 +1,4 @@
-import { readModelList, type Target, type WireProvider, type WireRequest } from "portico/chat";
+import { readModelList, type Target, type WireProvider, type WireRequest } from "portico/provider";
 import { decodeMessage } from "./response.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";

@@ -4,12 +4,12 @@ import { PorticoError } from "portico";
 import {
   createRenewed,
   type Expiring,
-  fetchAccessToken,
   packageReason,
   optionalPackage,
   type Target,
   type WireProvider,
-} from "portico/chat";
+} from "portico/provider";
+import { fetchAccessToken } from "portico/models";
 
 const SCOPE = "https://cognitiveservices.azure.com/.default";
 const AUTHORITY = "https://login.microsoftonline.com";

@@ -1,5 +1,5 @@
 import type { ChainOptions } from "./aws-credentials.ts";
-import { pathSegment, type Target, withHeaders } from "portico/chat";
+import { pathSegment, type Target, withHeaders } from "portico/provider";
 import { signRequest } from "./signature.ts";
 
 /** Stands for "none was given": the region's own host is used then. */

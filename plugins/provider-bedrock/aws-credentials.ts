@@ -7,7 +7,7 @@ import {
   optionalPackage,
   type Target,
   type WireProvider,
-} from "portico/chat";
+} from "portico/provider";
 
 const PACKAGE = "@aws-sdk/credential-provider-node";
 

@@ -5,7 +5,7 @@
  * millisecond where this reads 1,500 (Node 20), and takes whole frames only.
  */
 import { crc32 } from "node:zlib";
-import { upstreamError } from "portico/chat";
+import { upstreamError } from "portico/provider";
 
 const PRELUDE = 12;
 const OVERHEAD = 16;

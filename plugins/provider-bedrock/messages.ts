@@ -1,7 +1,7 @@
-import { documentName } from "portico/provider";
 import {
   type AssistantTurn,
   carriedThinking,
+  documentName,
   type FilePart,
   hasContent,
   type ImagePart,
@@ -12,7 +12,7 @@ import {
   type Target,
   upstreamCallId,
   type UserTurn,
-} from "portico/chat";
+} from "portico/provider";
 
 /** One block of Converse's content; its only member names its kind. */
 export type Block = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/provider";
 
 /** By the name of the exception, without its `Exception`, in lower case. */
 const KINDS: Record<string, UpstreamProblem["kind"]> = {

@@ -27,7 +27,7 @@ import {
   type Turn,
   wantsUsage,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import type { Surroundings } from "./address.ts";
 import { authorize, methodUrl } from "./address.ts";
 import { type Block, encodeSystem, encodeTurns } from "./messages.ts";

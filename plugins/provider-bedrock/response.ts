@@ -10,7 +10,7 @@ import {
   type Usage,
   type WireRequest,
   toldCount,
-} from "portico/chat";
+} from "portico/provider";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

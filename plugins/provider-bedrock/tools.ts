@@ -1,5 +1,5 @@
 import { type Block, cachePoint } from "./messages.ts";
-import { type ClaudeModel, type Fields, strictSchema, type ToolUse } from "portico/chat";
+import { type ClaudeModel, type Fields, strictSchema, type ToolUse } from "portico/provider";
 
 const NOTHING = { type: "object", properties: {} };
 

@@ -1,11 +1,10 @@
-import { parseResponse, type WireProvider } from "portico/chat";
+import { isClaude, parseResponse, type WireProvider } from "portico/provider";
 import type { Surroundings } from "./address.ts";
 import { createAwsCredential } from "./aws-credentials.ts";
 import { authorize, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeConverse } from "./request.ts";
-import { isClaude } from "portico/provider";
 import { bedrockRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 

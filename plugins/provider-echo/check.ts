@@ -1,5 +1,5 @@
 /** What echo refuses, as the models do that it stands for. */
-import { type ChatRequest, readTools, refused } from "portico/chat";
+import { type ChatRequest, readTools, refused } from "portico/provider";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 

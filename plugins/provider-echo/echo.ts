@@ -8,7 +8,7 @@ import type {
   Target,
   ToolCallPart,
   Usage,
-} from "portico/chat";
+} from "portico/provider";
 import { setImmediate } from "node:timers/promises";
 import { choiceCount, type MakeValue, type Said, say, textOf } from "./say.ts";
 import { wordsOf } from "./words.ts";

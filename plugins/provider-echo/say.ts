@@ -5,7 +5,7 @@ import {
   refused,
   type Target,
   type ToolCallPart,
-} from "portico/chat";
+} from "portico/provider";
 import { checkRequest } from "./check.ts";
 
 /** The smallest value that a schema accepts; `param` is where the schema stands. */

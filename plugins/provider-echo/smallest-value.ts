@@ -1,5 +1,5 @@
 /** The smallest value that a JSON Schema accepts. */
-import { refused } from "portico/chat";
+import { refused } from "portico/provider";
 import { fits, membersOf, schemasOf } from "./fits.ts";
 import { endingFirst, within } from "./leads-back.ts";
 import { createFittingTexts } from "./fitting-text.ts";

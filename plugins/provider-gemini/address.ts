@@ -1,4 +1,4 @@
-import { pathSegments, type Target, withHeaders } from "portico/chat";
+import { pathSegments, type Target, withHeaders } from "portico/provider";
 
 export const AI_STUDIO = "https://generativelanguage.googleapis.com";
 

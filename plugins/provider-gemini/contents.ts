@@ -15,7 +15,7 @@ import {
   type Turn,
   upstreamCallId,
   type UserTurn,
-} from "portico/chat";
+} from "portico/provider";
 
 type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
 

@@ -7,7 +7,7 @@ import {
   type Target,
   type WireProvider,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 

@@ -6,13 +6,12 @@ import { PorticoError } from "portico";
 import {
   createRenewed,
   type Expiring,
-  fetchAccessToken,
   packageReason,
   optionalPackage,
-  readAccessToken,
   type Target,
   type WireProvider,
-} from "portico/chat";
+} from "portico/provider";
+import { fetchAccessToken, readAccessToken } from "portico/models";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
 import { AI_STUDIO, isVertex } from "./address.ts";
 

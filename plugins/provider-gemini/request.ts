@@ -20,7 +20,7 @@ import {
   type ToolUse,
   wantsUsage,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { headersFor, methodUrl } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
 import { encodeThinking, INCLUDE_THOUGHTS } from "./thinking.ts";

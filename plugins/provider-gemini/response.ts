@@ -18,7 +18,7 @@ import {
   toldArguments,
   toldCount,
   toldIndex,
-} from "portico/chat";
+} from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

@@ -1,4 +1,4 @@
-import { type Effort, type Fields, type GeminiModel, readEffort } from "portico/chat";
+import { type Effort, type Fields, type GeminiModel, readEffort } from "portico/provider";
 
 /** Tokens for Gemini 2.5, as Google's own OpenAI endpoint gives them. */
 const BUDGET: Record<Effort, number> = {

@@ -4,7 +4,7 @@ import {
   type Target,
   type WireProvider,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { headersFor, listUrl } from "./address.ts";
 import { decodeCount, encodeCount } from "./count.ts";
 import { decodeResponse } from "./response.ts";

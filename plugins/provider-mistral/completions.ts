@@ -2,7 +2,6 @@
 import type { PorticoError } from "portico";
 import {
   bearerHeaders,
-  createDecoder,
   createSseParser,
   errorInResponse,
   parseResponse,
@@ -17,7 +16,8 @@ import {
   type Usage,
   wantsUsage,
   laterUsage,
-} from "portico/chat";
+} from "portico/provider";
+import { createDecoder } from "portico/models";
 import { readProblem } from "./problem.ts";
 import { type ChatResponse, failureIn, finishReason, readContent, readUsage } from "./response.ts";
 

@@ -1,4 +1,4 @@
-import { readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { readOpenAiProblem, type UpstreamProblem } from "portico/provider";
 
 /**
  * Reads Mistral's errors: `{object:"error",message,type,param,code}`, and FastAPI's `{detail:[{loc,msg}]}` where the

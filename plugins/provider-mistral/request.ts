@@ -23,7 +23,7 @@ import {
   wantsUsage,
   webImage,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { ID_LENGTH } from "./rules.ts";
 
 /** What `decoder` remembers of the request. */

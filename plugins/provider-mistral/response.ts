@@ -15,7 +15,7 @@ import {
   type WireRequest,
   toldArguments,
   toldCount,
-} from "portico/chat";
+} from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

@@ -7,7 +7,7 @@ import {
   postJson,
   type RouteForm,
   type WireProvider,
-} from "portico/chat";
+} from "portico/provider";
 import { completions } from "./completions.ts";
 import { readProblem } from "./problem.ts";
 

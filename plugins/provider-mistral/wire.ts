@@ -8,7 +8,7 @@ import {
   type Target,
   type WireProvider,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";

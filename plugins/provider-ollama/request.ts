@@ -22,7 +22,7 @@ import {
   type Turn,
   wantsUsage,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 
 /** What `decoder` remembers of the request. */
 interface Sent {

@@ -13,7 +13,7 @@ import {
   type WireRequest,
   toldArguments,
   toldCount,
-} from "portico/chat";
+} from "portico/provider";
 
 /** A whole response, or one line of a stream. */
 export interface ChatResponse {

@@ -10,7 +10,7 @@ import {
   upstreamError,
   type WireProvider,
   type WireRequest,
-} from "portico/chat";
+} from "portico/provider";
 import { decodeResponse } from "./response.ts";
 import { encodeChat } from "./request.ts";
 import { ollamaRules } from "./rules.ts";

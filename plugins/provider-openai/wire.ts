@@ -3,14 +3,16 @@ import { BoundedMap } from "portico";
 import {
   API_ROUTES,
   type ChatProvider,
+  countResponseTokens,
   forwardRoutes,
+  nativeResponses,
   parseObject,
+  readInputTokens,
   readModelList,
   readOpenAiProblem,
   type Target,
   type WireRequest,
-} from "portico/chat";
-import { countResponseTokens, nativeResponses, readInputTokens } from "portico/provider";
+} from "portico/provider";
 import { OPENAI_URL, type Preset } from "./presets.ts";
 
 /** Servers of the format rarely have the Responses API: only a channel that says so is asked in it. */

@@ -1,6 +1,6 @@
 /** Whose prompts and responses are kept, and how much of them. */
 import type { Client } from "portico";
-import type { RequestStory } from "portico/chat";
+import type { RequestStory } from "portico/models";
 import { clip } from "portico/strings";
 import type { ContentConfig } from "./schema.ts";
 

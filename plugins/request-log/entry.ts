@@ -1,6 +1,6 @@
 /** What is kept of one request: its story, and what HTTP knows of it. */
 import type { EndedRequest } from "portico";
-import type { Failure, RequestStory } from "portico/chat";
+import type { Failure, RequestStory } from "portico/models";
 
 export interface Entry {
   /** Counts the requests of this process. */

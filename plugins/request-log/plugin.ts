@@ -1,6 +1,6 @@
 /** Keeps what happened to each request for a model, and shows it. */
 import { definePlugin } from "portico";
-import type {} from "portico/chat";
+import type {} from "portico/models";
 import { contentSchema, requestsSchema } from "./schema.ts";
 
 const EXPIRE_MS = 60_000;

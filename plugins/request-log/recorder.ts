@@ -1,6 +1,6 @@
 /** Takes every request for a model that has ended, once: over HTTP at the end of its response, else when it is metered. */
 import type { Client, EndedRequest } from "portico";
-import type { ChatRecord, RequestStory } from "portico/chat";
+import type { ChatRecord, RequestStory } from "portico/models";
 import { mayKeep, settleContent } from "./content.ts";
 import { type Entry, type HttpPart, httpPart, sizeOf } from "./entry.ts";
 import { Ring } from "./ring.ts";

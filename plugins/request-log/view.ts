@@ -1,7 +1,7 @@
 /** A kept request as the route and the command show it. */
 import type { FieldChange, Principal } from "portico";
 import { principalOf } from "portico";
-import type { HookStory, RequestStory, TryStory } from "portico/chat";
+import type { HookStory, RequestStory, TryStory } from "portico/models";
 import { type Entry, isOwn } from "./entry.ts";
 
 export const OUTCOMES = ["ok", "failed", "refused", "cancelled"] as const;

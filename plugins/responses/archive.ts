@@ -1,6 +1,6 @@
 /** Responses that are kept, so that a later request can go on from one by its id. Each client sees its own only. */
 import { type Client, PorticoError } from "portico";
-import type { JsonObject } from "portico/chat";
+import type { JsonObject } from "portico/provider";
 import type { Store } from "portico/store";
 import type { Quota } from "./quota.ts";
 

@@ -1,7 +1,7 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
 import { type Call, type Logger, PorticoError } from "portico";
-import { type ChatService, jsonBody } from "portico/chat";
+import { type ModelsService, jsonBody } from "portico/models";
 import {
   type ChatRequest,
   estimateTokens,
@@ -24,7 +24,7 @@ import { createEncoder } from "./stream.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 
 export interface ResponsesServices {
-  chat: ChatService;
+  chat: ModelsService;
   archive: Archive;
   log: Logger;
 }

@@ -6,7 +6,7 @@ export default definePlugin({
   name: "responses",
   description: "POST /v1/responses: clients of OpenAI's Responses format over all channels",
   config: { responses: ResponsesConfig },
-  needs: ["chat"],
+  needs: ["models"],
   async setup(ctx, config) {
     const {
       compactConversation,
@@ -30,7 +30,7 @@ export default definePlugin({
       () => settings.maxBytesPerKey,
     );
     const archive = createArchive({ kv, days: () => settings.storeDays, quota });
-    const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
+    const services = () => ({ chat: ctx.use("models"), archive, log: ctx.log });
     ctx.route("POST", "/v1/responses", responseRoutes.create, (call) =>
       createResponse(services(), call),
     );

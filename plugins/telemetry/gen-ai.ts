@@ -3,7 +3,7 @@
  * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Nothing of what was said is in them.
  */
 import type { Events } from "portico";
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord } from "portico/models";
 import { idsOf, placeBelow, type Span, spanOf } from "./span.ts";
 
 /** Providers that the conventions have a name of their own for. */

@@ -3,7 +3,8 @@
  * where a budget is shared with others, who must see what it has cost as soon as the response has ended.
  */
 import type { Client, Logger } from "portico";
-import type { ChatRecord, MaybePromise, ModelFacts, Usage } from "portico/chat";
+import type { ChatRecord, MaybePromise, ModelFacts } from "portico/models";
+import type { Usage } from "portico/provider";
 import type { Store, UsageFilter, UsageRecord } from "portico/store";
 import {
   type CostOf,

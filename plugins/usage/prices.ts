@@ -1,6 +1,7 @@
 /** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
 import { fitsPattern } from "portico/strings";
-import type { ModelFacts, Usage } from "portico/chat";
+import type { ModelFacts } from "portico/models";
+import type { Usage } from "portico/provider";
 import type { OwnPrices, Price } from "./schema.ts";
 
 export type Library = typeof import("@pydantic/genai-prices");

@@ -6,7 +6,7 @@ import {
   isPorticoError,
   PorticoError,
 } from "portico";
-import { modelFault, modelPatternFault } from "portico/chat";
+import { modelFault, modelPatternFault } from "portico/models";
 import { definitionFault } from "portico/strings";
 import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
 import { readMapping, readSettings, sampleOf } from "./settings.ts";

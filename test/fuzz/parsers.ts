@@ -1,5 +1,5 @@
 /** Parsers of text from outside, each with what it usually reads. They may refuse with an error, never crash or hang. */
-import { parseDataUrl, createSseParser } from "portico/chat";
+import { parseDataUrl, createSseParser } from "portico/provider";
 import { parseDuration } from "portico/schedules";
 import { didYouMean, parseNetworks } from "portico";
 import { parseKeyPath } from "../../kernel/text/key-path.ts";

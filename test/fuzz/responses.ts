@@ -2,8 +2,8 @@
  * HTTP/1.1 responses, right and wrong, read by our reader and by Node's own parser (llhttp). Ours may refuse more; what
  * both take must be the same response, whole and however it is cut, and what only ours takes is told.
  */
-import { ProtocolError } from "../../plugins/chat/upstream/http/response-head.ts";
-import { ResponseReader } from "../../plugins/chat/upstream/http/response-reader.ts";
+import { ProtocolError } from "../../plugins/models/upstream/http/response-head.ts";
+import { ResponseReader } from "../../plugins/models/upstream/http/response-reader.ts";
 import type { Random } from "./random.ts";
 
 interface Reading {

@@ -1,5 +1,5 @@
 /** Requests and responses of any shape take providers time in proportion, and end in a response or a 400. */
-import type { ChatRequest, WireProvider } from "portico/chat";
+import type { ChatRequest, WireProvider } from "portico/provider";
 import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../plugins/provider-anthropic/wire.ts";

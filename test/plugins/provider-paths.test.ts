@@ -1,6 +1,6 @@
 /** A client's model name may lead to that model only: keys and prices are judged by the name. */
 import { isPorticoError } from "portico";
-import type { WireProvider } from "portico/chat";
+import type { WireProvider } from "portico/provider";
 import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../plugins/provider-azure/wire.ts";

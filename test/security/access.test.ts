@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ChatRequest } from "portico/chat";
+import type { ChatRequest } from "portico/provider";
 import * as assert from "uvu/assert";
 import { call, type ScriptedGateway, scriptedGateway } from "../plugins/agent/scripted.ts";
 import { unfenced } from "../support/fence.ts";

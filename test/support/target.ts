@@ -1,5 +1,5 @@
 /** A `Target` for tests that call a provider directly, and helpers to read what it writes. */
-import type {} from "portico/chat";
+import type {} from "portico/models";
 import {
   type ChatChunk,
   parseDataUrl,

@@ -1,6 +1,6 @@
 /** How turns and wakes stand, as callers are told: JSON-ready, times in ISO 8601. */
 import type { TracedStep, TurnReport, TurnStatus, WaitingCall, WakeStatus } from "portico/agent";
-import type { Usage } from "portico/chat";
+import type { Usage } from "portico/provider";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";

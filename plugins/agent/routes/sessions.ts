@@ -1,5 +1,5 @@
 /** Sessions and what was said in them. */
-import type { ChatMessage } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
 import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";
 import type { AgentContext } from "../context.ts";

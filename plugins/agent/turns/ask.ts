@@ -1,6 +1,6 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
-import type { ChatOptions, ChatService } from "portico/chat";
+import type { ChatOptions, ChatService } from "portico/models";
 import {
   type ChatMessage,
   type ChatRequest,

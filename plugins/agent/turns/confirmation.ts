@@ -3,7 +3,7 @@
  * call's own random id, written once: by the owner, or by the turn when the time is over.
  */
 import type { WaitingCall } from "portico/agent";
-import type { ToolCallPart } from "portico/chat";
+import type { ToolCallPart } from "portico/provider";
 import { fitsPattern } from "portico/strings";
 import type { Store } from "portico/store";
 import { newId } from "../ids.ts";

@@ -1,7 +1,8 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
 import type { Client, Logger, Principal } from "portico";
 import { clip } from "portico/strings";
-import type { ChatMessage, ChatService } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
+import type { ChatService } from "portico/models";
 import type { Store, StoredMessage } from "portico/store";
 import { ask, textOf } from "./ask.ts";
 import type { AgentSettings } from "../context.ts";

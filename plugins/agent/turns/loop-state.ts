@@ -1,6 +1,6 @@
 /** How far a turn has come. */
 import type { TracedStep, WaitingCall } from "portico/agent";
-import type { ChatMessage, ToolCallPart, Usage } from "portico/chat";
+import type { ChatMessage, ToolCallPart, Usage } from "portico/provider";
 
 /** What a turn has done so far. JSON-ready: a turn that waits is stored with it. */
 export interface LoopState {

@@ -2,15 +2,8 @@
 import { createHash } from "node:crypto";
 import type { Logger, Tool } from "portico";
 import type { TracedStep, WaitingCall } from "portico/agent";
-import type {
-  ChatMessage,
-  ChatOptions,
-  ChatRequest,
-  ChatService,
-  ChatTool,
-  ToolCallPart,
-  Usage,
-} from "portico/chat";
+import type { ChatMessage, ChatRequest, ChatTool, ToolCallPart, Usage } from "portico/provider";
+import type { ChatOptions, ChatService } from "portico/models";
 import type { Access } from "../access/access.ts";
 import { newId } from "../ids.ts";
 import { ask, textOf } from "./ask.ts";

@@ -1,7 +1,7 @@
 /** `message:sending` and `message:streaming`: what handlers make of what a turn says before it is kept or told to anybody. */
 import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
-import type { ChatMessage } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
 import type { AgentContext } from "../context.ts";
 import { isSilent } from "./checklist.ts";
 import type { TurnBody } from "./turn-body.ts";

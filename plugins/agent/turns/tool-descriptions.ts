@@ -1,6 +1,6 @@
 /** Tools as the model is offered them. What others than the gateway and its plugins say of a tool is marked as data. */
 import type { Tool } from "portico";
-import type { ChatTool } from "portico/chat";
+import type { ChatTool } from "portico/provider";
 import { steadyFence } from "./fence.ts";
 
 export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {

@@ -4,7 +4,7 @@
  */
 import type { Tool } from "portico";
 import { type ToolPart, toolParts, ToolRefusal } from "portico/agent";
-import type { ChatMessage, ContentPart } from "portico/chat";
+import type { ChatMessage, ContentPart } from "portico/provider";
 import { clip } from "portico/strings";
 import { fence } from "./fence.ts";
 

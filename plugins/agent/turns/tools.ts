@@ -3,7 +3,7 @@ import { isPorticoError, type Logger, type Tool } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Access } from "../access/access.ts";
 import { runTool, type ToolPart, toolParts, ToolRefusal } from "portico/agent";
-import type { ChatMessage, ToolCallPart } from "portico/chat";
+import type { ChatMessage, ToolCallPart } from "portico/provider";
 import { errorMessages, resultMessages } from "./tool-results.ts";
 
 /**

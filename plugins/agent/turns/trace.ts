@@ -1,6 +1,6 @@
 /** What a turn did, step by step, in a form that stays small: it is kept with the turn. */
 import type { TracedCall, TracedStep } from "portico/agent";
-import type { ToolCallPart } from "portico/chat";
+import type { ToolCallPart } from "portico/provider";
 import { clip } from "portico/strings";
 import type { ToolRun } from "./tools.ts";
 

@@ -1,6 +1,6 @@
 /** A turn as it lies in the store, and what handlers of `message:received` make of it. */
 import type { TurnRequest } from "portico/agent";
-import type { ChatMessage } from "portico/chat";
+import type { ChatMessage } from "portico/provider";
 import type { NewItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import type { LoopState } from "./loop-state.ts";

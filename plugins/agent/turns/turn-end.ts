@@ -1,5 +1,5 @@
 /** How a turn ends. */
-import type { ChatMessage, Usage } from "portico/chat";
+import type { ChatMessage, Usage } from "portico/provider";
 
 export interface TurnEnd {
   text: string;

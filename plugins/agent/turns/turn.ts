@@ -4,7 +4,7 @@ import { sep } from "node:path";
 import type { Client } from "portico";
 import type { TurnBody } from "./turn-body.ts";
 import type { BootstrapFile } from "portico/agent";
-import type { ChatMessage, Usage } from "portico/chat";
+import type { ChatMessage, Usage } from "portico/provider";
 import type { History } from "./history.ts";
 import { Confirmations } from "./confirmation.ts";
 import { type LoopPause, runLoop } from "./loop.ts";

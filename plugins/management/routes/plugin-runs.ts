@@ -1,7 +1,7 @@
 /** What a plugin's record says of how its providers of models were asked. */
 import { relative } from "node:path";
 import type { PluginRecord } from "portico";
-import type { ChannelsService } from "portico/chat";
+import type { ChannelsService } from "portico/models";
 
 /** `file` is relative to the plugin's directory. */
 export interface ShownRuns {

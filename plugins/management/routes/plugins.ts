@@ -1,6 +1,6 @@
 /** `/kernel/plugins`: the management of plugins over HTTP. */
 import type { Management, Mount } from "portico";
-import type { ChannelsService } from "portico/chat";
+import type { ChannelsService } from "portico/models";
 import type { Everywhere } from "../everywhere.ts";
 import { withRuns } from "./plugin-runs.ts";
 import { pluginRoutes } from "./routes-schema.ts";

@@ -5,7 +5,7 @@
  * Written straight into bytes, since this runs for every answer: strings that are put together from a dozen parts keep
  * all those parts alive until they are written, and the garbage collector moves them about.
  */
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord } from "portico/models";
 import type { RequestBlock } from "portico/store";
 import { count } from "../prices.ts";
 

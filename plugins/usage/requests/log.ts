@@ -1,6 +1,6 @@
 /** Gathers the lines of single requests in memory until they are written, as blocks. */
 import type { Logger } from "portico";
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord } from "portico/models";
 import type { NewRequestBlock } from "portico/store";
 import { type Entry, LONGEST_LINE, writeHead, writeLine } from "./lines.ts";
 

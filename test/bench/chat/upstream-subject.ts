@@ -1,6 +1,6 @@
 /** Requests to an upstream over our client and over undici's, in turn; sends the CPU time of each request to the parent. */
 import { Pool } from "undici";
-import { createUpstreamClient } from "../../../plugins/chat/upstream/http/upstream-client.ts";
+import { createUpstreamClient } from "../../../plugins/models/upstream/http/upstream-client.ts";
 
 const AT_ONCE = 64;
 const ROUNDS = 9;

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ChatRequest } from "portico/chat";
+import type { ChatRequest } from "portico/provider";
 import * as assert from "uvu/assert";
 import { makeHome } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";

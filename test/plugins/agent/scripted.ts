@@ -1,5 +1,5 @@
 /** A gateway whose model says what the test wants: a provider in the home, and the requests that it got. */
-import type { ChatMessage, ChatRequest } from "portico/chat";
+import type { ChatMessage, ChatRequest } from "portico/provider";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
 /** An iterable is streamed piece by piece, and may break off. */

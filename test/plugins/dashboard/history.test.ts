@@ -1,4 +1,4 @@
-import type { ChannelStatus } from "portico/chat";
+import type { ChannelStatus } from "portico/models";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createHistory, merged } from "../../../plugins/dashboard/history.ts";

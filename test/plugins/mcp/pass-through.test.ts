@@ -1,7 +1,7 @@
 /** What connected MCP servers offer, as MCP clients and models get it: through a real server and `/mcp`. */
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import type { ChatRequest } from "portico/chat";
+import type { ChatRequest } from "portico/provider";
 import { program } from "../../support/runner/bundle.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";

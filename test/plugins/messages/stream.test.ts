@@ -1,5 +1,5 @@
 import { PorticoError } from "portico";
-import type { ChatChunk } from "portico/chat";
+import type { ChatChunk } from "portico/provider";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { messageOf } from "../../../plugins/messages/response.ts";

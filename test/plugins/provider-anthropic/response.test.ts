@@ -1,4 +1,4 @@
-import { type ChatRequest, isUpstreamError, type WireRequest } from "portico/chat";
+import { type ChatRequest, isUpstreamError, type WireRequest } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";

@@ -1,4 +1,4 @@
-import { isUpstreamError } from "portico/chat";
+import { isUpstreamError } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import {
   applyChatRules,

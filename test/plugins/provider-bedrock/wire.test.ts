@@ -1,4 +1,4 @@
-import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from "portico/chat";
+import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";

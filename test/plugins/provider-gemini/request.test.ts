@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest, Target } from "portico/chat";
+import type { ChatMessage, ChatRequest, Target } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";

@@ -1,4 +1,4 @@
-import { type ChatRequest, isUpstreamError } from "portico/chat";
+import { type ChatRequest, isUpstreamError } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";

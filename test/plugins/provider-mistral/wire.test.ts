@@ -1,4 +1,4 @@
-import { type ChatMessage, type ChatRequest, isUpstreamError } from "portico/chat";
+import { type ChatMessage, type ChatRequest, isUpstreamError } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { mistral } from "../../../plugins/provider-mistral/wire.ts";

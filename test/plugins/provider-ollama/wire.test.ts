@@ -1,4 +1,4 @@
-import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from "portico/chat";
+import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";

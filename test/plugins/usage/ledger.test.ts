@@ -1,7 +1,7 @@
 /** The ledger beside a store that fails, and what a key has spent meanwhile. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { periodOf } from "portico/chat";
+import { periodOf } from "portico/models";
 import { untilRight } from "../../support/until.ts";
 import { record, withLedger } from "./temporary-ledger.ts";
 

@@ -1,5 +1,5 @@
 /** A ledger on a real store that can be made to fail, with a clock that tests turn. */
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord } from "portico/models";
 import type { Store } from "portico/store";
 import { Ledger } from "../../../plugins/usage/ledger.ts";
 import type { OwnPrices } from "../../../plugins/usage/schema.ts";

@@ -1,7 +1,7 @@
 /** The codes of the built-in plugins, for tests of parts whose plugin is not loaded. */
 import { declareErrors } from "../../../kernel/errors.ts";
 import { errors as browser } from "../../../plugins/browser/errors.ts";
-import { errors as chat } from "../../../plugins/chat/errors.ts";
+import { errors as chat } from "../../../plugins/models/errors.ts";
 import { errors as nodes } from "../../../plugins/nodes/errors.ts";
 import { errors as store } from "../../../plugins/store/errors.ts";
 import { errors as webhooks } from "../../../plugins/webhooks/errors.ts";

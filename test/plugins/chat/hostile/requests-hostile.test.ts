@@ -1,7 +1,7 @@
 /** Bodies that say one thing to the gateway and another to an upstream, and names that break what is written of them. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { eachMember } from "../../../../plugins/chat/openai/members.ts";
+import { eachMember } from "../../../../plugins/models/openai/members.ts";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
 import { assertLinear, repeated } from "../../../support/growth.ts";
 import { until } from "../../../support/until.ts";

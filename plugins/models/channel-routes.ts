@@ -1,0 +1,228 @@
+/** What `portico channels` and the dashboard ask. */
+import { type Call, type Dispose, PorticoError, type Workers } from "portico";
+import { converse, type Engine } from "./routing/attempts.ts";
+import type { ModelTarget } from "portico/models";
+import { type ChannelState, restingAlone } from "./routing/channel-state.ts";
+import { completionOf } from "./serving/ask.ts";
+import { Job } from "./job.ts";
+import { candidatesOf } from "./routing/router.ts";
+import { type Listings, reason } from "./routing/models.ts";
+
+export interface ChannelEntry extends ChannelState {
+  name: string;
+  provider: string;
+  /** Where the provider is not loaded. */
+  problem?: string;
+  baseUrl?: string;
+  models?: string[];
+  priority: number;
+  weight: number;
+  builtin: boolean;
+}
+
+export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
+  const channels = [...engine.routing.channels().values()].map((channel): ChannelEntry => {
+    const { config } = channel;
+    const provider = engine.provider(config.provider);
+    const baseUrl = config.baseUrl ?? provider?.defaultBaseUrl;
+    return {
+      name: channel.name,
+      provider: config.provider,
+      builtin: channel.builtin,
+      priority: channel.priority,
+      weight: channel.weight,
+      problem: problemOf(engine, config),
+      baseUrl: baseUrl === undefined ? undefined : withoutSecrets(baseUrl),
+      models: config.models,
+      ...channel.describe(),
+    };
+  });
+  return { channels };
+}
+
+function problemOf(engine: Engine, { provider }: { provider: string }): string | undefined {
+  return engine.provider(provider) === undefined ? `there is no provider "${provider}"` : undefined;
+}
+
+/** Where a model's name leads. */
+export async function targetsOf(
+  { routing, provider }: Engine,
+  model: string,
+): Promise<ModelTarget[]> {
+  return (await candidatesOf(routing, model)).map(({ channel: { name, config }, model: own }) => ({
+    channel: name,
+    provider: config.provider,
+    model: own,
+    composite: provider(config.provider)?.composite === true,
+  }));
+}
+
+/** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
+export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
+  await Promise.allSettled(
+    [...routing.channels().values()].map((channel) => budgets.check(channel)),
+  );
+}
+
+const TOPIC = "channels";
+
+/** The other workers answer with what their channels have done. */
+export function offerChannels(engine: Engine, workers: Workers): Dispose {
+  return workers.on(TOPIC, () => describeChannels(engine).channels);
+}
+
+/** What all workers' channels have done; the rest is the same in all of them, or learned within a moment. */
+export async function describeEverywhere(
+  engine: Engine,
+  workers?: Workers,
+): Promise<{ channels: ChannelEntry[] }> {
+  const { channels } = describeChannels(engine);
+  const others = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
+  for (const channel of channels) {
+    for (const other of others) {
+      if (other.name !== channel.name) continue;
+      for (const count of ["inFlight", "queued", "requests", "errors"] as const)
+        channel[count] += other[count];
+      if ((other.lastErrorAt ?? "") <= (channel.lastErrorAt ?? "")) continue;
+      Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
+    }
+  }
+  return { channels };
+}
+
+/** For `portico status`. */
+export async function channelNotices(engine: Engine): Promise<string[]> {
+  await updateBudgets(engine);
+  return [...stateNotices(engine), ...(await budgetNotices(engine))];
+}
+
+/** Channels whose budget does not count what is asked of them. */
+async function budgetNotices({ routing }: Engine): Promise<string[]> {
+  const notices: string[] = [];
+  for (const channel of routing.channels().values()) {
+    if (channel.config.budget === undefined || !channel.enabled) continue;
+    const names = (channel.config.models ?? []).filter((name) => !name.includes("*"));
+    const prices = await Promise.all(names.map((model) => routing.priceOf({ channel, model })));
+    const unpriced = names.filter((_, i) => prices[i] === undefined);
+    if (unpriced.length > 0)
+      notices.push(
+        `${channel.name}: its budget does not count ${unpriced.slice(0, 3).join(", ")}: the price is not known (usage.prices)`,
+      );
+  }
+  return notices;
+}
+
+function stateNotices(engine: Engine): string[] {
+  return [...engine.routing.channels().values()].flatMap((channel) => {
+    const { name, config } = channel;
+    const problem = problemOf(engine, config);
+    if (problem) return [`${name}: ${problem}`];
+    const described = channel.describe();
+    const { state, restingUntil, lastError, overLimit, budget } = described;
+    if (state !== "resting") return [];
+    if (overLimit === "budget")
+      return [
+        `${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`,
+      ];
+    if (overLimit !== undefined) return [];
+    const models = restingAlone(described);
+    const until = restingUntil ? ` until ${restingUntil}` : "";
+    return [`${name}${models && ` (${models})`} cools down${until}: ${lastError ?? "it failed"}`];
+  });
+}
+
+function withoutSecrets(url: string): string {
+  try {
+    const parsed = new URL(url);
+    parsed.username = "";
+    parsed.password = "";
+    parsed.search = "";
+    return parsed.href;
+  } catch {
+    return "";
+  }
+}
+
+export interface ChannelTest {
+  ok: boolean;
+  /** How many models the upstream lists, or why it could not be asked. */
+  models?: number;
+  modelsError?: string;
+  /** Neither the channel nor its upstream names a model, so none was asked: it may work all the same. */
+  unnamed?: boolean;
+  /** The model that was asked for a word, its response and time. */
+  model?: string;
+  answer?: string;
+  ms?: number;
+  error?: string;
+}
+
+/** Lists the channel's models and asks one (`{"model"}` of the body, else the first) for a word. */
+export async function testChannel(
+  engine: Engine,
+  listings: Listings,
+  call: Call,
+): Promise<ChannelTest> {
+  const name = call.params["name"] ?? "";
+  const channel = engine.routing.channels().get(name);
+  if (channel === undefined)
+    throw new PorticoError(
+      "not_found",
+      `There is no channel \`${name}\`. GET /channels lists them.`,
+    );
+  const { model: asked } = await call.json<{ model?: string }>();
+  const result: ChannelTest = { ok: false };
+  const provider = engine.provider(channel.config.provider);
+  let names: string[] = [];
+  if (!channel.builtin && (provider === undefined || provider.models || provider.wire)) {
+    try {
+      names = await listings.ask(channel);
+      result.models = names.length;
+    } catch (error) {
+      result.modelsError = engine.masks.all().text(reason(error));
+    }
+  }
+  const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
+  // a provider's own channel, and one of this process that lists none, take any
+  const takesAny =
+    channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
+  const model =
+    typeof asked === "string"
+      ? asked
+      : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
+  if (model === undefined) {
+    const lists =
+      provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
+    return {
+      ...result,
+      unnamed: !lists || result.modelsError === undefined,
+      error: result.modelsError ?? "The upstream lists no model: name one with --model.",
+    };
+  }
+  const job = new Job({
+    request: {
+      model: `${name}/${model}`,
+      messages: [{ role: "user", content: "Answer with the word pong." }],
+      max_tokens: 16,
+    },
+    stream: false,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: "channels",
+    channel: name,
+  });
+  const startedAt = performance.now();
+  try {
+    const completion = completionOf(await converse(engine, job));
+    const content = completion.choices[0]?.message.content;
+    return {
+      ...result,
+      ok: true,
+      model,
+      answer: typeof content === "string" ? content.slice(0, 200) : "",
+      ms: Math.round(performance.now() - startedAt),
+    };
+  } catch (error) {
+    return { ...result, model, error: engine.masks.all().text(reason(error)) };
+  }
+}

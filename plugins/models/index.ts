@@ -1,0 +1,21 @@
+/**
+ * `portico/models`: the types of the services `models` and `channels`, of their events and of what plugins contribute to
+ * them, for callers of models, and a few pure functions about models' names, keys' sessions and access tokens.
+ */
+export type * from "./kit/types.ts";
+
+export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-token.ts";
+export { jsonBody, parseBody, type RawBody, rawBody } from "./openai/members.ts";
+export { isUnnamedSession, keySession } from "./kit/session-key.ts";
+export { periodOf } from "./kit/period.ts";
+export { modelFault, modelPatternFault } from "./judging/known-models.ts";
+// For plugins of users that write bytes of an OpenAI stream: `portico/chat` publishes these.
+export {
+  createJsonDecoder,
+  type JsonDecoderOptions,
+  type JsonOut,
+} from "./deprecated/json-decoder.ts";
+export { type ChunkWriter, createChunkWriter } from "./deprecated/chunk-writer.ts";
+export { createDecoder } from "./deprecated/decoder.ts";
+export { createBlockStream } from "./deprecated/block-stream.ts";
+export { createFastPath } from "./deprecated/fast-path.ts";

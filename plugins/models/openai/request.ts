@@ -1,0 +1,279 @@
+/**
+ * Checks a chat completions request by hand: a good one costs a few property reads, and a bad one is told exactly which
+ * field is wrong. Unknown fields stay. `null` means unset everywhere.
+ */
+import { PorticoError } from "portico";
+import type { ChatMessage, ChatRequest } from "portico/provider";
+import { type Fields, isObject } from "./fields.ts";
+
+/** Of tools and users: what is remembered by name is bounded. */
+const LONGEST_NAME = 256;
+
+const isName = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= LONGEST_NAME;
+
+const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
+
+/** Returns the value itself, typed, or throws `invalid_request_error` (400) with `param`. */
+export function checkRequest(value: unknown): ChatRequest {
+  if (!isObject(value)) fail("The body must be a JSON object with `model` and `messages`.");
+  const { model, messages } = value;
+  if (typeof model !== "string" || model === "") {
+    fail(
+      model == null
+        ? '`model` is missing: name a model, for example "echo".'
+        : "`model` must be a non-empty string.",
+      "model",
+    );
+  }
+  if (!Array.isArray(messages)) {
+    fail(
+      messages == null
+        ? "`messages` is missing: give a list with at least one message."
+        : "`messages` must be an array.",
+      "messages",
+    );
+  }
+  if (messages.length === 0) fail("`messages` is empty: give at least one message.", "messages");
+  for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i);
+
+  const v = value;
+  if (v["stream"] != null && typeof v["stream"] !== "boolean")
+    fail("`stream` must be true or false.", "stream");
+  numberIn(v, "temperature", 0, 2);
+  numberIn(v, "top_p", 0, 1);
+  numberIn(v, "frequency_penalty", -2, 2);
+  numberIn(v, "presence_penalty", -2, 2);
+  integerIn(v, "max_tokens", 1, Number.MAX_SAFE_INTEGER);
+  integerIn(v, "max_completion_tokens", 1, Number.MAX_SAFE_INTEGER);
+  integerIn(v, "n", 1, 128);
+  integerIn(v, "top_logprobs", 0, 20);
+  integerIn(v, "seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  if (v["tools"] != null) checkTools(v["tools"]);
+  if (v["tool_choice"] != null) checkToolChoice(v["tool_choice"]);
+  if (v["stop"] != null) checkStop(v["stop"]);
+  ofType(v, "logprobs", "boolean");
+  ofType(v, "parallel_tool_calls", "boolean");
+  ofType(v, "user", "string");
+  if (typeof v["user"] === "string" && v["user"].length > LONGEST_NAME)
+    fail(`\`user\` has more than ${LONGEST_NAME} characters.`, "user");
+  ofType(v, "reasoning_effort", "string");
+  objectField(v, "logit_bias");
+  objectField(v, "metadata");
+  objectField(v, "stream_options");
+  if (v["stream_options"] != null)
+    ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
+  objectField(v, "response_format");
+  if (v["response_format"] != null) checkResponseFormat(v["response_format"] as Fields);
+  return value as ChatRequest;
+}
+
+function checkMessage(value: unknown, i: number): void {
+  const at = (field: string) => `messages[${i}]${field}`;
+  if (!isObject(value)) fail(`\`${at("")}\` must be an object with a role.`, at(""));
+  const { role, content } = value;
+  if (typeof role !== "string" || !ROLES.has(role)) {
+    fail(
+      role == null
+        ? `\`${at(".role")}\` is missing.`
+        : `\`${at(".role")}\` must be one of system, developer, user, assistant, tool or function, not ${show(role)}.`,
+      at(".role"),
+    );
+  }
+  if (value["tool_calls"] != null) checkToolCalls(value["tool_calls"], at(".tool_calls"), role);
+  if (value["tool_call_id"] != null && typeof value["tool_call_id"] !== "string") {
+    fail(`\`${at(".tool_call_id")}\` must be a string.`, at(".tool_call_id"));
+  }
+  if (value["name"] != null && typeof value["name"] !== "string")
+    fail(`\`${at(".name")}\` must be a string.`, at(".name"));
+  if (typeof content === "string") return;
+  if (content == null) {
+    // An assistant message may consist of calls, a refusal, audio or reasoning; a function's result may be null.
+    if (role === "function") return;
+    if (
+      role === "assistant" &&
+      ("tool_calls" in value ||
+        "function_call" in value ||
+        "refusal" in value ||
+        "audio" in value ||
+        "reasoning_content" in value)
+    )
+      return;
+    fail(
+      `\`${at(".content")}\` is missing: give a string or an array of content parts.`,
+      at(".content"),
+    );
+  }
+  if (!Array.isArray(content))
+    fail(`\`${at(".content")}\` must be a string or an array of content parts.`, at(".content"));
+  for (let p = 0; p < content.length; p++) checkPart(content[p], at(`.content[${p}]`));
+}
+
+function checkPart(part: unknown, path: string): void {
+  if (!isObject(part)) fail(`\`${path}\` must be an object with a type.`, path);
+  if (typeof part["type"] !== "string")
+    fail(`\`${path}.type\` is missing or not a string.`, `${path}.type`);
+  if (part["type"] === "text" && typeof part["text"] !== "string")
+    fail(`\`${path}.text\` must be a string.`, `${path}.text`);
+  if (part["type"] === "image_url") {
+    const image = part["image_url"];
+    if (typeof image === "string") return;
+    if (!isObject(image) || typeof image["url"] !== "string")
+      fail(`\`${path}.image_url.url\` must be a URL.`, `${path}.image_url.url`);
+  }
+}
+
+function checkToolCalls(calls: unknown, path: string, role: string): void {
+  if (role !== "assistant") fail(`\`${path}\` belongs on messages of the assistant.`, path);
+  if (!Array.isArray(calls)) fail(`\`${path}\` must be an array.`, path);
+  for (let i = 0; i < calls.length; i++) {
+    const call: unknown = calls[i];
+    if (!isObject(call)) fail(`\`${path}[${i}]\` must be an object.`, `${path}[${i}]`);
+    if (call["id"] != null && typeof call["id"] !== "string")
+      fail(`\`${path}[${i}].id\` must be a string.`, `${path}[${i}].id`);
+    const fn = call["function"];
+    if (fn == null) continue;
+    if (!isObject(fn) || typeof fn["name"] !== "string")
+      fail(`\`${path}[${i}].function.name\` must be a string.`, `${path}[${i}].function.name`);
+    if (fn["arguments"] != null && typeof fn["arguments"] !== "string") {
+      fail(
+        `\`${path}[${i}].function.arguments\` must be a string that holds JSON.`,
+        `${path}[${i}].function.arguments`,
+      );
+    }
+  }
+}
+
+function checkTools(tools: unknown): void {
+  if (!Array.isArray(tools)) fail("`tools` must be an array.", "tools");
+  for (let i = 0; i < tools.length; i++) {
+    const tool: unknown = tools[i];
+    if (!isObject(tool)) fail(`\`tools[${i}]\` must be an object.`, `tools[${i}]`);
+    if (typeof tool["type"] !== "string")
+      fail(`\`tools[${i}].type\` must be "function".`, `tools[${i}].type`);
+    if (tool["type"] !== "function") continue;
+    const fn = tool["function"];
+    if (!isObject(fn))
+      fail(`\`tools[${i}].function\` must be an object with a name.`, `tools[${i}].function`);
+    if (!isName(fn["name"])) {
+      fail(
+        `\`tools[${i}].function.name\` must be a string of 1 to ${LONGEST_NAME} characters.`,
+        `tools[${i}].function.name`,
+      );
+    }
+    if (fn["description"] != null && typeof fn["description"] !== "string") {
+      fail(
+        `\`tools[${i}].function.description\` must be a string.`,
+        `tools[${i}].function.description`,
+      );
+    }
+    if (fn["parameters"] != null && !isObject(fn["parameters"])) {
+      fail(
+        `\`tools[${i}].function.parameters\` must be a JSON Schema object.`,
+        `tools[${i}].function.parameters`,
+      );
+    }
+  }
+}
+
+function checkToolChoice(choice: unknown): void {
+  if (typeof choice === "string") {
+    if (choice === "none" || choice === "auto" || choice === "required" || choice === "any") return;
+    fail(
+      '`tool_choice` must be "none", "auto", "required" or an object that names a tool.',
+      "tool_choice",
+    );
+  }
+  if (!isObject(choice) || typeof choice["type"] !== "string")
+    fail("`tool_choice` must be a string or an object with a type.", "tool_choice");
+  if (choice["type"] !== "function") return;
+  const fn = choice["function"];
+  if (!isObject(fn) || typeof fn["name"] !== "string")
+    fail("`tool_choice.function.name` must be a string.", "tool_choice.function.name");
+}
+
+function checkStop(stop: unknown): void {
+  if (typeof stop === "string") return;
+  if (!Array.isArray(stop) || stop.some((item) => typeof item !== "string"))
+    fail("`stop` must be a string or an array of strings.", "stop");
+}
+
+function checkResponseFormat(format: Fields): void {
+  if (typeof format["type"] !== "string")
+    fail("`response_format.type` must be a string.", "response_format.type");
+  if (format["type"] !== "json_schema") return;
+  const named = format["json_schema"];
+  if (!isObject(named))
+    fail(
+      "`response_format.json_schema` must be an object with a name and a schema.",
+      "response_format.json_schema",
+    );
+  if (named["schema"] != null && !isObject(named["schema"])) {
+    fail(
+      "`response_format.json_schema.schema` must be a JSON Schema object.",
+      "response_format.json_schema.schema",
+    );
+  }
+}
+
+function numberIn(v: Fields, key: string, low: number, high: number): void {
+  const n = v[key];
+  if (n == null) return;
+  if (typeof n !== "number") fail(`\`${key}\` must be a number.`, key);
+  if (!(n >= low && n <= high))
+    fail(`\`${key}\` must be between ${low} and ${high}, not ${n}.`, key);
+}
+
+function integerIn(v: Fields, key: string, low: number, high: number): void {
+  const n = v[key];
+  if (n == null) return;
+  if (typeof n !== "number" || !Number.isInteger(n)) fail(`\`${key}\` must be an integer.`, key);
+  if (n < low) fail(`\`${key}\` must be at least ${low}, not ${n}.`, key);
+  if (n > high) fail(`\`${key}\` must be at most ${high}, not ${n}.`, key);
+}
+
+function ofType(v: Fields, key: string, type: "boolean" | "string", of = ""): void {
+  if (v[key] != null && typeof v[key] !== type)
+    fail(`\`${of}${key}\` must be a ${type}.`, of + key);
+}
+
+function objectField(v: Fields, key: string): void {
+  if (v[key] != null && !isObject(v[key])) fail(`\`${key}\` must be an object.`, key);
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+function fail(message: string, param?: string): never {
+  throw new PorticoError("invalid_request_error", message, { param });
+}
+
+/** The last message of role `user`, or -1. */
+export function lastUserIndex(messages: readonly ChatMessage[]): number {
+  for (let i = messages.length - 1; i >= 0; i--) if (messages[i]?.role === "user") return i;
+  return -1;
+}
+
+/** The text of a message: its string, or its text parts joined by line breaks. */
+export function textOf(message: ChatMessage | undefined): string {
+  const content = message?.content;
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
+}
+
+/** A copy of the request whose last user message says `text`; parts other than text stay. */
+export function withLastUserText(request: ChatRequest, text: string): ChatRequest {
+  const at = lastUserIndex(request.messages);
+  const old = request.messages[at];
+  if (old === undefined) return request;
+  const content = Array.isArray(old.content)
+    ? [{ type: "text", text }, ...old.content.filter((part) => part.type !== "text")]
+    : text;
+  return {
+    ...request,
+    messages: request.messages.map((message, i) => (i === at ? { ...message, content } : message)),
+  };
+}

@@ -1,0 +1,42 @@
+/** The usage in the bytes of requests and responses, where these are not parsed. */
+import type { Usage } from "portico/provider";
+
+/**
+ * The last `"usage": {…}` of a response's JSON text. Inside a string its quotes would be escaped, so that what a model
+ * says cannot be taken for it.
+ */
+export function usageIn(text: string): Usage | undefined {
+  const at = text.lastIndexOf('"usage"');
+  if (at === -1) return undefined;
+  const from = text.indexOf("{", at);
+  if (from === -1 || !/^\s*:\s*$/.test(text.slice(at + 7, from))) return undefined;
+  let depth = 0;
+  for (let i = from; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 123) depth++;
+    else if (code === 125 && --depth === 0) return parsed(text.slice(from, i + 1));
+  }
+  return undefined;
+}
+
+function parsed(text: string): Usage | undefined {
+  try {
+    return JSON.parse(text) as Usage;
+  } catch {
+    return undefined;
+  }
+}
+
+const OPTION = ',"stream_options":{"include_usage":true}}';
+
+/** A request's bytes with `stream_options.include_usage` set; undefined where they have stream options already. */
+export function askingForUsage(
+  bytes: Buffer | string,
+  options: unknown,
+): Buffer | string | undefined {
+  if (options !== undefined) return undefined;
+  const at = bytes.lastIndexOf("}");
+  if (at === -1) return undefined;
+  if (typeof bytes === "string") return bytes.slice(0, at) + OPTION;
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(OPTION)]);
+}

@@ -1,0 +1,52 @@
+/** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
+import type { ChatProvider } from "portico/provider";
+import { Channel } from "./channel.ts";
+import type { ChannelSurroundings } from "./surroundings.ts";
+import type { Channels } from "../schema.ts";
+
+export interface ChannelSet {
+  all(): ReadonlyMap<string, Channel>;
+  configure(channels: Channels): void;
+  /** Providers came or went: built-in channels follow. */
+  provide(providers: readonly ChatProvider[]): void;
+  provider(name: string): ChatProvider | undefined;
+}
+
+export function createChannelSet(around: ChannelSurroundings = {}): ChannelSet {
+  let configured: Channels = {};
+  let providers = new Map<string, ChatProvider>();
+  let channels = new Map<string, Channel>();
+
+  function rebuild(): void {
+    const next = new Map<string, Channel>();
+    const put = (name: string, config: Channels[string], builtin: boolean) => {
+      const old = channels.get(name);
+      const same =
+        old !== undefined &&
+        old.builtin === builtin &&
+        JSON.stringify(old.config) === JSON.stringify(config);
+      next.set(name, same ? old : new Channel(name, config, { ...around, builtin }));
+    };
+    for (const [name, config] of Object.entries(configured))
+      put(name, config, providers.get(config.provider)?.builtinChannel === name);
+    for (const provider of providers.values()) {
+      const name = provider.builtinChannel;
+      if (name !== undefined && !next.has(name)) put(name, { provider: provider.name }, true);
+    }
+    channels = next;
+  }
+
+  return {
+    all: () => channels,
+    configure(entries) {
+      configured = entries;
+      rebuild();
+    },
+    provide(list) {
+      // The latest of a name wins, as with services.
+      providers = new Map(list.map((provider) => [provider.name, provider]));
+      rebuild();
+    },
+    provider: (name) => providers.get(name),
+  };
+}

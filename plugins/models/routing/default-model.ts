@@ -1,0 +1,52 @@
+/** What is asked where nobody has named a model. */
+import { PorticoError } from "portico";
+import type { ChatProvider } from "portico/provider";
+import type { Channel } from "./channel.ts";
+import { type Listings, namesOf } from "./models.ts";
+
+/** Lists of upstreams hold these too, and often first. */
+const NO_CHAT =
+  /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
+
+export interface DefaultModelOptions {
+  listings: Listings;
+  provider(name: string): ChatProvider | undefined;
+  /** Only this one. */
+  channel?: string | undefined;
+}
+
+/**
+ * The first model of the channel of the highest priority, of equals the first in the configuration: `<channel>/<model>`.
+ * `undefined` where no channel is configured. Throws `upstream_error` where none of those that are can say its models,
+ * which may pass, and `model_not_found` where none may be asked.
+ */
+export async function defaultModel(
+  channels: Iterable<Channel>,
+  options: DefaultModelOptions,
+): Promise<string | undefined> {
+  const configured = [...channels].filter(({ name, builtin, config }) =>
+    options.channel === undefined
+      ? !builtin && options.provider(config.provider)?.composite !== true
+      : name === options.channel,
+  );
+  if (configured.length === 0) return undefined;
+  const enabled = configured
+    .filter((channel) => channel.enabled)
+    .sort((a, b) => b.priority - a.priority);
+  for (const channel of enabled) {
+    const names = await namesOf(channel, options);
+    const name = names.find((each) => !NO_CHAT.test(each)) ?? names[0];
+    if (name !== undefined) return name;
+  }
+  const hint = "Name one in agents.defaults.model, or in the channel's models.";
+  if (enabled.length === 0)
+    throw new PorticoError(
+      "model_not_found",
+      `No model is set, and every channel is disabled. ${hint}`,
+    );
+  const asked = enabled.map(({ name }) => name).join(", ");
+  throw new PorticoError(
+    "upstream_error",
+    `No model is set, and these channels list none: ${asked}. ${hint}`,
+  );
+}

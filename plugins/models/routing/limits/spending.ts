@@ -1,0 +1,302 @@
+/**
+ * Limits by what requests use: budgets and tokens per minute of client keys and channels. Before a target is asked, what the
+ * request may come to is reserved of all of them in the store; when it has ended, the reservation gives way to what it used.
+ * So no more requests are under way than their estimates fit, in one process and over all that share the store.
+ */
+import { randomUUID } from "node:crypto";
+import { type Client, type Logger, PorticoError } from "portico";
+import {
+  type ChatGate,
+  type ChatPricing,
+  periodOf,
+  type RefusedSpending,
+  type SpendingLimit,
+} from "portico/models";
+import { type ChatProvider, type UpstreamError, upstreamError, type Usage } from "portico/provider";
+import type { Charge, Count, Reserved, ReservationRequest, Store } from "portico/store";
+import type { Account, Job } from "../../job.ts";
+import type { Channel } from "../channel.ts";
+import type { Candidate } from "../router.ts";
+import { Final } from "../tries.ts";
+import { limited } from "../select-targets.ts";
+import { estimateTokens, type TokenEstimate } from "./estimate.ts";
+
+const MINUTE_MS = 60_000;
+/** Reservations of a process that died go after this. */
+const RESERVED_MS = 30_000;
+export const RENEW_MS = 10_000;
+/** A channel's period ends by a clock that may be ahead of ours. */
+const AHEAD_MS = 1000;
+
+export interface SpendingServices {
+  store: () => Store | undefined;
+  pricing: () => ChatPricing | undefined;
+  gates: () => readonly ChatGate[];
+  channels: () => Iterable<Channel>;
+  log: Logger;
+}
+
+export class Spending {
+  readonly services: SpendingServices;
+  readonly #holder = randomUUID();
+  /** Reservations of requests that are under way, or whose settlement is not written yet. */
+  readonly #held = new Set<string>();
+  /**
+   * Settlements that could not be written, by reservation. One that is being written is not among them: `renew` would
+   * write it a second time, and the request would count twice.
+   */
+  readonly #unwritten = new Map<string, readonly Charge[]>();
+  #isFailing = false;
+
+  constructor(services: SpendingServices) {
+    this.services = services;
+  }
+
+  /** Undefined where no limit of this kind can concern the request. `operation` is the route, where it is not chat. */
+  open(job: Job, operation: string | undefined): Account | undefined {
+    const own = this.limitsOf(job.client);
+    return own.length > 0 || this.#isAnyChannelLimited()
+      ? new RequestAccount(this, job, { own, operation })
+      : undefined;
+  }
+
+  #isAnyChannelLimited(): boolean {
+    for (const channel of this.services.channels()) if (hasLimits(channel)) return true;
+    return false;
+  }
+
+  limitsOf(client: Client): SpendingLimit[] {
+    if (client.kind !== "key") return [];
+    return this.services.gates().flatMap((gate) => gate.limits?.(client) ?? []);
+  }
+
+  /** Rejects where the store fails. */
+  async reserve(id: string, requests: readonly ReservationRequest[]): Promise<Reserved> {
+    const store = this.services.store();
+    if (store === undefined)
+      throw new PorticoError(
+        "service_unavailable",
+        "Budgets and token limits cannot be checked: the plugin `store` is off.",
+      );
+    const reservation = { id, holder: this.#holder, ttlMs: RESERVED_MS };
+    const reserved = await store.reservations.reserve(reservation, requests);
+    if (reserved.allowed) this.#held.add(id);
+    return reserved;
+  }
+
+  /**
+   * Replaces a reservation by what the request used. Returns a promise where other processes count as well: it resolves
+   * when they see the change. What cannot be written is tried again with `renew`.
+   */
+  settle(id: string, charges: readonly Charge[]): Promise<void> | undefined {
+    const store = this.services.store();
+    if (store === undefined || (charges.length === 0 && !this.#held.has(id))) return undefined;
+    const settling = this.#settle(store, id, charges);
+    return store.sharedBy === "nobody" ? undefined : settling;
+  }
+
+  /** Extends the reservations of requests that are under way, and tries again to write failed settlements. */
+  async renew(): Promise<void> {
+    const store = this.services.store();
+    if (store === undefined) return;
+    const unwritten = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const [id, charges] of unwritten) await this.#settle(store, id, charges);
+    if (this.#held.size > 0) await store.reservations.extend(this.#holder, RESERVED_MS);
+  }
+
+  async #settle(store: Store, id: string, charges: readonly Charge[]): Promise<void> {
+    try {
+      await store.reservations.settle(id, charges);
+      this.#held.delete(id);
+      this.#isFailing = false;
+    } catch (error) {
+      this.#unwritten.set(id, charges);
+      if (!this.#isFailing)
+        this.services.log.error(
+          { err: error },
+          "What requests used could not be counted against their limits. It will be tried again.",
+        );
+      this.#isFailing = true;
+    }
+  }
+}
+
+/** What one request reserves and is charged for. */
+class RequestAccount implements Account {
+  readonly #spending: Spending;
+  readonly #job: Job;
+  readonly #own: readonly SpendingLimit[];
+  readonly #operation: string | undefined;
+  readonly #id = randomUUID();
+  /** The channel that was reserved of last. */
+  #channel: Channel | undefined;
+
+  constructor(
+    spending: Spending,
+    job: Job,
+    { own, operation }: { own: readonly SpendingLimit[]; operation: string | undefined },
+  ) {
+    this.#spending = spending;
+    this.#job = job;
+    this.#own = own;
+    this.#operation = operation;
+  }
+
+  /**
+   * Before a target is asked. Throws where the request does not fit: `Final` where that is so whatever the target. What was
+   * reserved for the target before is given back.
+   */
+  reserve({ channel, model }: Candidate, provider: ChatProvider): Promise<void> | undefined {
+    // The requests that it makes in turn reserve for themselves.
+    if (provider.composite === true) return undefined;
+    this.#channel = channel;
+    const limits = [...this.#own, ...channelLimits(channel)];
+    const target = { channel: channel.name, provider: provider.name, model };
+    return limits.length === 0 ? undefined : this.#reserve(limits, channel, target);
+  }
+
+  async #reserve(
+    limits: readonly SpendingLimit[],
+    channel: Channel,
+    target: { channel: string; provider: string; model: string },
+  ): Promise<void> {
+    const estimate = estimateTokens(this.#job.members ?? this.#job.request, this.#operation);
+    const amounts = await this.#amountsOf(estimate, limits, target);
+    const requests = limits.map((limit) => ({
+      ...this.#count(limit),
+      max: limit.max,
+      amount: amounts[limit.unit],
+      isGuess: estimate.isGuess,
+    }));
+    const reserved = await this.#ask(channel, requests);
+    if (reserved === undefined) return;
+    noteSpent(channel, requests, reserved);
+    const { refused } = reserved;
+    if (refused === undefined) return;
+    const limit = limits.find(({ key }) => key === refused.key)!;
+    const error = limit.refuse({ ...refused, estimate: amounts[limit.unit] });
+    throw this.#own.includes(limit) ? new Final(error) : error;
+  }
+
+  async #amountsOf(
+    { prompt, completion }: TokenEstimate,
+    limits: readonly SpendingLimit[],
+    target: { channel: string; provider: string; model: string },
+  ): Promise<Record<SpendingLimit["unit"], number>> {
+    const tokens = prompt + completion;
+    if (limits.every(({ unit }) => unit === "tokens")) return { tokens, usd: 0 };
+    const pricing = this.#spending.services.pricing();
+    if (pricing === undefined)
+      throw new PorticoError(
+        "service_unavailable",
+        "Costs are limited here, and the plugin that counts them is off.",
+      );
+    const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: tokens };
+    return { tokens, usd: (await pricing.costOf(target, usage)) ?? 0 };
+  }
+
+  /** Undefined where the store fails and only a channel's tokens are limited: a channel is not lost with the store. */
+  async #ask(
+    channel: Channel,
+    requests: readonly ReservationRequest[],
+  ): Promise<Reserved | undefined> {
+    try {
+      return await this.#spending.reserve(this.#id, requests);
+    } catch (error) {
+      if (this.#own.length > 0) throw new Final(error);
+      if (channel.config.budget !== undefined) throw error;
+      this.#spending.services.log.warn(
+        { err: error, channel: channel.name },
+        "the tokens of a channel are limited in this process alone",
+      );
+      return undefined;
+    }
+  }
+
+  /**
+   * At the end of the request. `usage` is undefined where it used nothing; `cost` where its price is not known. A promise
+   * where others count with us: they know of it then.
+   */
+  settle(usage: Usage | undefined, cost: number | undefined): Promise<void> | undefined {
+    const channel = this.#channel;
+    const tokens = usage === undefined ? 0 : usage.prompt_tokens + usage.completion_tokens;
+    channel?.used(tokens);
+    const amounts = { tokens, usd: cost ?? 0 };
+    const limits = [...this.#own, ...(channel === undefined ? [] : channelLimits(channel))];
+    const charges = limits
+      .map((limit) => ({ ...this.#count(limit), amount: amounts[limit.unit] }))
+      .filter(({ amount }) => amount > 0);
+    return this.#spending.settle(this.#id, charges);
+  }
+
+  #count({ key, per, usageOf }: SpendingLimit): Count {
+    if (per === "minute") return { key, window: { ms: MINUTE_MS } };
+    const { pricing, store } = this.#spending.services;
+    const now = pricing()?.now() ?? store()?.now() ?? Date.now();
+    return { key, window: { ...periodOf(per, now), usageOf } };
+  }
+}
+
+function hasLimits({ config }: Channel): boolean {
+  return config.tokensPerMinute !== undefined || config.budget !== undefined;
+}
+
+function channelLimits(channel: Channel): SpendingLimit[] {
+  const { name } = channel;
+  const { tokensPerMinute, budget } = channel.config;
+  const usageOf = { channel: name };
+  const limits: SpendingLimit[] = [];
+  if (tokensPerMinute !== undefined)
+    limits.push({
+      key: `channel:${name}:tokens`,
+      unit: "tokens",
+      max: tokensPerMinute,
+      per: "minute",
+      usageOf,
+      refuse: (refused) => refusedBy(channel, "tokensPerMinute", refused),
+    });
+  if (budget !== undefined)
+    limits.push({
+      key: `channel:${name}:usd`,
+      unit: "usd",
+      max: budget.usd,
+      per: budget.per,
+      usageOf,
+      refuse: (refused) => refusedBy(channel, "budget", refused),
+    });
+  return limits;
+}
+
+/** The limit is reached, or what is left of it does not cover the request. */
+function refusedBy(
+  channel: Channel,
+  name: "tokensPerMinute" | "budget",
+  { used, reserved, max, estimate, retryAfterMs }: RefusedSpending,
+): UpstreamError {
+  if (used >= max) return limited(channel, { name, until: Date.now() + retryAfterMs });
+  const unit = name === "budget" ? "US dollars" : "tokens";
+  const left = Number(Math.max(0, max - used - reserved).toFixed(6));
+  const need = Number(estimate.toFixed(6));
+  return upstreamError(
+    {
+      kind: "rate_limit",
+      message: `This request may come to ${need} ${unit}, and the channel \`${channel.name}\` has ${left} left of its ${name} (${max}) beside what is under way.`,
+      retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+    },
+    0,
+  );
+}
+
+/** For listings, and so that a channel whose budget is used up is passed over without a question. */
+function noteSpent(
+  channel: Channel,
+  requests: readonly ReservationRequest[],
+  { states }: Reserved,
+): void {
+  for (const { key, used } of states) {
+    if (key !== `channel:${channel.name}:usd`) continue;
+    const window = requests.find((request) => request.key === key)!.window;
+    if ("end" in window) channel.spent(used, Math.max(window.end, Date.now() + AHEAD_MS));
+  }
+}

@@ -1,0 +1,238 @@
+/** From a request to its response, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
+import { isDeepStrictEqual } from "node:util";
+import { type EmitResult, isPorticoError, type PluginContext } from "portico";
+import { type ChatCompletion, newCompletionId, readCompletion, type Usage } from "portico/provider";
+import type { ChatResponse, Job } from "../job.ts";
+import { type ByteStream, type PartStream, through } from "../streams/flow.ts";
+import { SeenParts } from "../streams/seen-parts.ts";
+import { outputOf, StreamedBytes } from "./usage.ts";
+import { type Meter, usageOf } from "./metering.ts";
+import { readRequest } from "../openai/read-request.ts";
+
+/** What became of a job, for `chat:response` and `message:sent`. */
+export interface Report {
+  status: number;
+  content?: string;
+  finishReason?: string;
+  usage?: Usage;
+  firstByteMs?: number;
+  error?: string;
+}
+
+export type Emitter = Pick<PluginContext, "emit" | "hasHandlers" | "hasListeners" | "log">;
+
+/** Emits `chat:request`. A changed request is checked like any other; a handler's reply is returned. */
+export async function offerRequest(events: Emitter, job: Job): Promise<string | undefined> {
+  const client = job.client.key;
+  const result: EmitResult<"chat:request"> = await events.emit(
+    "chat:request",
+    { request: job.request, stream: job.stream, client },
+    job.emitOptions,
+  );
+  if (result.refusal) throw result.refusal;
+  if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
+  const { request } = result.context;
+  // Handlers see copies: another object need not say anything else.
+  if (isDeepStrictEqual(request, job.request)) return undefined;
+  const read = readRequest(request);
+  job.request = read.request;
+  if (read.fallbacks.length > 0) job.fallbacks = read.fallbacks;
+  job.raw = undefined;
+  job.native = undefined;
+  return undefined;
+}
+
+/** How a response comes about. */
+export type Talk = () => Promise<ChatResponse>;
+
+/** Asks, and tells the end. */
+export async function ask(
+  talk: Talk,
+  job: Job,
+  done: ((report: Report) => void) | undefined,
+  meter: Meter | undefined,
+): Promise<ChatResponse> {
+  const end = new JobEnd(job, done, meter);
+  try {
+    const response = await talk();
+    await end.succeeded(response);
+    return response;
+  } catch (error) {
+    await end.failed(error);
+    throw error;
+  }
+}
+
+/**
+ * Tells `done` and `meter` of a job's end exactly once: of a whole response at once, of a stream when it has ended.
+ * A report costs reading the whole response; for a meter only its usage is read.
+ */
+export class JobEnd {
+  readonly #job: Job;
+  readonly #done: ((report: Report) => void) | undefined;
+  readonly #meter: Meter | undefined;
+  /** Whatever fails from now on is told by the response, or is no failure of it. */
+  #begun = false;
+
+  constructor(job: Job, done: ((report: Report) => void) | undefined, meter: Meter | undefined) {
+    this.#job = job;
+    this.#done = done;
+    this.#meter = meter;
+  }
+
+  /** Where it returns a promise, the response may leave only then. */
+  succeeded(response: ChatResponse): Promise<unknown> | undefined {
+    this.#begun = true;
+    const done = this.#done;
+    const meter = this.#meter;
+    const { stream, bytes, firstByteMs } = response;
+    if (stream !== undefined || bytes !== undefined) {
+      const isWatched = done !== undefined || meter !== undefined;
+      if (!isWatched && this.#job.story.content === undefined) return undefined;
+      if (stream !== undefined) response.stream = this.#watched(stream, firstByteMs);
+      else if (bytes !== undefined) response.bytes = this.#counted(bytes, firstByteMs);
+      return undefined;
+    }
+    const { content } = this.#job.story;
+    if (content !== undefined) content.response = completionOf(response).choices;
+    done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
+    const output = outputOf(sizeOf(response), () => completionOf(response));
+    return meter?.({ status: 200, firstByteMs, usage: usageOf(response), output });
+  }
+
+  async failed(error: unknown): Promise<void> {
+    if (this.#begun) return;
+    const status = statusOf(error, this.#job);
+    this.#job.story.fail(error);
+    await this.#meter?.({ status, usage: this.#job.spent });
+    this.#done?.({ status, error: messageOf(error) });
+  }
+
+  /** Tells of the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
+  #watched(stream: PartStream, firstByteMs: number): PartStream {
+    const job = this.#job;
+    const { content } = job.story;
+    const seen = new SeenParts(job.capture || content !== undefined);
+    let told = false;
+    const tell = async (status: number, error?: string): Promise<void> => {
+      if (told) return;
+      told = true;
+      if (content !== undefined) content.response = seen.text;
+      await this.#ended(seen, { status, error, firstByteMs });
+    };
+    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    return through(stream, async function* () {
+      try {
+        for await (const parts of stream) {
+          seen.add(parts);
+          yield parts;
+        }
+      } catch (error) {
+        job.story.fail(error);
+        await tell(statusOf(error, job), messageOf(error));
+        throw error;
+      }
+      await tell(200);
+    });
+  }
+
+  #ended(
+    seen: SeenParts,
+    { status, error, firstByteMs }: { status: number; error?: string; firstByteMs: number },
+  ): Promise<unknown> | undefined {
+    const { text: content, finishReason } = seen;
+    const { usage, output } = seen;
+    const counted = this.#meter?.({ status, firstByteMs, usage, output });
+    this.#done?.({ status, content, firstByteMs, finishReason, usage, error });
+    return counted;
+  }
+
+  /** Bytes that pass: only their usage is known. */
+  #counted(bytes: ByteStream, firstByteMs: number): ByteStream {
+    const job = this.#job;
+    const output = new StreamedBytes();
+    let told = false;
+    const tell = async (status: number, error?: string): Promise<void> => {
+      if (told) return;
+      told = true;
+      const { usage } = bytes;
+      const counted = this.#meter?.({ status, firstByteMs, usage, output });
+      this.#done?.({ status, content: "", firstByteMs, usage, error });
+      await counted;
+    };
+    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    return {
+      get usage() {
+        return bytes.usage;
+      },
+      cancel: () => bytes.cancel(),
+      async *[Symbol.asyncIterator]() {
+        try {
+          for await (const read of bytes) {
+            for (const one of read) output.add(one);
+            yield read;
+          }
+        } catch (error) {
+          job.story.fail(error);
+          await tell(statusOf(error, job), messageOf(error));
+          throw error;
+        }
+        await tell(200);
+      },
+    };
+  }
+}
+
+const LEFT = "The client disconnected.";
+
+/** The parsed response, whether or not anybody had parsed it before. */
+export function completionOf(response: ChatResponse): ChatCompletion {
+  response.completion ??= readCompletion(response.body!, {
+    id: newCompletionId(),
+    created: Math.floor(Date.now() / 1000),
+    model: "",
+  }).completion;
+  return response.completion;
+}
+
+function sizeOf({ body, completion }: ChatResponse): number {
+  return body?.length ?? (completion ? JSON.stringify(completion).length : 0);
+}
+
+function reportOf(completion: ChatCompletion): Partial<Report> {
+  const first = completion.choices[0];
+  const content = first?.message.content;
+  return {
+    content: typeof content === "string" ? content : undefined,
+    finishReason: first?.finish_reason ?? undefined,
+    usage: completion.usage,
+  };
+}
+
+/** Emits `chat:response`. */
+export function reportResponse(events: Emitter, job: Job, report: Report): void {
+  const { trace } = job;
+  const client = job.client.key;
+  void events.emit(
+    "chat:response",
+    {
+      requestId: job.requestId,
+      model: trace.model === "" ? job.request.model : trace.model,
+      channel: trace.channel,
+      attempts: trace.attempts,
+      ms: performance.now() - job.startedAt,
+      client,
+      ...report,
+    },
+    job.emitOptions,
+  );
+}
+
+export function statusOf(error: unknown, job: Job): number {
+  if (job.cancelled) return 499;
+  return isPorticoError(error) ? error.status : 500;
+}
+
+function messageOf(error: unknown): string {
+  return isPorticoError(error) ? error.message : "internal error";
+}

@@ -1,0 +1,156 @@
+/** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
+import { type Call, type Client, didYouMean, isPorticoError, PorticoError } from "portico";
+import type { ModelFacts } from "portico/models";
+import type { ModelEntry, ModelPricing } from "../routing/models.ts";
+import { type Candidate, candidatesOf } from "../routing/router.ts";
+import { type Endpoint, mayUse, usable } from "./access.ts";
+import {
+  anthropicModel,
+  anthropicModels,
+  bareNames,
+  isAnthropicClient,
+} from "./anthropic-models.ts";
+
+/** `GET /v1/models`, in the form of the client. */
+export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
+  const models = await usableModels(endpoint, call.client);
+  if (!isAnthropicClient(call))
+    return { object: "list", data: await describeModels(endpoint, models) };
+  const bare = bareNames(models);
+  const names = bare.map(({ id }) => id);
+  const allowed = new Set(await usable(endpoint, call.client, names));
+  return anthropicModels([...bare.filter(({ id }) => allowed.has(id)), ...models], call.query);
+}
+
+/** `GET /v1/models/{id}`, in the form of the client. */
+export async function modelDetails(endpoint: Endpoint, call: Call): Promise<object> {
+  const model = await oneModel(endpoint, call.client, call.path.slice("/v1/models/".length));
+  return isAnthropicClient(call) ? anthropicModel(model) : model;
+}
+
+/** All that a client may use. */
+async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
+  const all = await endpoint.models();
+  if (client.kind !== "key") return all;
+  const ids = new Set(
+    await usable(
+      endpoint,
+      client,
+      all.map(({ id }) => id),
+    ),
+  );
+  return all.filter(({ id }) => ids.has(id));
+}
+
+/** Whatever chat takes as a model. Throws `model_not_found` (404) for anything else. */
+async function oneModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
+  const id = decoded(path);
+  const allowed = await mayUse(endpoint, client, id);
+  const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
+  if (first === undefined || !(await isThere(endpoint, first)))
+    throw await withNearest(endpoint, client, notFound(id));
+  const listed = (await endpoint.models()).find((model) => model.id === id);
+  const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
+  const model = listed ?? { id, object: "model", created, owned_by: first.channel.name };
+  return describeModel(endpoint, model);
+}
+
+/** With context window and price, as far as they are known. */
+async function describeModels(endpoint: Endpoint, models: ModelEntry[]): Promise<ModelEntry[]> {
+  const described: ModelEntry[] = [];
+  for (const model of models) described.push(await describeModel(endpoint, model));
+  return described;
+}
+
+/** By its first target. What asks other models has neither. */
+async function describeModel({ engine }: Endpoint, model: ModelEntry): Promise<ModelEntry> {
+  const pricing = engine.spending.services.pricing();
+  const [first] = await candidatesOf(engine.routing, model.id);
+  if (first === undefined || pricing?.facts === undefined) return model;
+  const { name, config } = first.channel;
+  if (engine.provider(config.provider)?.composite === true) return model;
+  const target = { channel: name, provider: config.provider, model: first.model };
+  const { contextWindow, price } = await pricing.facts(target);
+  return { ...model, context_window: contextWindow, pricing: price && pricingOf(price) };
+}
+
+function pricingOf({ input, output, cachedInput }: NonNullable<ModelFacts["price"]>): ModelPricing {
+  return {
+    prompt: perToken(input),
+    completion: perToken(output),
+    input_cache_read: cachedInput === undefined ? undefined : perToken(cachedInput),
+  };
+}
+
+/** Of a price per million, without an exponent. */
+function perToken(usd: number): string {
+  return usd === 0 ? "0" : (usd / 1e6).toFixed(15).replace(/\.?0+$/, "");
+}
+
+/** A channel may have more than it lists; one that asks other models (the agent) refuses what it does not list. */
+async function isThere({ engine }: Endpoint, { channel, model }: Candidate): Promise<boolean> {
+  const provider = engine.provider(channel.config.provider);
+  if (provider?.composite !== true || model === provider.builtinChannel) return true;
+  const listing = await engine.routing.listing(channel);
+  return listing === "unknown" || listing.includes(model);
+}
+
+/** The same error; one of an unknown model with the nearest that the client may use. */
+export async function withNearest(
+  endpoint: Endpoint,
+  client: Client,
+  error: unknown,
+): Promise<unknown> {
+  if (
+    !isPorticoError(error) ||
+    error.code !== "model_not_found" ||
+    error.details?.["model"] === undefined
+  )
+    return error;
+  const { model, ...details } = error.details;
+  const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [
+    id,
+    id.slice(id.indexOf("/") + 1),
+  ]);
+  const asked = String(model).slice(0, 200);
+  const others = new Set(ids.filter((id) => id !== asked)); // an alias that leads nowhere is listed, too
+  const nearest = didYouMean(asked, others) ?? (await underNearestChannel(endpoint, client, asked));
+  const { message, status, type, param } = error;
+  const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
+  return new PorticoError("model_not_found", `${message}${hint}`, { status, type, param, details });
+}
+
+/** A channel may take what it does not list: then its name alone can be mistyped. */
+async function underNearestChannel(
+  endpoint: Endpoint,
+  client: Client,
+  asked: string,
+): Promise<string | undefined> {
+  const { routing } = endpoint.engine;
+  const slash = asked.indexOf("/");
+  const name =
+    slash > 0 ? didYouMean(asked.slice(0, slash), new Set(routing.channels().keys())) : undefined;
+  if (name === undefined) return undefined;
+  const id = `${name}${asked.slice(slash)}`;
+  const [first] = (await mayUse(endpoint, client, id)) ? await candidatesOf(routing, id) : [];
+  return first !== undefined && (await isThere(endpoint, first)) ? id : undefined;
+}
+
+function notFound(id: string): PorticoError {
+  return new PorticoError(
+    "model_not_found",
+    `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,
+    {
+      param: "model",
+      details: { model: id },
+    },
+  );
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,199 @@
+/** What a provider is told of the channel and the request. */
+import { isPorticoError, type Logger, PorticoError } from "portico";
+import {
+  type Credential,
+  imageType,
+  newCompletionId,
+  parseDataUrl,
+  type SmallRequest,
+  type SmallResponse,
+  type Target,
+  type WireProvider,
+} from "portico/provider";
+import { createGuard, guardedFetch } from "portico/egress";
+import { hiddenBody, type Masks, type SecretMask } from "portico/secrets";
+import type { ChannelConfig } from "../schema.ts";
+import type { Job } from "../job.ts";
+import { exchangeSmall } from "./http/small-exchange.ts";
+import type { UpstreamClient } from "./http/upstream-client.ts";
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+/** A page about the image, or a word of its server's. */
+const NO_IMAGE = /^(?:text\/|application\/(?:.*\+)?(?:json|xml)$)/;
+
+/** What all targets work with. */
+export interface TargetServices {
+  masks: Masks;
+  upstreams: UpstreamClient;
+  log: Logger;
+  ownPorts: () => readonly number[];
+}
+
+interface TargetOptions {
+  channel: { name: string; config: ChannelConfig };
+  model: string;
+  apiKey: string | undefined;
+  /** Where the channel names none. */
+  defaultBaseUrl: string | undefined;
+  job?: Job;
+  /** See `Target`. */
+  bare?: boolean;
+}
+
+const NO_HEADERS: Record<string, string> = {};
+/** One attempt's target: nothing in it outlives the attempt. */
+export class AttemptTarget implements Target {
+  readonly channel: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly apiKey?: string;
+  readonly headers: Record<string, string>;
+  readonly proxy: string | undefined;
+  readonly options: Record<string, unknown>;
+  readonly log: Logger;
+  readonly bare: boolean;
+  /** Hides what the upstream was sent in confidence. */
+  mask: SecretMask;
+  credential?: Credential;
+  readonly #channel: { config: ChannelConfig };
+  readonly #job: Job | undefined;
+  readonly #services: TargetServices;
+  readonly #allowPrivate: boolean;
+  #created: number | undefined;
+  #id: string | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(
+    services: TargetServices,
+    { channel, model, apiKey, defaultBaseUrl, job, bare = false }: TargetOptions,
+  ) {
+    const { config } = channel;
+    this.#channel = channel;
+    this.channel = channel.name;
+    this.model = model;
+    this.baseUrl = trimSlash(config.baseUrl ?? defaultBaseUrl ?? "");
+    if (apiKey !== undefined) this.apiKey = apiKey;
+    this.headers = config.headers ?? NO_HEADERS;
+    this.proxy = config.proxy;
+    this.options = config as unknown as Record<string, unknown>;
+    this.log = services.log;
+    this.bare = bare;
+    this.#job = job;
+    this.#services = services;
+    this.mask = services.masks.of(channel);
+    this.#allowPrivate = config.allowPrivateImages === true;
+  }
+
+  get created(): number {
+    this.#created ??= Math.floor(Date.now() / 1000);
+    return this.#created;
+  }
+
+  get id(): string {
+    this.#id ??= newCompletionId();
+    return this.#id;
+  }
+
+  /** Fetches what the provider signs requests with; undefined where there is nothing to wait for. */
+  authorize({ credential }: WireProvider): Promise<void> | undefined {
+    if (credential === undefined || this.apiKey !== undefined) return undefined;
+    const given = credential(this);
+    if (given instanceof Promise) return given.then((fetched) => this.#take(fetched));
+    this.#take(given);
+    return undefined;
+  }
+
+  #take(credential: Credential | undefined): void {
+    if (credential === undefined) return;
+    this.credential = credential;
+    const { masks } = this.#services;
+    masks.learn(this.#channel, Object.values(credential));
+    this.mask = masks.of(this.#channel);
+  }
+
+  request(call: SmallRequest, timeoutMs = REQUEST_TIMEOUT_MS): Promise<SmallResponse> {
+    return exchangeSmall(this.#services.upstreams, call, { proxy: this.proxy, timeoutMs });
+  }
+
+  /** The same error without any secret in it: the upstream's own words are in many. */
+  hide<E>(error: E): E {
+    return this.#services.masks.all().error(error);
+  }
+
+  /** An error body without any secret in it. */
+  hideIn(body: Buffer): Buffer {
+    return hiddenBody(body, this.#services.masks.all());
+  }
+
+  get signal(): AbortSignal {
+    return this.#control().signal;
+  }
+
+  /** Aborts the signal, as the end of the job does: nobody waits for this attempt any more. */
+  stop(reason: Error): void {
+    this.#control().abort(reason);
+  }
+
+  /** Made at first use: most attempts need none. */
+  #control(): AbortController {
+    if (this.#controller !== undefined) return this.#controller;
+    const own = new AbortController();
+    this.#controller = own;
+    const outer = this.#job?.signal;
+    if (outer?.aborted === true) own.abort(outer.reason);
+    outer?.addEventListener("abort", () => own.abort(outer.reason), { once: true });
+    return own;
+  }
+
+  async fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
+    if (url.slice(0, 5).toLowerCase() === "data:") {
+      const parsed = parseDataUrl(url);
+      if (parsed === undefined)
+        throw new PorticoError(
+          "invalid_request_error",
+          "An image's data URL is not well-formed: data:image/png;base64,… is.",
+        );
+      return parsed;
+    }
+    const guard = createGuard({
+      policy: () => ({ allowPrivate: this.#allowPrivate }),
+      ownPorts: this.#services.ownPorts,
+      code: "address_blocked",
+    });
+    try {
+      const response = await guardedFetch(guard, url, {
+        maxBytes: MAX_IMAGE_BYTES,
+        timeoutMs: 20_000,
+        signal: this.signal,
+      });
+      if (response.status !== 200)
+        throw new PorticoError(
+          "invalid_request_error",
+          `An image could not be fetched: its server answered ${response.status}.`,
+        );
+      const named = response.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+      const mediaType = named?.startsWith("image/") ? named : (imageType(response.body) ?? named);
+      if (response.body.length === 0 || NO_IMAGE.test(mediaType ?? ""))
+        throw new PorticoError(
+          "invalid_request_error",
+          `An image could not be fetched: its server answered ${response.body.length === 0 ? "nothing" : mediaType}.`,
+        );
+      return { mediaType: mediaType ?? "application/octet-stream", data: response.body };
+    } catch (error) {
+      if (this.#job?.cancelled === true) throw error;
+      // Whatever is wrong with the address is wrong with the caller's request.
+      const why = isPorticoError(error) ? error.message : "its server could not be reached.";
+      if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
+      throw new PorticoError("invalid_request_error", `An image could not be fetched: ${why}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function trimSlash(url: string): string {
+  let end = url.length;
+  while (end > 0 && url.charCodeAt(end - 1) === 47) end--;
+  return url.slice(0, end);
+}

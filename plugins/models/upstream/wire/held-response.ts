@@ -1,0 +1,93 @@
+/** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
+import { type Usage, withoutMark } from "portico/provider";
+import { usageIn } from "../../openai/usage.ts";
+import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "../response-extent.ts";
+
+/** Error responses are read this far. */
+export const MAX_ERROR_BYTES = 1024 * 1024;
+/** A whole response larger than this is passed on as it comes where that is possible. */
+export const HOLD_BYTES = 1024 * 1024;
+/** So much of the end of a large response is looked at for its usage. */
+const TAIL_BYTES = 4096;
+
+/** The bytes so far. Most responses come in one read, and cost no list. */
+export class HeldResponse {
+  size = 0;
+  #first: Buffer | undefined;
+  #rest: Buffer[] | undefined;
+  readonly #limits: Limits;
+  #extent: ResponseExtent | undefined;
+
+  constructor(limits = WHOLE_RESPONSE) {
+    this.#limits = limits;
+  }
+
+  push(bytes: Buffer): void {
+    this.size += bytes.length;
+    if (this.#first === undefined) this.#first = bytes;
+    else if (this.#rest === undefined) this.#rest = [bytes];
+    else this.#rest.push(bytes);
+    // A small one costs little to read, whatever it holds.
+    if (this.size <= HOLD_BYTES) return;
+    if (this.#extent !== undefined) this.#extent.push(bytes);
+    else {
+      this.#extent = new ResponseExtent(this.#limits);
+      for (const part of this.#parts()) this.#extent.push(part);
+    }
+  }
+
+  /** Why it is too large to be held any longer. */
+  get excess(): string | undefined {
+    return this.#extent?.excess;
+  }
+
+  #parts(): Buffer[] {
+    return this.#first === undefined ? [] : [this.#first, ...(this.#rest ?? [])];
+  }
+
+  /** The parts in their order; none of them is held any more. */
+  take(): Buffer[] {
+    const parts = this.#parts();
+    this.#first = undefined;
+    this.#rest = undefined;
+    this.size = 0;
+    return parts;
+  }
+
+  /** All of it in one piece, without a byte order mark. */
+  takeWhole(): Buffer {
+    const first = this.#first;
+    if (first === undefined || this.#rest !== undefined)
+      return withoutMark(Buffer.concat(this.take()));
+    this.#first = undefined;
+    this.size = 0;
+    return withoutMark(first);
+  }
+
+  /** It begins as a response in OpenAI's form does, and not as an error dressed as one. */
+  beginsAsCompletion(): boolean {
+    const head = this.#first;
+    if (head === undefined || head[0] !== 123) return false;
+    const choices = head.indexOf('"choices"');
+    if (choices === -1 || head.subarray(0, choices).includes('"error"')) return false;
+    // Another kind of id must be replaced.
+    return /^\{\s*"id"\s*:\s*"chatcmpl-./.test(head.toString("latin1", 0, 64));
+  }
+}
+
+/** The end of a response that passes without being held: its usage is there. */
+export class ResponseTail {
+  #bytes: Buffer | undefined;
+
+  push(bytes: Buffer): void {
+    const all =
+      bytes.length >= TAIL_BYTES || this.#bytes === undefined
+        ? bytes
+        : Buffer.concat([this.#bytes, bytes]);
+    this.#bytes = all.subarray(-TAIL_BYTES);
+  }
+
+  get usage(): Usage | undefined {
+    return this.#bytes === undefined ? undefined : usageIn(this.#bytes.toString("latin1"));
+  }
+}

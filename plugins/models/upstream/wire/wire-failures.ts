@@ -1,0 +1,68 @@
+/** Why an upstream gave no response, for the person who must act. */
+import { isPorticoError, PorticoError } from "portico";
+import { type UpstreamError, upstreamError } from "portico/provider";
+import type { AttemptTarget } from "../target.ts";
+import { Unsendable } from "../http/upstream-client.ts";
+import { ProxyFailure } from "../http/via-proxy.ts";
+
+/** The exchange failed. `begun`: a part of the response has come. */
+export function connectionFailure(
+  target: AttemptTarget,
+  error: Error,
+  begun: boolean,
+): PorticoError {
+  if (error instanceof Unsendable) return misconfigured(target, error);
+  // Of the proxy's address: it says itself whose it is.
+  if (isPorticoError(error)) return unaskable(target.channel, error.message);
+  if (error instanceof ProxyFailure) {
+    const message = `The upstream of channel \`${target.channel}\` could not be reached: ${error.message}.`;
+    return upstreamError({ kind: "upstream", message }, 0);
+  }
+  const { code } = error as NodeJS.ErrnoException;
+  const what = begun
+    ? "broke off its answer"
+    : "could not be reached, or closed the connection without an answer";
+  const message = `The upstream of channel \`${target.channel}\` ${what}${code === undefined ? "" : ` (${code})`}.`;
+  return upstreamError({ kind: "upstream", message }, 0);
+}
+
+/**
+ * The channel's configuration makes requests that cannot be sent: no upstream is to blame, and no retry helps. The key to
+ * look at is named, and never its value: it may be a secret.
+ */
+function misconfigured(
+  { channel, headers, apiKey }: AttemptTarget,
+  error: Unsendable,
+): PorticoError {
+  const key = wrongKey(error.header, headers, apiKey);
+  return unaskable(channel, `${error.message}. See channels.${channel}.${key}.`);
+}
+
+/** The key of the channel that the header came from; without a header, the address is wrong. */
+function wrongKey(
+  header: string | undefined,
+  headers: Record<string, string>,
+  apiKey: string | undefined,
+): string {
+  if (header === undefined) return "baseUrl";
+  return header in headers || apiKey === undefined ? "headers" : "apiKey";
+}
+
+function unaskable(channel: string, why: string): PorticoError {
+  return new PorticoError(
+    "service_unavailable",
+    `The channel \`${channel}\` cannot be asked: ${why}`,
+    {
+      type: "api_error",
+    },
+  );
+}
+
+/** Nothing came for `ms`: to the first byte, or behind others. */
+export function silence({ channel }: AttemptTarget, ms: number, begun: boolean): UpstreamError {
+  const what = begun ? `fell silent for ${ms} ms` : `did not begin to answer within ${ms} ms`;
+  return upstreamError(
+    { kind: "timeout", message: `The upstream of channel \`${channel}\` ${what}.` },
+    0,
+  );
+}

@@ -1,0 +1,269 @@
+import OpenAI from "openai";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { checkEmbeddings } from "../../../plugins/models/serving/embeddings.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+
+const test = suite("embeddings");
+let up: Upstream;
+let spare: Upstream;
+let gateway: InProcessGateway;
+let client: OpenAI;
+
+const vectors = [
+  [0.5, -1, 0.25],
+  [1, 2, 3],
+];
+const answer = {
+  object: "list",
+  data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
+  model: "embed-x",
+  usage: { prompt_tokens: 7, total_tokens: 7 },
+};
+
+test.before(async () => {
+  up = await startUpstream((_, res) => json(res, answer), { models: ["embed-x"] });
+  spare = await startUpstream((_, res) => json(res, { ...answer, model: "spare" }), { models: [] });
+  gateway = await startGateway({
+    config: {
+      channels: {
+        main: { provider: "openai", baseUrl: up.url, apiKey: "k", maxRetries: 0 },
+        spare: { provider: "openai", baseUrl: spare.url },
+        local: { provider: "ollama", baseUrl: up.url.replace("/v1", "") },
+        google: { provider: "gemini", baseUrl: up.url.replace("/v1", "") },
+        mist: { provider: "mistral", baseUrl: up.url.replace("/v1", "") },
+        blue: { provider: "azure", baseUrl: up.url.replace("/v1", "") },
+        claude: { provider: "anthropic", baseUrl: up.url.replace("/v1", "") },
+      },
+      models: { vector: { targets: ["claude/none", "main/embed-x", "spare/embed-y"] } },
+    },
+  });
+  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+  await spare?.close();
+});
+test.before.each(() => {
+  up.seen.length = 0;
+  spare.seen.length = 0;
+  up.answer = (_, res) => json(res, answer);
+});
+
+test("the openai package gets vectors, as floats and as it asks by itself (base64)", async () => {
+  for (const format of [undefined, "float"] as const) {
+    const got = await client.embeddings.create({
+      model: "main/embed-x",
+      input: ["a", "b"],
+      ...(format && { encoding_format: format }),
+    });
+    assert.equal(
+      got.data.map((one) => [...one.embedding]),
+      vectors,
+    );
+    assert.equal(got.usage, { prompt_tokens: 7, total_tokens: 7 });
+  }
+  const [first] = up.seen;
+  assert.is(first!.path, "/v1/embeddings");
+  assert.is(first!.headers.authorization, "Bearer k");
+  assert.equal(first!.body, { model: "embed-x", input: ["a", "b"] });
+});
+
+test("vectors that come as base64 unasked become floats", async () => {
+  const packed = Buffer.from(Float32Array.from([0.5, -1]).buffer).toString("base64");
+  up.answer = (_, res) =>
+    json(res, { ...answer, data: [{ object: "embedding", index: 0, embedding: packed }] });
+  const got = await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
+  assert.equal(got.data[0].embedding, [0.5, -1]);
+});
+
+test("a channel without embeddings is passed over, a failing one too, and headers tell where the answer is from", async () => {
+  up.answer = (_, res) => json(res, { error: { message: "down" } }, 500);
+  const got = await gateway.request("POST", "/v1/embeddings", { model: "vector", input: "a" });
+  assert.is(got.status, 200);
+  assert.is(got.headers.get("x-portico-channel"), "spare");
+  assert.is(got.headers.get("x-portico-model"), "embed-y");
+  assert.is(got.headers.get("x-portico-attempts"), "2");
+  assert.is(((await got.json()) as { model: string }).model, "spare");
+  assert.is(spare.seen[0]!.body.model, "embed-y");
+});
+
+test("what holds no vectors is the upstream's failure, whoever it is", async () => {
+  for (const body of [
+    { detail: "x" },
+    { data: {} },
+    { data: [] },
+    { data: [null] },
+    { data: [{ embedding: null }] },
+    [],
+    "x",
+  ]) {
+    const up = await startUpstream((_, res) => json(res, body));
+    const root = up.url.slice(0, -3);
+    const channels = Object.fromEntries(
+      ["openai", "azure", "gemini", "mistral", "ollama"].map((provider) => [
+        provider,
+        {
+          provider,
+          baseUrl: provider === "openai" ? up.url : root,
+          apiKey: "key-of-it",
+          models: ["m"],
+          maxRetries: 0,
+        },
+      ]),
+    );
+    const other = await startGateway({ config: { channels } });
+    for (const name of Object.keys(channels)) {
+      const response = await other.request("POST", "/v1/embeddings", {
+        model: `${name}/m`,
+        input: "x",
+      });
+      assert.is(response.status, 502, `${name} ${JSON.stringify(body)}: ${await response.text()}`);
+    }
+    await other.stop();
+    await up.close();
+  }
+});
+
+test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
+  const error = async (body: object, token?: null) => {
+    const got = await gateway.request(
+      "POST",
+      "/v1/embeddings",
+      body,
+      token === null ? { token } : {},
+    );
+    const said = (await got.json()) as {
+      error: { code: string; message: string; param: string | null };
+    };
+    return [got.status, said.error] as const;
+  };
+  for (const model of ["echo", "claude/x"]) {
+    const [status, problem] = await error({ model, input: "a" });
+    assert.equal([status, problem.code, problem.param], [400, "unsupported_endpoint", "model"]);
+    assert.match(problem.message, /These channels have it: .*main/);
+  }
+  up.answer = (_, res) => json(res, { error: { message: "too long", code: "context" } }, 400);
+  assert.equal((await error({ model: "main/embed-x", input: "a" }))[1].code, "context");
+  up.answer = (_, res) => json(res, { choices: [] });
+  assert.is((await error({ model: "main/embed-x", input: "a" }))[0], 502);
+  for (const model of ["mian/embed-x", "nobody"]) {
+    const [status, problem] = await error({ model, input: "a" });
+    assert.equal([status, problem.code], [404, "model_not_found"]);
+    assert.equal(Object.keys(problem), ["message", "type", "param", "code"]);
+  }
+  assert.is((await error({ model: "main/embed-x", input: "a" }, null))[0], 401);
+});
+
+test("input and options are checked with the path of what is wrong", () => {
+  const rows: [unknown, string | undefined][] = [
+    [[], undefined],
+    [{ input: "a" }, "model"],
+    [{ model: "m" }, "input"],
+    [{ model: "m", input: "" }, "input"],
+    [{ model: "m", input: [] }, "input"],
+    [{ model: "m", input: 3 }, "input"],
+    [{ model: "m", input: ["a", ""] }, "input[1]"],
+    [{ model: "m", input: ["a", [1]] }, "input[1]"],
+    [{ model: "m", input: [[1], []] }, "input[1]"],
+    [{ model: "m", input: Array(2049).fill("a") }, "input"],
+    [{ model: "m", input: "a", encoding_format: "int8" }, "encoding_format"],
+    [{ model: "m", input: "a", dimensions: 0 }, "dimensions"],
+    [{ model: "m", input: "a", user: 1 }, "user"],
+  ];
+  for (const [value, param] of rows) {
+    try {
+      checkEmbeddings(value);
+      assert.unreachable(JSON.stringify(value));
+    } catch (error) {
+      assert.equal(
+        [(error as { code: string }).code, (error as { param?: string }).param],
+        ["invalid_request_error", param],
+        JSON.stringify(value),
+      );
+    }
+  }
+  for (const input of ["a", ["a", "b"], [1, 2], [[1], [2, 3]]])
+    checkEmbeddings({ model: "m", input });
+});
+
+test("ollama, gemini, mistral and azure are asked in their own way", async () => {
+  const rows: [string, object, string][] = [
+    ["local/nomic", { embeddings: vectors, prompt_eval_count: 4 }, "/api/embed"],
+    [
+      "google/emb",
+      { embeddings: vectors.map((values) => ({ values })) },
+      "/v1beta/models/emb:batchEmbedContents",
+    ],
+    ["mist/emb", answer, "/v1/embeddings"],
+    ["blue/emb", answer, "/openai/v1/embeddings"],
+  ];
+  for (const [model, body, path] of rows) {
+    up.seen.length = 0;
+    up.answer = (_, res) => json(res, body);
+    const got = await client.embeddings.create({ model, input: ["a", "b"] });
+    assert.equal(
+      got.data.map((one) => [...one.embedding]),
+      vectors,
+      model,
+    );
+    assert.is(up.seen[0]!.path, path);
+    assert.not.ok("messages" in up.seen[0]!.body, model);
+    const more = { user: "u", odd: 1, dimensions: null, encoding_format: "float" };
+    const answered = await gateway.request("POST", "/v1/embeddings", {
+      model,
+      input: ["a", "b"],
+      ...more,
+    });
+    const dropped = answered.headers.get("x-portico-dropped");
+    assert.is(dropped, model === "blue/emb" ? null : "user, odd", model);
+  }
+});
+
+test("members that a server leaves out of its response are there", async () => {
+  up.answer = (_, res) => json(res, { data: vectors.map((embedding) => ({ embedding })) });
+  const got = await gateway.json("POST", "/v1/embeddings", {
+    model: "main/embed-x",
+    input: ["a", "b"],
+  });
+  assert.equal(got, { ...answer, usage: { prompt_tokens: 0, total_tokens: 0 } });
+});
+
+test("the end is reported as chat:response, with the usage", async () => {
+  const seen: any[] = [];
+  const undo = gateway.gateway.bus.on("chat:response", (event) => void seen.push(event.context), {
+    owner: "test",
+  });
+  await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
+  await until("the event", () => seen.length > 0);
+  await undo();
+  assert.equal(seen[0].usage, { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 });
+  assert.equal([seen[0].channel, seen[0].model, seen[0].status], ["main", "embed-x", 200]);
+});
+
+test("a client that leaves cuts the upstream", async () => {
+  const leaving = new AbortController();
+  let cut: Promise<void> | undefined;
+  const asked = new Promise<void>((resolve) => {
+    up.answer = (seen) => {
+      cut = seen.cut;
+      resolve();
+    };
+  });
+  const request = gateway
+    .request(
+      "POST",
+      "/v1/embeddings",
+      { model: "main/embed-x", input: "a" },
+      { signal: leaving.signal },
+    )
+    .catch(() => {});
+  await asked;
+  leaving.abort();
+  await Promise.all([cut, request]);
+});
+
+test.run();

@@ -1,0 +1,68 @@
+/** Clients who leave while nothing is written to them yet: nobody may wait for them to leave once more. */
+import { EventEmitter } from "node:events";
+import type { Call } from "portico";
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import type { Endpoint } from "../../../../plugins/models/serving/access.ts";
+import { openChat } from "../../../../plugins/models/serving/open.ts";
+import { writeStream } from "../../../../plugins/models/serving/writing/write-stream.ts";
+
+const test = suite("clients who have left");
+
+test("a hook's reply to one goes nowhere", async () => {
+  let leave = () => {};
+  const emitted: string[] = [];
+  const endpoint = {
+    meters: () => [],
+    events: {
+      hasListeners: () => true,
+      async emit(name: string, context: object) {
+        emitted.push(name);
+        leave();
+        return { context, messages: [], outcomes: [], reply: "too late" };
+      },
+    },
+  } as unknown as Endpoint;
+  const call = {
+    id: "req_1",
+    client: { kind: "owner" },
+    req: { headers: {} },
+    body: async () => Buffer.alloc(0),
+    onDisconnect(gone: () => void) {
+      leave = gone;
+    },
+  } as unknown as Call;
+  const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
+  const incoming = { request, fallbacks: [], stream: true };
+  const thrown = await openChat(
+    endpoint,
+    call,
+    () => incoming,
+    (opened) => opened,
+  ).then(
+    () => undefined,
+    (error: { code: string }) => error,
+  );
+  assert.is(thrown?.code, "client_closed");
+  assert.equal(emitted, ["message:received"]);
+});
+
+test("a stream for one is cancelled and over at once", async () => {
+  const told: string[] = [];
+  const source = {
+    cancel: () => void told.push("cancelled"),
+    async *[Symbol.asyncIterator]() {
+      told.push("started");
+      yield [];
+    },
+  };
+  const call = { res: Object.assign(new EventEmitter(), { destroyed: true }) } as unknown as Call;
+  const written = { write: () => [], end: () => "", fail: () => "", hasComments: true };
+  const over = await Promise.race([
+    writeStream(call, source, written, undefined).then(() => true),
+    new Promise((resolve) => setImmediate(() => resolve(false))),
+  ]);
+  assert.equal([over, told], [true, ["cancelled"]]);
+});
+
+test.run();

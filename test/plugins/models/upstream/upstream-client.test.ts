@@ -1,0 +1,336 @@
+/** Requests over real sockets: what goes out, which connections are used again, and how each way to break shows. */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { test } from "../../../support/suite.ts";
+import { until, within } from "../../../support/until.ts";
+import * as assert from "uvu/assert";
+import {
+  createUpstreamClient,
+  type Receiver,
+  type Sending,
+  type UpstreamCall,
+} from "../../../../plugins/models/upstream/http/upstream-client.ts";
+
+type Play = (socket: Socket, request: string, count: number) => void;
+
+const servers: Server[] = [];
+const upstreams = createUpstreamClient({});
+
+/** Plays one raw answer for each request that has come in whole. */
+async function start(
+  play: Play,
+): Promise<{ url: string; connections: () => number; requests: string[] }> {
+  let connections = 0;
+  const requests: string[] = [];
+  const server = createServer((socket) => {
+    connections++;
+    let held = "";
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      held += bytes.toString("latin1");
+      const end = held.indexOf("\r\n\r\n");
+      const length = Number(/content-length: (\d+)/.exec(held)?.[1] ?? 0);
+      if (end === -1 || held.length < end + 4 + length) return;
+      requests.push(held);
+      held = "";
+      play(socket, requests.at(-1)!, requests.length);
+    });
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => connections,
+    requests,
+  };
+}
+
+test.after(() => {
+  upstreams.close();
+  for (const server of servers) server.close();
+});
+
+interface Outcome {
+  status: number;
+  body: string;
+  error?: NodeJS.ErrnoException;
+}
+
+function ask(
+  call: Partial<UpstreamCall> & { url: string },
+  watch: Partial<Receiver> = {},
+): Promise<Outcome> & { sending: Sending } {
+  let sending!: Sending;
+  const outcome = new Promise<Outcome>((resolve) => {
+    const seen: Outcome = { status: 0, body: "" };
+    sending = upstreams.send(
+      { method: "POST", headers: {}, body: "{}", ...call },
+      {
+        head(status, headers) {
+          seen.status = status;
+          watch.head?.(status, headers);
+        },
+        data(bytes) {
+          seen.body += bytes.toString("utf8");
+          watch.data?.(bytes);
+        },
+        end: () => resolve(seen),
+        fail: (error) => resolve({ ...seen, error }),
+      },
+    );
+  });
+  return Object.assign(outcome, { sending });
+}
+
+const ok = (body: string, more = "") =>
+  `HTTP/1.1 200 OK\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+test("an idle connection is closed before the other side does it, where that says when; others are kept", async () => {
+  // A process that stood still for two seconds keeps none.
+  const { closed, connections } = await within(1_900, async () => {
+    const closed: string[] = [];
+    const keeping = (name: string, lines: string) =>
+      start((socket) => {
+        socket.on("close", () => closed.push(name));
+        socket.write(`HTTP/1.1 200 OK\r\n${lines}content-length: 0\r\n\r\n`);
+      });
+    const long = await keeping("long", "");
+    const short = await keeping("short", "keep-alive: timeout=2, max=100\r\n");
+    for (const { url } of [long, short]) await ask({ url });
+    await until("one is closed", () => closed.length > 0);
+    for (const { url } of [long, short]) await ask({ url });
+    return { closed, connections: [long.connections(), short.connections()] };
+  });
+  assert.equal(closed, ["short"]);
+  assert.equal(connections, [1, 2]);
+});
+
+test("a request as it goes out", async () => {
+  const { url, requests } = await start((socket) => socket.write(ok("yes")));
+  const headers = { Authorization: "Bearer k", "content-length": "99", connection: "close" };
+  assert.equal(await ask({ url: `${url}/v1/a?b=c`, headers, body: '{"text":"é"}' }), {
+    status: 200,
+    body: "yes",
+  });
+  const host = url.slice("http://".length);
+  assert.is(
+    requests[0],
+    `POST /v1/a?b=c HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\nAuthorization: Bearer k\r\ncontent-length: 13\r\n\r\n{"text":"\u00c3\u00a9"}`,
+  );
+  await ask({ url, method: "GET", body: undefined, headers: { host: "other.example" } });
+  assert.is(requests[1], "GET / HTTP/1.1\r\nhost: other.example\r\nconnection: keep-alive\r\n\r\n");
+  const large = Buffer.alloc(300_000, "é");
+  await ask({ url, body: large });
+  assert.is(requests[2]?.slice(requests[2].indexOf("\r\n\r\n") + 4), large.toString("latin1"));
+});
+
+test("headers that are frozen go out with each address and method, others as they are at the time", async () => {
+  const one = await start((socket) => socket.write(ok("x")));
+  const two = await start((socket) => socket.write(ok("x")));
+  const frozen = Object.freeze({ authorization: "Bearer k" });
+  const open = { authorization: "Bearer a" };
+  for (const { url } of [one, one, two, one]) await ask({ url: `${url}/a`, headers: frozen });
+  await ask({ url: `${one.url}/b`, headers: frozen });
+  await ask({ url: `${one.url}/b`, method: "GET", body: undefined, headers: frozen });
+  await ask({ url: `${one.url}/c`, headers: open });
+  open.authorization = "Bearer b";
+  await ask({ url: `${one.url}/c`, headers: open });
+  const told = one.requests.map(
+    (text) => `${text.split(" HTTP")[0]} ${/Bearer ./.exec(text)?.[0]}`,
+  );
+  assert.equal(told, [
+    "POST /a Bearer k",
+    "POST /a Bearer k",
+    "POST /a Bearer k",
+    "POST /b Bearer k",
+    "GET /b Bearer k",
+    "POST /c Bearer a",
+    "POST /c Bearer b",
+  ]);
+  assert.match(two.requests[0]!, `host: ${two.url.slice("http://".length)}\r\n`);
+});
+
+test("a connection is used again, one for each request at a time", async () => {
+  const one = await start((socket) => socket.write(ok("x")));
+  for (let i = 0; i < 5; i++) await ask({ url: one.url });
+  assert.is(one.connections(), 1);
+  const held: Socket[] = [];
+  const many = await start((socket) => {
+    if (held.push(socket) === 3) for (const each of held.splice(0)) each.write(ok("x"));
+  });
+  await Promise.all([ask({ url: many.url }), ask({ url: many.url }), ask({ url: many.url })]);
+  assert.is(many.connections(), 3);
+});
+
+test("a connection that is closed, or says more than its answer, is not used again", async () => {
+  const closing = await start((socket) => socket.end(ok("x", "connection: close\r\n")));
+  await ask({ url: closing.url });
+  await ask({ url: closing.url });
+  assert.is(closing.connections(), 2);
+  const talking = await start((socket, _request, count) =>
+    socket.write(ok("x") + ok(`for nobody ${count}`)),
+  );
+  assert.is((await ask({ url: talking.url })).body, "x");
+  assert.is((await ask({ url: talking.url })).body, "x");
+  assert.is(talking.connections(), 2);
+});
+
+test("after the process has stood still no connection is used again: it may have been closed meanwhile", async () => {
+  const { url, connections } = await start((socket) => {
+    socket.write(ok("x"));
+    setTimeout(() => socket.destroy(), 1100);
+  });
+  await ask({ url });
+  // Due after the server's, before anything is read.
+  const late = new Promise((resolve) => setTimeout(resolve, 1200));
+  // As a machine that slept, or work that kept everything else waiting.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);
+  await late;
+  assert.equal([await ask({ url }), connections()], [{ status: 200, body: "x" }, 2]);
+});
+
+test("an answer that comes before its request has gone out leaves the connection unfit", async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.pause();
+      socket.write("HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n");
+    });
+  }).listen(0, "127.0.0.1");
+  servers.push(server);
+  await once(server, "listening");
+  let connections = 0;
+  server.on("connection", () => connections++);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (let i = 0; i < 2; i++)
+    assert.is((await ask({ url, body: Buffer.alloc(64 * 1024 * 1024) })).status, 413);
+  assert.is(connections, 2);
+});
+
+test("each way to break is told once, with its code", async () => {
+  const cases: [Play, string][] = [
+    [(socket) => socket.destroy(), "ECONNRESET"],
+    [(socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"), "ECONNRESET"],
+    [(socket) => socket.write("220 mail.example ESMTP\r\n"), "EBADMSG"],
+    [
+      (socket) => socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
+      "EBADMSG",
+    ],
+  ];
+  for (const [play, code] of cases) {
+    const { url } = await start(play);
+    assert.is((await ask({ url })).error?.code, code);
+  }
+  const gone = await start(() => {});
+  servers.pop()?.close();
+  assert.is((await ask({ url: gone.url })).error?.code, "ECONNREFUSED");
+});
+
+test("what cannot be sent is told, and never before `send` has returned", async () => {
+  const { url, requests } = await start((socket) => socket.write(ok("x")));
+  const calls: (Partial<UpstreamCall> & { url: string })[] = [
+    { url: "ftp://example.org/" },
+    { url: "no address" },
+    { url, headers: { "x-key": "two\r\nlines: 1" } },
+    { url, headers: { "bad name": "1" } },
+  ];
+  for (const call of calls) assert.instance((await ask(call)).error, Error);
+  assert.is(requests.length, 0);
+});
+
+test("compressed answers are unpacked, and a broken one fails", async () => {
+  const packed = [
+    gzipSync("packed"),
+    deflateSync("packed"),
+    deflateRawSync("packed"),
+    brotliCompressSync("packed"),
+  ];
+  const codings = ["GZIP", "deflate", "deflate", "br"];
+  const plays: Play[] = [
+    ...packed.map(
+      (bytes, i): Play =>
+        (socket) => {
+          socket.write(
+            `HTTP/1.1 200 OK\r\ncontent-encoding: ${codings[i]}\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+          );
+          socket.write(bytes);
+        },
+    ),
+    (socket) =>
+      socket.write("HTTP/1.1 400 Bad\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n"),
+    (socket) =>
+      socket.write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"),
+    (socket) => socket.write(ok("as it is", "content-encoding: constructor\r\n")),
+  ];
+  const { url } = await start((socket, request, count) =>
+    plays[count - 1]?.(socket, request, count),
+  );
+  for (const _ of packed) assert.is((await ask({ url })).body, "packed");
+  const empty = await ask({ url });
+  assert.equal([empty.error, empty.body], [undefined, ""]);
+  assert.instance((await ask({ url })).error, Error);
+  assert.is((await ask({ url })).body, "as it is");
+});
+
+test("a paused answer holds the upstream, and goes on", async () => {
+  const size = 64 * 1024 * 1024;
+  let sent = 0;
+  const { url } = await start(async (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`);
+    for (; sent < size; sent += 65_536)
+      if (!socket.write(Buffer.alloc(65_536))) await once(socket, "drain");
+  });
+  let received = 0;
+  let sentWhilePaused = -1;
+  const running: ReturnType<typeof ask> = ask(
+    { url },
+    {
+      data(bytes) {
+        received += bytes.length;
+        if (received > bytes.length) return;
+        running.sending.pause();
+        void stalled().then(() => running.sending.resume());
+      },
+    },
+  );
+  /** The sockets of both sides are full. */
+  async function stalled(): Promise<void> {
+    while (sentWhilePaused !== sent) {
+      sentWhilePaused = sent;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  assert.is((await running).error, undefined);
+  assert.is(received, size);
+  assert.ok(sentWhilePaused < size / 2, `${sentWhilePaused} bytes had gone out`);
+});
+
+test("who aborts hears no more, and the upstream sees it", async () => {
+  let cut!: Promise<unknown>;
+  const { url } = await start((socket) => {
+    cut = once(socket, "close");
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nh");
+  });
+  let told = 0;
+  const sending = await new Promise<Sending>((resolve) => {
+    const one = upstreams.send(
+      { method: "POST", url, headers: {}, body: "{}" },
+      { head: () => told++, data: () => resolve(one), end: () => told++, fail: () => told++ },
+    );
+  });
+  sending.abort();
+  await cut;
+  assert.is(told, 1);
+  // before it has gone out at all
+  const never = upstreams.send(
+    { method: "POST", url, headers: {} },
+    { head: () => told++, data: () => told++, end: () => told++, fail: () => told++ },
+  );
+  never.abort();
+  await ask({ url: (await start((socket) => socket.write(ok("x")))).url });
+  assert.is(told, 1);
+});
+
+test.run();
