@@ -127,9 +127,11 @@ function openEntry(id) {
     ),
     root,
   );
-  pane.addEventListener("keydown", ({ key, target }) => {
-    if (key === "Escape" && !target.matches("input, textarea, select")) close();
-  });
+  const closeByKey = ({ key, target }) => {
+    const isElsewhere = target.matches("input, textarea, select, dialog, dialog *");
+    if (key === "Escape" && !isElsewhere) close();
+  };
+  addEventListener("keydown", closeByKey, { signal });
   body.classList.add("beside");
   body.append(pane);
   start(page.detail, root, signal);

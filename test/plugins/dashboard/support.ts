@@ -106,6 +106,9 @@ export interface Visitor {
   complaints: string[];
 }
 
+/** Takes the complaints: what is left of them comes later. */
+export const complaintsOf = ({ complaints }: Visitor): string[] => complaints.splice(0);
+
 export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("there is no Chromium");

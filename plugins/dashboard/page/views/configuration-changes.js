@@ -49,10 +49,10 @@ export function versionsTable(versions, restore) {
               "button",
               {
                 type: "button",
-                "aria-label": `Go back to version ${version.id}`,
+                "aria-label": `Restore version ${version.id}`,
                 onclick: () => restore(version),
               },
-              "Go back to it",
+              "Restore",
             ),
     ],
   ];
@@ -62,7 +62,7 @@ export function versionsTable(versions, restore) {
 function changedBy(version) {
   const { id, keys, restored } = version;
   const list = keys.length === 0 ? "comments or layout only" : keys.join(", ");
-  const summary = restored === undefined ? list : `back to version ${restored}: ${list}`;
+  const summary = restored === undefined ? list : `restored version ${restored}: ${list}`;
   const details = h("details", { "data-key": `version-${id}` }, h("summary", {}, summary));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) void showDifference(details, id);

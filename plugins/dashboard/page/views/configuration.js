@@ -143,7 +143,7 @@ class ConfigurationPage {
   async restore(version) {
     const previous = this.currentId();
     await this.confirm(
-      `Go back to version ${version.id}`,
+      `Restore version ${version.id}`,
       "POST",
       `${PATH}/undo`,
       { to: version.id },

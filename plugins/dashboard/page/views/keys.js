@@ -16,7 +16,8 @@ const limits = ({ requestsPerMinute, tokensPerMinute, budget, expires }) =>
 async function revoke(name) {
   const isConfirmed = await confirmDialog({
     title: `Revoke the key ${name}?`,
-    content: "Whoever uses it is refused at once. A revoked key cannot be restored.",
+    content:
+      "The gateway refuses requests with this key at once. A revoked key cannot be restored.",
     confirm: "Revoke",
   });
   if (!isConfirmed) return false;
