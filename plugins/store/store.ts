@@ -37,7 +37,7 @@ import {
   writeSchedule,
 } from "./operations/schedules.ts";
 import {
-  bytesOfSessions,
+  bytesOfPrincipal,
   clearSession,
   deleteSession,
   getSession,
@@ -166,7 +166,7 @@ function sessionsOf({ read, write }: Engine): Store["sessions"] {
     transcript: (id, range = {}) => read(() => transcript(id, range)),
     clear: (id) => write(clearSession(id)),
     delete: (id) => write(deleteSession(id)),
-    bytes: (prefix) => read(() => bytesOfSessions(prefix)),
+    bytes: (principal) => read(() => bytesOfPrincipal(principal)),
   };
 }
 

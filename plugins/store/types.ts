@@ -210,7 +210,10 @@ export interface Store {
   // --------------------------------------------------------------------------------------- sessions
   readonly sessions: {
     get(id: string): Promise<Session | undefined>;
-    /** Creates it, or merges `meta` into the one that is there (a key set to `null` goes). */
+    /**
+     * Creates it, or merges `meta` into the one that is there (a key set to `null` goes). The transcript counts as that of
+     * `meta.principal`.
+     */
     put(id: string, meta: Record<string, unknown>): Promise<Session>;
     /** Last used first. `before` is an `updatedAt`. */
     list(filter?: { limit?: number; before?: number; prefix?: string }): Promise<Session[]>;
@@ -224,8 +227,8 @@ export interface Store {
     /** Removes the messages and keeps the session and its `meta`; returns how many. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
-    /** Characters of all transcripts whose ids begin with the prefix. */
-    bytes(prefix: string): Promise<number>;
+    /** Characters of the transcripts that count as the principal's. */
+    bytes(principal: string): Promise<number>;
   };
 
   // ------------------------------------------------------------------------------- logs of what was

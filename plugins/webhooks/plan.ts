@@ -170,7 +170,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   return {
     read(target, source) {
       if (target.kind === "wake" || target.kind === "agent")
-        return { body: parseJson(source.bytes, { limits: source.limits }) };
+        return { body: parseJson(source.bytes, { limits: source.limits, exact: true }) };
       if (target.kind === "mapping") return readFor(target.mapping, source);
       return readForRoot([...settings().mappings.values()], source);
     },

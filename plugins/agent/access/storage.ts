@@ -46,7 +46,7 @@ export class StorageQuota {
 
   /** What is over `most` is measured anew before it counts: something may have been deleted. */
   async #used(principal: Principal, most: number): Promise<number> {
-    const transcripts = await this.#options.store().sessions.bytes(`${principal}:`);
+    const transcripts = await this.#options.store().sessions.bytes(principal);
     const known = this.#directories.get(principal);
     const isFresh = known !== undefined && Date.now() - known.at < MEASURED_MS;
     if (isFresh && transcripts + known.bytes <= most) return transcripts + known.bytes;

@@ -1,7 +1,7 @@
 /** What the model is told. */
 import { clip } from "portico/strings";
 import type { BootstrapFile, TurnRequest } from "portico/agent";
-import { fence } from "./fence.ts";
+import { fence, steadyFence } from "./fence.ts";
 
 export const SYSTEM_PROMPT = [
   "You are the agent of a Portico gateway. You work for the person who runs it.",
@@ -47,6 +47,10 @@ export function systemMessage(input: SystemInput): string {
     const text = clip(file.content, FILE_CHARS);
     sections.push(`## ${file.name}\n\n${file.fromOutside ? fence(file.name, text) : text}`);
   }
-  if (input.summary) sections.push(`## The conversation so far, summed up\n\n${input.summary}`);
+  if (input.summary !== undefined && input.summary !== "") {
+    // A summary repeats what results of tools said, so it is data as they are.
+    const text = steadyFence("summary of the earlier conversation", input.summary);
+    sections.push(`## The conversation so far, summed up\n\n${text}`);
+  }
   return sections.join("\n\n");
 }

@@ -56,12 +56,14 @@ export function* putSession(
   const known = yield* getSession(id);
   const merged = mergeMeta(known?.meta, meta);
   yield* run(
-    `INSERT INTO sessions (id, created_at, updated_at, meta) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, meta = excluded.meta`,
+    `INSERT INTO sessions (id, created_at, updated_at, meta, principal) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, meta = excluded.meta,
+       principal = excluded.principal`,
     id,
     tx.now,
     tx.now,
     toJson(merged),
+    typeof merged["principal"] === "string" ? merged["principal"] : null,
   );
   return {
     id,
@@ -102,10 +104,16 @@ export function* listSessions(filter: {
   return rows.map(toSession);
 }
 
-/** Characters of all transcripts whose ids begin with the prefix. */
-export function* bytesOfSessions(prefix: string): Operation<number> {
+/**
+ * Characters of the transcripts that a principal caused. A session from before sessions recorded their principal counts
+ * by its name, which begins with the principal.
+ */
+export function* bytesOfPrincipal(principal: string): Operation<number> {
+  const prefix = `${principal}:`;
   const row = yield* first<{ bytes: number }>(
-    "SELECT COALESCE(SUM(bytes), 0) AS bytes FROM sessions WHERE id >= ? AND id < ?",
+    `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM sessions
+     WHERE principal = ? OR (principal IS NULL AND id >= ? AND id < ?)`,
+    principal,
     prefix,
     prefixEnd(prefix),
   );

@@ -213,4 +213,9 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     "ALTER TABLE schedules ADD COLUMN due_at BIGINT",
     "CREATE INDEX schedules_leased ON schedules (worker) WHERE worker IS NOT NULL",
   ],
+  [
+    // whose quota a transcript counts for
+    "ALTER TABLE sessions ADD COLUMN principal TEXT",
+    "CREATE INDEX sessions_principal ON sessions (principal)",
+  ],
 ];

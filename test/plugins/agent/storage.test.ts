@@ -40,6 +40,8 @@ function obey(messages: { role: string; content: string }[]) {
   return whole;
 }
 
+const WEBHOOK_TOKEN = "webhook-token-of-the-quota-test";
+
 test.before(async () => {
   up = await startUpstream(({ body }, res) => json(res, obey(body.messages)));
   const key = (name: string) => ({ hash: hashOf(`pk_${name}`), models: ["agent"] });
@@ -50,6 +52,14 @@ test.before(async () => {
         keys: { files: key("files"), talk: key("talk"), notes: key("notes"), big: key("big") },
       },
       agents: { defaults: { model: "main/m", quotaBytes: QUOTA, heartbeat: { every: "0" } } },
+      webhooks: {
+        enabled: true,
+        token: WEBHOOK_TOKEN,
+        mappings: {
+          named: { message: "{body.text}", session: "{body.customer}", wait: true },
+          unnamed: { message: "{body.text}", wait: true },
+        },
+      },
     },
   });
 });
@@ -110,5 +120,18 @@ test("notes and one request that alone is too long count as well", async () => {
   assert.is((await chat("big", "x".repeat(QUOTA + 1))).status, 507);
   assert.is((await chat("big", "hello")).status, 200);
 });
+
+for (const mapping of ["named", "unnamed"])
+  test(`all sessions of the mapping ${mapping} count together, whatever they are called`, async () => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 20 && statuses.at(-1) !== 507; i++) {
+      const body = { text: "word ".repeat(1000), customer: `c${i}` };
+      const token = WEBHOOK_TOKEN;
+      const response = await gateway.request("POST", `/hooks/${mapping}`, body, { token });
+      statuses.push(response.status);
+    }
+    assert.ok(statuses.length > 5 && statuses.length < 14, String(statuses));
+    assert.is(statuses.at(-1), 507);
+  });
 
 test.run();

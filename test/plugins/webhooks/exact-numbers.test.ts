@@ -77,4 +77,12 @@ test("the delivery log shows the digits, and a replay reads them", async () => {
   assert.is(sessionId, `webhook:order:${B}`);
 });
 
+test("the context of a task keeps them too", async () => {
+  const session = "webhook:task";
+  const body = `{"message":"Look it up","session":"${session}","wait":true,"context":{"id":${A}}}`;
+  assert.is((await gateway.send("/hooks/agent", body)).status, 200);
+  const { messages } = await gateway.json("GET", `/sessions/${session}`);
+  assert.match(JSON.stringify(messages), A);
+});
+
 test.run();
