@@ -5,7 +5,7 @@ import { PorticoError, type Principal } from "portico";
 import type { Store } from "portico/store";
 import { ownDirectory } from "./access.ts";
 
-/** A directory is measured anew after this; what is written meanwhile is added. */
+/** A directory is measured again after this; what is written meanwhile is added. */
 const MEASURED_MS = 60_000;
 /** Small files take a block of the disk each. */
 const BLOCK_BYTES = 4096;
@@ -44,7 +44,7 @@ export class StorageQuota {
     if (kind === "files") this.#add(principal, bytes);
   }
 
-  /** What is over `most` is measured anew before it counts: something may have been deleted. */
+  /** What is over `most` is measured again before it counts: something may have been deleted. */
   async #used(principal: Principal, most: number): Promise<number> {
     const transcripts = await this.#options.store().sessions.bytes(principal);
     const known = this.#directories.get(principal);

@@ -208,7 +208,7 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
   // claims of several gateways would wait for each other at a counter
   ["{token sequence}"],
   [
-    // whoever has taken a slot for work that is done within it, and when the slot was due
+    // the worker that has taken a slot for work that is done within it, and when the slot was due
     "ALTER TABLE schedules ADD COLUMN worker TEXT",
     "ALTER TABLE schedules ADD COLUMN due_at BIGINT",
     "CREATE INDEX schedules_leased ON schedules (worker) WHERE worker IS NOT NULL",
