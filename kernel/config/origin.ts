@@ -1,5 +1,6 @@
 /** Who changes the configuration, and from where: kept with every version of the file. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { ConfigDifference } from "./differences.ts";
 
 /** `file`: an editor or another program wrote the file; `gateway`: the gateway itself, such as a generated token. */
 export type ChangeDoor = "console" | "command line" | "http" | "file" | "gateway";
@@ -12,14 +13,32 @@ export interface ChangeOrigin {
   address?: string;
 }
 
-const storage = new AsyncLocalStorage<ChangeOrigin>();
+interface OngoingChange {
+  origin: ChangeOrigin;
+  /** What it has changed in the configuration so far. */
+  differences: ConfigDifference[];
+}
+
+const storage = new AsyncLocalStorage<OngoingChange>();
 const GATEWAY: ChangeOrigin = { principal: "owner", via: "gateway" };
 export const FILE_ORIGIN: ChangeOrigin = { principal: "owner", via: "file" };
 
-/** Attributes every change that `work` makes, however deep below, to `origin`. */
-export function changeAs<T>(origin: ChangeOrigin, work: () => T): T {
-  return storage.run(origin, work);
+/**
+ * Attributes every change that `work` makes, however deep below, to `origin`. The list that `work` gets fills with what
+ * it changes in the configuration.
+ */
+export function changeAs<T>(
+  origin: ChangeOrigin,
+  work: (differences: readonly ConfigDifference[]) => T,
+): T {
+  const differences: ConfigDifference[] = [];
+  return storage.run({ origin, differences }, () => work(differences));
 }
 
 /** The origin of the change that is being made; the gateway itself where nobody asked for it. */
-export const currentOrigin = (): ChangeOrigin => storage.getStore() ?? GATEWAY;
+export const currentOrigin = (): ChangeOrigin => storage.getStore()?.origin ?? GATEWAY;
+
+/** Adds to what the current change has done to the configuration. */
+export function noteDifferences(differences: readonly ConfigDifference[]): void {
+  storage.getStore()?.differences.push(...differences);
+}

@@ -19,7 +19,7 @@ import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
 import { evaluate, explainUnknown } from "./evaluate.ts";
 import { editFile } from "./file.ts";
 import { type ConfigHistory, contentOf, versionOf } from "./history.ts";
-import { type ChangeOrigin, currentOrigin, FILE_ORIGIN } from "./origin.ts";
+import { type ChangeOrigin, currentOrigin, FILE_ORIGIN, noteDifferences } from "./origin.ts";
 import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
@@ -98,6 +98,7 @@ export class ConfigWriter {
     if (isUnchanged({ before, after })) return written;
     const undo = () => this.#takeBack(before, after, versionId);
     await this.#activate(after, undo);
+    noteDifferences(written.changes);
     return { ...written, undo };
   }
 

@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
+import type { ConfigDifference } from "../config/differences.ts";
+import type { ChangeOrigin } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "./common.ts";
 import type { BodyLimits } from "../http/body/limits.ts";
@@ -98,6 +100,42 @@ export interface RequestWatcher {
   ended(request: EndedRequest): void;
 }
 
+/**
+ * A request that set out to change something by the owner's authority, whatever became of it. What it holds of bodies
+ * may be secret.
+ */
+export interface ChangeAttempt {
+  /** As in `x-request-id`. */
+  readonly requestId: string;
+  readonly origin: ChangeOrigin;
+  readonly method: string;
+  /** The pattern of its route. */
+  readonly route: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** Why nothing was changed. */
+  readonly error: PorticoError | undefined;
+  /** The JSON body, where the handler has read one. */
+  readonly body: unknown;
+  /** What `GET` answers for the entry that the path names, before the change and after it. */
+  readonly before: unknown;
+  readonly after: unknown;
+  /** What the response says. */
+  readonly result: unknown;
+  /** What it changed in the configuration, secrets masked. */
+  readonly configuration: readonly ConfigDifference[];
+}
+
+/**
+ * Hears of every attempt to change something, on each of the gateway's servers. The response to a change waits for it, a
+ * refusal does not.
+ */
+export interface ChangeWatcher {
+  name: string;
+  attempted(attempt: ChangeAttempt): void | Promise<void>;
+}
+
 /** A compiled schema: see `compile` in `kernel/schema/check.ts`. */
 export interface Check<T> {
   /** Returns the value with defaults filled in, or throws `PorticoError("invalid_request_error")` with `param`. */
@@ -143,6 +181,11 @@ export interface RouteOptions {
    * `handler`: the handler passes the request on, or its operations check what they get from elsewhere too.
    */
   checkedBy?: "kernel" | "handler";
+  /**
+   * `false`: whatever its method, it changes nothing that lasts, as a check or a trial run. All other requests with a
+   * method than `GET` to routes of the owner are kept as changes (see `ChangeWatcher`).
+   */
+  changes?: false;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

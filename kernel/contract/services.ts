@@ -1,7 +1,7 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { Authenticator, RequestWatcher } from "./http.ts";
+import type { Authenticator, ChangeWatcher, RequestWatcher } from "./http.ts";
 import type { HookContext } from "./hooks.ts";
 import type { Principal, PrincipalKind } from "./principal.ts";
 
@@ -16,6 +16,7 @@ export interface Contributions {
   authenticator: Authenticator;
   hookContext: HookContextMember;
   requestWatcher: RequestWatcher;
+  changeWatcher: ChangeWatcher;
 }
 export type ContributionPoint = keyof Contributions & string;
 

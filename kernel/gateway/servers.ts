@@ -54,7 +54,8 @@ export function createServers({
   };
   const watchers = () =>
     contributions.list("requestWatcher").length > 0 ? tellWatchers : undefined;
-  const common = { log, access, settings, auth, connectionLimit };
+  const changeWatchers = () => contributions.list("changeWatcher");
+  const common = { log, access, settings, auth, connectionLimit, changeWatchers };
   const own = createServer({ name: "gateway", ...common, watchers, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
     const server = createServer({ name, ...common, loopbackOnly: true, origins });

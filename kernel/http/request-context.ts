@@ -38,6 +38,8 @@ export class RequestContext implements Call {
   error: PorticoError | undefined = undefined;
   /** What its route declares of its input. */
   input: RouteInput | undefined = undefined;
+  /** Its JSON body, once it was read and found right. */
+  jsonBody: unknown = undefined;
   /** Where its response is counted: status → responses of its route. */
   tally: Map<number, number> | undefined = undefined;
   /** The client waits for `100 Continue` before it sends its body. */
@@ -167,7 +169,8 @@ export class RequestContext implements Call {
     const isLeftOut = bytes.length === 0 && this.input?.optionalBody === true;
     const value = isLeftOut ? {} : parseJson(bytes, { limits: this.limits });
     const wanted = check ?? (await this.input?.body());
-    return (wanted ? wanted.parse(value) : value) as T;
+    this.jsonBody = wanted ? wanted.parse(value) : value;
+    return this.jsonBody as T;
   }
 }
 

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { changeAs } from "../config/origin.ts";
 import { PorticoError } from "../errors.ts";
 import type {
+  ChangeWatcher,
   Client,
   Dispose,
   Method,
@@ -15,6 +16,7 @@ import type {
 } from "../contract/index.ts";
 import type { Auth } from "./access/auth.ts";
 import type { HttpRequest } from "./body/request.ts";
+import { createChangeRecording, isChange, isOwners } from "./changes.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
 import { RequestContext, type ServerContext } from "./request-context.ts";
@@ -22,6 +24,7 @@ import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
 import { originOf } from "./access/origin.ts";
 import { declaredInput, type RouteInput } from "./declared-input.ts";
+import type { Entry } from "./entry-reading.ts";
 import { createRouter, type Found } from "./router.ts";
 
 export interface RequestsOptions {
@@ -30,6 +33,7 @@ export interface RequestsOptions {
   auth: Auth;
   forms: ErrorForms;
   connections: Connections;
+  changeWatchers: () => readonly ChangeWatcher[];
 }
 
 const RETRY = { headers: { "retry-after": "1" } };
@@ -37,16 +41,20 @@ const RETRY = { headers: { "retry-after": "1" } };
 /** Responses so far, by route and status; `route` is empty where none matched. */
 export type RequestCounts = { method: string; route: string; status: number; count: number }[];
 interface Route extends RouteOptions {
+  /** The path that it was mounted at. */
+  pattern: string;
   tally: Map<number, number>;
   handler: RouteHandler;
   input: RouteInput;
 }
 
-export function createRequests({ server, guards, auth, forms, connections }: RequestsOptions) {
+export function createRequests(options: RequestsOptions) {
+  const { server, guards, auth, forms, connections } = options;
   const tallies = new Map<string, { method: string; route: string; tally: Map<number, number> }>();
   const unmatched = tallyOf("", "");
   const routes = createRouter<Route>();
   const { finish, fail } = createResponder(server.log, forms);
+  const recording = createChangeRecording(options.changeWatchers, server.log);
 
   function take(req: HttpRequest, res: ServerResponse, expectation?: "continue" | "unknown"): void {
     if (!req.url!.startsWith("/")) toOriginForm(req);
@@ -55,8 +63,8 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     call.awaitsContinue = expectation !== undefined;
     if (!connections.begin(call)) return;
     if (server.closing.aborted) call.res.setHeader("connection", "close");
+    const found = routes.find(call.method, call.path);
     try {
-      const found = routes.find(call.method, call.path);
       const origin = guards.check(req, {
         linkable: call.path === "/" && found?.route.access === "public",
       });
@@ -74,8 +82,14 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       if (!found) throw noMatch(call, routes.methods, forms.bases());
       run(call, found);
     } catch (error) {
-      fail(call, error);
+      refuse(call, found?.route, error);
     }
+  }
+
+  /** Ends a request that did not get as far as its handler. */
+  function refuse(call: RequestContext, route: Route | undefined, error: unknown): void {
+    if (route && isChange(route, call)) recording.refused(call, route.pattern, error);
+    fail(call, error);
   }
 
   function run(call: RequestContext, { route, params }: Found<Route>): void {
@@ -86,13 +100,12 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     call.input = route.input;
     const client = auth.authenticate(call.req, route.access, call);
     if (!(client instanceof Promise)) handle(route, call, client);
-    else client.then((known) => handle(route, call, known)).catch((error) => fail(call, error));
+    else client.then((known) => handle(route, call, known)).catch((error) => refuse(call, route, error));
   }
 
   function handle(route: Route, call: RequestContext, client: Client): void {
     call.client = client;
-    const checking = route.input.check(call);
-    const result = checking ? checking.then(() => handled(route, call)) : handled(route, call);
+    const result = handled(route, call);
     if (!(result instanceof Object && "then" in result)) finish(call, result);
     else
       Promise.resolve(result).then(
@@ -101,8 +114,32 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       );
   }
 
-  function handled({ handler }: Route, call: RequestContext): unknown {
-    return mayChange(call) ? changeAs(originOf(call), () => handler(call)) : handler(call);
+  function handled(route: Route, call: RequestContext): unknown {
+    const work = () => checkedAndHandled(route, call);
+    if (isChange(route, call)) {
+      const target = { route: route.pattern, entry: entryOf(call) };
+      return recording.make(call, target, work);
+    }
+    return mayChange(call) ? changeAs(originOf(call), work) : work();
+  }
+
+  function checkedAndHandled({ input, handler }: Route, call: RequestContext): unknown {
+    const checking = input.check(call);
+    return checking ? checking.then(() => handler(call)) : handler(call);
+  }
+
+  /** What a change is about, where `GET` shows it: at its own path, or above an action such as `/enable`. */
+  function entryOf({ path, params }: RequestContext): Entry | undefined {
+    const named = new Set(Object.values(params));
+    for (const candidate of [path, path.slice(0, path.lastIndexOf("/"))]) {
+      const found = routes.find("GET", candidate);
+      if (!found || !isOwners(found.route)) continue;
+      decode(candidate, found.params);
+      const names = Object.values(found.params);
+      if (names.length === 0 || !names.every((name) => named.has(name))) continue;
+      return { path: candidate, params: found.params, handler: found.route.handler };
+    }
+    return undefined;
   }
 
   /** A route that comes back after a reload counts on. */
@@ -117,6 +154,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     add: (method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose =>
       routes.add(method, path, {
         ...options,
+        pattern: path,
         tally: tallyOf(method, path),
         handler,
         input: declaredInput(options),
@@ -143,7 +181,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       return counts;
     },
     routes: (): RouteInfo[] =>
-      routes.list().map(({ method, path, route: { handler, tally, input, ...options } }) => ({
+      routes.list().map(({ method, path, route: { handler, tally, input, pattern, ...options } }) => ({
         method,
         path,
         error: forms.schemaOf(path),

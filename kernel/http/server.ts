@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { HttpSettings } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { EndedRequest, Logger, Mount } from "../contract/index.ts";
+import type { ChangeWatcher, EndedRequest, Logger, Mount } from "../contract/index.ts";
 import type { Auth } from "./access/auth.ts";
 import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";
@@ -31,6 +31,8 @@ export interface HttpServerOptions {
   access: (entry: AccessEntry) => void;
   /** Asked for at the end of every request: who hears of it; undefined where nobody does. */
   watchers?: () => ((request: EndedRequest) => void) | undefined;
+  /** Who hears of requests that set out to change something. */
+  changeWatchers?: () => readonly ChangeWatcher[];
   /** Called at every request: cheap, and the same arrays as long as nothing changed. */
   settings: () => HttpSettings;
   auth: Auth;
@@ -74,7 +76,8 @@ export function createServer(options: HttpServerOptions) {
     closing: closing.signal,
   });
   const context = { server: { log, settings, closing: closing.signal }, guards, auth, forms };
-  const requests = createRequests({ ...context, connections });
+  const { changeWatchers = () => [] } = options;
+  const requests = createRequests({ ...context, connections, changeWatchers });
   const upgrades = createRouter<UpgradeRoute>();
   const find = (path: string) => upgrades.find("GET", path)?.route;
   let port = 0;

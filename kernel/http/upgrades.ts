@@ -17,7 +17,7 @@ export interface UpgradeRoute {
 
 /** Checks one upgrade and hands the socket to its handler, or sends the refusal and closes it. */
 export async function handleUpgrade(
-  { server, guards, auth, forms }: Omit<RequestsOptions, "connections">,
+  { server, guards, auth, forms }: Omit<RequestsOptions, "connections" | "changeWatchers">,
   find: (path: string) => UpgradeRoute | undefined,
   req: IncomingMessage,
   socket: Duplex,

@@ -67,6 +67,7 @@ export const browserRoutes = {
   start: {
     ...owner,
     summary: "Start the browser",
+    changes: false,
     query: profile,
     body: null,
     response: jsonResponse(Type.Object({ ok: Type.Literal(true), profile: Type.String() })),
@@ -74,6 +75,7 @@ export const browserRoutes = {
   stop: {
     ...owner,
     summary: "Stop the browser",
+    changes: false,
     query: profile,
     body: null,
     response: jsonResponse(Type.Object({ ok: Type.Literal(true), stopped: Type.Boolean() })),

@@ -8,6 +8,7 @@ export const mcpRoutes = {
   serve: {
     ...owner,
     summary: "The gateway's tools over MCP",
+    changes: false,
     body: Type.Union([AnyObject, Type.Array(AnyObject)], {
       description: "A JSON-RPC 2.0 message, or several.",
     }),

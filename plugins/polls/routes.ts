@@ -20,6 +20,7 @@ const Trial = Type.Object({
 const testNew = {
   access: "gateway",
   summary: "What a poll would find and send; keeps and sends nothing",
+  changes: false,
   body: NewPoll,
   // the operations check it: the agent's tool has them too
   checkedBy: "handler",
@@ -29,6 +30,7 @@ const testNew = {
 const testExisting = {
   access: "gateway",
   summary: "What a check of this poll would find and send now",
+  changes: false,
   body: null,
   response: jsonResponse(Trial),
 } as const satisfies RouteOptions;

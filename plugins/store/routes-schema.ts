@@ -33,6 +33,7 @@ export const storeRoutes = {
   check: {
     ...owner,
     summary: "Check the store for damage",
+    changes: false,
     body: null,
     response: jsonResponse(
       Type.Object({ ok: Type.Boolean(), problems: Type.Array(Type.String()) }),

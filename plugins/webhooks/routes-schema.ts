@@ -174,6 +174,7 @@ export const managementRoutes = {
   test: {
     ...owner,
     summary: "Which mapping, which words; starts nothing",
+    changes: false,
     body: testRequest,
     response: jsonResponse(
       Type.Object({

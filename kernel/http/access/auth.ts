@@ -16,8 +16,8 @@ export interface AuthOptions {
   throttle?: Throttle;
 }
 
-/** Its address is only looked at after a failure. */
-type Caller = Pick<Call, "address">;
+/** Its address is only looked at after a failure. Where a credential is known but may not do this, `client` says whose it is. */
+type Caller = Pick<Call, "address"> & { client?: Client };
 
 /** Nobody in particular. */
 export const ANONYMOUS: Client = Object.freeze({ kind: "anonymous" });
@@ -86,6 +86,7 @@ export function createAuth(options: AuthOptions) {
         const client = await authenticator.authenticate(bearer, req, caller);
         if (!client) continue;
         if (client.kind === "owner" || access === "client") return client;
+        caller.client = client;
         throw new PorticoError(
           "forbidden",
           "A client key may not do this: use the gateway's own token.",

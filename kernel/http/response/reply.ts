@@ -21,6 +21,24 @@ export function reply(status: number, body?: unknown, headers?: ReplyHeaders): R
   return marked;
 }
 
+/** The status that a handler's value is sent with. */
+export function statusOfResult(value: unknown): number {
+  if (value === undefined) return 204;
+  const isReply = (value as Marked | null)?.[MARK] === true;
+  return isReply ? (value as Marked).status : 200;
+}
+
+/** More is no entry that somebody wants to compare. */
+const LARGEST_COPY = 256 * 1024;
+
+/** A copy of a handler's value as JSON; undefined where it is something else, or large. */
+export function jsonOf(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  const { type, body, status } = outgoing(value);
+  const isJson = type === JSON_TYPE && typeof body === "string";
+  return isJson && status < 400 && body.length <= LARGEST_COPY ? JSON.parse(body) : undefined;
+}
+
 const JSON_TYPE = "application/json; charset=utf-8";
 
 /** A response ready to be written. */

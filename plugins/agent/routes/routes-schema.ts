@@ -115,6 +115,7 @@ export const agentRoutes = {
   start: {
     ...owner,
     summary: "Start a turn",
+    changes: false,
     body: agentRequest,
     response: streamableResponse(
       Type.Object({
@@ -234,6 +235,7 @@ export const agentRoutes = {
   beat: {
     ...owner,
     summary: "A heartbeat now",
+    changes: false,
     body: null,
     response: jsonResponse(
       Type.Object({

@@ -11,6 +11,13 @@ import { PATHS } from "../paths.ts";
 import { SUMMARIES } from "./summaries.ts";
 import type { Targets } from "../targets/targets.ts";
 
+/** What outlasts the use of a browser. The rest shows pages and works in them. */
+const LASTING = new Set([
+  "POST /profiles/create",
+  "DELETE /profiles/:name",
+  "POST /reset-profile",
+]);
+
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
   for (const [method, path] of PATHS) {
     const described = async () => (await import("./described.ts")).describeInput(method, path);
@@ -28,6 +35,7 @@ export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): voi
       response: async () => (await import("./responses.ts")).responseOf(name),
       // the process that has the browser checks: this one, a node or another process
       checkedBy: "handler",
+      ...(LASTING.has(name) ? {} : { changes: false as const }),
     };
     server.route(method, path, options, (call) => answer(call, method, path, targets));
   }

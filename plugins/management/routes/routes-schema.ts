@@ -103,6 +103,7 @@ export const configRoutes = {
   refresh: {
     ...owner,
     summary: "Apply the file now",
+    changes: false,
     body: null,
     response: jsonResponse(
       Type.Object({ problem: Type.Union([AnyObject, Type.String(), Type.Null()]) }),
@@ -220,6 +221,7 @@ export const hookRoutes = {
   check: {
     ...owner,
     summary: "What is wrong with it",
+    changes: false,
     body: null,
     response: jsonResponse(
       Type.Object({

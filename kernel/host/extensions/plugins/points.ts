@@ -28,6 +28,7 @@ const kernelPoints: Points = {
   authenticator: { fields: { name: "string", authenticate: "function" } },
   hookContext: { fields: { name: "string", create: "function" } },
   requestWatcher: { fields: { name: "string", ended: "function" } },
+  changeWatcher: { fields: { name: "string", attempted: "function" } },
 };
 
 /** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */

@@ -1,0 +1,74 @@
+/** What `GET` answers for the entry that a request is about to change: asked within that request. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { withDeadline } from "../timing/deadline.ts";
+import type { Call, Client, Logger, RouteHandler } from "../contract/index.ts";
+import type { BodyLimits } from "./body/limits.ts";
+import type { RequestContext } from "./request-context.ts";
+import { jsonOf } from "./response/reply.ts";
+
+/** A path that names an entry, with the handler that shows it. */
+export interface Entry {
+  path: string;
+  params: Record<string, string>;
+  handler: RouteHandler;
+}
+
+/** A slow look must not delay the change. */
+const READ_MS = 1000;
+
+/** A copy of what the entry is now; undefined where it is not there, cannot be shown as JSON, or is too slow. */
+export async function readEntry(entry: Entry, call: RequestContext): Promise<unknown> {
+  try {
+    const reading = entry.handler(new EntryReading(call, entry));
+    return jsonOf(await withDeadline(reading, READ_MS, () => new Error("late")));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A request for the entry, by whoever asks for the change. It has no response to write to. */
+class EntryReading implements Call {
+  readonly method = "GET";
+  readonly query = new URLSearchParams();
+  readonly path: string;
+  readonly params: Record<string, string>;
+  readonly req: IncomingMessage;
+  readonly id: string;
+  readonly client: Client;
+  readonly address: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly closing: AbortSignal;
+  readonly limits: BodyLimits;
+
+  constructor(call: RequestContext, { path, params }: Entry) {
+    this.path = path;
+    this.params = { ...params };
+    this.req = call.req;
+    this.id = call.id;
+    this.client = call.client;
+    this.address = call.address;
+    this.log = call.log;
+    this.signal = call.signal;
+    this.closing = call.closing;
+    this.limits = call.limits;
+  }
+
+  get res(): ServerResponse {
+    throw new Error("This request has no response of its own.");
+  }
+
+  onDisconnect(): void {}
+
+  onCut(): void {}
+
+  async body(): Promise<Buffer> {
+    return Buffer.alloc(0);
+  }
+
+  async *chunks(): AsyncIterable<Buffer> {}
+
+  async json<T = unknown>(): Promise<T> {
+    return {} as T;
+  }
+}
