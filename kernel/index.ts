@@ -9,7 +9,8 @@ import type { ConfigSchemas, PluginDefinition } from "./contract/index.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/error.ts";
-export type { ConfigDifference } from "./config/differences.ts";
+export type { ConfigDifference } from "./config/difference.ts";
+export type { ChangeOrigin } from "./config/origin.ts";
 export type { ConfigEdit } from "./config/edits.ts";
 export type { VersionInfo } from "./config/config.ts";
 export type { ConfigWritten } from "./config/write.ts";

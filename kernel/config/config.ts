@@ -9,11 +9,12 @@ import { ActiveConfig } from "./active.ts";
 import { assess } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
-import type { ConfigDifference } from "./differences.ts";
+import type { ConfigDifference } from "./difference.ts";
 import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigError, type ConfigProblem } from "./error.ts";
 import { UNKNOWN } from "./evaluate.ts";
+import { editFile } from "./file.ts";
 import { ConfigFollower, type FileProblem } from "./follow.ts";
 import {
   changesBetween,
@@ -245,7 +246,7 @@ export class ConfigStore {
   async #noteActive({ text }: Source): Promise<void> {
     if (!this.#history || text === undefined || text === this.#noted) return;
     try {
-      await this.#history.add(text, FILE_ORIGIN);
+      await this.#noteText(this.#history);
       this.#noted = text;
     } catch (error) {
       this.#log?.warn({ err: error }, "this version of the configuration could not be kept");
@@ -255,9 +256,24 @@ export class ConfigStore {
   /** With what an editor wrote since. */
   async #versions(): Promise<ConfigVersion[]> {
     if (!this.#history) return [];
-    const { text } = await sourceOf(this.#options);
-    if (text !== undefined) await this.#history.add(text, FILE_ORIGIN);
+    await this.#noteText(this.#history);
     return this.#history.list();
+  }
+
+  /**
+   * Keeps the text on disk as a version of its own where nobody has. The file is locked meanwhile: a write has its text
+   * in the history a moment before it is on disk, and the text before it must not come back on top.
+   */
+  async #noteText(history: ConfigHistory): Promise<void> {
+    const { text } = await sourceOf(this.#options);
+    const latest = (await history.list()).at(-1)?.text;
+    if (text === undefined || text === latest) return;
+    const note = async (current = text) => {
+      await history.add(current, FILE_ORIGIN);
+      return undefined;
+    };
+    // A file that cannot be locked is in a directory that cannot be written to.
+    await editFile(this.file, note).catch(() => note());
   }
 
   #complain(problems: readonly ConfigProblem[]): void {

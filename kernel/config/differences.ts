@@ -3,18 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { TSchema } from "@sinclair/typebox";
 import { formatKeyPath, isRecord, type KeyPath, mapStrings } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
+import type { ConfigDifference } from "./difference.ts";
 import { isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
-
-export interface ConfigDifference {
-  key: string;
-  kind: "added" | "changed" | "removed";
-  /** As the file says it, secrets masked; absent where the key was added. */
-  before?: unknown;
-  /** Absent where the key was removed. */
-  after?: unknown;
-}
 
 /** Goes as deep as both sides are objects, so that an entry of a map is named and not the whole map. */
 export function differencesBetween(

@@ -7,7 +7,8 @@ import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { Dispose } from "../contract/index.ts";
 import { type Assessment, assess, type Surroundings } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
-import { type ConfigDifference, differencesBetween } from "./differences.ts";
+import type { ConfigDifference } from "./difference.ts";
+import { differencesBetween } from "./differences.ts";
 import {
   applyEdit,
   type ConfigEdit,

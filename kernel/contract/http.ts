@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
-import type { ConfigDifference } from "../config/differences.ts";
+import type { ConfigDifference } from "../config/difference.ts";
 import type { ChangeOrigin } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "./common.ts";

@@ -5,7 +5,7 @@
  */
 import type { TSchema } from "@sinclair/typebox";
 import type { ConfigStore, VersionInfo } from "../config/config.ts";
-import type { ConfigDifference } from "../config/differences.ts";
+import type { ConfigDifference } from "../config/difference.ts";
 import type { ConfigEdit } from "../config/edits.ts";
 import { ConfigError, type ConfigProblem, problemText } from "../config/error.ts";
 import { explainUnknown } from "../config/evaluate.ts";

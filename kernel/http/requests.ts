@@ -100,7 +100,10 @@ export function createRequests(options: RequestsOptions) {
     call.input = route.input;
     const client = auth.authenticate(call.req, route.access, call);
     if (!(client instanceof Promise)) handle(route, call, client);
-    else client.then((known) => handle(route, call, known)).catch((error) => refuse(call, route, error));
+    else
+      client
+        .then((known) => handle(route, call, known))
+        .catch((error) => refuse(call, route, error));
   }
 
   function handle(route: Route, call: RequestContext, client: Client): void {
@@ -181,12 +184,14 @@ export function createRequests(options: RequestsOptions) {
       return counts;
     },
     routes: (): RouteInfo[] =>
-      routes.list().map(({ method, path, route: { handler, tally, input, pattern, ...options } }) => ({
-        method,
-        path,
-        error: forms.schemaOf(path),
-        ...options,
-      })),
+      routes
+        .list()
+        .map(({ method, path, route: { handler, tally, input, pattern, ...options } }) => ({
+          method,
+          path,
+          error: forms.schemaOf(path),
+          ...options,
+        })),
   };
 }
 

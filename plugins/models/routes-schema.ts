@@ -64,6 +64,7 @@ export const modelRoutes = {
   testChannel: {
     ...owner,
     summary: "Asks a channel for its models and one word",
+    changes: false,
     body: Type.Object({ model: Type.Optional(Type.String({ description: "Default the first" })) }),
     optionalBody: true,
     response: jsonResponse(

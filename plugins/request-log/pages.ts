@@ -1,5 +1,6 @@
 /** Pages of requests, and single ones, over all workers of the gateway. */
-import { PorticoError, type Workers } from "portico";
+import type { Workers } from "portico";
+import { errors } from "./errors.ts";
 import type { Recorder } from "./recorder.ts";
 import { comparePlaces, fits, type Place, placeText, type RequestsQuery } from "./query.ts";
 import { detailsOf, type RequestDetails, type RequestView, viewOf } from "./view.ts";
@@ -70,10 +71,7 @@ export function createPages(recorder: Recorder, workers: Workers | undefined): P
         (await workers?.askAll<Placed<RequestDetails> | undefined>(ONE_TOPIC, id)) ?? [];
       const [newest] = [ownOne(id), ...others].filter((one) => one !== undefined).sort(byPlace);
       if (newest !== undefined) return newest.view;
-      throw new PorticoError(
-        "not_found",
-        "The gateway keeps no request with this id. It keeps the newest ones only, and none over a restart.",
-      );
+      throw errors.unknownRequest();
     },
     close() {
       for (const undo of undos) void undo();

@@ -1,6 +1,7 @@
 /** Keeps what happened to each request for a model, and shows it. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
+import { errors } from "./errors.ts";
 import { contentSchema, requestsSchema } from "./schema.ts";
 
 const EXPIRE_MS = 60_000;
@@ -10,6 +11,7 @@ export default definePlugin({
   description:
     "One request's story: who asked for what, each attempt, what hooks changed, tokens and cost",
   config: { requests: requestsSchema, "log.content": contentSchema },
+  errors,
   commands: { requests: () => import("./cli.ts") },
 
   async setup(ctx, config) {

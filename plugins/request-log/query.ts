@@ -1,18 +1,11 @@
 /** The query of `GET /requests`, and which entries fit it. */
-import { PorticoError } from "portico";
-import { choiceIn, limitIn, timeIn } from "portico/strings";
+import { choiceIn, limitIn, momentIn } from "portico/strings";
 import type { Entry } from "./entry.ts";
+import { errors } from "./errors.ts";
 import { OUTCOMES, type Outcome, outcomeOf, statusOf, viewOf } from "./view.ts";
 
 const DEFAULT_LIMIT = 50;
 const TEXTS = ["key", "model", "channel", "principal", "id", "tag"] as const;
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
 
 /** Where a page ends: the end of its last request, and its number in its worker. */
 export interface Place {
@@ -44,8 +37,8 @@ export function readQuery(query: URLSearchParams, now: number): RequestsQuery {
     texts,
     status: readStatus(query.get("status")),
     outcome: choiceIn(query, "outcome", OUTCOMES),
-    since: readTime(query, "since", now),
-    until: readTime(query, "until", now),
+    since: momentIn(query, "since", now),
+    until: momentIn(query, "until", now),
     limit: limitIn(query, DEFAULT_LIMIT),
     before: readPlace(query.get("before")),
   };
@@ -91,22 +84,12 @@ function fitsStatus(wanted: string, status: number): boolean {
 function readStatus(text: string | null): string | undefined {
   if (text === null) return undefined;
   if (/^[1-5](\d\d|xx)$/.test(text)) return text;
-  return refuse("`status` must be a status (429) or a class of them (4xx).", "status");
-}
-
-/** A date, milliseconds since 1970, or how long ago (`90m`). */
-function readTime(query: URLSearchParams, name: string, now: number): number | undefined {
-  const ago = /^(\d{1,6})([smhdw])$/.exec(query.get(name) ?? "");
-  return ago === null ? timeIn(query, name) : now - Number(ago[1]) * UNITS[ago[2]!]!;
+  throw errors.badStatus({ param: "status" });
 }
 
 function readPlace(text: string | null): Place | undefined {
   if (text === null) return undefined;
   const [, at, worker, number] = /^(\d{1,15})-(\d{1,4})-(\d{1,15})$/.exec(text) ?? [];
-  if (at === undefined) return refuse("`before` must be the `next` of an earlier page.", "before");
+  if (at === undefined) throw errors.badPlace({ param: "before" });
   return { at: Number(at), worker: Number(worker), number: Number(number) };
-}
-
-function refuse(message: string, param: string): never {
-  throw new PorticoError("invalid_request_error", message, { param });
 }

@@ -5,5 +5,5 @@ export { maskNamed } from "./mask.ts";
 export { definitionFault } from "./faults.ts";
 export { refuseNames, wrongAtStart } from "./names.ts";
 export { fitsPattern } from "./pattern.ts";
-export { choiceIn, limitIn, numberIn, secondsIn, timeIn } from "./query.ts";
+export { choiceIn, limitIn, momentIn, numberIn, secondsIn, timeIn } from "./query.ts";
 export { parseUrl, SOCKET_ADDRESS, WEB_ADDRESS } from "./url.ts";

@@ -52,3 +52,17 @@ export function timeIn(query: URLSearchParams, name: string): number | undefined
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(at) ? refuse(name, "a time: an ISO date, or milliseconds since 1970") : at;
 }
+
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** The same, or how long ago: `90m`, `7d`. */
+export function momentIn(query: URLSearchParams, name: string, now: number): number | undefined {
+  const ago = /^(\d{1,6})([smhdw])$/.exec(query.get(name) ?? "");
+  return ago === null ? timeIn(query, name) : now - Number(ago[1]) * UNITS[ago[2]!]!;
+}

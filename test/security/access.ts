@@ -203,9 +203,11 @@ export const ROUTES: readonly RouteRows[] = [
     ],
   },
   {
-    about: "configuration, hooks, plugins, logs",
+    about: "configuration, hooks, plugins, logs, the audit trail",
     allowed: OWNER,
     routes: [
+      "GET /audit",
+      "GET /audit/:id",
       "GET /kernel/config",
       "GET /kernel/config/diff",
       "GET /kernel/config/history",

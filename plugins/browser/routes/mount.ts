@@ -12,11 +12,7 @@ import { SUMMARIES } from "./summaries.ts";
 import type { Targets } from "../targets/targets.ts";
 
 /** What outlasts the use of a browser. The rest shows pages and works in them. */
-const LASTING = new Set([
-  "POST /profiles/create",
-  "DELETE /profiles/:name",
-  "POST /reset-profile",
-]);
+const LASTING = new Set(["POST /profiles/create", "DELETE /profiles/:name", "POST /reset-profile"]);
 
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
   for (const [method, path] of PATHS) {

@@ -1,0 +1,66 @@
+/** The audit trail: who changed what, or tried to. */
+import { definePlugin } from "portico";
+import type {} from "portico/models";
+import type {} from "portico/store";
+import { errors } from "./errors.ts";
+import { auditSchema } from "./schema.ts";
+
+const FLUSH_MS = 5000;
+const PRUNE_MS = 3_600_000;
+
+export default definePlugin({
+  name: "audit",
+  description:
+    "Who changed what: every change by console, command line or HTTP, and refused attempts",
+  config: { audit: auditSchema },
+  errors,
+  commands: { audit: () => import("./cli.ts") },
+  needs: ["store"],
+
+  async setup(ctx, config) {
+    const { entryOf } = await import("./entry.ts");
+    const { FileChanges } = await import("./file-changes.ts");
+    const { RefusedAttempts } = await import("./refused.ts");
+    const { pageOf, readQuery } = await import("./query.ts");
+    const { auditRoutes } = await import("./routes-schema.ts");
+    const { Trail } = await import("./trail.ts");
+
+    let settings = config.audit;
+    ctx.onConfig((next: typeof config) => {
+      settings = next.audit;
+    });
+    const store = () => ctx.use("store");
+    const trail = new Trail(store, () => settings);
+    const others = new RefusedAttempts(trail);
+    const mask = <T>(value: T): T => ctx.find("models")?.mask(value) ?? value;
+
+    ctx.add("changeWatcher", {
+      name: "audit",
+      attempted(attempt) {
+        const entry = entryOf(attempt, mask);
+        return entry.principal === "owner" ? trail.add(entry) : others.add(entry);
+      },
+    });
+
+    const files = new FileChanges(trail, ctx.use("host").config, ctx.paths.home);
+    const isFirst = (ctx.find("workers")?.index ?? 0) === 0;
+    const sync = () => (isFirst ? files.sync() : Promise.resolve());
+    ctx.on("config:changed", sync);
+    ctx.task("audit: changes of the file", { everyMs: PRUNE_MS, immediately: true }, sync);
+    ctx.task("audit: count refused attempts", { everyMs: FLUSH_MS }, () => others.flush());
+    ctx.task("audit: prune", { everyMs: PRUNE_MS }, () => trail.prune());
+    ctx.defer(() => others.flush());
+
+    ctx.route("GET", "/audit", auditRoutes.list, async ({ query }) => {
+      const asked = readQuery(query, trail.now());
+      await sync();
+      await others.flush();
+      return pageOf(trail, asked);
+    });
+    ctx.route("GET", "/audit/:id", auditRoutes.show, async ({ params }) => {
+      const entry = await trail.get(params["id"] ?? "");
+      if (!entry) throw errors.unknownEntry();
+      return entry;
+    });
+  },
+});

@@ -1,0 +1,40 @@
+/** What the routes of the audit trail take and answer. */
+import { type RouteOptions, Type } from "portico";
+import { choice, jsonResponse, Time } from "portico/openapi";
+import { OUTCOMES, querySchema } from "./schema.ts";
+
+const owner = { access: "gateway" } as const;
+const Text = Type.Optional(Type.String());
+
+const Entry = Type.Object({
+  id: Type.String(),
+  at: Time,
+  outcome: choice(OUTCOMES),
+  principal: Type.String({ description: "owner, key:<name>, or outside" }),
+  via: Type.String({ description: "console, command line, http, file or gateway" }),
+  address: Text,
+  action: Type.String({ description: "The route, or the configuration file" }),
+  entry: Text,
+  status: Type.Optional(Type.Integer()),
+  error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  changes: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      before: Type.Optional(Type.Unknown()),
+      after: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  request: Type.Optional(Type.Unknown()),
+  requestId: Text,
+  count: Type.Optional(Type.Integer()),
+});
+
+export const auditRoutes = {
+  list: {
+    ...owner,
+    summary: "Who changed what, the newest first",
+    query: querySchema,
+    response: jsonResponse(Type.Object({ entries: Type.Array(Entry), next: Text })),
+  },
+  show: { ...owner, summary: "One change", response: jsonResponse(Entry) },
+} satisfies Record<string, RouteOptions>;

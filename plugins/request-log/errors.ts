@@ -1,0 +1,18 @@
+/** Every error of the plugin `request-log`. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  unknownRequest: {
+    code: "not_found",
+    message:
+      "The gateway keeps no request with this id. It keeps only the newest requests, and none across a restart.",
+  },
+  badStatus: {
+    code: "invalid_request_error",
+    message: "`status` must be a status such as 429, or a class of them such as 4xx.",
+  },
+  badPlace: {
+    code: "invalid_request_error",
+    message: "`before` must be the `next` of an earlier page.",
+  },
+});
