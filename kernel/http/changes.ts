@@ -58,7 +58,7 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
   }
 
   return {
-    /** Makes a change, and tells what became of it before the response goes out. */
+    /** Makes a change, and reports what became of it before the response goes out. */
     make(call: RequestContext, { route, entry }: ChangeTarget, work: () => unknown): unknown {
       const isWatched = watchers().length > 0;
       return changeAs(originOf(call), async (configuration) => {
@@ -77,7 +77,7 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
         }
       });
     },
-    /** Tells of a request that did not get as far as its handler. */
+    /** Reports a request that did not get as far as its handler. */
     refused(call: RequestContext, route: string, error: unknown): void {
       if (watchers().length > 0) void tell(attemptOf(call, route, failed(error, call)));
     },

@@ -26,7 +26,7 @@ export async function readEntry(entry: Entry, call: RequestContext): Promise<unk
   }
 }
 
-/** A request for the entry, by whoever asks for the change. It has no response to write to. */
+/** A request for the entry, by the client that asks for the change. It has no response to write to. */
 class EntryReading implements Call {
   readonly method = "GET";
   readonly query = new URLSearchParams();

@@ -1,13 +1,16 @@
 /** Who makes a change over HTTP, and with what. */
 import type { ChangeDoor, ChangeOrigin } from "../../config/origin.ts";
-import { principalOf } from "../../principals.ts";
 import type { RequestContext } from "../request-context.ts";
 
 /** What the command line sends as `User-Agent`, with its version behind it. */
 const COMMAND_LINE_AGENT = "portico-cli";
 
+/** In the words of principals. */
+const NAMES = { owner: "owner", anonymous: "outside" } as const;
+
 export function originOf({ client, address, req }: RequestContext): ChangeOrigin {
-  return { principal: principalOf(client), via: doorOf(req.headers), address };
+  const principal = client.kind === "key" ? `key:${client.key}` : NAMES[client.kind];
+  return { principal, via: doorOf(req.headers), address };
 }
 
 /** Browsers set `Sec-Fetch-Site` themselves, and only our own pages are of the same origin. */

@@ -206,7 +206,7 @@ export const hookRoutes = {
     ),
   },
   rescan: { ...owner, summary: "Look at the disk now", body: null, response: Hooks },
-  reloadAll: { ...owner, summary: "Load all hooks anew", body: null, response: Hooks },
+  reloadAll: { ...owner, summary: "Reload all hooks", body: null, response: Hooks },
   show: { ...owner, summary: "One hook", response: jsonResponse(Hook) },
   logs: {
     ...owner,
@@ -217,7 +217,7 @@ export const hookRoutes = {
   enable: { ...oneHook, summary: "Turn it on, wake it" },
   disable: { ...oneHook, summary: "Turn it off" },
   approve: { ...oneHook, summary: "Approve its content" },
-  reload: { ...oneHook, summary: "Load it anew" },
+  reload: { ...oneHook, summary: "Reload it" },
   check: {
     ...owner,
     summary: "What is wrong with it",
@@ -257,7 +257,7 @@ const onePlugin = { ...owner, body: null, response: jsonResponse(Plugin) };
 export const pluginRoutes = {
   list: { ...owner, summary: "All plugins", response: Plugins },
   show: { ...owner, summary: "One plugin", response: jsonResponse(Plugin) },
-  reload: { ...onePlugin, summary: "Load it anew" },
+  reload: { ...onePlugin, summary: "Reload it" },
   enable: { ...onePlugin, summary: "Switch it on" },
   disable: { ...onePlugin, summary: "Switch it off" },
   rescan: { ...owner, summary: "Look at the disk now", body: null, response: Plugins },
