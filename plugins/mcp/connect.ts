@@ -60,7 +60,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
       else reject(attempt.signal.reason);
     });
   });
-  ended.catch(() => {}); // whoever waits for it gets the error
+  ended.catch(() => {}); // its awaiting caller gets the error
   const onOversizedEvent = (error: Error) => attempt.abort(error);
   try {
     await client.connect(openTransport(server, onOversizedEvent), {
@@ -82,7 +82,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
   }
 }
 
-/** A server that has nothing to say for this long is asked anew. */
+/** A server that has nothing to say for this long is asked again. */
 const IDLE_STREAM_MS = 300_000;
 
 function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) => void): Transport {

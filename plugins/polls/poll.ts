@@ -96,7 +96,7 @@ export function principalOfPoll({ row, body }: Pick<Poll, "row" | "body">): Prin
 export const digest = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 20);
 
-/** What the cursor belongs to: where this changes, the poll begins anew with a baseline. */
+/** What the cursor belongs to: where this changes, the poll starts again with a baseline. */
 export function identityOf(source: Source): string {
   const { kind, url, path, items, key, selector, ignore, remove, match, method, body, browser } =
     source;

@@ -83,7 +83,7 @@ async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoE
   );
 }
 
-/** A page that draws an element anew has done so within this. */
+/** A page that draws an element again has done so within this. */
 const REDRAW_MS = 2_000;
 
 /** The number of the element that took the place of another: the only new one of its role and name. */
@@ -221,6 +221,10 @@ async function redrawn(
 const NOT_ITS_KIND =
   /not an? <?(input|select|textarea)|not a checkbox|not have a role allowing|Input of type|Malformed value|Cannot type text/i;
 
+const NO_LIST = /not a <?select/i;
+const DRAWN_LIST =
+  "it is no <select>, so the page draws its own list. Click it, take a snapshot, and click the option.";
+
 async function whyNot(
   trial: Trial,
   entry: RefEntry,
@@ -232,10 +236,12 @@ async function whyNot(
   const options = { details: { ref: `e${entry.n}` }, cause: error };
   const element = `the ${spoken(entry)}`;
   if (!stopped && !isTimeout(error)) {
-    if (!NOT_ITS_KIND.test(String((error as Error).message))) return failure(error, what);
+    const message = String((error as Error).message);
+    if (!NOT_ITS_KIND.test(message)) return failure(error, what);
+    const reason = NO_LIST.test(message) ? DRAWN_LIST : headline(error);
     return new PorticoError(
       "action_failed",
-      `${what} failed: ${element} does not take it: ${headline(error)}`,
+      `${what} failed: ${element} does not take it: ${reason}`,
       options,
     );
   }

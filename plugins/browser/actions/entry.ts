@@ -2,7 +2,13 @@
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
 import type { Locator } from "../drivers/playwright.ts";
-import { type FieldState, focusField, pasteText, readField } from "../tab/field-scripts.ts";
+import {
+  copySelection,
+  type FieldState,
+  focusField,
+  pasteText,
+  readField,
+} from "../tab/field-scripts.ts";
 import { entryOf } from "../tab/page-scripts.ts";
 import type { Limits } from "./trial.ts";
 
@@ -33,8 +39,8 @@ export interface Entry {
 }
 
 /**
- * Replaces what the field holds. The value that the page made of the text, where that is another one. 422 where the
- * field keeps its old text.
+ * Replaces what the field holds. Answers the value that the page made of the text where that is another one. 422 where
+ * the field keeps its old text.
  */
 export async function enter(
   locator: Locator,
@@ -44,25 +50,28 @@ export async function enter(
 ): Promise<string | undefined> {
   const isTyped = await takesKeys(locator, text, limits);
   const before = await locator.evaluate(readField, undefined, limits);
-  const isEditor = before.kind === "host" || before.kind === "proxy";
-  if (delay !== undefined && text !== "" && isTyped) {
-    if (isEditor) await selectAll(locator, limits);
+  const isKeyed = delay !== undefined && text !== "" && isTyped;
+  if (isEditor(before)) {
+    await selectAll(locator, limits);
+    before.text = (await selectedText(locator, limits)) ?? before.text;
+    if (isKeyed) await typeKeys(locator, text, delay, limits);
+    else await replaceInEditor(locator, text, limits);
+  } else if (isKeyed) {
     // The first key replaces what is selected; emptying the field would press a key of its own.
-    else await locator.selectText(limits);
-    await typeKeys(locator, text, delay, isEditor, limits);
-  } else if (isEditor) await replaceInEditor(locator, text, limits);
-  else await locator.fill(text, limits);
+    await locator.selectText(limits);
+    await locator.pressSequentially(text, { delay, ...limits });
+  } else await locator.fill(text, limits);
   return outcome(locator, before, text, limits, isTyped);
 }
+
+const isEditor = ({ kind }: FieldState): boolean => kind === "host" || kind === "proxy";
 
 async function typeKeys(
   locator: Locator,
   text: string,
   delay: number,
-  isEditor: boolean,
   limits: Limits,
 ): Promise<void> {
-  if (!isEditor) return locator.pressSequentially(text, { delay, ...limits });
   const { keyboard } = locator.page();
   for (const character of text) {
     if (limits.signal.aborted) return;
@@ -71,21 +80,41 @@ async function typeKeys(
   }
 }
 
-/** Editors learn of a selection by an event of its own, a moment after it was made. */
+/** An event of its own tells editors of a selection, a moment after it was made. */
 async function selectAll(locator: Locator, limits: Limits): Promise<void> {
   await locator.evaluate(focusField, undefined, limits);
   await locator.page().keyboard.press("ControlOrMeta+a");
   await locator.evaluate(readField, undefined, limits);
 }
 
-/** As a person does it: select all, then write over it; what the editor does not take that way is pasted. */
+/** What an editor holds while all of it is selected, as the editor would copy it. Null where it does not say. */
+async function selectedText(locator: Locator, limits: Limits): Promise<string | null> {
+  const copy = await locator.evaluate(copySelection, undefined, limits);
+  return copy === null ? null : copy.replace(/\r\n?/g, "\n").replace(/\n$/, "");
+}
+
+interface EditorState extends FieldState {
+  /** The text is what the editor holds, not only what it shows, which may have line numbers in it. */
+  isExact?: boolean;
+}
+
+/** Reads what an editor shows, and where that is not `text`, what it holds; for that it selects all for a moment. */
+async function readEditor(locator: Locator, text: string, limits: Limits): Promise<EditorState> {
+  const state = await locator.evaluate(readField, undefined, limits);
+  if (isSame(state.text, text)) return state;
+  await selectAll(locator, limits);
+  const held = await selectedText(locator, limits);
+  await locator.page().keyboard.press("ArrowRight");
+  return held === null ? state : { ...state, text: held, isExact: true };
+}
+
+/** Writes over the selection, as a person does; pastes what the editor does not take that way. */
 async function replaceInEditor(locator: Locator, text: string, limits: Limits): Promise<void> {
   const { keyboard } = locator.page();
-  await selectAll(locator, limits);
   if (text === "") await keyboard.press("Delete");
   else await keyboard.insertText(text);
-  const { text: now } = await locator.evaluate(readField, undefined, limits);
-  if (isSame(now, text)) return;
+  const { text: shown } = await readEditor(locator, text, limits);
+  if (isSame(shown, text)) return;
   await selectAll(locator, limits);
   if (text === "") await keyboard.press("Backspace");
   else if (!(await locator.evaluate(pasteText, text, limits))) await keyboard.insertText(text);
@@ -101,10 +130,12 @@ async function outcome(
   { signal }: Limits,
   isTyped: boolean,
 ): Promise<string | undefined> {
-  const reading = locator.evaluate(readField, undefined, { timeout: OUTCOME_MS, signal });
+  const limits = { timeout: OUTCOME_MS, signal };
+  const reading: Promise<EditorState> = isEditor(before)
+    ? readEditor(locator, text, limits)
+    : locator.evaluate(readField, undefined, limits);
   const after = await attempt(OUTCOME_MS + 200, reading, undefined);
   if (after === undefined || after.text === text) return undefined;
-  // What a proxy's editor shows has line numbers and the like in it.
   if (isSame(after.text, text) && after.kind !== "field") return undefined;
   if (isTyped && keepsOldText(before, after, text))
     throw new PorticoError(
@@ -113,7 +144,8 @@ async function outcome(
         ? "The typing failed: the field is as empty as before. The page takes no such text there."
         : "The typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
     );
-  if (after.kind === "proxy") return undefined;
+  // What such an editor shows beside its text is unknown.
+  if (after.kind === "proxy" && !after.isExact) return undefined;
   return after.secret ? "•".repeat(after.text.length) : after.text;
 }
 
@@ -121,7 +153,10 @@ async function outcome(
 const essence = (text: string): string =>
   text.toLowerCase().replace(/[^\p{L}\p{N}\p{S}]+/gu, "") || text.replace(/\s+/g, "");
 
-const isSame = (shown: string, text: string): boolean => essence(shown) === essence(text);
+const withoutSpace = (text: string): string => text.replace(/\s+/g, "");
+
+/** Editors show line breaks in several ways. */
+const isSame = (shown: string, text: string): boolean => withoutSpace(shown) === withoutSpace(text);
 
 /** Fields that make entries of what is typed are empty after each. */
 const SEPARATORS = /[\n,;]/;

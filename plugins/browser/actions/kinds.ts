@@ -12,6 +12,7 @@ import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./eleme
 import type { ClickLabel, Limits, Trial } from "./trial.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Locator } from "../drivers/playwright.ts";
+import { refNumber } from "../snapshot/refs.ts";
 import { type Field, fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -134,6 +135,12 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
+  if (refNumber(input.startRef) === refNumber(input.endRef))
+    throw new PorticoError(
+      "invalid_request_error",
+      "startRef and endRef name the same element: name the element to drag, and the one to drop it on.",
+      { param: "endRef" },
+    );
   const shared = { tab, explicit, needs: POINTED, what: "The drag" };
   const goal = await findFree({ ...shared, ref: input.endRef, param: "endRef", timeoutMs });
   await tryOn({

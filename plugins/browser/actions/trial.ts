@@ -21,7 +21,7 @@ export interface Trial {
   /** The caller set the limit, so it is used up. */
   explicit: boolean;
   param?: string;
-  /** Where the page draws the element anew before it could be pressed, the new one is meant. */
+  /** Where the page draws the element again before it could be pressed, the new one is meant. */
   followsRedraw?: boolean;
   /** The action; it ends when the signal does. */
   work(locator: Locator, limits: Limits): Promise<unknown>;

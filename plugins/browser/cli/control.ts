@@ -121,7 +121,7 @@ export const controlCommands: Command[] = [
   }),
   command({
     name: "reset-profile",
-    summary: "Begin anew: stop the browser and put its data into the trash",
+    summary: "Stop the browser and move its data into the trash",
     args: [{ name: "name", optional: true }],
     request: ({ args }) => ({
       method: "POST",

@@ -76,7 +76,7 @@ function flags(options: LaunchOptions): string[] {
       ? ["--headless=new", "--window-size=1280,800", "--hide-scrollbars", "--mute-audio"]
       : []),
     ...(options.args ?? []),
-    // No port: whoever reaches it, another user of the machine too, could read files through the browser. The browser ends by itself when this pipe closes, however the gateway died.
+    // No port: anyone who reaches it, another user of the machine too, could read files through the browser. The browser ends by itself when this pipe closes, however the gateway died.
     "--remote-debugging-pipe",
     `--user-data-dir=${userDataDir(options.dir)}`,
     "--no-first-run",
@@ -151,7 +151,7 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   const data = userDataDir(options.dir);
   await mkdir(data, { recursive: true, mode: 0o700 });
   await endRecorded(recordFile(options.dir));
-  // Locks of a browser that is gone: on another host name (a container made anew) they would stop the start.
+  // Locks of a browser that is gone: on another host name (of a container that was created again) they would stop the start.
   for (const lock of ["SingletonLock", "SingletonCookie", "SingletonSocket"])
     await rm(join(data, lock), { force: true });
   const child = spawn(options.executablePath, flags(options), {

@@ -52,13 +52,13 @@ export async function detach(tabId) {
   await chrome.debugger.detach({ tabId }).catch(() => {});
 }
 
-/** Takes away everything that a client has set on the tab (overrides, interceptions), by attaching anew. */
+/** Takes away everything that a client has set on the tab (overrides, interceptions), by attaching again. */
 export async function reset(tabId) {
   await chrome.debugger.detach({ tabId }).catch(() => {});
   return attach(tabId);
 }
 
-/** After the worker's death: the debugger is still there as a rule, and anew where it is not. Returns what was lost. */
+/** After the worker's death: the debugger is still there as a rule, and is attached again where it is not. Returns what was lost. */
 export async function restore() {
   const { tabs: stored = [] } = await chrome.storage.session.get("tabs");
   for (const [tabId, tab] of stored) tabs.set(tabId, tab);

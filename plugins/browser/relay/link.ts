@@ -12,7 +12,7 @@ const AttachedTab = Type.Object({
   title: Text,
   url: Text,
 });
-/** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
+/** A tab as the extension reports it. `attachment` is new after each attachment of the debugger. */
 export type AttachedTab = Static<typeof AttachedTab>;
 
 const Hello = Type.Object({ version: Text, userAgent: Text, tabs: Type.Array(AttachedTab) });
@@ -81,7 +81,7 @@ function isRepeatable(request: Ask): boolean {
 }
 
 interface Waiting {
-  /** Whoever asks again may have it done twice. */
+  /** A caller that asks again may cause it to be done twice. */
   taken: boolean;
   isRepeatable: boolean;
   /** A command may take as long as the page does, once the extension has it; everything else is done soon. */

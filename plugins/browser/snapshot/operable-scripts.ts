@@ -17,52 +17,92 @@ export interface Marked {
   areas: Area[];
 }
 
-/** Elements that the library lists anyway. */
-const LISTED = `/^(HTML|BODY|A|BUTTON|INPUT|SELECT|TEXTAREA|OPTION|LABEL|IFRAME)$/`;
-/** Larger ones listen for what is in them. */
+/** The library lists these elements anyway. */
+const LISTED = `:is(html, body, a[href], button, input, select, textarea, option, label, iframe)`;
+/** An element with more elements inside listens for what is in it. */
 const MOST_INSIDE = 100;
+/** What a page hides behind an editor of its own has this size while the page is read, since the library skips the rest. */
+const SHOWN_SIZE = "1px";
 
-/** A pointer shows what can be clicked; an animation shows it without a change of the document. */
-const POINT = `
+/**
+ * `animate` changes how an element looks to the library without a change of the document. `point` shows the pointer of
+ * what can be clicked; `delegate` takes it back from an element that listens for all that is in it, whichever comes first.
+ */
+const MARKS = `
+  const marks = (window.porticoMarks = window.porticoMarks || { undo: [], pointers: new Map(), delegates: new WeakSet() });
+  const animate = (element, property, value) => {
+    const animation = element.animate({ [property]: [value, value] }, { duration: 1e9, fill: "both" });
+    marks.undo.push(() => animation.cancel());
+    return animation;
+  };
+  const setAttribute = (element, name, value) => {
+    const before = element.getAttribute(name);
+    element.setAttribute(name, value);
+    marks.undo.push(() => before === null ? element.removeAttribute(name) : element.setAttribute(name, before));
+  };
+  // The library takes it for a part of the text around it.
+  const isBareText = (element) =>
+    element.childNodes.length === 1 && element.firstChild.nodeType === 3 && getComputedStyle(element).display === "inline";
   const point = (element) => {
-    if (${LISTED}.test(element.tagName) || element.hasAttribute("role")) return;
+    if (element.matches("${LISTED}") || element.hasAttribute("role")) return;
+    if (marks.pointers.has(element) || marks.delegates.has(element)) return;
     if (element.getElementsByTagName("*").length > ${MOST_INSIDE}) return;
-    const animation = element.animate({ cursor: ["pointer", "pointer"] }, { duration: 1e9, fill: "both" });
-    (window.porticoMarks = window.porticoMarks || []).push(() => animation.cancel());
+    marks.pointers.set(element, animate(element, "cursor", "pointer"));
+    if (isBareText(element)) setAttribute(element, "role", "button");
+  };
+  const delegate = (element) => {
+    marks.delegates.add(element);
+    const pointer = marks.pointers.get(element);
+    if (pointer) pointer.cancel();
   };
 `;
 
+const onListener = (action: string): string =>
+  `function () { if (this.nodeType !== 1 || !this.isConnected) return; const element = this; ${MARKS} ${action}(element); }`;
+
 /** An element that listens for clicks; called on the element itself. */
-export const MARK_LISTENER = `function () { if (this.nodeType !== 1 || !this.isConnected) return; const element = this; ${POINT} point(element); }`;
+export const MARK_LISTENER = onListener("point");
+
+/** An element that listens for all others, such as the root of a framework; called on the element itself. */
+export const MARK_DELEGATE = onListener("delegate");
 
 const MARK = `
-  ${POINT}
-  const marks = (window.porticoMarks = window.porticoMarks || []);
-  const set = (element, name, value) => {
-    if (element.hasAttribute(name) || !value) return;
-    element.setAttribute(name, value);
-    marks.push(() => element.removeAttribute(name));
+  ${MARKS}
+  const isEditable = (element) =>
+    element.isContentEditable && element.hasAttribute("contenteditable") && !(element.parentElement && element.parentElement.isContentEditable);
+  const hintOf = (element) =>
+    element.getAttribute("aria-placeholder") || element.getAttribute("data-placeholder") || element.getAttribute("placeholder");
+  const markEditable = (element) => {
+    const isNamed = element.hasAttribute("aria-label") || element.hasAttribute("aria-labelledby");
+    // The library leaves out the text that stands directly in a textbox.
+    const hasText = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim() !== "");
+    if (hasText && isNamed) return point(element);
+    if (/^(none|presentation)?$/.test(element.getAttribute("role") || "")) setAttribute(element, "role", "textbox");
+    const name = hasText ? element.innerText.slice(0, 200) : hintOf(element);
+    if (!isNamed && name) setAttribute(element, "aria-label", name);
+  };
+  const markCanvas = (element) => {
+    point(element);
+    if (!element.hasAttribute("role")) setAttribute(element, "role", "img");
+    if (!element.hasAttribute("aria-label")) setAttribute(element, "aria-label", "canvas");
+  };
+  const isOperable = (element) =>
+    element.tagName === "SUMMARY" || element.draggable && element.hasAttribute("draggable") ||
+    element.tabIndex >= 0 && element.hasAttribute("tabindex") || element.onclick || element.onmousedown || element.onpointerdown;
+  const takesKeys = (element) => element.editContext || element.tagName === "TEXTAREA" && !element.readOnly;
+  const showEmpty = (element) => {
+    const { width, height } = element.getBoundingClientRect();
+    if (width === 0) animate(element, "minWidth", "${SHOWN_SIZE}");
+    if (height === 0) animate(element, "minHeight", "${SHOWN_SIZE}");
   };
   const roots = [document];
   for (let i = 0; i < roots.length; i++) {
     for (const element of roots[i].querySelectorAll("*")) {
       if (element.shadowRoot) roots.push(element.shadowRoot);
-      const isHost = element.isContentEditable && !(element.parentElement && element.parentElement.isContentEditable);
-      if (isHost && element.hasAttribute("contenteditable")) {
-        const isNamed = element.hasAttribute("aria-label") || element.hasAttribute("aria-labelledby");
-        // The library leaves out the text that stands directly in a textbox.
-        const hasText = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim() !== "");
-        if (hasText && isNamed) point(element);
-        else {
-          set(element, "role", "textbox");
-          const hint = element.getAttribute("aria-placeholder") || element.getAttribute("data-placeholder") || element.getAttribute("placeholder");
-          if (!isNamed) set(element, "aria-label", hasText ? element.innerText.slice(0, 200) : hint);
-        }
-      } else if (element.tagName === "CANVAS") {
-        point(element);
-        set(element, "role", "img");
-        set(element, "aria-label", "canvas");
-      } else if (element.tagName === "SUMMARY" || element.tabIndex >= 0 && element.hasAttribute("tabindex") || element.onclick || element.onmousedown || element.onpointerdown) point(element);
+      if (isEditable(element)) markEditable(element);
+      else if (element.tagName === "CANVAS") markCanvas(element);
+      else if (isOperable(element)) point(element);
+      if (takesKeys(element)) showEmpty(element);
     }
   }
   const modal = Array.from(document.querySelectorAll("dialog:modal, [aria-modal=true]")).some((one) => one.getClientRects().length > 0);
@@ -85,5 +125,5 @@ const MARK = `
 export const markOperable = new Function(MARK) as () => Marked;
 
 export const unmarkOperable = new Function(
-  "for (const undo of (window.porticoMarks || []).splice(0)) undo(); delete window.porticoMarks;",
+  "for (const undo of window.porticoMarks ? window.porticoMarks.undo : []) undo(); delete window.porticoMarks;",
 ) as () => void;

@@ -1,20 +1,26 @@
 /** Reads a page's tree with all that can be operated in it: what is editable, has the focus, or listens for clicks. */
 import type { CDPSession, Locator, Page } from "../drivers/playwright.ts";
 import { attempt } from "../deadline.ts";
-import { MARK_LISTENER, type Marked, markOperable, unmarkOperable } from "./operable-scripts.ts";
+import {
+  MARK_DELEGATE,
+  MARK_LISTENER,
+  type Marked,
+  markOperable,
+  unmarkOperable,
+} from "./operable-scripts.ts";
 import { type AriaNode, everyNode } from "./aria-node.ts";
 
 type Tree = (AriaNode | string)[];
 
 /** A frame that is not busy is marked within this. */
 const FRAME_MS = 400;
-/** Listeners are looked up in pages up to this size, and so many of them. */
+/** Listeners are looked up in pages of up to so many elements, and so many of them are marked. */
 const MOST_ELEMENTS = 5_000;
 const MOST_LISTENERS = 150;
 const LISTENERS_MS = 500;
-/** Frameworks listen on one element for all others: it has listeners of so many kinds. */
+/** An element that listens for more kinds of events does so for what is in it, as the roots of frameworks do. */
 const MOST_KINDS = 12;
-const POINTER = /^(click|dblclick|mousedown|mouseup|pointerdown|pointerup)$/;
+const POINTER = /^(click|dblclick|mousedown|mouseup|pointerdown|pointerup|drop)$/;
 
 /** One reading of a page at a time: the marks of one must not end with another. */
 const reading = new WeakMap<Page, Promise<unknown>>();
@@ -69,28 +75,53 @@ async function markListeners(cdp: CDPSession): Promise<undefined> {
     objectId: result.objectId,
     depth: -1,
   });
+  const marks = marksFor(listeners).slice(0, MOST_LISTENERS);
+  await Promise.all(
+    marks.map(async ({ backendNodeId, functionDeclaration }) => {
+      const { object } = await cdp.send("DOM.resolveNode", {
+        backendNodeId,
+        objectGroup: "portico-listeners",
+      });
+      const objectId = object.objectId!;
+      await cdp.send("Runtime.callFunctionOn", { objectId, functionDeclaration });
+    }),
+  );
+  await cdp.send("Runtime.releaseObjectGroup", { objectGroup: "portico-listeners" });
+}
+
+interface Listener {
+  backendNodeId?: number;
+  type: string;
+}
+
+interface ListenerMark {
+  backendNodeId: number;
+  functionDeclaration: string;
+}
+
+/** What each element with listeners is marked as: those that listen for others first, since there are few of them. */
+function marksFor(listeners: readonly Listener[]): ListenerMark[] {
   const kinds = new Map<number, Set<string>>();
   for (const { backendNodeId, type } of listeners) {
     if (backendNodeId === undefined) continue;
     const known = kinds.get(backendNodeId) ?? new Set();
     kinds.set(backendNodeId, known.add(type));
   }
-  const clickable = [...kinds].filter(
-    ([, types]) => types.size <= MOST_KINDS && [...types].some((type) => POINTER.test(type)),
+  const all = [...kinds].map(([backendNodeId, types]) => ({ backendNodeId, types }));
+  const delegates = all.filter(({ types }) => types.size > MOST_KINDS);
+  const clickable = all.filter(
+    ({ types }) => types.size <= MOST_KINDS && [...types].some((type) => POINTER.test(type)),
   );
-  await Promise.all(
-    clickable.slice(0, MOST_LISTENERS).map(async ([backendNodeId]) => {
-      const { object } = await cdp.send("DOM.resolveNode", {
-        backendNodeId,
-        objectGroup: "portico-listeners",
-      });
-      await cdp.send("Runtime.callFunctionOn", {
-        objectId: object.objectId!,
-        functionDeclaration: MARK_LISTENER,
-      });
-    }),
-  );
-  await cdp.send("Runtime.releaseObjectGroup", { objectGroup: "portico-listeners" });
+  return [
+    ...delegates.map(({ backendNodeId }) => ({
+      backendNodeId,
+      functionDeclaration: MARK_DELEGATE,
+    })),
+    ...clickable.map(({ backendNodeId }) => ({
+      backendNodeId,
+      functionDeclaration: MARK_LISTENER,
+    })),
+  ];
 }
 
 /** The tree of the page, or of a part. */

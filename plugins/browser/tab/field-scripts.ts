@@ -12,8 +12,11 @@ export interface FieldState {
   secret: boolean;
 }
 
-/** `field` is the element that takes the text: the label's control, or the one proxy within an editor's own element. */
-const FIELD = `
+/**
+ * Finds `field`, the element that takes the text: the control of a label, or the proxy of an editor where `element` holds
+ * that one and nothing else that takes text.
+ */
+export const FIELD = `
   const isTiny = (e) => {
     for (let at = e, i = 0; at && i < 3; at = at.parentElement, i++) {
       const box = at.getBoundingClientRect();
@@ -21,11 +24,12 @@ const FIELD = `
     }
     return false;
   };
-  const takesText = (e) => e.tagName === "TEXTAREA" || e.tagName === "INPUT" || e.isContentEditable;
+  const takesText = (e) => e.tagName === "TEXTAREA" || e.tagName === "INPUT" || e.isContentEditable || Boolean(e.editContext);
   const isProxy = (e) => e.tagName === "TEXTAREA" ? isTiny(e) : Boolean(e.editContext);
   const proxyIn = (e) => {
-    const proxies = Array.from(e.querySelectorAll("textarea, .native-edit-context")).filter((one) => !one.readOnly && isProxy(one));
-    return proxies.length === 1 ? proxies[0] : undefined;
+    const fields = Array.from(e.querySelectorAll("textarea, input, [contenteditable], [role=textbox], .native-edit-context"))
+      .filter((one) => takesText(one) && !one.readOnly && one.type !== "hidden" && one.getClientRects().length > 0);
+    return fields.length === 1 && isProxy(fields[0]) ? fields[0] : undefined;
   };
   const labelled = element.tagName === "LABEL" && element.control ? element.control : element;
   const field = takesText(labelled) ? labelled : proxyIn(labelled) || labelled;
@@ -73,3 +77,19 @@ export const pasteText = new Function(
   (field.getRootNode().activeElement || field).dispatchEvent(paste);
   return paste.defaultPrevented;`,
 ) as (element: unknown, text: string) => boolean;
+
+/**
+ * The selection as the page would copy it, which is the exact text where an editor shows only a part of it, or line
+ * numbers beside it. Nothing is written to the clipboard. Null where the page does not handle the copy.
+ */
+export const copySelection = new Function(
+  "element",
+  `${FIELD}
+  const data = new DataTransfer();
+  const copy = new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true, composed: true });
+  (field.getRootNode().activeElement || field).dispatchEvent(copy);
+  const text = data.getData("text/plain");
+  if (copy.defaultPrevented || text !== "") return text;
+  // Some editors put the selection into their text area, for the browser to copy it from there.
+  return (field.tagName === "TEXTAREA" && field.value.slice(field.selectionStart, field.selectionEnd)) || null;`,
+) as (element: unknown) => string | null;

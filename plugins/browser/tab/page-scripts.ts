@@ -2,6 +2,7 @@
  * What runs inside pages. Made with `new Function`, not from functions of ours: a bundler may put helpers of its own
  * into a function (`__name`) that no page knows.
  */
+import { FIELD } from "./field-scripts.ts";
 
 /** What stands between an element and an action. */
 export interface Probe {
@@ -72,9 +73,10 @@ const PROBE = `
   const ariaDisabled = element.closest && element.closest('[aria-disabled="true"]');
   const control = /^(BUTTON|INPUT|SELECT|TEXTAREA|OPTION|OPTGROUP)$/.test(element.tagName);
   out.enabled = !(control && (element.disabled || disabledFieldset)) && !ariaDisabled;
-  const subject = element.tagName === "LABEL" && element.control ? element.control : element;
-  const field = subject.tagName === "TEXTAREA" || subject.tagName === "INPUT";
-  out.editable = subject.isContentEditable || subject.tagName === "SELECT" || (field && !subject.readOnly && subject.getAttribute("aria-readonly") !== "true");
+  const isInput = field.tagName === "TEXTAREA" || field.tagName === "INPUT";
+  out.editable = field.isContentEditable || Boolean(field.editContext) || field.tagName === "SELECT" || (isInput && !field.readOnly && field.getAttribute("aria-readonly") !== "true");
+  // An editor hides the element by which it takes keys, and shows the text elsewhere.
+  if (needs.editable && isProxy(field) && field.getClientRects().length > 0) out.visible = true;
   if (needs.hit && out.visible && box.width > 0) {
     const root = element.getRootNode();
     const at = (root.elementFromPoint ? root : document).elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
@@ -92,7 +94,7 @@ const PROBE = `
   }
   return out;
 `;
-export const probeElement = new Function("element", "needs", LABEL + PROBE) as (
+export const probeElement = new Function("element", "needs", FIELD + LABEL + PROBE) as (
   element: unknown,
   needs: ProbeNeeds,
 ) => Probe;

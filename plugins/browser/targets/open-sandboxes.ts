@@ -25,7 +25,7 @@ export function openSandboxes(
     ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
   );
   const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
-  // A session that exists for one turn only ends with it; the others begin anew, are deleted, or are not used.
+  // A session that exists for one turn only ends with it; the others are reset, are deleted, or are not used.
   const onTurn = (turn: {
     source: string;
     turnId: string;

@@ -8,7 +8,7 @@ import { type HostContext, isSame, type Target, targetOf } from "./gateway-addre
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
-/** A connection that held this long begins the back-off anew. */
+/** A connection that held this long resets the back-off. */
 const STEADY_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 

@@ -29,7 +29,7 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
     try {
       if (claim.item.attempts > MOST_ATTEMPTS)
         throw new Error(`The gateway ended ${MOST_ATTEMPTS} times during it.`);
-      // Asked for anew: events are declared by the plugin that is loaded now.
+      // Looked up each time: events are declared by the plugin that is loaded now.
       const tools = await ctx.use("schedule").load();
       await tools.emitHook(event, context, { timeoutMs: TIMEOUT_MS, principal });
     } catch (error) {

@@ -32,7 +32,7 @@ interface Position {
 }
 
 /**
- * Reckoned once for all children of a parent: the library counts the siblings anew for each element, which takes a long
+ * Computed once for all children of a parent: the library counts the siblings again for each element, which takes a long
  * list the square of its length.
  */
 function positionsIn(known: WeakMap<object, Map<Element, Position>>, element: Element): Position {
