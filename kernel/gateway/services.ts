@@ -77,6 +77,7 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
     | "info"
     | "look"
     | "logs"
+    | "code"
     | "wake"
     | "approve"
     | "reload"

@@ -1,5 +1,5 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
-import { definePlugin } from "portico";
+import { definePlugin, type Static } from "portico";
 import type {} from "portico/metrics";
 import {
   failureNotices,
@@ -8,7 +8,8 @@ import {
   startLate,
 } from "portico/schedules";
 import type { Operations } from "./operations.ts";
-import { CronConfig, JobChange, NewJob } from "./schema.ts";
+import { previewRoute } from "./preview-route.ts";
+import { CronConfig, JobChange, NewJob, type previewRequest } from "./schema.ts";
 import type { Cron } from "./start.ts";
 import { addTool } from "./tool.ts";
 
@@ -73,6 +74,11 @@ export default definePlugin({
       { noun: "cron job", plural: "jobs", create: NewJob, change: JobChange },
       operations,
     );
+    ctx.route("POST", "/cron/preview", previewRoute, async (call) => {
+      const { schedule } = await call.json<Static<typeof previewRequest>>();
+      const { previewSchedule } = await import("./preview.ts");
+      return previewSchedule(schedule, ctx.use("store").now(), zone());
+    });
     addTool(ctx, operations);
     ctx.on("principal:forgotten", async ({ context }) =>
       (await operations()).removeAllOf(context.principal),

@@ -64,10 +64,15 @@ export const Payload = Type.Union([
 const span = (description: string) =>
   Type.Integer({ minimum: 0, maximum: 31_536_000_000, description });
 
+const givenSchedule = Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]);
+
+/** The body of `POST /cron/preview`. */
+export const previewRequest = Type.Object({ schedule: givenSchedule }, closed);
+
 /** What a job is made of, beside its name; the same over HTTP and in the configuration. */
 const definition = {
   ...entryFields,
-  schedule: Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]),
+  schedule: givenSchedule,
   payload: Payload,
   missed: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("run-once")])),
   overlap: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("queue")])),

@@ -34,6 +34,11 @@ export const errors = PorticoError.table({
     code: "conflict",
     message: "There is already a key `{name}`. Revoke it first, or use another name.",
   },
+  changedMeanwhile: {
+    code: "precondition_failed",
+    message:
+      "The key `{name}` has changed since you read it. Read it again, and send the change with its new version.",
+  },
   notInForce: {
     code: "internal_error",
     message: "The key was written, but it is not active.",

@@ -49,6 +49,11 @@ export function idOf({ hash, id }: Pick<KeyConfig, "hash" | "id">): string {
   return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
 }
 
+/** Of a key as it stands; it tells nothing of its hash. */
+export function versionOf(key: KeyConfig): string {
+  return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);
+}
+
 const MARK = "pk_";
 
 export function newKey(): string {

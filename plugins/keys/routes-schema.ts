@@ -1,12 +1,13 @@
 /** What the routes of client keys take and answer. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, Time } from "portico/openapi";
-import { createRequest, rotateRequest } from "./schema.ts";
+import { changeRequest, createRequest, rotateRequest } from "./schema.ts";
 
 const owner = { access: "gateway" } as const;
 
 const view = {
   name: Type.String(),
+  version: Type.String({ description: "For If-Match" }),
   state: Type.String({ description: "active, disabled or expired" }),
   enabled: Type.Boolean(),
   previousUntil: Type.Optional(Time),
@@ -29,6 +30,17 @@ export const keyRoutes = {
     summary: "Makes a client key",
     body: createRequest,
     response: jsonResponse(withSecret, { status: 201 }),
+  },
+  show: {
+    ...owner,
+    summary: "One client key; its version stands in ETag too",
+    response: jsonResponse(Type.Object(view)),
+  },
+  change: {
+    ...owner,
+    summary: "Changes limits of a client key at the version that was read; null removes one",
+    body: changeRequest,
+    response: jsonResponse(Type.Object(view)),
   },
   rotate: {
     ...owner,

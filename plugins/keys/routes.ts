@@ -1,13 +1,27 @@
-/** `/keys`: makes, lists and revokes. */
-import { type Call, type PluginContext, refuseNetwork, reply, type Static } from "portico";
+/** `/keys`: makes, lists, changes, rotates and revokes. */
+import {
+  type Call,
+  type ConfigEdit,
+  type PluginContext,
+  refuseNetwork,
+  reply,
+  type Static,
+} from "portico";
 import { parseDuration } from "portico/schedules";
+import { expectedVersions, versionTag } from "portico/strings";
 import { errors } from "./errors.ts";
-import { hashOf, idOf, newKey } from "./grant.ts";
+import { hashOf, idOf, newKey, versionOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
-import { viewOf } from "./view.ts";
+import { type KeyView, viewOf } from "./view.ts";
 import { keyRoutes } from "./routes-schema.ts";
-import type { createRequest, KeyConfig, KeysConfig, rotateRequest } from "./schema.ts";
+import type {
+  changeRequest,
+  createRequest,
+  KeyConfig,
+  KeysConfig,
+  rotateRequest,
+} from "./schema.ts";
 
 const DEFAULT_OVERLAP = "24h";
 
@@ -66,6 +80,23 @@ export function mountKeys(
     });
   }
 
+  /** Changes what is named, and nothing else; `null` removes a limit. */
+  async function change(call: Call) {
+    const name = call.params["name"] ?? "";
+    const limits = await call.json<Static<typeof changeRequest>>();
+    const expected = expectedVersions(call, "GET /keys/:name");
+    return alone(name, async () => {
+      await stored.refresh();
+      const known = keyNamed(name);
+      const next = changed(known, limits);
+      checkLimits(next);
+      checkVersion(name, known, expected);
+      if (stored.has(name)) await stored.change(name, next);
+      else await ctx.use("host").config.change(editsOf(name, known, next));
+      return withTag(await view(name, keyNamed(name)));
+    });
+  }
+
   /** Throws `not_found`. */
   function keyNamed(name: string): KeyConfig {
     const known = Object.hasOwn(keys(), name) ? keys()[name] : undefined;
@@ -104,9 +135,41 @@ export function mountKeys(
       keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
     };
   });
+  ctx.route("GET", "/keys/:name", keyRoutes.show, async ({ params }) => {
+    await stored.refresh().catch(() => {});
+    const name = params["name"] ?? "";
+    return withTag(await view(name, keyNamed(name)));
+  });
   ctx.route("POST", "/keys", keyRoutes.make, make);
+  ctx.route("PATCH", "/keys/:name", keyRoutes.change, change);
   ctx.route("POST", "/keys/:name/rotate", keyRoutes.rotate, rotate);
   ctx.route("DELETE", "/keys/:name", keyRoutes.revoke, revoke);
+}
+
+const withTag = (key: KeyView) => reply(200, key, { etag: versionTag(key.version) });
+
+/** `expires` is the older name of `expiresAt`: a change of one is a change of both. */
+function changed(key: KeyConfig, limits: Static<typeof changeRequest>): KeyConfig {
+  const members = Object.entries({ ...key, ...limits });
+  const next = Object.fromEntries(members.filter(([, value]) => value !== null)) as KeyConfig;
+  if ("expiresAt" in limits) delete next.expires;
+  return next;
+}
+
+/** The difference as edits of the configuration, so that what stands beside it stays as it is written. */
+function editsOf(name: string, before: KeyConfig, after: KeyConfig): ConfigEdit[] {
+  const members = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof KeyConfig>;
+  const differing = [...members].filter((limit) => before[limit] !== after[limit]);
+  return differing.map((limit) => {
+    const path = ["gateway", "keys", name, limit];
+    return after[limit] === undefined ? { path, remove: true } : { path, value: after[limit] };
+  });
+}
+
+/** Throws `precondition_failed` where the key is not what the caller has read. */
+function checkVersion(name: string, key: KeyConfig, expected: readonly string[]): void {
+  if (expected.includes("*") || expected.includes(versionOf(key))) return;
+  throw errors.changedMeanwhile({ name }, { details: { version: versionOf(key) } });
 }
 
 /** What the schema of a body does not say. Throws `invalid_request_error` with `param`. */

@@ -1,5 +1,5 @@
 /** `gateway.keys` of the configuration, and the body of `POST /keys`. */
-import { refuseNetwork, type Static, Type } from "portico";
+import { refuseNetwork, type Static, type TSchema, Type } from "portico";
 
 const count = (description: string) =>
   Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -94,6 +94,23 @@ export const createRequest = Type.Object(
     ...limits,
   },
   { additionalProperties: false },
+);
+
+const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+/** The body of `PATCH /keys/:name`. */
+export const changeRequest = Type.Object(
+  {
+    models: orNull(limits.models),
+    tools: orNull(limits.tools),
+    requestsPerMinute: orNull(limits.requestsPerMinute),
+    tokensPerMinute: orNull(limits.tokensPerMinute),
+    budget: orNull(limits.budget),
+    expiresAt: orNull(limits.expiresAt),
+    allowedIps: orNull(limits.allowedIps),
+    enabled: Type.Optional(Type.Boolean({ description: "false: it opens nothing" })),
+  },
+  { additionalProperties: false, minProperties: 1 },
 );
 
 /** The body of `POST /keys/:name/rotate`. */

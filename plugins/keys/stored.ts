@@ -2,10 +2,13 @@
  * Keys that are made where several gateways share a store: they stand in it, and all of them know them. Those of the
  * configuration are one gateway's own.
  */
+import { randomUUID } from "node:crypto";
 import type { PluginContext } from "portico";
 import type { KeyConfig, KeysConfig } from "./schema.ts";
 
 const NAMESPACE = "keys.shared";
+/** Another value with each change of a key's limits, which leaves its hash as it is. */
+const EDITION = "keys.edition";
 const SIGNAL = "keys";
 /** That a key was made or revoked is told at once; should that get lost, it is seen after this. */
 const LOOK_MS = 5_000;
@@ -21,18 +24,24 @@ export type StoredKeys = Awaited<ReturnType<typeof openStoredKeys>>;
 export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   const kv = () => ctx.use("store").kv;
   const isShared = ctx.use("store").sharedBy === "gateways";
-  /** By hash: a key is made and revoked, and never another one in between. */
+  /** By hash. Each is read once, and all of them again where the edition is another one. */
   let known = new Map<string, StoredKey>();
   let looking: Promise<void> = Promise.resolve();
   let tell = (): void => {};
 
+  let edition: string | undefined;
+
   async function read(): Promise<void> {
+    const present = await kv().get<string>(EDITION, "limits");
+    const kept = present === edition ? known : new Map<string, StoredKey>();
     const next = new Map<string, StoredKey>();
     for (const hash of await kv().list(NAMESPACE)) {
-      const stored = known.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
+      const stored = kept.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
       if (stored !== undefined) next.set(hash, stored);
     }
-    const isSame = next.size === known.size && [...next.keys()].every((hash) => known.has(hash));
+    edition = present;
+    const isSame =
+      next.size === known.size && [...next].every(([hash, one]) => known.get(hash) === one);
     if (isSame) return;
     known = next;
     tell();
@@ -79,6 +88,12 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
       change(async () => {
         await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
         await kv().delete(NAMESPACE, oldHash);
+      }),
+    /** With other limits and the same secret. */
+    change: (name: string, key: KeyConfig) =>
+      change(async () => {
+        await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
+        await kv().set(EDITION, "limits", randomUUID());
       }),
     /** Whether it stands here, and not in a gateway's own configuration. */
     has: (name: string) => [...known.values()].some((stored) => stored.name === name),

@@ -1,13 +1,15 @@
 /** A key as lists and routes show it. */
 import type { PluginContext } from "portico";
 import { periodOf } from "portico/models";
-import { endOf, type State, stateOf } from "./grant.ts";
+import { endOf, type State, stateOf, versionOf } from "./grant.ts";
 import type { KeyConfig } from "./schema.ts";
 import { budgetWarnings, estimateWarnings } from "./warnings.ts";
 
 /** Without its hashes. */
 export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   name: string;
+  /** Changes with whatever is changed of the key. */
+  version: string;
   state: State;
   /** While the secret before still works: until when. */
   previousUntil?: string | undefined;
@@ -17,11 +19,8 @@ export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   warnings?: string[] | undefined;
 }
 
-export async function viewOf(
-  ctx: PluginContext,
-  name: string,
-  { hash: _hash, id: _id, previous, ...rest }: KeyConfig,
-): Promise<KeyView> {
+export async function viewOf(ctx: PluginContext, name: string, key: KeyConfig): Promise<KeyView> {
+  const { hash: _hash, id: _id, previous, ...rest } = key;
   const now = ctx.use("store").now();
   const end = rest.expiresAt ?? rest.expires;
   const isOverlapping = previous !== undefined && endOf(previous.until) > now;
@@ -31,6 +30,7 @@ export async function viewOf(
   ];
   return {
     name,
+    version: versionOf(key),
     state: stateOf(rest, now),
     ...rest,
     // the older name is shown beside the newer one

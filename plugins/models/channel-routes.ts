@@ -2,6 +2,7 @@
 import { type Call, type Dispose, PorticoError, type Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
+import type { ChatProvider } from "portico/provider";
 import { type ChannelState, restingAlone } from "./routing/channel-state.ts";
 import { completionOf } from "./serving/ask.ts";
 import { Job } from "./job.ts";
@@ -38,6 +39,17 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
     };
   });
   return { channels };
+}
+
+/** A provider as anyone who adds a channel needs to know it. */
+export function describeProvider({
+  name,
+  description,
+  defaultBaseUrl,
+  builtinChannel,
+  composite,
+}: ChatProvider) {
+  return { name, description, baseUrl: defaultBaseUrl, builtinChannel, composite };
 }
 
 function problemOf(engine: Engine, { provider }: { provider: string }): string | undefined {

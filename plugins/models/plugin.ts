@@ -1,4 +1,4 @@
-/** The engine: models over any number of channels, for whoever asks. */
+/** The engine: models over any number of channels, for anyone who asks. */
 import { definePlugin } from "portico";
 import type {} from "portico/cluster";
 import { errors } from "./errors.ts";
@@ -50,6 +50,7 @@ export default definePlugin({
       channelNotices,
       describeChannels,
       describeEverywhere,
+      describeProvider,
       offerChannels,
       targetsOf,
       testChannel,
@@ -157,6 +158,9 @@ export default definePlugin({
       await updateBudgets(engine);
       return describeEverywhere(engine, workers);
     });
+    ctx.route("GET", "/providers", modelRoutes.providers, () => ({
+      providers: ctx.list("provider").map(describeProvider),
+    }));
     ctx.route("POST", "/channels/:name/test", modelRoutes.testChannel, (call) =>
       testChannel(engine, listings, call),
     );

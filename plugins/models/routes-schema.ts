@@ -61,6 +61,29 @@ export const modelRoutes = {
     summary: "Channels and their state",
     response: jsonResponse(Type.Object({ channels: Type.Array(Channel) })),
   },
+  providers: {
+    ...owner,
+    summary: "Providers that a channel can name",
+    response: jsonResponse(
+      Type.Object({
+        providers: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            description: Text,
+            baseUrl: Type.Optional(
+              Type.String({
+                description: "Where a channel names none. Absent: it has to name one",
+              }),
+            ),
+            builtinChannel: Type.Optional(
+              Type.String({ description: "A channel that exists without configuration" }),
+            ),
+            composite: Type.Optional(Type.Boolean({ description: "It asks other models" })),
+          }),
+        ),
+      }),
+    ),
+  },
   testChannel: {
     ...owner,
     summary: "Asks a channel for its models and one word",

@@ -5,7 +5,7 @@ import { errors } from "./errors.ts";
 import { OUTCOMES, type Outcome, outcomeOf, statusOf, viewOf } from "./view.ts";
 
 const DEFAULT_LIMIT = 50;
-const TEXTS = ["key", "model", "channel", "principal", "id", "tag"] as const;
+const TEXTS = ["key", "model", "channel", "principal", "id", "tag", "hook"] as const;
 
 /** Where a page ends: the end of its last request, and its number in its worker. */
 export interface Place {
@@ -65,12 +65,14 @@ export function fits(query: RequestsQuery, entry: Entry): boolean {
   return fitsNames(texts, entry);
 }
 
-function fitsNames({ key, model, channel, principal, tag }: RequestsQuery["texts"], entry: Entry) {
-  if ([key, model, channel, principal, tag].every((text) => text === undefined)) return true;
+function fitsNames(texts: RequestsQuery["texts"], entry: Entry): boolean {
+  const { key, model, channel, principal, tag, hook } = texts;
+  if ([key, model, channel, principal, tag, hook].every((text) => text === undefined)) return true;
   const view = viewOf(entry);
   if (key !== undefined && (view.key ?? "") !== key) return false;
   if (principal !== undefined && view.principal !== principal) return false;
   if (tag !== undefined && view.tags?.includes(tag) !== true) return false;
+  if (hook !== undefined && !view.hooks.some(({ name }) => name === hook)) return false;
   const models = [view.alias, view.model, ...view.attempts.map((attempt) => attempt.model)];
   if (model !== undefined && !models.includes(model)) return false;
   const channels = [view.channel, ...view.attempts.map((attempt) => attempt.channel)];

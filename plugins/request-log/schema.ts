@@ -57,6 +57,7 @@ export const querySchema = Type.Object({
   outcome: text("Only ok, failed, refused or cancelled ones."),
   principal: text("Only of this principal."),
   tag: text("Only with this tag."),
+  hook: text("Only those that this hook ran on."),
   id: text("Only those whose id contains this text."),
   since: text("A date, milliseconds since 1970, or how long ago (90m)."),
   until: text("A date, milliseconds since 1970, or how long ago."),

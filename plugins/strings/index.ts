@@ -1,7 +1,8 @@
-/** `portico/strings`: cutting texts to a length, bytes to text, masking what a field of that name hides, patterns of names, maps by name, values of a query, and URLs. */
+/** `portico/strings`: cutting texts to a length, bytes to text, masking what a field of that name hides, patterns of names, maps by name, values of a query, entity tags, and URLs. */
 export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
 export { maskNamed } from "./mask.ts";
+export { expectedVersions, versionTag } from "./entity-tag.ts";
 export { definitionFault } from "./faults.ts";
 export { refuseNames, wrongAtStart } from "./names.ts";
 export { fitsPattern } from "./pattern.ts";

@@ -148,15 +148,7 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
       body,
       change,
     } = await call.json<Static<typeof testRequest>>();
-    const found = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
-    if (found.kind === "unknown" || found.kind === "status")
-      throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
-        param: "path",
-      });
-    const target =
-      found.kind === "mapping" && change
-        ? { ...found, mapping: await changed(found.mapping, change) }
-        : found;
+    const target = await testTarget(path.replace(/^\//, ""), change);
     const given = sampleOf({ body, headers, query });
     const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
     const request: Request = {
@@ -216,9 +208,24 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     return { ok: true };
   });
 
+  /** What is tried: an endpoint, or a mapping as it is, as it would be after a change, or as it is not made yet. */
+  async function testTarget(path: string, change?: Partial<MappingConfig>): Promise<Target> {
+    const target = readTarget(`${settings().prefix}/${path}`, settings());
+    if (target.kind === "mapping" && change)
+      return { ...target, mapping: await changed(target.mapping, change) };
+    if (target.kind === "unknown" && change) {
+      const mapping = await changed({ name: path, config: {} }, change);
+      return { kind: "mapping", path, source: path, mapping };
+    }
+    if (target.kind !== "unknown" && target.kind !== "status") return target;
+    throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
+      param: "path",
+    });
+  }
+
   /** The mapping as it would be. What its placeholders lack is told, not refused. */
   function changed(
-    { name, config }: Mapping,
+    { name, config }: Pick<Mapping, "name" | "config">,
     { match, message, session }: Partial<MappingConfig>,
   ): Promise<Mapping> {
     const wanted = {

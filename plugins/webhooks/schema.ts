@@ -278,7 +278,10 @@ export const testRequest = Type.Object({
   query: Type.Optional(Type.Record(Type.String(), Type.String())),
   /** Absent: the sample's. */
   body: Type.Optional(Type.Unknown()),
-  /** Tried in place of what the mapping has; an empty text for none. */
+  /**
+   * Tried in place of what the mapping has; an empty text for none. Of a mapping that does not exist yet, it is all that
+   * there is.
+   */
   change: Type.Optional(
     Type.Object(
       {

@@ -175,6 +175,7 @@ export const ROUTES: readonly RouteRows[] = [
       "POST /cron/jobs/:id/disable",
       "POST /cron/jobs/:id/enable",
       "POST /cron/jobs/:id/run",
+      "POST /cron/preview",
       "POST /deliveries/:id/replay",
       "POST /polls",
       "POST /polls/:id/disable",
@@ -196,8 +197,10 @@ export const ROUTES: readonly RouteRows[] = [
     routes: [
       "DELETE /keys/:name",
       "GET /keys",
+      "GET /keys/:name",
       "GET /usage",
       "GET /usage/requests",
+      "PATCH /keys/:name",
       "POST /keys",
       "POST /keys/:name/rotate",
     ],
@@ -214,6 +217,7 @@ export const ROUTES: readonly RouteRows[] = [
       "GET /kernel/events",
       "GET /kernel/hooks",
       "GET /kernel/hooks/:name",
+      "GET /kernel/hooks/:name/code",
       "GET /kernel/hooks/:name/logs",
       "GET /kernel/logs",
       "GET /kernel/plugins",
@@ -271,7 +275,13 @@ export const ROUTES: readonly RouteRows[] = [
   {
     about: "channels, metrics, descriptions",
     allowed: OWNER,
-    routes: ["GET /channels", "GET /metrics", "GET /openapi.json", "POST /channels/:name/test"],
+    routes: [
+      "GET /channels",
+      "GET /metrics",
+      "GET /openapi.json",
+      "GET /providers",
+      "POST /channels/:name/test",
+    ],
   },
   {
     about: "the dashboard's own data",

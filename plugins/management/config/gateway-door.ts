@@ -8,7 +8,7 @@ import {
 } from "portico";
 import type { GatewayClient } from "portico/command-line";
 import type { Change, ConfigDoor } from "./change.ts";
-import { versionTag } from "./version-header.ts";
+import { versionTag } from "portico/strings";
 
 interface Shown {
   version: string;

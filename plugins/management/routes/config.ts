@@ -12,11 +12,14 @@ import {
   reply,
   type Static,
 } from "portico";
+import { expectedVersions, versionTag } from "portico/strings";
 import { printable } from "../config/schema.ts";
-import { expectedVersions, versionTag } from "../config/version-header.ts";
 import { configRoutes, type keyChange, type patch, type undoRequest } from "./routes-schema.ts";
 
 type Config = Management["config"];
+
+/** Where a version of the configuration is read. */
+const SOURCE = "GET /kernel/config";
 
 export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "config">): void {
   mount.route("GET", "/kernel/config", configRoutes.show, () => showConfig(config));
@@ -46,7 +49,7 @@ function mountHistoryRoutes(mount: Mount, config: Config): void {
   }));
   mount.route("POST", "/kernel/config/undo", configRoutes.undo, async (call) => {
     const { to } = await call.json<Static<typeof undoRequest>>();
-    const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
+    const how = { expected: expectedVersions(call, SOURCE), dryRun: isDryRun(call) };
     const written = await config.restore(to, how).catch(refusing(config, call, "to"));
     return answer({ ok: true, ...withoutUndo(written) });
   });
@@ -72,7 +75,7 @@ function answer(body: { version: string } & Record<string, unknown>) {
 }
 
 async function change(config: Config, call: Call, edits: readonly ConfigEdit[], param: string) {
-  const expected = expectedVersions(call);
+  const expected = expectedVersions(call, SOURCE);
   const shown = config.shown();
   const kept = edits.map((edit) =>
     "value" in edit && isObject(edit.value)
@@ -141,7 +144,7 @@ function unmasked(value: unknown, shown: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** Whoever saves what was masked would lose what is there. */
+/** Anyone who saves what was masked would lose what is there. */
 function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value))
     throw new PorticoError(
@@ -166,7 +169,7 @@ function refusing(config: Config, call: Call, param: string): (error: unknown) =
 }
 
 async function withChanges(config: Config, call: Call, error: PorticoError) {
-  const [read] = expectedVersions(call);
+  const [read] = expectedVersions(call, SOURCE);
   const versions = await config.versions();
   const current = versions.at(-1);
   const isKept = versions.some(({ version }) => version === read);

@@ -43,6 +43,12 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
     })),
   );
   mount.route(
+    "GET",
+    "/kernel/hooks/:name/code",
+    hookRoutes.code,
+    named((name) => host.code(name)),
+  );
+  mount.route(
     "POST",
     "/kernel/hooks/:name/enable",
     hookRoutes.enable,

@@ -186,6 +186,8 @@ const Hook = Standing;
 const Hooks = jsonResponse(Type.Object({ hooks: Type.Array(Hook) }));
 const oneHook = { ...owner, body: null, response: jsonResponse(Hook) };
 
+const Files = Type.Array(Type.Object({ path: Type.String(), text: Type.String() }));
+
 export const runBody = Type.Object({
   event: Type.Optional(Type.String({ description: "Default: the only event of the hook" })),
   context: Type.Optional(
@@ -213,6 +215,18 @@ export const hookRoutes = {
     summary: "Its last lines",
     query: Type.Object({ lines: limitField(200) }),
     response: jsonResponse(Type.Object({ lines: Type.Array(Type.Unknown()) })),
+  },
+  code: {
+    ...owner,
+    summary: "Its files on disk, and those of the versions that were active since the start",
+    response: jsonResponse(
+      Type.Object({
+        files: Files,
+        versions: Type.Array(
+          Type.Object({ hash: Type.String(), loadedAt: Type.String(), files: Files }),
+        ),
+      }),
+    ),
   },
   enable: { ...oneHook, summary: "Turn it on, wake it" },
   disable: { ...oneHook, summary: "Turn it off" },

@@ -9,7 +9,8 @@ import { listRoots } from "../roots.ts";
 import { type HookLogLine, keepLines } from "../../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
-import { type HookCandidate, hookEntryNames } from "./candidate.ts";
+import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
+import { readFiles, withEdition } from "./code.ts";
 import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo, hookStanding } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -45,16 +46,27 @@ export function createHookHost(options: HookHostOptions) {
     roots,
     log,
     agree: options.agree,
-    slot: (name) => ({ health: newHealth(), ...keepLines(log.child({ hook: name })) }),
+    slot: (name) => ({
+      health: newHealth(),
+      editions: [],
+      ...keepLines(log.child({ hook: name })),
+    }),
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
     describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
-    load: (candidate) => loadHook(candidate, loader),
+    async load(candidate) {
+      const [version, files] = await Promise.all([
+        loadHook(candidate, loader),
+        isGuarded(candidate) ? readFiles(candidate) : undefined,
+      ]);
+      return Object.assign(version, { files });
+    },
     start(version, scope, slot, phase) {
       // It waits for running calls, and each of these has a deadline of its own.
       scope.add("version", () => endVersion(version));
       scope.stage("handlers", () => {
         Object.assign(slot.health, untroubled, { ignored: [] });
+        keepEdition(slot, version);
         listen(slot, version);
         return () => (slot.listening?.version === version ? listen(slot) : undefined);
       });
@@ -106,6 +118,13 @@ export function createHookHost(options: HookHostOptions) {
     before?.undo();
   }
 
+  /** Those of the package itself change with the package only. */
+  function keepEdition(slot: HookSlot, { candidate, files }: HookVersion): void {
+    if (files === undefined) return;
+    const loadedAt = new Date().toISOString();
+    slot.editions = withEdition(slot.editions, { hash: candidate.hash, loadedAt, files });
+  }
+
   const isMissing = ({ top, active, error, disabled }: HookSlot) =>
     top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
 
@@ -141,6 +160,13 @@ export function createHookHost(options: HookHostOptions) {
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).lines.slice(-count), options.secrets()),
+    /** Its files on disk, and those of the versions that were active; secrets of the gateway are masked. */
+    async code(name: string) {
+      const slot = find(name);
+      const candidate = slot.top ?? slot.candidates[0];
+      const files = candidate === undefined ? [] : await readFiles(candidate);
+      return withoutSecrets({ files, versions: slot.editions }, options.secrets());
+    },
     /** Calls one that tripped again. */
     async wake(name: string): Promise<HookInfo> {
       const slot = find(name);

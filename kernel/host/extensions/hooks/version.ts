@@ -7,12 +7,15 @@ import { createLoopGuard, type LoopGuard } from "../../../loader/loop-guard.ts";
 import { LoadError, type Problem } from "../../../loader/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { HookLogLine } from "../../../log/kept-lines.ts";
+import type { HookEdition, HookFile } from "./code.ts";
 import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded, type Role } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 
 export interface HookVersion extends Version {
   candidate: HookCandidate;
+  /** Its files as they were when it was loaded; of those only that are to be shown. */
+  files?: readonly HookFile[];
   meta: HookMeta;
   handler: Handler;
   /** Every hook that is not bundled is traced: what it leaves behind runs in its asynchronous context. */
@@ -82,6 +85,8 @@ export interface HookSlot extends Slot<HookVersion> {
     undo: () => void;
   };
   health: Health;
+  /** The versions that were active since the gateway's start, the newest first. */
+  editions: readonly HookEdition[];
   lines: readonly HookLogLine[];
 }
 

@@ -1,18 +1,19 @@
-/** The version of the configuration as an entity tag, and the condition that a write carries. */
+/** Versions as entity tags, and the condition that a change carries: `If-Match`. */
 import { type Call, PorticoError } from "portico";
 
 export const versionTag = (version: string): string => `"${version}"`;
 
 /**
- * The versions that `If-Match` names. Weak tags count: a proxy that compresses makes them of strong ones. Throws
- * `precondition_required` where the header is missing, and `invalid_request_error` where it names no version.
+ * The versions that `If-Match` names. Weak tags count: a proxy that compresses makes them of strong ones. `source` says
+ * where a version can be read. Throws `precondition_required` where the header is missing, and `invalid_request_error`
+ * where it names no version.
  */
-export function expectedVersions({ req }: Pick<Call, "req">): string[] {
+export function expectedVersions({ req }: Pick<Call, "req">, source: string): string[] {
   const header = req.headers["if-match"];
   if (header === undefined)
     throw new PorticoError(
       "precondition_required",
-      "Send the version that you read in If-Match: GET /kernel/config has it in its ETag.",
+      `Send the version that you read in If-Match: ${source} has it in its ETag.`,
     );
   if (header.trim() === "*") return ["*"];
   const versions = [...header.matchAll(/(?:W\/)?"([^"]*)"/g)].map(([, version]) => version ?? "");

@@ -1,0 +1,18 @@
+/** What `POST /cron/preview` takes and answers. */
+import { type RouteOptions, Type } from "portico";
+import { jsonResponse, Time } from "portico/openapi";
+import { previewRequest, Schedule } from "./schema.ts";
+
+export const previewRoute = {
+  access: "gateway",
+  summary: "When a schedule would come next; keeps nothing",
+  body: previewRequest,
+  response: jsonResponse(
+    Type.Object({
+      schedule: Schedule,
+      description: Type.Optional(Type.String({ description: "A cron expression in words" })),
+      timezone: Type.Optional(Type.String({ description: "In which it is read" })),
+      dates: Type.Array(Time),
+    }),
+  ),
+} as const satisfies RouteOptions;
