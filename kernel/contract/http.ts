@@ -6,6 +6,7 @@ import type { ConfigDifference } from "../config/difference.ts";
 import type { ChangeOrigin } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "./common.ts";
+import type { RequestParts } from "../schema/merge.ts";
 import type { BodyLimits } from "../http/body/limits.ts";
 
 /**
@@ -61,6 +62,11 @@ export interface Call {
    * without one, the schema that the route declares.
    */
   json<T = unknown>(check?: Check<T>): Promise<T>;
+  /**
+   * Path, query and body as one input, merged as `Check.merge` does and checked by the schemas that the route declares,
+   * so that numbers, booleans, lists and defaults of the query are those of its schema.
+   */
+  input<T = Record<string, unknown>>(): Promise<T>;
 }
 
 /** What a request for a model is about. Read when its response has ended. */
@@ -140,6 +146,11 @@ export interface ChangeWatcher {
 export interface Check<T> {
   /** Returns the value with defaults filled in, or throws `PorticoError("invalid_request_error")` with `param`. */
   parse(value: unknown): T;
+  /**
+   * Merges the parts of a request into one input for `parse`: the path overrides the body, the body overrides the query,
+   * and `null` means "not given" (but is refused for members called `ref` or `…Ref`). `at`: the body's place, for errors.
+   */
+  merge(parts: RequestParts, at?: string): Record<string, unknown>;
   readonly schema: TSchema;
 }
 

@@ -1,31 +1,39 @@
 /** What a route declares of its input, as checks of requests. */
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { compile } from "../schema/check.ts";
 import type { Call, Check, Declared, RouteOptions } from "../contract/index.ts";
-import { readQuery } from "./query.ts";
+import { readQuery } from "../schema/query.ts";
 
 export interface RouteInput {
   optionalBody: boolean;
   /** The check of the body; undefined where the kernel does not check it. */
   body(): Promise<Check<unknown> | undefined>;
+  /** The check of path, query and body as one input. */
+  merged(): Promise<MergedInput>;
   /** Throws or rejects where the path or the query breaks its declaration. Most routes need not be waited for. */
   check(call: Pick<Call, "params" | "query">): Promise<void> | undefined;
 }
 
-const NOTHING: RouteInput = {
-  optionalBody: false,
+interface MergedInput {
+  check: Check<unknown>;
+  takesBody: boolean;
+}
+
+const UNCHECKED = {
   body: async () => undefined,
   check: () => undefined,
 };
 
 export function declaredInput(options: RouteOptions): RouteInput {
   const { params, query, body, optionalBody = false, checkedBy = "kernel" } = options;
-  if (checkedBy === "handler") return { ...NOTHING, optionalBody };
+  const merged = () => mergedInput(options);
+  if (checkedBy === "handler") return { ...UNCHECKED, optionalBody, merged };
   return {
     optionalBody,
+    merged,
     async body() {
       if (!body) return undefined;
-      return checkOf(typeof body === "function" ? await body() : body);
+      return checkOf(await schemaOf(body));
     },
     check(call) {
       const inPath = checking(params, () => call.params);
@@ -33,6 +41,27 @@ export function declaredInput(options: RouteOptions): RouteInput {
       return inPath || inQuery ? Promise.all([inPath, inQuery]).then(() => undefined) : undefined;
     },
   };
+}
+
+async function schemaOf(declared: Declared<TSchema>): Promise<TSchema> {
+  return typeof declared === "function" ? declared() : declared;
+}
+
+const mergedChecks = new WeakMap<RouteOptions, Check<unknown>>();
+
+/** One schema with the members of all three parts, in the order in which they override each other. */
+async function mergedInput(options: RouteOptions): Promise<MergedInput> {
+  const takesBody = Boolean(options.body);
+  const known = mergedChecks.get(options);
+  if (known) return { check: known, takesBody };
+  const members: Record<string, TSchema> = {};
+  for (const declared of [options.query, options.body, options.params]) {
+    const schema = declared ? await schemaOf(declared) : undefined;
+    Object.assign(members, schema?.["properties"]);
+  }
+  const check = compile(Type.Object(members));
+  mergedChecks.set(options, check);
+  return { check, takesBody };
 }
 
 /** Checks what `read` reads, at once where the schema is there. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { withDeadline } from "../timing/deadline.ts";
 import type { Call, Client, Logger, RouteHandler } from "../contract/index.ts";
 import type { BodyLimits } from "./body/limits.ts";
+import type { RouteInput } from "./declared-input.ts";
 import type { RequestContext } from "./request-context.ts";
 import { jsonOf } from "./response/reply.ts";
 
@@ -11,6 +12,7 @@ export interface Entry {
   path: string;
   params: Record<string, string>;
   handler: RouteHandler;
+  declared: RouteInput;
 }
 
 /** A slow look must not delay the change. */
@@ -40,9 +42,11 @@ class EntryReading implements Call {
   readonly signal: AbortSignal;
   readonly closing: AbortSignal;
   readonly limits: BodyLimits;
+  readonly #declared: RouteInput;
 
-  constructor(call: RequestContext, { path, params }: Entry) {
+  constructor(call: RequestContext, { path, params, declared }: Entry) {
     this.path = path;
+    this.#declared = declared;
     this.params = { ...params };
     this.req = call.req;
     this.id = call.id;
@@ -70,5 +74,10 @@ class EntryReading implements Call {
 
   async json<T = unknown>(): Promise<T> {
     return {} as T;
+  }
+
+  async input<T = Record<string, unknown>>(): Promise<T> {
+    const { check } = await this.#declared.merged();
+    return check.parse(check.merge({ params: this.params })) as T;
   }
 }

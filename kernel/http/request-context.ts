@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../config/schema.ts";
-import type { PorticoError } from "../errors.ts";
+import { PorticoError } from "../errors.ts";
 import type { Access, Call, Check, Client, Logger, RequestSubject } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
@@ -37,7 +37,7 @@ export class RequestContext implements Call {
   /** What its response says was wrong. */
   error: PorticoError | undefined = undefined;
   /** What its route declares of its input. */
-  input: RouteInput | undefined = undefined;
+  declared: RouteInput | undefined = undefined;
   /** Its JSON body, once it was read and found right. */
   jsonBody: unknown = undefined;
   /** Where its response is counted: status → responses of its route. */
@@ -164,13 +164,33 @@ export class RequestContext implements Call {
   }
 
   async json<T = unknown>(check?: Check<T>): Promise<T> {
-    checkJsonType(this.req);
-    const bytes = await this.body();
-    const isLeftOut = bytes.length === 0 && this.input?.optionalBody === true;
-    const value = isLeftOut ? {} : parseJson(bytes, { limits: this.limits });
-    const wanted = check ?? (await this.input?.body());
+    const value = await this.#parsedBody();
+    const wanted = check ?? (await this.declared?.body());
     this.jsonBody = wanted ? wanted.parse(value) : value;
     return this.jsonBody as T;
+  }
+
+  async input<T = Record<string, unknown>>(): Promise<T> {
+    const { check, takesBody } = await (this.declared as RouteInput).merged();
+    const { params, query } = this;
+    const body = takesBody ? await this.#jsonObject() : undefined;
+    const input = check.parse(check.merge({ params, query, body }));
+    this.jsonBody = body;
+    return input as T;
+  }
+
+  async #parsedBody(): Promise<unknown> {
+    checkJsonType(this.req);
+    const bytes = await this.body();
+    const isLeftOut = bytes.length === 0 && this.declared?.optionalBody === true;
+    return isLeftOut ? {} : parseJson(bytes, { limits: this.limits });
+  }
+
+  async #jsonObject(): Promise<Record<string, unknown>> {
+    const value = await this.#parsedBody();
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+    throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
   }
 }
 

@@ -97,7 +97,7 @@ export function createRequests(options: RequestsOptions) {
     call.maxBodyBytes = route.maxBodyBytes;
     call.tally = route.tally;
     call.access = route.access;
-    call.input = route.input;
+    call.declared = route.input;
     const client = auth.authenticate(call.req, route.access, call);
     if (!(client instanceof Promise)) handle(route, call, client);
     else
@@ -140,7 +140,8 @@ export function createRequests(options: RequestsOptions) {
       decode(candidate, found.params);
       const names = Object.values(found.params);
       if (names.length === 0 || !names.every((name) => named.has(name))) continue;
-      return { path: candidate, params: found.params, handler: found.route.handler };
+      const { handler, input } = found.route;
+      return { path: candidate, params: found.params, handler, declared: input };
     }
     return undefined;
   }

@@ -3,6 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { fillDefaults } from "./defaults.ts";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath } from "../text/key-path.ts";
+import { mergeParts } from "./merge.ts";
 import { problemsIn, sentence } from "./problems.ts";
 import type { Check } from "../contract/index.ts";
 
@@ -34,6 +35,7 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let check: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
   return {
     schema,
+    merge: (parts, at) => mergeParts(schema, parts, at),
     parse(given) {
       check ??= TypeCompiler.Compile(schema);
       let value = fillDefaults(schema, given);

@@ -13,7 +13,6 @@ import type { RelayControl } from "./relay-control.ts";
 import { control } from "./routes/control.ts";
 import { data } from "./routes/data.ts";
 import type { WhyProtected } from "./files/confine.ts";
-import { inputOf, memberOf } from "./input.ts";
 import { page } from "./routes/page.ts";
 import { aboutOf } from "./paths.ts";
 import type { Route } from "./routes/route.ts";
@@ -157,7 +156,7 @@ export class BrowserControl {
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
     }
-    const given = inputOf(route.schema.properties, request);
+    const given = check.merge(request);
     const parsed = check.parse(given);
     const input = route.path === "/act" ? given : parsed;
     const profile = await this.#deps.profiles.get(parsed["profile"] as string | undefined);
@@ -187,8 +186,9 @@ export class BrowserControl {
 
   /** How long a request may take, ms. */
   limitMs(request: BrowserRequest): number {
-    const asked = Number(memberOf(request, "timeoutMs"));
-    const limit = this.#routes.get(`${request.method} ${request.route}`)?.route.limitMs ?? 45_000;
+    const matched = this.#routes.get(`${request.method} ${request.route}`);
+    const asked = Number(matched?.check.merge(request)["timeoutMs"]);
+    const limit = matched?.route.limitMs ?? 45_000;
     return limit + (asked > 0 ? Math.min(asked, 600_000) : 0);
   }
 

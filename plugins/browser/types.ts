@@ -6,7 +6,8 @@ export interface BrowserRequest {
   /** The route's pattern: `/tabs/:targetId`. */
   route: string;
   params?: Readonly<Record<string, string>>;
-  query?: Readonly<Record<string, string>>;
+  /** A list where a name occurs several times. */
+  query?: Readonly<Record<string, string | readonly string[]>>;
   body?: Record<string, unknown>;
   /** The caller's `Accept`: `image/*` and `application/pdf` get bytes where a route has them. */
   accept?: string;

@@ -1,12 +1,11 @@
 /** POST /act: one action, or several, on a tab. */
-import { compile, didYouMean, PorticoError, type TSchema, Type } from "portico";
+import { compile, didYouMean, PorticoError, Type } from "portico";
 import { attempt, left, TimeoutMs } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "../actions/kinds.ts";
 import type { Kind } from "../actions/types.ts";
-import { withoutNulls } from "../input.ts";
 import { checkShown, type Common, type Op, readableTab } from "../op.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
@@ -48,7 +47,7 @@ function checkAction(
     check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: TimeoutMs }));
     checks.set(name, check);
   }
-  const members = withoutNulls(given, kind.schema["properties"] as Record<string, TSchema>, at);
+  const members = check.merge({ body: given }, at);
   try {
     return { kind, name, input: check.parse(members) };
   } catch (error) {

@@ -9,6 +9,7 @@ import {
 } from "portico";
 import { PATHS } from "../paths.ts";
 import { SUMMARIES } from "./summaries.ts";
+import type { BrowserRequest } from "../types.ts";
 import type { Targets } from "../targets/targets.ts";
 
 /** What outlasts the use of a browser. The rest shows pages and works in them. */
@@ -48,12 +49,21 @@ async function answer(
     method,
     route,
     params: call.params,
-    query: Object.fromEntries(call.query),
+    query: textsOf(call.query),
     accept: call.req.headers.accept ?? "",
     body,
   });
   if ("body" in answered) return answered.body;
   return reply(200, answered.bytes, { "content-type": answered.type });
+}
+
+/** A name that occurs several times has a list, of which a route that takes no list takes the first. */
+function textsOf(query: URLSearchParams): NonNullable<BrowserRequest["query"]> {
+  const entries = [...new Set(query.keys())].map((name) => {
+    const [first = "", ...more] = query.getAll(name);
+    return [name, more.length > 0 ? [first, ...more] : first] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 /** A JSON object; nothing at all counts as an empty one. */

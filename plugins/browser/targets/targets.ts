@@ -1,8 +1,7 @@
 /** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
-import { type PluginContext, PorticoError } from "portico";
+import { compile, type PluginContext, PorticoError, Type } from "portico";
 import type { Access } from "portico/agent";
 import { policyOf } from "./imposed-policy.ts";
-import { memberOf } from "../input.ts";
 import { aboutOf } from "../paths.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
@@ -142,11 +141,14 @@ export function createTargets(options: TargetOptions): Targets {
   return { route, routeFor };
 }
 
+/** The members by which a request may name a profile, before a route checks them. */
+const named = compile(Type.Object({ profile: Type.String(), name: Type.String() }));
+
 /** The profile that a request names. */
 function profileOf(request: BrowserRequest): string | undefined {
+  const members = named.merge(request);
   const name =
-    memberOf(request, "profile") ??
-    (request.route === "/reset-profile" ? memberOf(request, "name") : undefined);
+    members["profile"] ?? (request.route === "/reset-profile" ? members["name"] : undefined);
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 

@@ -6,6 +6,19 @@ const owner = { access: "gateway" } as const;
 const closed = { additionalProperties: false } as const;
 const Text = Type.Optional(Type.String());
 const YesOrNo = Type.Optional(choice(["true", "false"]));
+
+export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
+
+export const logsQuery = Type.Object({
+  lines: Type.Optional(Type.Integer({ minimum: 0, default: 100, description: "How many" })),
+  level: Type.Optional(
+    Type.Union(
+      LEVELS.map((level) => Type.Literal(level)),
+      { default: "trace", description: "Of this level and above" },
+    ),
+  ),
+  follow: YesOrNo,
+});
 const dryRun = Type.Object({ dryRun: YesOrNo });
 
 // configuration
@@ -159,13 +172,7 @@ export const gatewayRoutes = {
   logs: {
     ...owner,
     summary: "The last lines; ?follow=true sends further ones",
-    query: Type.Object({
-      lines: Type.Optional(Type.Integer({ minimum: 0, description: "How many; default 100" })),
-      level: Type.Optional(
-        choice(["trace", "debug", "info", "warn", "error", "fatal"], "Of this level and above"),
-      ),
-      follow: YesOrNo,
-    }),
+    query: logsQuery,
     response: {
       200: {
         description: "Lines of the log, as a list or as they come.",

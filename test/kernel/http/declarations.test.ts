@@ -74,4 +74,82 @@ test("parameters of the path are checked, and a handler that checks by itself ge
   assert.is((await fetch(`${url}/own/c?limit=x`)).status, 200);
 });
 
+/** A route that responds with its input, and a function that sends it a request. */
+async function startEcho() {
+  const { server, url } = await startServer();
+  const options = {
+    ...open,
+    query: Type.Object({
+      profile: Type.Optional(Type.String({ minLength: 1 })),
+      full: Type.Optional(Type.Boolean()),
+      size: Type.Optional(Type.Integer()),
+      tags: Type.Optional(Type.Array(Type.Integer())),
+    }),
+    body: Type.Object({
+      profile: Type.Optional(Type.String({ minLength: 1 })),
+      note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+      ref: Type.Optional(Type.String()),
+      kind: Type.String({ default: "plain" }),
+    }),
+    optionalBody: true,
+  };
+  server.route("POST", "/echo", options, (call) => call.input());
+  server.route("POST", "/echo/:profile", options, (call) => call.input());
+  return async (path: string, body?: unknown) => {
+    const response = await fetch(`${url}${path}`, {
+      method: "POST",
+      ...(body !== undefined && {
+        headers: { "content-type": "application/json" },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    });
+    return response.ok ? response.json() : errorOf(response);
+  };
+}
+
+test("one input: the path overrides the body, the body the query, and null overrides nothing", async () => {
+  const send = await startEcho();
+  for (const [path, body, input] of [
+    ["/echo", undefined, { kind: "plain" }],
+    ["/echo?profile=work", undefined, { profile: "work", kind: "plain" }],
+    ["/echo?profile=work", { profile: null }, { profile: "work", kind: "plain" }],
+    ["/echo?profile=work", { profile: "home" }, { profile: "home", kind: "plain" }],
+    ["/echo", { profile: null, kind: null, other: null }, { kind: "plain" }],
+    ["/echo/path?profile=work", { profile: "home" }, { profile: "path", kind: "plain" }],
+    ["/echo/path", { profile: null }, { profile: "path", kind: "plain" }],
+    ["/echo", { note: null, kind: "k" }, { note: null, kind: "k" }],
+    ["/echo?other=1", { more: 2 }, { more: 2, kind: "plain" }],
+    ["/echo?profile=a&profile=b", undefined, { profile: "a", kind: "plain" }],
+    ["/echo?full=true&size=12", undefined, { full: true, size: 12, kind: "plain" }],
+    ["/echo?full=", undefined, { full: true, kind: "plain" }],
+    ["/echo?tags=1&tags=2", undefined, { tags: [1, 2], kind: "plain" }],
+    ["/echo?tags=1", { tags: null }, { tags: [1], kind: "plain" }],
+    ["/echo?tags=1&tags=2", { tags: [3] }, { tags: [3], kind: "plain" }],
+  ] as const)
+    assert.equal(await send(path, body), input, `${path} ${JSON.stringify(body)}`);
+});
+
+test("one input: what breaks a declaration is 400, and no member comes in by the prototype", async () => {
+  const send = await startEcho();
+  for (const [path, body, param] of [
+    ["/echo?profile=", undefined, "profile"],
+    ["/echo?profile=work", { profile: "" }, "profile"],
+    ["/echo", { profile: ["work"] }, "profile"],
+    ["/echo?size=x", undefined, "size"],
+    ["/echo?size=", undefined, "size"],
+    ["/echo?tags=x", undefined, "tags[0]"],
+    ["/echo", { ref: null }, "ref"],
+    ["/echo", { endRef: null }, "endRef"],
+    ["/echo", "[]", undefined],
+    ["/echo", "null", undefined],
+  ] as const)
+    assert.equal(
+      await send(path, body),
+      [400, "invalid_request_error", param],
+      `${path} ${JSON.stringify(body)}`,
+    );
+  const sent = await send("/echo?profile=work", '{"__proto__":{"profile":"home"}}');
+  assert.is((sent as { profile: string }).profile, "work");
+});
+
 test.run();

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
-import { Type } from "portico";
 import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { findFree, SEEN } from "../../../plugins/browser/actions/elements.ts";
@@ -17,7 +16,6 @@ import { failure, headline, plainText } from "../../../plugins/browser/failures.
 import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import { PATHS } from "../../../plugins/browser/paths.ts";
 import { shownUrl } from "../../../plugins/browser/profiles.ts";
-import { inputOf } from "../../../plugins/browser/input.ts";
 import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
@@ -272,28 +270,6 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "//127*",
   ])
     assert.not.ok(urlMatcher(wanted)(url.replace("items", "x")), wanted);
-});
-
-test("text of a query becomes what the schema wants", () => {
-  const fields = {
-    a: Type.Optional(Type.Boolean()),
-    n: Type.Integer(),
-    r: Type.Union([Type.Integer(), Type.String()]),
-    s: Type.String(),
-  };
-  assert.equal(
-    inputOf(fields, {
-      query: { a: "true", n: "12", r: "12", s: "1", other: "x" },
-      body: { s: "body" },
-    }),
-    {
-      a: true,
-      n: 12,
-      r: "12",
-      s: "body",
-    },
-  );
-  assert.equal(inputOf(fields, { query: { a: "maybe", n: "1e3" } }), { a: "maybe", n: "1e3" });
 });
 
 test("library messages lose terminal codes, stacks and call logs", () => {

@@ -35,8 +35,8 @@ test("what is logged while other workers say their last lines comes after these"
   };
   mountLogRoute(mount as never, { log }, { lines });
   const server = createServer((req, res) => {
-    const { searchParams: query } = new URL(req.url ?? "", "http://x");
-    void handle({ req, res, query } as unknown as Call);
+    const input = async () => ({ lines: 100, level: "trace", follow: "true" });
+    void handle({ req, res, input } as unknown as Call);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

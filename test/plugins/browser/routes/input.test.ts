@@ -86,4 +86,29 @@ test("a tab that is not there is 404 on the routes for the whole browser too", a
   assert.is((await browser.act("evaluate", { fn: "navigator.onLine" })).body.result, true);
 });
 
+test("each member has one value: the body overrides the query, of which the first counts", async () => {
+  const missing = async (path: string, body: object) =>
+    failed(await browser.post(path, body), 404, "profile_not_found", "nobody");
+  await missing("/cookies/clear?profile=nobody&profile=usual", {});
+  await missing("/cookies/clear?profile=nobody", { profile: null });
+  await missing("/cookies/clear?profile=usual", { profile: "nobody" });
+  for (const [path, body] of [
+    ["/cookies/clear?profile=", {}],
+    ["/cookies/clear?profile=nobody", { profile: "" }],
+    ["/cookies/clear?profile=nobody", { profile: ["nobody"] }],
+    ["/cookies/clear?timeoutMs=", {}],
+    ["/cookies/clear?timeoutMs=soon", { timeoutMs: null }],
+  ] as const)
+    failed(await browser.post(path, body), 400, "invalid_request_error");
+  failed(
+    await browser.post(
+      "/cookies/clear?profile=nobody",
+      JSON.parse('{"__proto__":{"profile":"x"}}'),
+    ),
+    404,
+    "profile_not_found",
+    "nobody",
+  );
+});
+
 test.run();

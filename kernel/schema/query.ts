@@ -1,15 +1,20 @@
 /** A query holds only text: numbers, booleans and lists are read from it as a schema asks for them. */
 import type { TSchema } from "@sinclair/typebox";
 
+/** Lists hold one entry for each time that a name occurs. */
+export type QueryParameters =
+  | URLSearchParams
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
 type Kind = string | undefined;
 
-/** The types that a schema allows, those of its variants too. */
-function kindsOf(schema: TSchema): readonly Kind[] {
+/** The types that a schema allows, including those of its variants. */
+export function kindsOf(schema: TSchema): readonly Kind[] {
   const variants = schema["anyOf"] as readonly TSchema[] | undefined;
   return (variants ?? [schema]).map((variant) => variant["type"] as Kind);
 }
 
-/** `"true"` → true, `"12"` → 12, where the schema takes no text there. Anything else stays, for the check to refuse. */
+/** `"true"` → true, `"12"` → 12, unless the schema takes text. Other text stays as it is, for the check to refuse. */
 function readText(text: string, schema: TSchema): unknown {
   const kinds = kindsOf(schema);
   if (kinds.includes("string")) return text;
@@ -21,12 +26,22 @@ function readText(text: string, schema: TSchema): unknown {
   return isNumeric && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** The members of a query that an object schema names. Of a name that is there twice the first counts, but in lists. */
-export function readQuery(query: URLSearchParams, schema: TSchema): Record<string, unknown> {
+function textsOf(query: QueryParameters, name: string): readonly string[] {
+  if (query instanceof URLSearchParams) return query.getAll(name);
+  const value = Object.hasOwn(query, name) ? query[name] : undefined;
+  if (value === undefined) return [];
+  return typeof value === "string" ? [value] : value;
+}
+
+/**
+ * The members of a query that an object schema names. Where a name occurs several times, a list takes all values and
+ * any other member the first.
+ */
+export function readQuery(query: QueryParameters, schema: TSchema): Record<string, unknown> {
   const fields = (schema["properties"] ?? {}) as Record<string, TSchema>;
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
-    const texts = query.getAll(name);
+    const texts = textsOf(query, name);
     if (texts.length === 0) continue;
     const isList = field["type"] === "array";
     const items = isList ? (field["items"] as TSchema) : field;

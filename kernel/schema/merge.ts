@@ -1,0 +1,51 @@
+/** The one rule by which the path, the query and the body of a request become one input. */
+import type { TSchema } from "@sinclair/typebox";
+import { PorticoError } from "../errors.ts";
+import { kindsOf, type QueryParameters, readQuery } from "./query.ts";
+
+/** The parts of a request that may name the same member. */
+export interface RequestParts {
+  params?: Readonly<Record<string, string>> | undefined;
+  query?: QueryParameters | undefined;
+  body?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * The path overrides the body, and the body overrides the query. A `null` in the body means "not given" and overrides
+ * nothing, unless the schema takes null for that member. `at` is the place of the body within the request, for errors.
+ */
+export function mergeParts(
+  schema: TSchema,
+  { params = {}, query = {}, body = {} }: RequestParts,
+  at = "",
+): Record<string, unknown> {
+  const fields = (schema["properties"] ?? {}) as Record<string, TSchema>;
+  const inBody = Object.entries(body).filter(([name, value]) => {
+    if (value !== null) return true;
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (field && kindsOf(field).includes("null")) return true;
+    if (isReference(name)) throw nullReference(name, at);
+    return false;
+  });
+  // Not by assignment: a member called `__proto__` would become the prototype.
+  return Object.fromEntries([
+    ...Object.entries(readQuery(query, schema)),
+    ...inBody,
+    ...Object.entries(params),
+  ]);
+}
+
+/** `ref`, `startRef` and so on name an element of a page. */
+function isReference(name: string): boolean {
+  return name === "ref" || name.endsWith("Ref");
+}
+
+/** A reference that is null is the result of a search without a match, and not a wish to act on something else. */
+function nullReference(name: string, at: string): PorticoError {
+  const param = at === "" ? name : `${at}.${name}`;
+  return new PorticoError(
+    "invalid_request_error",
+    `${param} is null: give the ref of an element from a snapshot, or leave ${name} out where it is optional.`,
+    { param },
+  );
+}
