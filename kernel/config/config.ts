@@ -9,7 +9,7 @@ import { ActiveConfig } from "./active.ts";
 import { assess } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
-import type { ConfigDifference } from "./difference.ts";
+import type { ConfigDifference } from "../contract/changes.ts";
 import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigError, type ConfigProblem } from "./error.ts";

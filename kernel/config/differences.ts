@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { TSchema } from "@sinclair/typebox";
 import { formatKeyPath, isRecord, type KeyPath, mapStrings } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
-import type { ConfigDifference } from "./difference.ts";
+import type { ConfigDifference } from "../contract/changes.ts";
 import { isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";

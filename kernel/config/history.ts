@@ -6,11 +6,11 @@ import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { sha } from "../files/sha.ts";
 import { isRecord } from "../text/key-path.ts";
-import type { ConfigDifference } from "./difference.ts";
+import type { ConfigDifference } from "../contract/changes.ts";
 import { differencesBetween } from "./differences.ts";
 import { editFile, readText } from "./file.ts";
 import { isBlank, parse, plainValue } from "./json5/parse.ts";
-import type { ChangeOrigin } from "./origin.ts";
+import type { ChangeOrigin } from "../contract/changes.ts";
 
 const KEPT_VERSIONS = 20;
 const KEPT_KEYS = 50;

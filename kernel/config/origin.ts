@@ -1,17 +1,6 @@
 /** Who changes the configuration, and from where: kept with every version of the file. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { ConfigDifference } from "./difference.ts";
-
-/** `file`: an editor or another program wrote the file; `gateway`: the gateway itself, such as a generated token. */
-export type ChangeDoor = "console" | "command line" | "http" | "file" | "gateway";
-
-export interface ChangeOrigin {
-  /** `owner`, or another principal once routes know more of them. */
-  principal: string;
-  via: ChangeDoor;
-  /** The caller's address, for changes over HTTP. */
-  address?: string;
-}
+import type { ChangeOrigin, ConfigDifference } from "../contract/changes.ts";
 
 interface OngoingChange {
   origin: ChangeOrigin;

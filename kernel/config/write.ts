@@ -7,7 +7,7 @@ import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { Dispose } from "../contract/index.ts";
 import { type Assessment, assess, type Surroundings } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
-import type { ConfigDifference } from "./difference.ts";
+import type { ConfigDifference } from "../contract/changes.ts";
 import { differencesBetween } from "./differences.ts";
 import {
   applyEdit,
@@ -20,7 +20,8 @@ import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
 import { evaluate, explainUnknown } from "./evaluate.ts";
 import { editFile } from "./file.ts";
 import { type ConfigHistory, contentOf, versionOf } from "./history.ts";
-import { type ChangeOrigin, currentOrigin, FILE_ORIGIN, noteDifferences } from "./origin.ts";
+import type { ChangeOrigin } from "../contract/changes.ts";
+import { currentOrigin, FILE_ORIGIN, noteDifferences } from "./origin.ts";
 import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 

@@ -13,8 +13,9 @@ import type {
 } from "./events.ts";
 import type { DeclaredErrors } from "../errors.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
-import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
-import type { UserModule } from "../loader/load.ts";
+import type { UserModule } from "./modules.ts";
+import type { Mount } from "./routes.ts";
+import type { ServerHandle, ServerOptions } from "./servers.ts";
 import type {
   ContributionPoint,
   ContributionSpec,

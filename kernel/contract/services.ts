@@ -1,9 +1,10 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { Authenticator, ChangeWatcher, RequestWatcher } from "./http.ts";
+import type { ChangeWatcher } from "./changes.ts";
 import type { HookContext } from "./hooks.ts";
 import type { Principal, PrincipalKind } from "./principal.ts";
+import type { Authenticator, RequestWatcher } from "./requests.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins that provide a service add it by declaration merging

@@ -8,7 +8,7 @@ import type { Paths } from "../contract/common.ts";
 import type { Workers } from "../contract/workers.ts";
 import type { HookHost } from "../host/extensions/hooks/host.ts";
 import type { PluginHost } from "../host/extensions/plugins/host.ts";
-import type { ServerRoutes } from "../contract/http.ts";
+import type { ServerRoutes } from "../contract/index.ts";
 import type { LogBook } from "../log/log.ts";
 import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { exposureNotices } from "./checks.ts";

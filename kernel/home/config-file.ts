@@ -5,12 +5,12 @@
  */
 import type { TSchema } from "@sinclair/typebox";
 import type { ConfigStore, VersionInfo } from "../config/config.ts";
-import type { ConfigDifference } from "../config/difference.ts";
+import type { ConfigDifference } from "../contract/changes.ts";
 import type { ConfigEdit } from "../config/edits.ts";
 import { ConfigError, type ConfigProblem, problemText } from "../config/error.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5/parse.ts";
-import type { ChangeOrigin } from "../config/origin.ts";
+import type { ChangeOrigin } from "../contract/changes.ts";
 import { maskSecrets } from "../config/secrets.ts";
 import type { ConfigWritten, WriteOptions } from "../config/write.ts";
 import { type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";

@@ -1,7 +1,7 @@
 /** Principals as values: how they are written, read, and found for a client. */
 import type { Principal, PrincipalKind } from "../contract/principal.ts";
 import { running } from "./owner.ts";
-import type { Client } from "../contract/http.ts";
+import type { Client } from "../contract/index.ts";
 
 const KINDS: readonly string[] = ["key", "webhook", "poll", "user"] satisfies PrincipalKind[];
 

@@ -8,7 +8,7 @@ import { withDeadline } from "../timing/deadline.ts";
 import type { ChangeAttempt, ChangeWatcher, Logger, RouteOptions } from "../contract/index.ts";
 import { originOf } from "./access/origin.ts";
 import { type Entry, readEntry } from "./entry-reading.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { RequestContext } from "./request/context.ts";
 import { publicError } from "./response/errors.ts";
 import { jsonOf, statusOfResult } from "./response/reply.ts";
 

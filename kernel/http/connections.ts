@@ -5,7 +5,7 @@ import { performance } from "node:perf_hooks"; // the global one is a getter
 import type { Duplex } from "node:stream";
 import type { AccessEntry } from "../log/log.ts";
 import type { EndedRequest } from "../contract/index.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { RequestContext } from "./request/context.ts";
 
 /** The requests of a connection that are under way. */
 export interface Running {

@@ -1,10 +1,9 @@
 /** What `GET` answers for the entry that a request is about to change: asked within that request. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { withDeadline } from "../timing/deadline.ts";
-import type { Call, Client, Logger, RouteHandler } from "../contract/index.ts";
-import type { BodyLimits } from "./body/limits.ts";
-import type { RouteInput } from "./declared-input.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { BodyLimits, Call, Client, Logger, RouteHandler } from "../contract/index.ts";
+import type { RequestContext } from "./request/context.ts";
+import type { RouteInput } from "./request/declared-input.ts";
 import { jsonOf } from "./response/reply.ts";
 
 /** A path that names an entry, with the handler that shows it. */

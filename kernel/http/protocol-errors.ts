@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { Running } from "./connections.ts";
-import { mintId } from "./request-context.ts";
+import { mintId } from "./request/context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 

@@ -19,12 +19,12 @@ import type { HttpRequest } from "./body/request.ts";
 import { createChangeRecording, isChange, isOwners } from "./changes.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
-import { RequestContext, type ServerContext } from "./request-context.ts";
+import { RequestContext, type ServerContext } from "./request/context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
 import { originOf } from "./access/origin.ts";
-import { declaredInput, type RouteInput } from "./declared-input.ts";
 import type { Entry } from "./entry-reading.ts";
+import { declaredInput, type RouteInput } from "./request/declared-input.ts";
 import { createRouter, type Found } from "./router.ts";
 
 export interface RequestsOptions {

@@ -13,7 +13,7 @@ import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";
 import type { Admission, ConnectionLimit } from "./connection-limit.ts";
 import { createGuards } from "./access/guards.ts";
-import { mintId } from "./request-context.ts";
+import { mintId } from "./request/context.ts";
 import { endRaw } from "./response/raw.ts";
 import { endBroken } from "./protocol-errors.ts";
 import { createRequests } from "./requests.ts";

@@ -5,7 +5,7 @@ import { PorticoError } from "../errors.ts";
 import type { Access, UpgradeHandler } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import type { RequestsOptions } from "./requests.ts";
-import { givenId, mintId } from "./request-context.ts";
+import { givenId, mintId } from "./request/context.ts";
 import { logFailure, publicError } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { UserModule } from "../contract/modules.ts";
 import { isInside, pathsUpTo, whyNotOwn } from "../files/own.ts";
 import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
@@ -26,11 +27,6 @@ export interface Source {
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
   /** Reads it as it is now, which leaves little to do for who reads it next. Throws `LoadError`. */
   refresh(): Promise<Source>;
-}
-
-/** One that was evaluated. `inputs`: every file that went into it, absolute, the entry among them. */
-export interface UserModule extends Pick<Source, "inputs" | "hash"> {
-  exports: Record<string, unknown>;
 }
 
 /** The files that decide what one module of the user's runs; all paths are absolute. */

@@ -1,14 +1,8 @@
 /** The one rule by which the path, the query and the body of a request become one input. */
 import type { TSchema } from "@sinclair/typebox";
+import type { RequestParts } from "../contract/index.ts";
 import { PorticoError } from "../errors.ts";
-import { kindsOf, type QueryParameters, readQuery } from "./query.ts";
-
-/** The parts of a request that may name the same member. */
-export interface RequestParts {
-  params?: Readonly<Record<string, string>> | undefined;
-  query?: QueryParameters | undefined;
-  body?: Readonly<Record<string, unknown>> | undefined;
-}
+import { kindsOf, readQuery } from "./query.ts";
 
 /**
  * The path overrides the body, and the body overrides the query. A `null` in the body means "not given" and overrides

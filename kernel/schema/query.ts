@@ -1,10 +1,6 @@
 /** A query holds only text: numbers, booleans and lists are read from it as a schema asks for them. */
 import type { TSchema } from "@sinclair/typebox";
-
-/** Lists hold one entry for each time that a name occurs. */
-export type QueryParameters =
-  | URLSearchParams
-  | Readonly<Record<string, string | readonly string[] | undefined>>;
+import type { QueryParameters } from "../contract/index.ts";
 
 type Kind = string | undefined;
 

@@ -1,6 +1,5 @@
-/** Who makes a change over HTTP, and with what. */
-import type { ChangeDoor, ChangeOrigin } from "../../config/origin.ts";
-import type { RequestContext } from "../request-context.ts";
+/** Names the caller of a change over HTTP, and the program that the caller used. */
+import type { Call, ChangeDoor, ChangeOrigin } from "../../contract/index.ts";
 
 /** What the command line sends as `User-Agent`, with its version behind it. */
 const COMMAND_LINE_AGENT = "portico-cli";
@@ -8,13 +7,17 @@ const COMMAND_LINE_AGENT = "portico-cli";
 /** In the words of principals. */
 const NAMES = { owner: "owner", anonymous: "outside" } as const;
 
-export function originOf({ client, address, req }: RequestContext): ChangeOrigin {
+export function originOf({
+  client,
+  address,
+  req,
+}: Pick<Call, "client" | "address" | "req">): ChangeOrigin {
   const principal = client.kind === "key" ? `key:${client.key}` : NAMES[client.kind];
   return { principal, via: doorOf(req.headers), address };
 }
 
 /** Browsers set `Sec-Fetch-Site` themselves, and only our own pages are of the same origin. */
-function doorOf(headers: RequestContext["req"]["headers"]): ChangeDoor {
+function doorOf(headers: Call["req"]["headers"]): ChangeDoor {
   if (headers["sec-fetch-site"] === "same-origin") return "console";
   const isCommandLine = headers["user-agent"]?.startsWith(`${COMMAND_LINE_AGENT}/`);
   return isCommandLine ? "command line" : "http";

@@ -3,7 +3,8 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
 import { exactJson } from "../../text/exact-json.ts";
-import { type BodyLimits, checkJsonLimits, DEFAULT_BODY_LIMITS } from "./limits.ts";
+import type { BodyLimits } from "../../contract/index.ts";
+import { checkJsonLimits, DEFAULT_BODY_LIMITS } from "./limits.ts";
 import { hasBody } from "./read.ts";
 
 /** Throws `unsupported_media_type` unless the body is announced as JSON in UTF-8. */

@@ -1,13 +1,8 @@
 /** What a body may hold, in whatever form it is written. Its readers count before they build anything of it. */
+import type { BodyLimits } from "../../contract/index.ts";
 import { PorticoError } from "../../errors.ts";
-import {
-  DEFAULT_JSON_LIMITS,
-  type JsonLimits,
-  type JsonScan,
-  scanJson,
-} from "../../text/json-scan.ts";
+import { DEFAULT_JSON_LIMITS, type JsonScan, scanJson } from "../../text/json-scan.ts";
 
-export type BodyLimits = JsonLimits;
 export const DEFAULT_BODY_LIMITS: BodyLimits = DEFAULT_JSON_LIMITS;
 
 /** The error for a body that breaks a limit. It names the limit and the setting that raises it. */

@@ -1,6 +1,6 @@
 /** What the owner's pages ask for again and again goes out once: after that a 304 says that nothing has changed. */
 import { createHash } from "node:crypto";
-import type { RequestContext } from "../request-context.ts";
+import type { RequestContext } from "../request/context.ts";
 import type { Outgoing } from "./reply.ts";
 
 /** Larger ones are asked for once, and hashing them would hold up others. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { isPorticoError } from "../../errors.ts";
 import type { Logger } from "../../contract/index.ts";
 import { endAndLinger, mustClose } from "../body/unread.ts";
-import type { RequestContext } from "../request-context.ts";
+import type { RequestContext } from "../request/context.ts";
 import { inBurst } from "./burst.ts";
 import { unlessKnown } from "./etag.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";

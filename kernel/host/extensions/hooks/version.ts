@@ -8,7 +8,7 @@ import { LoadError, type Problem } from "../../../loader/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { HookLogLine } from "../../../log/kept-lines.ts";
 import type { HookEdition, HookFile } from "./code.ts";
-import type { Handler } from "./calls/invoke.ts";
+import type { Handler } from "./invoke.ts";
 import { type HookCandidate, isGuarded, type Role } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 

@@ -1,7 +1,7 @@
 /** Calls one handler with an event of its own, and returns what the handler asks for. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
-import { typeName } from "../../../../schema/problems.ts";
-import type { BusEvent, EventSpec, HookContext } from "../../../../contract/index.ts";
+import { typeName } from "../../../schema/problems.ts";
+import type { BusEvent, EventSpec, HookContext } from "../../../contract/index.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
 

@@ -1,16 +1,10 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
-import { derived } from "../../../../memory/derived.ts";
-import { PorticoError } from "../../../../errors.ts";
-import { running } from "../../../owner.ts";
-import type {
-  EventName,
-  Events,
-  HookCall,
-  HookContext,
-  Logger,
-} from "../../../../contract/index.ts";
-import type { HookHostOptions } from "../settings.ts";
-import type { HookVersion } from "../version.ts";
+import { derived } from "../../../memory/derived.ts";
+import { PorticoError } from "../../../errors.ts";
+import { running } from "../../owner.ts";
+import type { EventName, Events, HookCall, HookContext, Logger } from "../../../contract/index.ts";
+import type { HookHostOptions } from "./settings.ts";
+import type { HookVersion } from "./version.ts";
 
 /** A new context for one call. */
 export function createHandlerContext(

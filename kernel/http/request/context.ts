@@ -1,16 +1,23 @@
 /** One request and its response: the `Call` that handlers get. What not every route needs is made at first use. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { HttpSettings } from "../config/schema.ts";
-import { PorticoError } from "../errors.ts";
-import type { Access, Call, Check, Client, Logger, RequestSubject } from "../contract/index.ts";
-import { addressOf } from "../net/address.ts";
-import { ANONYMOUS } from "./access/auth.ts";
-import { bodyChunks } from "./body/compressed.ts";
-import { checkJsonType, parseJson } from "./body/json.ts";
-import type { BodyLimits } from "./body/limits.ts";
-import { readBody } from "./body/read.ts";
-import type { HttpRequest } from "./body/request.ts";
+import type { HttpSettings } from "../../config/schema.ts";
+import { PorticoError } from "../../errors.ts";
+import type {
+  Access,
+  BodyLimits,
+  Call,
+  Check,
+  Client,
+  Logger,
+  RequestSubject,
+} from "../../contract/index.ts";
+import { addressOf } from "../../net/address.ts";
+import { ANONYMOUS } from "../access/auth.ts";
+import { bodyChunks } from "../body/compressed.ts";
+import { checkJsonType, parseJson } from "../body/json.ts";
+import { readBody } from "../body/read.ts";
+import type { HttpRequest } from "../body/request.ts";
 import type { RouteInput } from "./declared-input.ts";
 
 /** What the server knows that its requests need. */

@@ -1,8 +1,8 @@
 /** What a route declares of its input, as checks of requests. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { compile } from "../schema/check.ts";
-import type { Call, Check, Declared, RouteOptions } from "../contract/index.ts";
-import { readQuery } from "../schema/query.ts";
+import { compile } from "../../schema/check.ts";
+import type { Call, Check, Declared, RouteOptions } from "../../contract/index.ts";
+import { readQuery } from "../../schema/query.ts";
 
 export interface RouteInput {
   optionalBody: boolean;

@@ -5,14 +5,14 @@ import type {
   HookCall,
   OnOptions,
   Outcome,
-} from "../../../../contract/index.ts";
-import { backstopMs, beginBounded, Interrupted } from "../../../../loader/bounded.ts";
-import { EndlessLoopError } from "../../../../loader/loop-guard.ts";
-import { problemOf, sayProblem } from "../../../../loader/problem.ts";
-import { isGuarded } from "../candidate.ts";
-import { rounded } from "../../record.ts";
-import type { HookHostOptions } from "../settings.ts";
-import { type HookSlot, type HookVersion, type IgnoredEffect, leave } from "../version.ts";
+} from "../../../contract/index.ts";
+import { backstopMs, beginBounded, Interrupted } from "../../../loader/bounded.ts";
+import { EndlessLoopError } from "../../../loader/loop-guard.ts";
+import { problemOf, sayProblem } from "../../../loader/problem.ts";
+import { isGuarded } from "./candidate.ts";
+import { rounded } from "../record.ts";
+import type { HookHostOptions } from "./settings.ts";
+import { type HookSlot, type HookVersion, type IgnoredEffect, leave } from "./version.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 

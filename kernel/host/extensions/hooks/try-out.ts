@@ -1,14 +1,14 @@
 /** One call of a hook by hand: what it would do, and what it said. */
-import type { GivenEvent } from "../../../bus.ts";
-import type { BusHandler, Logger } from "../../../../contract/index.ts";
-import { backstopMs, beginBounded } from "../../../../loader/bounded.ts";
-import { problemOf, sayProblem } from "../../../../loader/problem.ts";
-import type { HookHostOptions } from "../settings.ts";
-import type { HookVersion } from "../version.ts";
-import { keepLines } from "../../../../log/kept-lines.ts";
+import type { GivenEvent } from "../../bus.ts";
+import type { BusHandler, Logger } from "../../../contract/index.ts";
+import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
+import { problemOf, sayProblem } from "../../../loader/problem.ts";
+import type { HookHostOptions } from "./settings.ts";
+import type { HookVersion } from "./version.ts";
+import { keepLines } from "../../../log/kept-lines.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
-import { rounded } from "../../record.ts";
+import { rounded } from "../record.ts";
 
 /** Never throws for what the handler does. */
 export async function tryOut(
