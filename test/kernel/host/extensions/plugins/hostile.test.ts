@@ -328,7 +328,7 @@ test("an event of somebody else's cannot be declared anew: it stays as its owner
     `setup(ctx) { ctx.event("${event}" as never, { mode: "notify" } as never);`;
   try {
     for (const [event, owner] of [
-      ["message:received", "chat"],
+      ["message:received", "models"],
       ["config:changed", "the gateway"],
       ["p:done", undefined],
     ] as const)
