@@ -1,4 +1,176 @@
-/** The plugin's own error codes and their HTTP statuses. */
-export const errors = {
-  no_mapping: 404,
-} as const;
+/** Every error of the plugin `webhooks`. */
+import { PorticoError } from "portico";
+
+const CONFIGURATION = { code: "invalid_request_error" } as const;
+
+export const errors = PorticoError.table({
+  // requests
+  webhooksOff: {
+    code: "not_found",
+    message:
+      "Webhooks are off. To turn them on, set webhooks.token (webhooks.enabled must not be false).",
+  },
+  methodNotAllowed: {
+    code: "method_not_allowed",
+    message: "Method {method} is not allowed. Use {allowed}.",
+  },
+  nothingHere: { code: "not_found", message: "There is nothing at {path}." },
+  unknownEvent: {
+    code: "not_found",
+    message: "There is no {kind} {id} of a webhook that these credentials may see.",
+  },
+  brokenMapping: {
+    code: "service_unavailable",
+    message: "The mapping {name} is invalid and not in use. The gateway's log says why.",
+  },
+  questionMismatch: {
+    code: "forbidden",
+    message: "The request does not match: see {path}.",
+  },
+  noMapping: {
+    code: "no_mapping",
+    status: 404,
+    message: "No mapping matches this request: see webhooks.mappings.",
+  },
+  limited: {
+    code: "rate_limit_exceeded",
+    message: "The limit of {limit} requests is used up. Try again in {seconds} s.",
+  },
+
+  // credentials
+  addressNotAllowed: {
+    code: "forbidden",
+    message: "This address may not call: it is not in webhooks.allowedIps.",
+  },
+  credentialsMissing: {
+    code: "unauthorized",
+    message:
+      "Credentials are missing. Send the webhook token as `Authorization: Bearer <token>` or `x-service-token`.",
+  },
+  credentialsWrong: { code: "unauthorized", message: "{problem}" },
+  signatureRequired: {
+    code: "unauthorized",
+    message: "The mapping {name} accepts signed requests only.",
+  },
+  mappingNotAllowed: {
+    code: "forbidden",
+    message: "This key may not call the mapping that this request is for.",
+  },
+  pathNotAllowed: {
+    code: "forbidden",
+    message: "This key may not call this path. webhooks.keys lists those that it may call.",
+  },
+  nameNotAllowed: {
+    code: "forbidden",
+    message: "This key may not name that {kind}. It may name {allowed}.",
+  },
+  announceNotAllowed: {
+    code: "forbidden",
+    message:
+      "This key may not post to the main session. A mapping with `delivery: announce` may, and webhooks.token.",
+  },
+
+  // bodies
+  unsupportedBody: {
+    code: "unsupported_media_type",
+    message:
+      "Send JSON, a form (multipart too), XML or text, and say which in `Content-Type`, or set `body` on the mapping.",
+  },
+  notUtf8: {
+    code: "invalid_request_error",
+    message: "The body is not valid UTF-8. Name its charset in `Content-Type`.",
+  },
+  unreadableXml: {
+    code: "invalid_request_error",
+    message: "The body is not XML that can be read: it {problem}.",
+  },
+  unreadableMultipart: {
+    code: "invalid_request_error",
+    message: "The body is not the multipart form that its `Content-Type` announces.",
+  },
+  partHeadTooLarge: {
+    code: "invalid_request_error",
+    message: "The head of a part of the form is larger than {bytes} bytes.",
+  },
+
+  // transforms
+  transformFailed: {
+    code: "transform_failed",
+    status: 500,
+    message: "The transform of the mapping {mapping} failed.",
+  },
+  transformResult: {
+    code: "transform_failed",
+    status: 500,
+    message: "The transform of the mapping {mapping} returned {field}, which must be a text.",
+  },
+
+  // management
+  unknownMapping: {
+    code: "not_found",
+    message: "There is no mapping {name}. `portico webhooks list` shows those that exist.",
+  },
+  unknownTarget: { code: "not_found", message: "There is no endpoint or mapping {path}." },
+  unknownDelivery: {
+    code: "not_found",
+    message: "There is no delivery {id}. `portico webhooks deliveries` shows the newest.",
+  },
+  bodyNotKept: {
+    code: "conflict",
+    message: "The body of this delivery was not kept, so it cannot be replayed.",
+  },
+  targetGone: {
+    code: "conflict",
+    message: "The endpoint or mapping {path} no longer exists, so the delivery cannot be replayed.",
+  },
+  nothingToReplay: { code: "conflict", message: "There is nothing to replay. {reason}" },
+  noSample: {
+    code: "invalid_request_error",
+    message:
+      "There is no sample. Send a body, or catch one first: portico webhooks catch {mapping}",
+  },
+  noSampleNamed: {
+    code: "invalid_request_error",
+    message: "There is no sample. Send a body, or name a mapping that has one.",
+  },
+  nothingCaught: { code: "timeout", message: "No request came for the mapping {mapping}." },
+  nothingFitCaught: {
+    code: "timeout",
+    message: "No request came that matches the mapping {mapping}.",
+  },
+
+  // configuration: each message begins with the key, which `param` names as well
+  tokenNotUnique: {
+    ...CONFIGURATION,
+    message: "{key} is the token of another credential too. Each needs its own.",
+  },
+  reservedName: {
+    ...CONFIGURATION,
+    message: "{key} cannot be a mapping's name: {reserved} are taken.",
+  },
+  badName: {
+    ...CONFIGURATION,
+    message: "{key} is part of an address. Use only letters, digits, . _ ~ and -.",
+  },
+  transformOutside: { ...CONFIGURATION, message: "{key} must be a path below <home>/transforms." },
+  waitWithoutTurn: {
+    ...CONFIGURATION,
+    message:
+      "{key} is for mappings that start a turn of their own. It cannot be used with action wake or with coalesce.",
+  },
+  badPath: {
+    ...CONFIGURATION,
+    message: '{key}: "{path}" is not a path. Write body.a[0].b, headers.<name> or query.<name>.',
+  },
+  badPlaceholder: {
+    ...CONFIGURATION,
+    message: "{key}: {placeholder} is not a placeholder. {hint}",
+  },
+  noValueInSample: {
+    ...CONFIGURATION,
+    message: "{key}: {placeholder} has no value in the mapping's sample.{hint}",
+  },
+  badPattern: { ...CONFIGURATION, message: "{key}: the pattern {problem}." },
+  badHeader: { ...CONFIGURATION, message: "{key} is not a header that can be set." },
+  badSigning: { ...CONFIGURATION, message: "{key} {problem}" },
+});

@@ -1,12 +1,5 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import {
-  type Call,
-  maskAddress,
-  type PluginContext,
-  PorticoError,
-  exactJson,
-  type Static,
-} from "portico";
+import { type Call, maskAddress, type PluginContext, exactJson, type Static } from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
 import { newId } from "portico/agent";
@@ -22,7 +15,15 @@ import type { Samples } from "./mappings/samples.ts";
 import { finished } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
 import type { BodySource } from "./bodies/read.ts";
-import { permissionToReplay, type Planner, type Reading, readTarget, type Target } from "./plan.ts";
+import { errors } from "./errors.ts";
+import {
+  permissionToReplay,
+  type Plan,
+  type Planner,
+  type Reading,
+  readTarget,
+  type Target,
+} from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
 import { managementRoutes } from "./routes-schema.ts";
 import type { MappingConfig, testRequest } from "./schema.ts";
@@ -39,148 +40,35 @@ export interface ManagementOptions {
 /** Of the newest, for ids that are given in short. */
 const MOST_LOOKED_AT = 1000;
 
-export function mountManagement({ ctx, settings, log, planner, samples }: ManagementOptions): void {
-  const store = () => ctx.use("store");
+export function mountManagement(options: ManagementOptions): void {
+  const { ctx, settings } = options;
+  const management = new Management(options);
+  const routes = managementRoutes;
+  ctx.route("GET", "/webhooks", routes.list, () => listing(settings()));
+  ctx.route("POST", "/webhooks/test", routes.test, (call) => management.test(call));
 
-  async function readAgain(target: Target, source: BodySource): Promise<Reading> {
-    try {
-      return await planner.read(target, source);
-    } catch (cause) {
-      const message = `There is nothing to replay. ${(cause as Error).message}`;
-      throw new PorticoError("conflict", message, { cause });
-    }
-  }
+  ctx.route("GET", "/webhooks/deliveries", routes.deliveries, (call) => management.list(call));
+  ctx.route("GET", "/webhooks/deliveries/:id", routes.delivery, (call) => management.show(call));
+  ctx.route("POST", "/webhooks/deliveries/:id/replay", routes.replay, (call) =>
+    management.replay(call),
+  );
+  mountTail(options);
 
-  ctx.route("GET", "/webhooks", managementRoutes.list, () => listing(settings()));
-
-  ctx.route("GET", "/webhooks/deliveries", managementRoutes.deliveries, async ({ query }) => {
-    await log.flush();
-    const outcome = choiceIn(query, "outcome", OUTCOMES);
-    const source = query.get("source") ?? undefined;
-    const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
-    const deliveries = await (outcome === undefined
-      ? newestDeliveries(store(), filter)
-      : store().deliveries.list({ ...filter, outcome }));
-    return { deliveries: deliveries.map(shown) };
+  ctx.route("GET", "/webhooks/samples/:mapping", routes.sample, (call) => management.sample(call));
+  ctx.route("POST", "/webhooks/samples/:mapping", routes.catchSample, (call) =>
+    management.catchSample(call),
+  );
+  ctx.route("DELETE", "/webhooks/samples/:mapping", routes.forgetSample, async ({ params }) => {
+    await options.samples.forget(params["mapping"] ?? "");
+    return { ok: true };
   });
+}
 
-  ctx.route("GET", "/webhooks/deliveries/:id", managementRoutes.delivery, async (call) => {
-    const { payload, ...delivery } = await find(call);
-    return {
-      ...shown(delivery),
-      payload: payload === undefined ? null : maskPayload(payload, settings().secrets),
-    };
-  });
-
-  ctx.route("POST", "/webhooks/deliveries/:id/replay", managementRoutes.replay, async (call) => {
-    const delivery = await find(call);
-    if (delivery.payload === undefined || delivery.outcome === "unauthorized")
-      throw new PorticoError(
-        "conflict",
-        "This delivery's body was not kept: it cannot be replayed.",
-      );
-    const {
-      target: path = "",
-      headers = {},
-      query = {},
-    } = delivery.meta as {
-      target?: string;
-      headers?: Record<string, string>;
-      query?: Record<string, string>;
-    };
-    const target = readTarget(`${settings().prefix}/${path}`, settings());
-    if (target.kind === "unknown" || target.kind === "status")
-      throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
-    const bytes = Buffer.from(delivery.payload);
-    const isParsed = delivery.meta["parsed"] === true;
-    const request: Request = {
-      headers,
-      query,
-      ...(isParsed
-        ? { body: exactJson.parse(delivery.payload) }
-        : await readAgain(target, { bytes, type: headers["content-type"], limits: call.limits })),
-    };
-    const permission = permissionToReplay(settings(), delivery.meta["credential"]);
-    const { job, source } = await planner.plan(target, request, permission);
-    const id = newId("del");
-    const { error: _error, missing: _missing, ...meta } = delivery.meta;
-    const row = {
-      id,
-      source,
-      outcome: job.action === "none" ? "skipped" : "accepted",
-      itemId: job.itemId,
-      meta: {
-        ...meta,
-        status: job.status,
-        action: job.action,
-        replayOf: delivery.id,
-        requestId: call.id,
-      },
-      payload: delivery.payload,
-    };
-    await store().enqueue({ items: job.items, deliveries: [row] });
-    log.written(row);
-    announceDelivery(ctx, {
-      id,
-      job,
-      source,
-      request,
-      address: call.address,
-      secrets: settings().secrets,
-    });
-    const { eventId, turnId, sessionId } = job;
-    return {
-      ok: true,
-      deliveryId: id,
-      replayOf: delivery.id,
-      action: job.action,
-      eventId,
-      turnId,
-      sessionId,
-    };
-  });
-
-  ctx.route("POST", "/webhooks/test", managementRoutes.test, async (call) => {
-    const {
-      path = "",
-      headers = {},
-      query = {},
-      body,
-      change,
-    } = await call.json<Static<typeof testRequest>>();
-    const target = await testTarget(path.replace(/^\//, ""), change);
-    const given = sampleOf({ body, headers, query });
-    const kept = body === undefined ? await sampleFor(target) : await keptFor(target);
-    const request: Request = {
-      body: body === undefined ? kept?.body : body,
-      headers: { ...kept?.headers, ...given.headers },
-      query: { ...kept?.query, ...given.query },
-    };
-    const { job, source, missing = [], rendering, mismatch } = await planner.plan(target, request);
-    const nearest = missing.map(
-      (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
-    );
-    return {
-      ok: true,
-      source,
-      action: job.action,
-      status: job.status,
-      outcome: isSkipped(job) ? "skipped" : undefined,
-      reason: mismatch,
-      response: job.respond && finished(job.respond, "{result}"),
-      session: job.sessionId && (rendering?.session ?? "(one of its own)"),
-      task: rendering?.task,
-      text: rendering?.text,
-      delivery: rendering && shownDelivery(rendering.delivery),
-      model: rendering?.model,
-      missing,
-      nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
-    };
-  });
-
+/** Deliveries as they come in, here and at other gateways. */
+function mountTail({ ctx, log }: ManagementOptions): void {
   const open = feedsOf(ctx);
   const tail = (send: (delivery: unknown) => void) =>
-    log.listen(({ payload: _, ...delivery }) => send(shown({ meta: {}, ...delivery })));
+    log.listen(({ payload: _, ...delivery }) => send(viewDelivery({ meta: {}, ...delivery })));
   ctx.add("feed", { name: "deliveries", begin: tail });
   ctx.route("GET", "/webhooks/tail", managementRoutes.tail, (call) => {
     const feed = open(call);
@@ -188,90 +76,236 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
     feed.onClose(() => undo.forEach((each) => void each?.()));
   });
+}
 
-  ctx.route("POST", "/webhooks/samples/:mapping", managementRoutes.catchSample, async (call) => {
-    const mapping = mappingOf(call);
-    const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
-    const any = call.query.get("any") === "true";
-    const sample = await samples.catch(mapping.name, { any, signal: call.signal, timeoutMs });
-    return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
-  });
+class Management {
+  readonly #options: ManagementOptions;
 
-  ctx.route("GET", "/webhooks/samples/:mapping", managementRoutes.sample, async (call) => {
-    const target = { kind: "mapping", mapping: mappingOf(call) } as const;
-    const sample = await sampleFor(target);
-    return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
-  });
-
-  ctx.route("DELETE", "/webhooks/samples/:mapping", managementRoutes.forgetSample, async (call) => {
-    await samples.forget(call.params["mapping"] ?? "");
-    return { ok: true };
-  });
-
-  /** What is tried: an endpoint, or a mapping as it is, as it would be after a change, or as it is not made yet. */
-  async function testTarget(path: string, change?: Partial<MappingConfig>): Promise<Target> {
-    const target = readTarget(`${settings().prefix}/${path}`, settings());
-    if (target.kind === "mapping" && change)
-      return { ...target, mapping: await changed(target.mapping, change) };
-    if (target.kind === "unknown" && change) {
-      const mapping = await changed({ name: path, config: {} }, change);
-      return { kind: "mapping", path, source: path, mapping };
-    }
-    if (target.kind !== "unknown" && target.kind !== "status") return target;
-    throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, {
-      param: "path",
-    });
+  constructor(options: ManagementOptions) {
+    this.#options = options;
   }
 
-  /** The mapping as it would be. What its placeholders lack is told, not refused. */
-  function changed(
+  async list({ query }: Call) {
+    await this.#options.log.flush();
+    const outcome = choiceIn(query, "outcome", OUTCOMES);
+    const source = query.get("source") ?? undefined;
+    const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
+    const deliveries = await (outcome === undefined
+      ? newestDeliveries(this.#store, filter)
+      : this.#store.deliveries.list({ ...filter, outcome }));
+    return { deliveries: deliveries.map(viewDelivery) };
+  }
+
+  async show(call: Call) {
+    const { payload, ...delivery } = await this.#findDelivery(call);
+    const { secrets } = this.#options.settings();
+    return {
+      ...viewDelivery(delivery),
+      payload: payload === undefined ? null : maskPayload(payload, secrets),
+    };
+  }
+
+  /** Plans a kept request again, by the configuration of today, and stores what it starts. */
+  async replay(call: Call) {
+    const { ctx, settings, log, planner } = this.#options;
+    const delivery = await this.#findDelivery(call);
+    const { target, request } = await this.#requestOf(delivery, call);
+    const permission = permissionToReplay(settings(), delivery.meta["credential"]);
+    const { job, source } = await planner.plan(target, request, permission);
+    const id = newId("del");
+    const { error: _error, missing: _missing, ...meta } = delivery.meta;
+    const { status, action } = job;
+    const row = {
+      id,
+      source,
+      outcome: action === "none" ? "skipped" : "accepted",
+      itemId: job.itemId,
+      meta: { ...meta, status, action, replayOf: delivery.id, requestId: call.id },
+      payload: delivery.payload,
+    };
+    await this.#store.enqueue({ items: job.items, deliveries: [row] });
+    log.written(row);
+    const { secrets } = settings();
+    announceDelivery(ctx, { id, job, source, request, address: call.address, secrets });
+    const { eventId, turnId, sessionId } = job;
+    return {
+      ok: true,
+      deliveryId: id,
+      replayOf: delivery.id,
+      action,
+      eventId,
+      turnId,
+      sessionId,
+    };
+  }
+
+  /** The request of a kept delivery, and what it is for today. */
+  async #requestOf(
+    { payload, outcome, meta }: Delivery & { payload: string | undefined },
+    { limits }: Call,
+  ): Promise<{ target: Target; request: Request }> {
+    if (payload === undefined || outcome === "unauthorized") throw errors.bodyNotKept();
+    const { target: path = "", headers = {}, query = {} } = meta as KeptRequest;
+    const { settings } = this.#options;
+    const target = readTarget(`${settings().prefix}/${path}`, settings());
+    if (target.kind === "unknown" || target.kind === "status") throw errors.targetGone({ path });
+    const type = headers["content-type"];
+    const reading =
+      meta["parsed"] === true
+        ? { body: exactJson.parse(payload) }
+        : await this.#readAgain(target, { bytes: Buffer.from(payload), type, limits });
+    return { target, request: { headers, query, ...reading } };
+  }
+
+  async #readAgain(target: Target, source: BodySource): Promise<Reading> {
+    try {
+      return await this.#options.planner.read(target, source);
+    } catch (cause) {
+      throw errors.nothingToReplay({ reason: (cause as Error).message }, { cause });
+    }
+  }
+
+  /** Shows what a request would start, and starts nothing. */
+  async test(call: Call) {
+    const { path = "", change, ...input } = await call.json<TestRequest>();
+    const target = await this.#targetOf(path, change);
+    const request = await this.#sampleRequest(target, input);
+    const plan = await this.#options.planner.plan(target, request);
+    return viewPlan(plan, request);
+  }
+
+  /** What is tried: an endpoint, or a mapping as it is, as it would be after a change, or one that is not made yet. */
+  async #targetOf(path: string, change: TestRequest["change"]): Promise<Target> {
+    const { settings } = this.#options;
+    const name = path.replace(/^\//, "");
+    const target = readTarget(`${settings().prefix}/${name}`, settings());
+    if (target.kind === "mapping" && change !== undefined)
+      return { ...target, mapping: await this.#changeMapping(target.mapping, change) };
+    if (target.kind === "unknown" && change !== undefined) {
+      const mapping = await this.#changeMapping({ name, config: {} }, change);
+      return { kind: "mapping", path: name, source: name, mapping };
+    }
+    if (target.kind === "unknown" || target.kind === "status")
+      throw errors.unknownTarget({ path: name }, { param: "path" });
+    return target;
+  }
+
+  /** What the caller sends, completed by the kept sample. */
+  async #sampleRequest(
+    target: Target,
+    { body, headers, query }: Pick<TestRequest, "body" | "headers" | "query">,
+  ): Promise<Request> {
+    const own = sampleOf({ body, headers, query });
+    const kept =
+      body === undefined ? await this.#sampleFor(target) : await this.#keptSample(target);
+    return {
+      body: body === undefined ? kept?.body : body,
+      headers: { ...kept?.headers, ...own.headers },
+      query: { ...kept?.query, ...own.query },
+    };
+  }
+
+  /** The mapping with changes that are being tried. A placeholder without a value is shown, not refused. */
+  #changeMapping(
     { name, config }: Pick<Mapping, "name" | "config">,
     { match, message, session }: Partial<MappingConfig>,
   ): Promise<Mapping> {
-    const wanted = {
+    const changed = {
       ...config,
       match: match ?? config.match,
       message: (message ?? config.message) || undefined,
       session: (session ?? config.session) || undefined,
     };
-    return readMapping(name, wanted, settings().config.rateLimit);
+    return readMapping(name, changed, this.#options.settings().config.rateLimit);
   }
 
-  function mappingOf({ params }: Call): Mapping {
-    const mapping = settings().mappings.get(params["mapping"] ?? "");
-    if (mapping) return mapping;
-    throw new PorticoError("not_found", `There is no mapping ${params["mapping"]}.`);
-  }
-
-  async function keptFor({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
-    return mapping?.config.sample
-      ? sampleOf(mapping.config.sample)
-      : mapping && (await samples.of(mapping.name));
-  }
-
-  async function sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
-    const kept = await keptFor(target);
-    if (kept) return kept;
-    const { mapping } = target;
-    const way = mapping
-      ? `catch one first: portico webhooks catch ${mapping.name}`
-      : "name a mapping that has one";
-    throw new PorticoError("invalid_request_error", `There is no sample: send a body, or ${way}.`, {
-      param: "body",
+  async catchSample(call: Call) {
+    const { name } = this.#mappingOf(call);
+    const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
+    const any = call.query.get("any") === "true";
+    const sample = await this.#options.samples.catch(name, {
+      any,
+      signal: call.signal,
+      timeoutMs,
     });
+    return { ok: true, mapping: name, sample: maskNamed(sample), paths: pathsOf(sample) };
   }
 
-  /** By its id, in short too. */
-  async function find({ params }: Call) {
-    await log.flush();
-    const id = params["id"] ?? "";
-    const exact = await store().deliveries.get(id);
-    if (exact) return exact;
-    const one = byShortId(await store().deliveries.list({ limit: MOST_LOOKED_AT }), id);
-    const found = one && (await store().deliveries.get(one.id));
-    if (!found) throw new PorticoError("not_found", `There is no delivery ${id}.`);
-    return found;
+  async sample(call: Call) {
+    const mapping = this.#mappingOf(call);
+    const sample = await this.#sampleFor({ mapping });
+    return { mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
   }
+
+  #mappingOf({ params }: Call): Mapping {
+    const name = params["mapping"] ?? "";
+    const mapping = this.#options.settings().mappings.get(name);
+    if (mapping) return mapping;
+    throw errors.unknownMapping({ name });
+  }
+
+  async #keptSample({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
+    if (mapping === undefined) return undefined;
+    const { sample } = mapping.config;
+    return sample ? sampleOf(sample) : this.#options.samples.of(mapping.name);
+  }
+
+  async #sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
+    const kept = await this.#keptSample(target);
+    if (kept) return kept;
+    throw target.mapping
+      ? errors.noSample({ mapping: target.mapping.name }, { param: "body" })
+      : errors.noSampleNamed({ param: "body" });
+  }
+
+  /** By its id, which may be shortened. */
+  async #findDelivery({ params }: Call) {
+    await this.#options.log.flush();
+    const id = params["id"] ?? "";
+    const { deliveries } = this.#store;
+    const exact = await deliveries.get(id);
+    if (exact) return exact;
+    const listed = byShortId(await deliveries.list({ limit: MOST_LOOKED_AT }), id);
+    const delivery = listed && (await deliveries.get(listed.id));
+    if (!delivery) throw errors.unknownDelivery({ id });
+    return delivery;
+  }
+
+  get #store() {
+    return this.#options.ctx.use("store");
+  }
+}
+
+/** What the delivery log keeps of a request beside its body. */
+interface KeptRequest {
+  target?: string;
+  headers?: Record<string, string>;
+  query?: Record<string, string>;
+}
+
+type TestRequest = Static<typeof testRequest>;
+
+function viewPlan(plan: Plan, request: Request) {
+  const { job, source, missing = [], rendering, mismatch } = plan;
+  const nearest = missing.map(
+    (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
+  );
+  return {
+    ok: true,
+    source,
+    action: job.action,
+    status: job.status,
+    outcome: isSkipped(job) ? "skipped" : undefined,
+    reason: mismatch,
+    response: job.respond && finished(job.respond, "{result}"),
+    session: job.sessionId && (rendering?.session ?? "(one of its own)"),
+    task: rendering?.task,
+    text: rendering?.text,
+    delivery: rendering && viewTarget(rendering.delivery),
+    model: rendering?.model,
+    missing,
+    nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
+  };
 }
 
 /** A match that does not hold, or a transform that drops it. */
@@ -279,10 +313,10 @@ const isSkipped = ({ action, status, body }: Job): boolean =>
   action === "none" &&
   (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
 
-const shownDelivery = (delivery: Mapping["config"]["delivery"] = "none"): string =>
+const viewTarget = (delivery: Mapping["config"]["delivery"] = "none"): string =>
   typeof delivery === "object" ? maskAddress(delivery.url) : delivery;
 
-function shown({ at, meta, ...delivery }: Delivery) {
+function viewDelivery({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
 }
 
@@ -311,6 +345,6 @@ function describe({ name, config, verifier, burst }: Mapping, prefix: string) {
     session: config.session ?? null,
     transform: config.transform ?? null,
     coalesce: burst !== undefined,
-    delivery: shownDelivery(config.delivery),
+    delivery: viewTarget(config.delivery),
   };
 }

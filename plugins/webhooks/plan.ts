@@ -5,10 +5,12 @@ import {
   isPorticoError,
   parseJson,
   type PluginContext,
-  PorticoError,
+  type PorticoError,
 } from "portico";
 import type { AgentService } from "portico/agent";
 import { type BodySource, readBody, unwrapPayload } from "./bodies/read.ts";
+import { errors } from "./errors.ts";
+import { CHALLENGE } from "./intake/credentials.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
 import type { Mismatch } from "./mappings/match.ts";
 import type { Request } from "./mappings/paths.ts";
@@ -101,13 +103,54 @@ export interface PlannerOptions {
   transforms: Transforms;
 }
 
-export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Planner {
-  const wakeCheck = compile(wakeRequest);
-  const agentCheck = compile(agentRequest);
-  const agent = (): AgentService => ctx.use("agent");
+export function createPlanner(options: PlannerOptions): Planner {
+  return new WebhookPlanner(options);
+}
+
+class WebhookPlanner implements Planner {
+  readonly #options: PlannerOptions;
+  readonly #wakeCheck = compile(wakeRequest);
+  readonly #agentCheck = compile(agentRequest);
+
+  constructor(options: PlannerOptions) {
+    this.#options = options;
+  }
+
+  read(target: Target, source: BodySource): Reading | Promise<Reading> {
+    if (target.kind === "wake" || target.kind === "agent")
+      return { body: parseJson(source.bytes, { limits: source.limits, exact: true }) };
+    if (target.kind === "mapping") return readFor(target.mapping, source);
+    return readForRoot([...this.#options.settings().mappings.values()], source);
+  }
+
+  plan(target: Target, request: Request, permission = EVERYTHING): Plan | Promise<Plan> {
+    const { allowed, credential } = permission;
+    if (target.kind === "wake") {
+      const body = this.#wakeCheck.parse(request.body);
+      return { source: "wake", request, job: wakeJob(this.#agent, body, credential.principal) };
+    }
+    if (target.kind === "agent") {
+      const body = this.#agentCheck.parse(request.body);
+      credential.checkNames(body);
+      return { source: "agent", request, job: agentJob(this.#agent, body, credential) };
+    }
+    const { source } = target;
+    const signed = permission.mapping ?? target.mapping;
+    if (signed && isChallenge(signed, request.body)) {
+      const { challenge } = request.body as { challenge: string };
+      return { source, request, job: emptyJob(200, { challenge }), challenge: true };
+    }
+    const selection = this.#selectMapping(target, request, allowed);
+    if ("mapping" in selection) return this.#planMapping(selection.mapping, request);
+    return { source, request, ...skippedPlan(selection.mismatch) };
+  }
+
+  get #agent(): AgentService {
+    return this.#options.ctx.use("agent");
+  }
 
   /** The mapping that a request is for; the mismatch where it was called by its name and does not match. */
-  function selectMapping(
+  #selectMapping(
     target: Target,
     request: Request,
     allowed: (mapping: Mapping) => boolean,
@@ -115,7 +158,7 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     const candidates =
       target.kind === "mapping"
         ? [target.mapping]
-        : [...settings().mappings.values()].filter(({ match }) => match);
+        : [...this.#options.settings().mappings.values()].filter(({ match }) => match);
     const results = candidates.map((mapping) => ({
       mapping,
       mismatch: mapping.match?.mismatch(viewFor(mapping, request)),
@@ -127,13 +170,14 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     if (refused) throw refuseMapping(refused.mapping);
     const mismatch = results[0]?.mismatch;
     if (target.kind === "mapping" && mismatch) return { mismatch };
-    throw new PorticoError("no_mapping", "No mapping matches this request: see webhooks.mappings.");
+    throw errors.noMapping();
   }
 
-  async function planMapping(mapping: Mapping, given: Request): Promise<Plan> {
-    const request = viewFor(mapping, given);
+  async #planMapping(mapping: Mapping, original: Request): Promise<Plan> {
+    const { ctx, settings } = this.#options;
+    const request = viewFor(mapping, original);
     const source = mapping.name;
-    const change = await transformed(mapping, request);
+    const change = await this.#transform(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
     const rendering = render(mapping, request, change, keySessionsOf(settings()));
     const burstKey = mapping.burst?.key.render(
@@ -142,60 +186,19 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
     const missing = [...rendering.missing, ...(burstKey?.missing ?? [])];
     if (missing.length > 0)
       ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
-    return {
-      source,
-      request,
-      missing,
-      rendering,
-      // without any value it is nobody's burst
-      job: mappingJob(
-        agent(),
-        mapping,
-        request,
-        rendering,
-        burstKey?.isBlank ? undefined : burstKey?.text,
-      ),
-    };
+    // A key without any value would join unrelated requests in one burst.
+    const burst = burstKey?.isBlank ? undefined : burstKey?.text;
+    const job = mappingJob(this.#agent, mapping, request, rendering, burst);
+    return { source, request, missing, rendering, job };
   }
 
-  async function transformed({ name, config }: Mapping, request: Request): Promise<Change> {
+  async #transform({ name, config }: Mapping, request: Request): Promise<Change> {
     if (config.transform === undefined) return { overrides: {} };
+    const { settings, transforms } = this.#options;
     const input = { ...request, body: exactJson.toPlain(request.body), mapping: name };
-    return readChange(
-      await transforms.run(config.transform, input, settings().config.transformTimeoutMs),
-      name,
-    );
+    const { transformTimeoutMs } = settings().config;
+    return readChange(await transforms.run(config.transform, input, transformTimeoutMs), name);
   }
-
-  return {
-    read(target, source) {
-      if (target.kind === "wake" || target.kind === "agent")
-        return { body: parseJson(source.bytes, { limits: source.limits, exact: true }) };
-      if (target.kind === "mapping") return readFor(target.mapping, source);
-      return readForRoot([...settings().mappings.values()], source);
-    },
-    plan(target, request, { mapping: signed = target.mapping, allowed, credential } = EVERYTHING) {
-      if (target.kind === "wake")
-        return {
-          source: "wake",
-          request,
-          job: wakeJob(agent(), wakeCheck.parse(request.body), credential.principal),
-        };
-      if (target.kind === "agent") {
-        const body = agentCheck.parse(request.body);
-        credential.checkNames(body);
-        return { source: "agent", request, job: agentJob(agent(), body, credential) };
-      }
-      const { source } = target;
-      if (signed && isChallenge(signed, request.body)) {
-        const { challenge } = request.body as { challenge: string };
-        return { source, request, job: emptyJob(200, { challenge }), challenge: true };
-      }
-      const selection = selectMapping(target, request, allowed);
-      if ("mapping" in selection) return planMapping(selection.mapping, request);
-      return { source, request, ...skippedPlan(selection.mismatch) };
-    },
-  };
 }
 
 /** 200: a sender that receives 404 for what it only sends along switches the webhook off. */
@@ -206,14 +209,7 @@ function skippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
 }
 
 function refuseMapping({ name, verifier }: Mapping): PorticoError {
-  if (!verifier)
-    return new PorticoError(
-      "forbidden",
-      "This key may not call the mapping that this request is for.",
-    );
-  return new PorticoError("unauthorized", `The mapping ${name} takes signed requests only.`, {
-    headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
-  });
+  return verifier ? errors.signatureRequired({ name }, CHALLENGE) : errors.mappingNotAllowed();
 }
 
 /** The request as one mapping sees it. */

@@ -4,7 +4,6 @@ import {
   type Dispose,
   type ErrorForm,
   type Method,
-  PorticoError,
   type RouteOptions,
 } from "portico";
 import { webhooksSchema } from "./schema.ts";
@@ -21,8 +20,7 @@ const renderError: ErrorForm = ({ status, code, message, param, details }) => ({
 });
 
 const refuse = (): never => {
-  const how = "To turn them on, set webhooks.token (webhooks.enabled must not be false).";
-  throw new PorticoError("not_found", `Webhooks are off. ${how}`);
+  throw errors.webhooksOff();
 };
 
 export default definePlugin({

@@ -2,13 +2,13 @@
 import {
   type Networks,
   parseNetworks,
-  PorticoError,
   type Principal,
   principalNamed,
   type Secret,
   secretOf,
 } from "portico";
 import { fitsPattern } from "portico/strings";
+import { errors } from "./errors.ts";
 import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
@@ -34,7 +34,7 @@ interface Named {
 export interface Credential {
   /** `token`, `key:<name>`, `mapping:<name>` */
   name: string;
-  /** On whose behalf it wakes and starts turns. What a mapping makes is the mapping's, whoever called it. */
+  /** On whose behalf it wakes and starts turns. What a mapping starts belongs to the mapping, not to its caller. */
   principal: Principal;
   limit: RateLimit;
   allows(path: string): boolean;
@@ -86,44 +86,71 @@ interface Judges {
 }
 
 /** Throws `invalid_request_error` about the first thing that a schema cannot say. */
-export async function readSettings(
-  config: WebhooksConfig,
-  { isKnown, caught, before }: Judges,
-): Promise<Settings> {
+export async function readSettings(config: WebhooksConfig, judges: Judges): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
+  const tokens = readTokens(config, prefix);
+  const { mappings, broken } = await readMappings(config, judges);
+  const verified = [...mappings.values()].flatMap(({ verifier }) => verifier ?? []);
+  const hasCredentials = tokens.length > 0 || verified.length > 0;
+  const enabled = config.enabled ?? hasCredentials;
+  const secrets = [
+    ...(config.token === undefined ? [] : [config.token]),
+    ...Object.values(config.keys).map(({ token }) => token),
+    ...verified.flatMap((verifier) => verifier.secrets),
+  ];
+  return {
+    enabled,
+    prefix,
+    config,
+    tokens,
+    allowedIps: config.allowedIps.length > 0 ? parseNetworks(config.allowedIps) : undefined,
+    mappings,
+    broken,
+    secrets: secrets.sort((one, other) => other.length - one.length),
+    warning: enabled && !hasCredentials ? NO_CREDENTIALS : undefined,
+  };
+}
+
+const NO_CREDENTIALS =
+  "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping";
+
+/** The owner's token and those of the named keys. Throws where two are the same. */
+function readTokens(config: WebhooksConfig, prefix: string): Settings["tokens"] {
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
-  const addToken = (token: string, credential: Credential): void => {
+  const add = (token: string, credential: Credential): void => {
+    const key = `webhooks.keys.${credential.name.slice("key:".length)}.token`;
     if (tokens.some(({ secret }) => secret.equals(token)))
-      throw wrong(
-        `webhooks.keys.${credential.name.slice(4)}.token`,
-        "is another one's token too: each needs its own.",
-      );
+      throw errors.tokenNotUnique({ key }, { param: key });
     tokens.push({ secret: secretOf(token), credential });
   };
-  const checkNames = (): void => {};
   if (config.token)
-    addToken(config.token, {
+    add(config.token, {
       name: "token",
       principal: "owner",
       limit: config.rateLimit,
       allows: everything,
-      checkNames,
+      checkNames: () => {},
     });
   for (const [name, key] of Object.entries(config.keys)) {
-    const limit = key.rateLimit ?? config.rateLimit;
-    const allows = key.paths ? allowing(key.paths, prefix) : everything;
     const principal = principalNamed("webhook", name);
-    const ownSessions = key.sessions === undefined ? `${principal}:` : undefined;
-    addToken(key.token, {
+    add(key.token, {
       name: `key:${name}`,
       principal,
-      limit,
-      allows,
+      limit: key.rateLimit ?? config.rateLimit,
+      allows: key.paths ? allowing(key.paths, prefix) : everything,
       checkNames: namesOf(name, key),
-      ownSessions,
+      ownSessions: key.sessions === undefined ? `${principal}:` : undefined,
     });
   }
+  return tokens;
+}
+
+/** The enabled mappings. One that is wrong throws, unless the gateway knows it already: then it only takes itself out. */
+async function readMappings(
+  config: WebhooksConfig,
+  { isKnown, caught, before }: Judges,
+): Promise<Pick<Settings, "mappings" | "broken">> {
   const mappings = new Map<string, Mapping>();
   const broken = new Map<string, string>();
   for (const [name, mapping] of Object.entries(config.mappings)) {
@@ -139,31 +166,10 @@ export async function readSettings(
       broken.set(name, (error as Error).message);
     }
   }
-  const verified = [...mappings.values()].flatMap(({ verifier }) => verifier ?? []);
-  const hasCredentials = tokens.length > 0 || verified.length > 0;
-  const enabled = config.enabled ?? hasCredentials;
-  return {
-    enabled,
-    prefix,
-    config,
-    tokens,
-    allowedIps: config.allowedIps.length > 0 ? parseNetworks(config.allowedIps) : undefined,
-    mappings,
-    broken,
-    secrets: [
-      config.token ?? [],
-      ...Object.values(config.keys).map(({ token }) => token),
-      ...verified.flatMap(({ secrets }) => secrets),
-    ]
-      .flat()
-      .sort((one, other) => other.length - one.length),
-    warning:
-      enabled && !hasCredentials
-        ? "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping"
-        : undefined,
-  };
+  return { mappings, broken };
 }
 
+/** `before`: the mapping as it was, whose templates have been judged already. */
 export async function readMapping(
   name: string,
   config: MappingConfig,
@@ -171,36 +177,18 @@ export async function readMapping(
   { sample, before }: { sample?: Request | undefined; before?: MappingConfig | undefined } = {},
 ): Promise<Mapping> {
   const key = `webhooks.mappings.${name}`;
-  if (RESERVED.has(name))
-    throw wrong(key, `cannot be a mapping's name: ${[...RESERVED].join(", ")} are taken.`);
-  if (!/^[\w.~-]+$/.test(name))
-    throw wrong(key, "is part of an address: use letters, digits, . _ ~ and - only.");
-  if (
-    config.transform !== undefined &&
-    /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/.test(config.transform)
-  )
-    throw wrong(`${key}.transform`, "must be a path below <home>/transforms.");
-  if (config.wait && (config.action === "wake" || config.coalesce))
-    throw wrong(
-      `${key}.wait`,
-      "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
-    );
-  if (typeof config.delivery === "object") {
-    checkTarget(config.delivery, `${key}.delivery`);
-    for (const placeholder of eventPlaceholders(config.delivery))
-      readTemplate(placeholder, `${key}.delivery`);
-  }
+  checkMapping(name, config, key);
   const template = (
     text: string | undefined,
     at: string,
     known: string | undefined,
   ): Template | undefined => {
     if (text === undefined) return undefined;
-    const read = readTemplate(text, `${key}.${at}`);
-    // what a transform makes of it is not known
+    const parsed = readTemplate(text, `${key}.${at}`);
+    // What a transform makes of the sample is not known.
     if (sample && config.transform === undefined && text !== known)
-      checkAgainst(read, sample, `${key}.${at}`);
-    return read;
+      checkAgainst(parsed, sample, `${key}.${at}`);
+    return parsed;
   };
   const burstKey = template(config.coalesce?.key, "coalesce.key", before?.coalesce?.key);
   return {
@@ -222,6 +210,25 @@ export async function readMapping(
   };
 }
 
+/** Absolute, on a drive of its own, or leading upwards. */
+const OUTSIDE_PATH = /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/;
+
+function checkMapping(name: string, config: MappingConfig, key: string): void {
+  if (RESERVED.has(name))
+    throw errors.reservedName({ key, reserved: [...RESERVED].join(", ") }, { param: key });
+  if (!/^[\w.~-]+$/.test(name)) throw errors.badName(...at(key));
+  if (config.transform !== undefined && OUTSIDE_PATH.test(config.transform))
+    throw errors.transformOutside(...at(`${key}.transform`));
+  if (config.wait && (config.action === "wake" || config.coalesce))
+    throw errors.waitWithoutTurn(...at(`${key}.wait`));
+  if (typeof config.delivery !== "object") return;
+  checkTarget(config.delivery, `${key}.delivery`);
+  for (const placeholder of eventPlaceholders(config.delivery))
+    readTemplate(placeholder, `${key}.delivery`);
+}
+
+const at = (key: string) => [{ key }, { param: key }] as const;
+
 export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Request {
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return { body, headers: Object.fromEntries(lower), query };
@@ -241,25 +248,14 @@ export function keySessionsOf({ config }: Settings): readonly string[] {
 function namesOf(name: string, key: KeyConfig): Credential["checkNames"] {
   const sessions = sessionsOfKey(name, key);
   const { models } = key;
-  const refuse = (what: string, allowed: readonly string[]) =>
-    new PorticoError(
-      "forbidden",
-      `This key may not name that ${what}. It may name ${allowed.join(", ") || "none"}.`,
-      {
-        param: what,
-      },
-    );
+  const refuse = (kind: string, allowed: readonly string[]) =>
+    errors.nameNotAllowed({ kind, allowed: allowed.join(", ") || "none" }, { param: kind });
   return ({ session, model, delivery }) => {
     const fits = (patterns: readonly string[], text: string) =>
       patterns.some((one) => fitsPattern(one, text));
     if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
     if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
-    if (delivery === "announce")
-      throw new PorticoError(
-        "forbidden",
-        "This key may not post to the main session: a mapping with delivery announce may, and webhooks.token.",
-        { param: "delivery" },
-      );
+    if (delivery === "announce") throw errors.announceNotAllowed({ param: "delivery" });
   };
 }
 
@@ -271,10 +267,6 @@ function allowing(paths: readonly string[], prefix: string): (path: string) => b
     return below.replace(/^\/+/, "");
   });
   return (path) => rules.some((rule) => fitsPattern(rule, path));
-}
-
-function wrong(key: string, why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `${key} ${why}`, { param: key });
 }
 
 /** What the entries of a name grant: a key and a mapping may share one. */

@@ -1,5 +1,6 @@
 /** Forms: name → value, a list where a name comes several times. */
-import { type BodyLimits, isPorticoError, limitError, parseJson, PorticoError } from "portico";
+import { type BodyLimits, isPorticoError, limitError, parseJson } from "portico";
+import { errors } from "../errors.ts";
 
 /** A `payload` that is JSON (GitHub, Slack) is taken apart. Throws 400 for a form that breaks the limits. */
 export function readForm(text: string, limits: BodyLimits): Record<string, unknown> {
@@ -19,7 +20,7 @@ export async function readMultipart(
     // undici's reader, the one of fetch
     form = await new Response(body, { headers: { "content-type": type } }).formData();
   } catch (cause) {
-    throw malformed(cause);
+    throw errors.unreadableMultipart({ cause });
   }
   const fields = [...form].map(async ([name, value]): Promise<[string, unknown]> => {
     if (typeof value === "string") return [name, value];
@@ -44,7 +45,7 @@ const MAX_PART_HEAD = 16 * 1024;
 function checkParts(body: Buffer, type: string, limits: BodyLimits): void {
   const match = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(type);
   const boundary = match?.[1] ?? match?.[2];
-  if (boundary === undefined) throw malformed();
+  if (boundary === undefined) throw errors.unreadableMultipart();
   const delimiter = Buffer.from(`--${boundary}`, "latin1");
   let parts = 0;
   for (let at = body.indexOf(delimiter); at !== -1; ) {
@@ -53,20 +54,9 @@ function checkParts(body: Buffer, type: string, limits: BodyLimits): void {
     const head = body.subarray(at, at + delimiter.length + MAX_PART_HEAD);
     const next = body.indexOf(delimiter, at + delimiter.length);
     if (next !== -1 && !head.includes("\r\n\r\n"))
-      throw new PorticoError(
-        "invalid_request_error",
-        `The head of a part of the form is larger than ${MAX_PART_HEAD} bytes.`,
-      );
+      throw errors.partHeadTooLarge({ bytes: MAX_PART_HEAD });
     at = next;
   }
-}
-
-function malformed(cause?: unknown): PorticoError {
-  return new PorticoError(
-    "invalid_request_error",
-    "The body is not the multipart form that it says it is.",
-    { cause },
-  );
 }
 
 function checkCount(text: string, separator: string, limits: BodyLimits): void {

@@ -1,7 +1,8 @@
 /** The body of a mapping's request as a value: by what the mapping says of its sender, or else by the content type. */
 import { isUtf8 } from "node:buffer";
-import { type BodyLimits, isPorticoError, parseJson, PorticoError } from "portico";
+import { type BodyLimits, isPorticoError, parseJson } from "portico";
 import { decodeText, encodingOf } from "portico/strings";
+import { errors } from "../errors.ts";
 import { readForm, readMultipart } from "./forms.ts";
 
 /** What a mapping may say that its sender sends, whatever the `Content-Type`. */
@@ -68,10 +69,7 @@ function readUnnamed(source: BodySource): unknown {
   if (source.bytes.length === 0) return {};
   const value = readObject(source);
   if (value !== undefined) return value;
-  throw new PorticoError(
-    "unsupported_media_type",
-    "Send JSON, a form (multipart too), XML or text, and say which by `Content-Type`, or set `body` on the mapping.",
-  );
+  throw errors.unsupportedBody();
 }
 
 /** An object or a list in JSON; `undefined` where the bytes are something else. Throws for one that breaks the limits. */
@@ -111,13 +109,9 @@ function essenceOf(type = ""): string {
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
 }
 
-/** In the encoding that its sender names, or an XML document itself; UTF-8 where nothing is said. */
+/** Decodes a text in the encoding that its sender names, or an XML document itself. The default is UTF-8. */
 function textOf(bytes: Buffer, type: string, declares = false): string {
-  const said = declares || /charset/i.test(type) ? type : "charset=utf-8";
-  if (/^utf-?8$/i.test(encodingOf(bytes, said)) && !isUtf8(bytes))
-    throw new PorticoError(
-      "invalid_request_error",
-      "The body is not valid UTF-8: name its charset in `Content-Type`.",
-    );
-  return decodeText(bytes, said);
+  const declaredType = declares || /charset/i.test(type) ? type : "charset=utf-8";
+  if (/^utf-?8$/i.test(encodingOf(bytes, declaredType)) && !isUtf8(bytes)) throw errors.notUtf8();
+  return decodeText(bytes, declaredType);
 }

@@ -4,7 +4,8 @@
  * five entities of XML and characters by number are decoded: what a document type declares is not to be had.
  */
 import { Parser } from "htmlparser2";
-import { type BodyLimits, limitError, PorticoError } from "portico";
+import { type BodyLimits, limitError, type PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 type Value = string | Fields | Value[];
 interface Fields {
@@ -48,7 +49,7 @@ export function readXml(text: string, limits: BodyLimits): unknown {
       },
       onprocessinginstruction(name) {
         if (name.toLowerCase() === "!doctype")
-          throw wrong("has a document type, which is not taken");
+          throw wrong("has a document type, which is not accepted");
       },
       ontext(piece) {
         open.at(-1)!.texts.push(piece);
@@ -88,8 +89,5 @@ function add(fields: Map<string, Value>, name: string, value: Value): void {
 }
 
 function wrong(why: string): PorticoError {
-  return new PorticoError(
-    "invalid_request_error",
-    `The body is no XML that can be read: it ${why}.`,
-  );
+  return errors.unreadableXml({ problem: why });
 }

@@ -1,5 +1,6 @@
 /** Lets a caller in, or answers 401, 403 or 429. */
-import { PorticoError, type Throttle } from "portico";
+import type { Throttle } from "portico";
+import { errors } from "../errors.ts";
 import {
   checkAddress,
   type Presented,
@@ -48,10 +49,7 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   const allowed = (one: Mapping) =>
     one.verifier ? verified.includes(one) : credential.allows("") || credential.allows(one.name);
   if (target.kind !== "root" && !credential.allows(path)) {
-    throw new PorticoError(
-      "forbidden",
-      "This key may not call this path: webhooks.keys says which it may.",
-    );
+    throw errors.pathNotAllowed();
   }
   return { credential, allowed, mapping };
 }

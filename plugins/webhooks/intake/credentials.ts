@@ -1,6 +1,7 @@
 /** Who is calling: a token, a named key, or a sender whose signature fits. */
 import type { IncomingMessage } from "node:http";
-import { bearerOf, PorticoError } from "portico";
+import { bearerOf, type PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Signed } from "./signatures.ts";
 
@@ -14,10 +15,7 @@ export interface Presented {
 /** Throws `forbidden` for an address that is not in `webhooks.allowedIps`. */
 export function checkAddress({ allowedIps }: Settings, address: string): void {
   if (!allowedIps || allowedIps.contains(address)) return;
-  throw new PorticoError(
-    "forbidden",
-    "This address may not call: it is not in webhooks.allowedIps.",
-  );
+  throw errors.addressNotAllowed();
 }
 
 /** Looks at `Authorization: Bearer` and `x-service-token`, never at the query. */
@@ -42,14 +40,14 @@ export function presentedSignature(mapping: Mapping, signed: Signed): Presented 
   return problem === undefined ? { credential: mapping.credential } : { problem };
 }
 
+/** Goes with every 401. */
+export const CHALLENGE = { headers: { "www-authenticate": 'Bearer realm="portico webhooks"' } };
+
 /** 401 for a caller whom nothing has identified. */
 export function unauthorized(problem: string | undefined): PorticoError {
-  return new PorticoError(
-    "unauthorized",
-    problem ??
-      "Credentials are missing. Send the webhook token as `Authorization: Bearer <token>` or `x-service-token`.",
-    { headers: { "www-authenticate": 'Bearer realm="portico webhooks"' } },
-  );
+  return problem === undefined
+    ? errors.credentialsMissing(CHALLENGE)
+    : errors.credentialsWrong({ problem }, CHALLENGE);
 }
 
 function credentialOf({ tokens }: Settings, token: string | undefined): Credential | undefined {

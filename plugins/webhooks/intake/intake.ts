@@ -9,20 +9,20 @@ import {
   isPorticoError,
   parseJson,
   type PluginContext,
-  PorticoError,
+  type PorticoError,
   reply,
   type Throttle,
 } from "portico";
 import type { KnownKey, Take } from "portico/store";
-import { admitted, identify } from "./admission.ts";
+import { type Admission, admitted, identify } from "./admission.ts";
+import { errors } from "../errors.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { checkAddress, presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
-import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Samples } from "../mappings/samples.ts";
 import { finished, type PreparedResponse } from "../mappings/respond.ts";
-import { type Planner, readTarget, type Target } from "../plan.ts";
+import { type Plan, type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import { eventState, startedBy, turnState } from "./status.ts";
@@ -58,11 +58,35 @@ export interface IntakeOptions {
 }
 
 export function createIntake(options: IntakeOptions): (call: Call) => Promise<unknown> {
-  const { ctx, refusals, log, planner, samples } = options;
-  const store = () => ctx.use("store");
+  const intake = new Intake(options);
+  return (call) => intake.handle(call);
+}
 
-  return async function handle(call) {
-    const settings = options.settings();
+/** The rate limit that a request counts against. */
+interface Bucket {
+  key: string;
+  max: number;
+  windowMs: number;
+}
+
+/** What a request is counted by: the key that tells repeats, and the rate limit. */
+interface Counted {
+  key: string | undefined;
+  bucket: Bucket;
+  /** Key and limit are looked up before the plan is made. Otherwise they are checked as its job is stored. */
+  isAskedFirst: boolean;
+}
+
+class Intake {
+  readonly #options: IntakeOptions;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  async handle(call: Call): Promise<unknown> {
+    const { refusals } = this.#options;
+    const settings = this.#options.settings();
     const target = readTarget(call.path, settings);
     const visit: Visit = {
       call,
@@ -73,89 +97,88 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     };
     try {
       const { status, body, headers } =
-        target.kind === "status" ? await lookUp(visit, target) : await take(visit);
+        target.kind === "status" ? await this.#lookUp(visit, target) : await this.#take(visit);
       const limits = limitHeaders(visit.limit ?? refusals.look(call.address));
-      return reply(status, body, headers ? { ...headers, ...limits } : limits);
+      return reply(status, body, { ...headers, ...limits });
     } catch (error) {
-      if (isPorticoError(error) && error.code === "client_closed") throw error;
-      const limit = await stateFor(visit, error);
-      for (const [name, value] of Object.entries(limitHeaders(limit)))
-        call.res.setHeader(name, value);
-      // who goes on guessing gets no more room in the log; what is accepted stays so, however its turn ends
-      const isGuess = isPorticoError(error) && error.code === "too_many_attempts";
-      if (!visit.isLogged && !isGuess) log.note(refusedRow(visit, error));
+      await this.#noteRefusal(visit, error);
       throw error;
     }
-  };
+  }
 
-  async function lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
+  async #noteRefusal(visit: Visit, error: unknown): Promise<void> {
+    const code = isPorticoError(error) ? error.code : undefined;
+    if (code === "client_closed") return;
+    const limit = await this.#limitAfter(visit, error);
+    for (const [name, value] of Object.entries(limitHeaders(limit)))
+      visit.call.res.setHeader(name, value);
+    // Somebody who goes on guessing gets no more room in the log. An accepted request stays so, however its turn ends.
+    if (visit.isLogged || code === "too_many_attempts") return;
+    this.#options.log.note(refusedRow(visit, error));
+  }
+
+  async #lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
+    const { ctx, refusals } = this.#options;
     const { call, settings } = visit;
     if (call.method !== "GET" && call.method !== "HEAD")
       throw methodNotAllowed(call.method, "GET, HEAD");
     visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
-    visit.limit = await peek(visit.credential);
+    visit.limit = await this.#peek(visit.credential);
     const { what, id } = target;
-    const state = await (what === "events" ? eventState : turnState)(ctx, id, visit.credential);
-    if (!state)
-      throw new PorticoError(
-        "not_found",
-        `There is no ${what.slice(0, -1)} ${id.slice(0, 100)} of a webhook that these credentials may see.`,
-      );
+    const stateOf = what === "events" ? eventState : turnState;
+    const state = await stateOf(ctx, id, visit.credential);
+    const kind = what === "events" ? "event" : "turn";
+    if (!state) throw errors.unknownEvent({ kind, id: id.slice(0, 100) });
     return { status: 200, body: { status: 200, ...state } };
   }
 
-  async function take(visit: Visit): Promise<Response> {
-    const { call, target, settings } = visit;
+  async #take(visit: Visit): Promise<Response> {
+    const { call, target } = visit;
     const methods = target.mapping?.config.methods ?? ["POST"];
     if (target.kind !== "unknown" && !methods.includes(call.method as "POST"))
       throw methodNotAllowed(call.method, methods.join(", "));
     if (target.kind === "mapping" && isQuestion(call.method, target.mapping))
-      return answerQuestion(visit, target.mapping);
-    const unreadable = await readRaw(visit);
-    const admission = identify(visit, refusals);
-    const { credential } = admission;
-    visit.credential = credential;
-    if (target.kind === "unknown" && settings.broken.has(target.path))
-      throw new PorticoError(
-        "service_unavailable",
-        `The mapping ${target.path} is refused: the gateway's log says why.`,
-        {
-          headers: { "retry-after": "60" },
-        },
-      );
-    if (target.kind === "unknown")
-      throw new PorticoError("not_found", `There is nothing at ${call.path.slice(0, 200)}.`);
-    const raw = visit.raw ?? Buffer.alloc(0);
-    const key = keyOf(visit, raw, admission.mapping);
-    const bucket = {
-      key: `webhook:${credential.name}`,
-      max: credential.limit.maxRequests,
-      windowMs: credential.limit.windowMs,
-    };
-    // A transform must not run for what starts nothing, so it waits until key and limit have been asked.
-    const asked = target.kind === "root" || target.mapping?.config.transform !== undefined;
-    if (asked) {
-      const known = await askFirst(visit, key, bucket);
-      if (known) return known;
-    }
-    let job: Job;
+      return this.#answerQuestion(visit, target.mapping);
+    const unreadable = await this.#readRaw(visit);
+    const admission = identify(visit, this.#options.refusals);
+    visit.credential = admission.credential;
+    if (target.kind === "unknown") throw refuseUnknown(visit);
+    const counted = countedBy(visit, admission);
+    const known = counted.isAskedFirst ? await this.#askFirst(visit, counted) : undefined;
+    if (known) return known;
     try {
       if (unreadable) throw unreadable;
-      // a wake waits for neither, and each wait costs it as much as reading its body
-      if (target.kind === "wake" || target.kind === "agent") checkJsonType(call.req);
-      const type = call.req.headers["content-type"];
-      const reading = planner.read(target, { bytes: raw, type, limits: call.limits });
-      const request = requestOf(visit, reading instanceof Promise ? await reading : reading);
-      const plan = planner.plan(target, request, admission);
-      visit.plan = plan instanceof Promise ? await plan : plan;
-      job = visit.plan.job;
-      const { source, challenge, mismatch } = visit.plan;
-      if (!challenge) samples.offer(source, visit.plan.request, !mismatch, settings.secrets);
+      visit.plan = await this.#plan(visit, admission);
     } catch (error) {
-      const known = asked ? undefined : await askFirst(visit, key, bucket);
-      if (known) return known;
+      // A repeat gets its first answer again, and a refusal counts against the limit.
+      const repeat = counted.isAskedFirst ? undefined : await this.#askFirst(visit, counted);
+      if (repeat) return repeat;
       throw error;
     }
+    return this.#accept(visit, visit.plan, admission.credential, counted);
+  }
+
+  async #plan(visit: Visit, admission: Admission): Promise<Plan> {
+    const { planner, samples } = this.#options;
+    const { call, target, settings } = visit;
+    if (target.kind === "wake" || target.kind === "agent") checkJsonType(call.req);
+    const bytes = visit.raw ?? Buffer.alloc(0);
+    const type = call.req.headers["content-type"];
+    const reading = await planner.read(target, { bytes, type, limits: call.limits });
+    const plan = await planner.plan(target, requestOf(visit, reading), admission);
+    if (!plan.challenge)
+      samples.offer(plan.source, plan.request, plan.mismatch === undefined, settings.secrets);
+    return plan;
+  }
+
+  /** Stores the job with its row of the delivery log, and answers only when both are on stable storage. */
+  async #accept(
+    visit: Visit,
+    { job, source, request }: Plan,
+    credential: Credential,
+    { key, bucket, isAskedFirst }: Counted,
+  ): Promise<Response> {
+    const { ctx, log } = this.#options;
     const first: FirstAnswer = {
       status: job.status,
       body: job.body,
@@ -164,41 +187,39 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       respond: job.respond,
     };
     const row = acceptedRow(visit, job);
-    const { duplicate, limit } = await store().enqueue({
+    const { duplicate, limit } = await this.#store.enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
-      limit: asked ? undefined : bucket,
+      limit: isAskedFirst ? undefined : bucket,
       items: startedBy(credential, job.items),
       deliveries: [row],
     });
     visit.limit = limit ?? visit.limit;
-    if (duplicate) return repeated(visit, duplicate);
+    if (duplicate) return this.#repeat(visit, duplicate);
     if (limit?.allowed === false) throw limited(limit);
     log.written(row);
     visit.isLogged = true;
-    announceDelivery(ctx, {
-      id: row.id,
-      job,
-      source: visit.plan.source,
-      request: visit.plan.request,
-      address: call.address,
-      secrets: settings.secrets,
-    });
-    return first.waitFor || first.respond ? answerOf(visit, first) : first;
+    const { address } = visit.call;
+    const { secrets } = visit.settings;
+    announceDelivery(ctx, { id: row.id, job, source, request, address, secrets });
+    return this.#answer(visit, first);
   }
 
   /**
    * Answers a sender that asks whether the address is ours, and starts nothing. It sends no body, so it cannot sign one:
    * a mapping that checks signatures answers without a credential, and the conditions on header and query still hold.
    */
-  function answerQuestion(visit: Visit, mapping: Mapping): Response {
+  #answerQuestion(visit: Visit, mapping: Mapping): Response {
     const { call, settings } = visit;
     checkAddress(settings, call.address);
     if (!mapping.verifier)
-      visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
+      visit.credential = admitted(
+        visit,
+        presentedToken(settings, call.req),
+        this.#options.refusals,
+      );
     const request = requestOf(visit, { body: {} });
     const mismatch = mapping.match?.mismatchWithoutBody(request);
-    if (mismatch)
-      throw new PorticoError("forbidden", `The request does not match: see ${mismatch.path}.`);
+    if (mismatch) throw errors.questionMismatch({ path: mismatch.path });
     if (!mapping.respond) return { status: 200 };
     const { status, headers, body } = finished(mapping.respond.prepare(request, {}));
     const ownHeaders: Record<string, string> = { "x-content-type-options": "nosniff" };
@@ -206,83 +227,96 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return { status, body, headers: { ...ownHeaders, ...headers } };
   }
 
-  /** The first answer to a key that is known; else one from the limit. Throws `rate_limit_exceeded`. */
-  async function askFirst(
-    visit: Visit,
-    key: string | undefined,
-    bucket: { key: string; max: number; windowMs: number },
-  ): Promise<Response | undefined> {
-    const known = key === undefined ? undefined : await store().known(key);
+  /** Returns the first answer where the key is known. Otherwise takes one from the limit, or throws `rate_limit_exceeded`. */
+  async #askFirst(visit: Visit, { key, bucket }: Counted): Promise<Response | undefined> {
+    const known = key === undefined ? undefined : await this.#store.known(key);
     if (known) {
-      visit.limit = await store().take(bucket.key, 0, bucket.max, bucket.windowMs);
-      return repeated(visit, known);
+      visit.limit = await this.#store.take(bucket.key, 0, bucket.max, bucket.windowMs);
+      return this.#repeat(visit, known);
     }
-    const taken = await store().take(bucket.key, 1, bucket.max, bucket.windowMs);
+    const taken = await this.#store.take(bucket.key, 1, bucket.max, bucket.windowMs);
     visit.limit = taken;
     if (!taken.allowed) throw limited(taken);
     return undefined;
   }
 
-  function repeated(visit: Visit, { answer }: KnownKey): Promise<Response> {
+  #repeat(visit: Visit, { answer }: KnownKey): Promise<Response> {
     const first = answer as FirstAnswer;
-    log.note(duplicateRow(visit, first.itemId));
+    this.#options.log.note(duplicateRow(visit, first.itemId));
     visit.isLogged = true;
-    return answerOf(visit, first);
+    return this.#answer(visit, first);
   }
 
-  async function answerOf(
+  async #answer(
     { call }: Visit,
     { status, body, waitFor, respond }: FirstAnswer,
   ): Promise<Response> {
-    const agent = ctx.use("agent");
-    const end = waitFor
-      ? agent.endOf(await agent.waitFor(waitFor, { signal: call.signal, refusedAtOnce: true }))
-      : undefined;
+    if (waitFor === undefined) return respond ? finished(respond) : { status, body };
+    const agent = this.#options.ctx.use("agent");
+    const options = { signal: call.signal, refusedAtOnce: true };
+    const end = agent.endOf(await agent.waitFor(waitFor, options));
     return respond ? finished(respond, end?.result) : { status, body: end ?? body };
   }
 
-  /** Reads the body. One that cannot be decompressed is refused with its content type, after the credentials. */
-  function readRaw(visit: Visit): Promise<PorticoError | undefined> {
-    return visit.call.body().then(
-      (raw) => {
-        visit.raw = raw;
-        return undefined;
-      },
-      (error) => {
-        if (isPorticoError(error) && UNREADABLE.has(error.code)) return error;
-        throw error;
-      },
-    );
+  /** Reads the body. Returns the error of one that cannot be decompressed: it is refused after the credentials. */
+  async #readRaw(visit: Visit): Promise<PorticoError | undefined> {
+    try {
+      visit.raw = await visit.call.body();
+      return undefined;
+    } catch (error) {
+      if (isPorticoError(error) && UNREADABLE.has(error.code)) return error;
+      throw error;
+    }
   }
 
-  function peek({ name, limit }: Credential): Promise<Take> {
-    return store().take(`webhook:${name}`, 0, limit.maxRequests, limit.windowMs);
-  }
-
-  /** What an answer says about limits when the request came to nothing. */
-  async function stateFor(visit: Visit, error: unknown): Promise<LimitState> {
+  /** What the headers of a refusal say about limits. */
+  async #limitAfter(visit: Visit, error: unknown): Promise<LimitState> {
+    const { refusals } = this.#options;
+    const ofAddress = refusals.look(visit.call.address);
     if (visit.limit) return visit.limit;
-    // a store that has just failed is not asked again
-    if (isPorticoError(error) && error.status >= 500) return refusals.look(visit.call.address);
+    // A store that has just failed is not asked again.
+    if (isPorticoError(error) && error.status >= 500) return ofAddress;
     const credential =
       visit.credential ?? presentedToken(visit.settings, visit.call.req).credential;
-    return (
-      (credential && (await peek(credential).catch(() => undefined))) ??
-      refusals.look(visit.call.address)
-    );
+    if (credential === undefined) return ofAddress;
+    return this.#peek(credential).catch(() => ofAddress);
   }
 
-  function keyOf(visit: Visit, raw: Buffer, mapping: Mapping | undefined): string | undefined {
-    const id = deliveryId(
-      visit.headers,
-      raw,
-      () => jsonOf(raw, visit.call.limits),
-      mapping?.verifier,
-    );
-    return id === undefined
-      ? undefined
-      : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
+  #peek({ name, limit }: Credential): Promise<Take> {
+    return this.#store.take(`webhook:${name}`, 0, limit.maxRequests, limit.windowMs);
   }
+
+  get #store() {
+    return this.#options.ctx.use("store");
+  }
+}
+
+function countedBy(visit: Visit, { credential, mapping }: Admission): Counted {
+  const { maxRequests, windowMs } = credential.limit;
+  const { kind } = visit.target;
+  const hasTransform = visit.target.mapping?.config.transform !== undefined;
+  return {
+    key: keyOf(visit, credential, mapping),
+    bucket: { key: `webhook:${credential.name}`, max: maxRequests, windowMs },
+    // A transform must not run for a request that starts nothing.
+    isAskedFirst: kind === "root" || hasTransform,
+  };
+}
+
+/** What tells that a request is a repeat; undefined where its sender names nothing. */
+function keyOf(
+  { call, headers, raw = Buffer.alloc(0), target }: Visit,
+  { name }: Credential,
+  mapping: Mapping | undefined,
+): string | undefined {
+  const id = deliveryId(headers, raw, () => jsonOf(raw, call.limits), mapping?.verifier);
+  return id === undefined ? undefined : `webhook:${name}:${target.path}:${hashOf(id)}`;
+}
+
+function refuseUnknown({ call, target, settings }: Visit): PorticoError {
+  return settings.broken.has(target.path)
+    ? errors.brokenMapping({ name: target.path }, { headers: { "retry-after": "60" } })
+    : errors.nothingHere({ path: call.path.slice(0, 200) });
 }
 
 /** GET and HEAD ask where the mapping says what to answer; a HEAD never starts anything. */
@@ -299,7 +333,5 @@ function jsonOf(raw: Buffer, limits: BodyLimits): unknown {
 }
 
 function methodNotAllowed(method: string, allow: string): PorticoError {
-  return new PorticoError("method_not_allowed", `${method} is not taken here. Use ${allow}.`, {
-    headers: { allow },
-  });
+  return errors.methodNotAllowed({ method, allowed: allow }, { headers: { allow } });
 }

@@ -1,17 +1,15 @@
 /** How limits are said to callers. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import type { Take } from "portico/store";
+import { errors } from "../errors.ts";
 
 /** What an answer says about a limit. */
 export type LimitState = Pick<Take, "limit" | "remaining" | "resetMs">;
 
 export function limited(limit: Take): PorticoError {
   const seconds = Math.max(1, Math.ceil(limit.retryAfterMs / 1000));
-  return new PorticoError(
-    "rate_limit_exceeded",
-    `The limit of ${limit.limit} requests is used up. Try again in ${seconds} s.`,
-    { headers: { "retry-after": String(seconds) } },
-  );
+  const headers = { "retry-after": String(seconds) };
+  return errors.limited({ limit: limit.limit, seconds }, { headers });
 }
 
 export function limitHeaders({ limit, remaining, resetMs }: LimitState): Record<string, string> {

@@ -5,7 +5,8 @@
  * Webhooks specification. Every comparison is in constant time; each of several secrets is tried.
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
-import { PorticoError, secretOf } from "portico";
+import { secretOf } from "portico";
+import { errors } from "../errors.ts";
 import type { HmacConfig, VerifyConfig } from "../schema.ts";
 import { secretsOf, weakness } from "./weakness.ts";
 
@@ -78,7 +79,7 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
   const hmac = config.hmac ?? (typeof config.scheme === "object" ? config.scheme.hmac : undefined);
   const hmacKey = config.hmac === undefined ? `${key}.scheme.hmac` : `${key}.hmac`;
   const refuse = (at: string, why: string) =>
-    new PorticoError("invalid_request_error", `${at} ${why}`, { param: at });
+    errors.badSigning({ key: at, problem: why }, { param: at });
   if ((named === undefined) === (hmac === undefined))
     throw refuse(
       `${key}.scheme`,
@@ -89,7 +90,8 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
     config.secret === undefined && hmac?.secret !== undefined
       ? `${hmacKey}.secret`
       : `${key}.secret`;
-  if (secrets.length === 0) throw refuse(at, "is missing: it is what the sender signs with.");
+  if (secrets.length === 0)
+    throw refuse(at, "is missing. It is the secret that the sender signs with.");
   for (const secret of secrets) {
     const problem = weakness(secret, named);
     if (problem) throw refuse(at, problem);

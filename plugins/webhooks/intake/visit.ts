@@ -130,7 +130,8 @@ function clipped(fields: Readonly<Record<string, string>>): Record<string, strin
 
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge, mismatch: reason } = visit.plan ?? {};
-  const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
+  const idle = challenge ? "challenge" : "skipped";
+  const outcome = action === "none" ? idle : "accepted";
   const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed
     ? exactJson.stringify(visit.plan?.request.body)

@@ -1,5 +1,6 @@
 /** Dotted paths into a request: `body.items[0].id`, `headers.x-github-event`, `query.team`. */
-import { MASK, PorticoError } from "portico";
+import { MASK } from "portico";
+import { errors } from "../errors.ts";
 
 /** What mappings look at. Header names are in lower case. */
 export interface Request {
@@ -40,11 +41,7 @@ export function readPath(text: string): Path | undefined {
 export function pathAt(text: string, key: string): Path {
   const path = readPath(text);
   if (path) return path;
-  throw new PorticoError(
-    "invalid_request_error",
-    `${key}: "${text}" is no path. Write body.a[0].b, headers.<name> or query.<name>.`,
-    { param: key },
-  );
+  throw errors.badPath({ key, path: text }, { param: key });
 }
 
 /** What lies at a path, by own properties only (never a prototype's); `undefined` where nothing does. */
@@ -64,26 +61,33 @@ export function lookUp(request: Request, { root, steps }: Path): unknown {
 const isXml = ({ headers }: Request): boolean => /xml/i.test(headers["content-type"] ?? "");
 
 const MOST_PATHS = 2000;
+const LISTED_ITEMS = 3;
+const PLAIN_NAME = /^[^\s.[\]{}"']+$/;
 
 /** The paths of all that a request holds, as templates write them. */
 export function pathsOf({ body, headers, query }: Request): string[] {
   const paths: string[] = [];
-  const visit = (value: unknown, path: string): void => {
-    if (paths.length >= MOST_PATHS) return;
-    paths.push(path);
-    if (Array.isArray(value))
-      for (const [i, item] of value.slice(0, 3).entries()) visit(item, `${path}[${i}]`);
-    else if (typeof value === "object" && value !== null)
-      for (const [name, item] of Object.entries(value))
-        visit(
-          item,
-          /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`,
-        );
-  };
-  visit(body, "body");
-  // what is masked has no value for a template either
+  addPaths(paths, body, "body");
+  // A masked header has no value for a template either.
   for (const [name, value] of Object.entries(headers))
     if (value !== MASK) paths.push(`headers.${name}`);
   for (const name of Object.keys(query)) paths.push(`query.${name}`);
   return paths;
+}
+
+/** Adds the path of a value and of everything in it; of a list, its first items stand for all. */
+function addPaths(paths: string[], value: unknown, path: string): void {
+  if (paths.length >= MOST_PATHS) return;
+  paths.push(path);
+  if (typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.slice(0, LISTED_ITEMS).entries())
+      addPaths(paths, item, `${path}[${i}]`);
+    return;
+  }
+  for (const [name, member] of Object.entries(value)) addPaths(paths, member, path + stepTo(name));
+}
+
+function stepTo(name: string): string {
+  return PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
 }

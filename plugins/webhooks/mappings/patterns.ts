@@ -1,5 +1,5 @@
 /** Regular expressions of the configuration, in an engine whose time is linear. The only importer of `re2js`. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 /** True where the text holds a match. */
 export type Pattern = (text: string) => boolean;
@@ -8,46 +8,48 @@ export type Pattern = (text: string) => boolean;
 const MOST_CHARS = 64 * 1024;
 
 /**
- * Back-references and look-arounds are refused, and so is a repetition of what repeats itself (`(a+)+`): here it would
- * do no harm, but whoever wrote it has tested it against an engine where it hangs.
+ * Refuses back-references and assertions, and a repetition of a group that repeats itself, such as `(a+)+`. Such a
+ * repetition would do no harm here, but it hangs in the engine that its author has probably tested it with.
  */
 export async function readPattern(source: string, key: string): Promise<Pattern> {
-  const refuse = (why: string) =>
-    new PorticoError("invalid_request_error", `${key}: the pattern ${why}.`, { param: key });
+  const refuse = (problem: string) => errors.badPattern({ key, problem }, { param: key });
   if (source.length > 1000) throw refuse("is longer than 1000 characters");
   if (nests(source))
     throw refuse(
-      "repeats what repeats itself, which takes for ever on the wrong text: write it flat",
+      "repeats a group that repeats itself, which most engines take for ever to match: write it flat",
     );
   const { RE2JS } = await import("re2js");
   let compiled: { matcher(text: string): { find(): boolean } };
   try {
     compiled = RE2JS.compile(source);
   } catch (error) {
-    throw refuse(`is not understood (${error instanceof Error ? error.message : String(error)})`);
+    throw refuse(`is not valid (${error instanceof Error ? error.message : String(error)})`);
   }
   return (text) => compiled.matcher(text.slice(0, MOST_CHARS)).find();
 }
 
-/** An unbounded repetition of a group that holds one. */
+/** True where an unbounded repetition applies to a group that holds another one. */
 function nests(source: string): boolean {
-  const groups: { repeats: boolean }[] = [{ repeats: false }];
+  /** For each open group, the outermost first, whether something in it repeats without bound. */
+  const groups = [false];
   for (let i = 0; i < source.length; i++) {
     const sign = source[i];
     if (sign === "\\") i++;
     else if (sign === "[") i = endOfClass(source, i);
-    else if (sign === "(") groups.push({ repeats: false });
+    else if (sign === "(") groups.push(false);
     else if (sign === ")") {
-      const inner = groups.length > 1 ? groups.pop() : undefined;
-      const repeated = isUnbounded(source, i + 1);
-      if (inner?.repeats && repeated) return true;
-      const outer = groups.at(-1);
-      if (outer && (inner?.repeats || repeated)) outer.repeats = true;
-    } else if (isUnbounded(source, i)) {
-      const here = groups.at(-1);
-      if (here) here.repeats = true;
-    }
+      const isRepeated = isUnbounded(source, i + 1);
+      if (closeGroup(groups, isRepeated)) return true;
+    } else if (isUnbounded(source, i)) groups[groups.length - 1] = true;
   }
+  return false;
+}
+
+/** Returns true where the group that ends repeats, and so does something in it. */
+function closeGroup(groups: boolean[], isRepeated: boolean): boolean {
+  const holdsRepetition = groups.length > 1 && groups.pop() === true;
+  if (holdsRepetition && isRepeated) return true;
+  if (holdsRepetition || isRepeated) groups[groups.length - 1] = true;
   return false;
 }
 

@@ -1,5 +1,6 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
-import { exactJson, PorticoError, principalNamed } from "portico";
+import { exactJson, principalNamed } from "portico";
+import { errors } from "../errors.ts";
 import { clip, fitsPattern } from "portico/strings";
 import { withEventValues } from "portico/deliveries";
 import type { Request } from "./paths.ts";
@@ -69,14 +70,7 @@ export function readChange(answer: unknown, mapping: string): Change {
     if (value === undefined) continue;
     if (name === "body") change.body = value;
     else if (typeof value === "string") change.overrides[name] = value;
-    else
-      throw new PorticoError(
-        "transform_failed",
-        `The transform of the mapping ${mapping} answered ${name}, which must be a text.`,
-        {
-          status: 500,
-        },
-      );
+    else throw errors.transformResult({ mapping, field: name });
   }
   return change;
 }
@@ -98,12 +92,6 @@ export function render(
   );
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
-  const delivery =
-    overrides.delivery === undefined
-      ? config.delivery
-      : overrides.delivery === "announce"
-        ? "announce"
-        : "none";
   const mode = overrides.mode ?? config.mode;
   return {
     mapping: name,
@@ -112,10 +100,19 @@ export function render(
     session: session || undefined,
     model,
     channel,
-    delivery: deliveryFor(delivery, request),
+    delivery: deliveryFor(selectDelivery(overrides.delivery, config.delivery), request),
     mode: mode === "now" ? mode : undefined,
     missing,
   };
+}
+
+/** A transform may choose between `announce` and `none`; only the configuration names a target. */
+function selectDelivery(
+  override: string | undefined,
+  configured: MappingConfig["delivery"],
+): MappingConfig["delivery"] {
+  if (override === undefined) return configured;
+  return override === "announce" ? "announce" : "none";
 }
 
 /** The target with what the request has for its placeholders. */

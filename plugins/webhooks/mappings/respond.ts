@@ -1,5 +1,5 @@
 /** What a mapping answers to its sender instead of our own words. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { newId } from "portico/agent";
 import type { RespondConfig } from "../schema.ts";
 import type { Request } from "./paths.ts";
@@ -40,9 +40,7 @@ export function readRespond(config: RespondConfig, key: string): Respond {
     const at = `${key}.headers.${name}`;
     const lower = name.toLowerCase();
     if (!/^[\w-]+$/.test(name) || OWN_HEADERS.has(lower))
-      throw new PorticoError("invalid_request_error", `${at} is no header that can be set.`, {
-        param: at,
-      });
+      throw errors.badHeader({ key: at }, { param: at });
     return [lower, readTemplate(text, at)] as const;
   });
   const fill = readValue(body, `${key}.body`);

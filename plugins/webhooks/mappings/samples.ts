@@ -1,5 +1,6 @@
 /** The request that a mapping is made for: kept when somebody waits for the next one, and what its placeholders are checked against. */
-import { PorticoError, type PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import { errors } from "../errors.ts";
 import type {} from "portico/cluster";
 import { maskFields, maskText } from "../mask.ts";
 import type { Request } from "./paths.ts";
@@ -64,8 +65,8 @@ export function createSamples(ctx: PluginContext): Samples {
           };
           waiters.add(look);
           const found = ctx.find("cluster")?.watch(FEED, (one) => look(one as Offered));
-          const what = any ? `for the mapping ${mapping}` : `that the mapping ${mapping} takes`;
-          const late = () => reject(new PorticoError("timeout", `No request came ${what}.`));
+          const noRequest = any ? errors.nothingCaught : errors.nothingFitCaught;
+          const late = () => reject(noRequest({ mapping }));
           const timer = setTimeout(late, timeoutMs);
           const left = () => reject(signal.reason);
           signal.addEventListener("abort", left);

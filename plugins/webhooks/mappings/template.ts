@@ -1,5 +1,6 @@
 /** Templates: `{body.a.b}`, `{headers.x}`, `{query.x}`, `{json body.a}`. Other braces stay as they are. */
-import { didYouMean, exactJson, PorticoError } from "portico";
+import { didYouMean, exactJson } from "portico";
+import { errors } from "../errors.ts";
 import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
 
 interface Rendered {
@@ -71,10 +72,8 @@ export function checkAgainst(template: Template, sample: Request, key: string): 
   const [placeholder] = template.render(sample).missing;
   if (placeholder === undefined) return;
   const near = nearestPath(placeholder, sample);
-  throw wrong(
-    key,
-    `${placeholder} has no value in the mapping's sample.${near ? ` Did you mean {${near}}?` : ""}`,
-  );
+  const hint = near === undefined ? "" : ` Did you mean {${near}}?`;
+  throw errors.noValueInSample({ key, placeholder, hint }, { param: key });
 }
 
 /** The path of a request that is written most like a placeholder. */
@@ -92,11 +91,7 @@ function checkAttempt(
   const hint = readPath((meant ?? "") + rest)
     ? `Did you mean {${meant}${rest}}?`
     : "Write {body.a[0].b}, {headers.<name>}, {query.<name>} or {json body.a}.";
-  throw wrong(key, `${placeholder} is no placeholder. ${hint}`);
-}
-
-function wrong(key: string, why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `${key}: ${why}`, { param: key });
+  throw errors.badPlaceholder({ key, placeholder, hint }, { param: key });
 }
 
 function named(words: string, names: Readonly<Record<string, string>>): string {

@@ -1,7 +1,8 @@
 /** Transforms: local modules below `<home>/transforms` that change a delivery, or drop it with `null`. */
 import { realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
-import { type PluginContext, PorticoError, runBounded, withDeadline } from "portico";
+import { type PluginContext, runBounded, withDeadline } from "portico";
+import { errors } from "../errors.ts";
 import type { Request } from "./paths.ts";
 
 /** What a transform is called with. */
@@ -76,14 +77,7 @@ export function createTransforms(ctx: PluginContext): Transforms {
           () => new Error(`still running after ${timeoutMs} ms`),
         );
       } catch (error) {
-        throw new PorticoError(
-          "transform_failed",
-          `The transform of the mapping ${input.mapping} failed.`,
-          {
-            status: 500,
-            cause: error,
-          },
-        );
+        throw errors.transformFailed({ mapping: input.mapping }, { cause: error });
       }
     },
   };

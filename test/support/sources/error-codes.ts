@@ -6,4 +6,4 @@ import { errors as nodes } from "../../../plugins/nodes/errors.ts";
 import { errors as store } from "../../../plugins/store/errors.ts";
 import { errors as webhooks } from "../../../plugins/webhooks/errors.ts";
 
-declareErrors({ ...browser, ...chat, ...nodes, ...store, ...webhooks });
+for (const table of [browser, chat, nodes, store, webhooks]) declareErrors(table);
