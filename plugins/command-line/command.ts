@@ -29,6 +29,8 @@ export interface Command {
   options?: Record<string, OptionSpec>;
   examples?: readonly string[];
   commands?: readonly Command[];
+  /** The route that it asks, where `commandFor` made it of one. */
+  route?: string;
   /** Throw an Error for failure: its message goes to stderr in one line and the exit code is 1. */
   run?(io: CommandIO): Promise<void> | void;
 }

@@ -1,5 +1,6 @@
-import { type Command, type CommandIO, defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
 import { shortIds } from "portico/store";
+import { deliveryRoutes } from "./routes-schema.ts";
 
 interface DeliveryView {
   id: string;
@@ -19,10 +20,12 @@ interface DeliveryView {
   message?: unknown;
 }
 
-const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
+interface Replay {
+  deliveryId: string;
+  replayOf: string;
+}
 
-const at = (io: CommandIO, tail = ""): string =>
-  `/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
+const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
 function details(one: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
@@ -47,66 +50,42 @@ function details(one: DeliveryView): string[] {
   ];
 }
 
-const list: Command = {
+const list = commandFor<{ deliveries: DeliveryView[] }>("GET /deliveries", deliveryRoutes.list, {
   name: "list",
   summary: "Newest first",
-  options: {
-    state: {
-      type: "string",
-      choices: ["queued", "running", "done", "dead", "cancelled"],
-      description: "Only those in this state",
-    },
-    limit: { type: "number", value: "N", description: "How many; default 50" },
+  view({ deliveries }, io) {
+    const ids = shortIds(deliveries.map(({ id }) => id));
+    return io.table(
+      ["ID", "MADE", "STATE", "TRIES", "TO", ""],
+      deliveries.map((one, index) => [
+        ids[index],
+        one.createdAt,
+        one.state,
+        `${one.attempts}/${one.maxAttempts}`,
+        one.url,
+        one.error?.message ?? "",
+      ]),
+    );
   },
-  run: async (io) =>
-    io.show(
-      await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/deliveries", undefined, {
-        query: io.options as Record<string, string | number | undefined>,
-      }),
-      ({ deliveries }) => {
-        const ids = shortIds(deliveries.map(({ id }) => id));
-        return io.table(
-          ["ID", "MADE", "STATE", "TRIES", "TO", ""],
-          deliveries.map((one, index) => [
-            ids[index],
-            one.createdAt,
-            one.state,
-            `${one.attempts}/${one.maxAttempts}`,
-            one.url,
-            one.error?.message ?? "",
-          ]),
-        );
-      },
-    ),
-};
+});
+
+const show = commandFor<DeliveryView>("GET /deliveries/:id", deliveryRoutes.show, {
+  name: "show",
+  summary: "One delivery with its message, secrets masked",
+  args: [delivery],
+  view: details,
+});
+
+const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.replay, {
+  name: "replay",
+  args: [delivery],
+  view: ({ replayOf, deliveryId }) => `${replayOf}: goes out again as ${deliveryId}`,
+});
 
 export default defineCommand({
+  ...list, // without a further word it lists them
   name: "deliveries",
   summary: "Results that are posted to URLs: what went out, what did not",
-  // Without a further word it lists them.
-  options: list.options,
-  run: list.run,
   examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],
-  commands: [
-    list,
-    {
-      name: "show",
-      summary: "One delivery with its message, secrets masked",
-      args: [delivery],
-      run: async (io) => io.show(await io.gateway.request<DeliveryView>("GET", at(io)), details),
-    },
-    {
-      name: "replay",
-      summary: "Post it once more",
-      args: [delivery],
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ deliveryId: string; replayOf: string }>(
-            "POST",
-            at(io, "/replay"),
-          ),
-          (one) => `${one.replayOf}: goes out again as ${one.deliveryId}`,
-        ),
-    },
-  ],
+  commands: [list, show, replay],
 });

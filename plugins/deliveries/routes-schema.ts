@@ -28,7 +28,7 @@ export const deliveryRoutes = {
     ...owner,
     summary: "Results that are posted to URLs",
     query: Type.Object({
-      state: Type.Optional(choice(STATES)),
+      state: Type.Optional(choice(STATES, "Only those in this state")),
       before: Type.Optional(
         Type.Integer({ minimum: 0, description: "Only those with a smaller `seq`" }),
       ),

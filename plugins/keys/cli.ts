@@ -1,7 +1,99 @@
-import { type CommandIO, defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
+import { keyRoutes } from "./routes-schema.ts";
 import type { KeyView } from "./view.ts";
 
-const limit = (description: string) => ({ type: "number", value: "N", description }) as const;
+const SHOWN_ONCE = "This is the only time that the key is shown.";
+
+const name = { name: "name", description: "the key's name" };
+
+const limit = (member: string, description: string) => ({ member, description });
+
+const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.make, {
+  name: "create",
+  summary: "Make a key: it is shown once",
+  args: [{ name: "name", description: "what to call it" }],
+  options: {
+    models: {
+      type: "list",
+      value: "PATTERN",
+      description: "what it may use: gpt-4o, main/*; default all but agent",
+      read: splitAtCommas,
+    },
+    rpm: limit("requestsPerMinute", "requests per minute"),
+    tpm: limit("tokensPerMinute", "tokens per minute"),
+    budget: {
+      type: "string",
+      value: "USD/PERIOD",
+      description: "what it may cost: 5/day, 100/month",
+      read: readBudget,
+    },
+    expires: {
+      member: "expiresAt",
+      value: "DATE",
+      description: "its last day, a time, or how long from now: 30d, 12h",
+      read: readExpiry,
+    },
+    allow: {
+      member: "allowedIps",
+      type: "list",
+      value: "ADDRESS",
+      description: "addresses or networks that it may be used from: 10.0.0.0/8; default any",
+      read: splitAtCommas,
+    },
+  },
+  view: ({ key, warnings = [] }) => [
+    key,
+    "",
+    SHOWN_ONCE,
+    ...warnings.map((warning) => `warning: ${warning}`),
+  ],
+});
+
+const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", keyRoutes.rotate, {
+  name: "rotate",
+  summary: "Give a key a new secret: the old one works on for a while",
+  args: [name],
+  options: {
+    overlap: { value: "TIME", description: "how long both secrets work: 24h (default), 30m, 0" },
+  },
+  view: ({ name, key, previousUntil }) => [
+    key,
+    "",
+    SHOWN_ONCE,
+    previousUntil === undefined
+      ? `The old secret of ${name} opens nothing any more.`
+      : `The old secret of ${name} works until ${previousUntil}.`,
+  ],
+});
+
+const list = commandFor<{ keys: KeyView[] }>("GET /keys", keyRoutes.list, {
+  name: "list",
+  summary: "All keys with their limits",
+  view: ({ keys }, io) => [
+    ...io.table(
+      ["NAME", "STATE", "MODELS", "REQUESTS/MIN", "TOKENS/MIN", "BUDGET", "EXPIRES"],
+      keys.map((key) => [
+        key.name,
+        key.state,
+        key.models?.join(", ") ?? "all but agent",
+        key.requestsPerMinute ?? "",
+        key.tokensPerMinute ?? "",
+        budgetOf(key),
+        key.expiresAt ?? key.expires ?? "",
+      ]),
+    ),
+    ...keys.flatMap(({ name, warnings = [] }) =>
+      warnings.map((warning) => `warning: ${name}: ${warning}`),
+    ),
+  ],
+});
+
+const revoke = commandFor<{ name: string }>("DELETE /keys/:name", keyRoutes.revoke, {
+  name: "revoke",
+  summary: "Take a key away: it opens nothing from now on",
+  args: [name],
+  view: ({ name }) => `${name} is revoked.`,
+});
 
 export default defineCommand({
   name: "keys",
@@ -14,134 +106,12 @@ export default defineCommand({
     "portico keys rotate ci --overlap 24h",
     "portico keys revoke ci",
   ],
-  commands: [
-    {
-      name: "create",
-      summary: "Make a key: it is shown once",
-      args: [{ name: "name", description: "what to call it" }],
-      options: {
-        models: {
-          type: "list",
-          value: "PATTERN",
-          description: "what it may use: gpt-4o, main/*; default all but agent",
-        },
-        rpm: limit("requests per minute"),
-        tpm: limit("tokens per minute"),
-        budget: {
-          type: "string",
-          value: "USD/PERIOD",
-          description: "what it may cost: 5/day, 100/month",
-        },
-        expires: {
-          type: "string",
-          value: "DATE",
-          description: "its last day, a time, or how long from now: 30d, 12h",
-        },
-        allow: {
-          type: "list",
-          value: "ADDRESS",
-          description: "addresses or networks that it may be used from: 10.0.0.0/8; default any",
-        },
-      },
-      async run(io) {
-        const made = await io.gateway.request<KeyView & { key: string }>(
-          "POST",
-          "/keys",
-          bodyOf(io),
-        );
-        io.show(made, ({ key, warnings = [] }) => [
-          key,
-          "",
-          "This is the only time that the key is shown.",
-          ...warnings.map((warning) => `warning: ${warning}`),
-        ]);
-      },
-    },
-    {
-      name: "rotate",
-      summary: "Give a key a new secret: the old one works on for a while",
-      args: [{ name: "name", description: "the key's name" }],
-      options: {
-        overlap: {
-          type: "string",
-          value: "TIME",
-          description: "how long both secrets work: 24h (default), 30m, 0",
-        },
-      },
-      async run(io) {
-        const { overlap } = io.options;
-        const made = await io.gateway.request<KeyView & { key: string }>(
-          "POST",
-          `/keys/${encodeURIComponent(io.args["name"] ?? "")}/rotate`,
-          overlap === undefined ? {} : { overlap },
-        );
-        io.show(made, ({ name, key, previousUntil }) => [
-          key,
-          "",
-          "This is the only time that the key is shown.",
-          previousUntil === undefined
-            ? `The old secret of ${name} opens nothing any more.`
-            : `The old secret of ${name} works until ${previousUntil}.`,
-        ]);
-      },
-    },
-    {
-      name: "list",
-      summary: "All keys with their limits",
-      async run(io) {
-        const { keys } = await io.gateway.request<{ keys: KeyView[] }>("GET", "/keys");
-        io.show({ keys }, () => [
-          ...io.table(
-            ["NAME", "STATE", "MODELS", "REQUESTS/MIN", "TOKENS/MIN", "BUDGET", "EXPIRES"],
-            keys.map((key) => [
-              key.name,
-              key.state,
-              key.models?.join(", ") ?? "all but agent",
-              key.requestsPerMinute ?? "",
-              key.tokensPerMinute ?? "",
-              budgetOf(key),
-              key.expiresAt ?? key.expires ?? "",
-            ]),
-          ),
-          ...keys.flatMap(({ name, warnings = [] }) =>
-            warnings.map((warning) => `warning: ${name}: ${warning}`),
-          ),
-        ]);
-      },
-    },
-    {
-      name: "revoke",
-      summary: "Take a key away: it opens nothing from now on",
-      args: [{ name: "name", description: "the key's name" }],
-      async run(io) {
-        const name = io.args["name"] ?? "";
-        const result = await io.gateway.request<object>(
-          "DELETE",
-          `/keys/${encodeURIComponent(name)}`,
-        );
-        io.show(result, () => `${name} is revoked.`);
-      },
-    },
-  ],
+  commands: [create, rotate, list, revoke],
 });
 
-function bodyOf({ args, options }: CommandIO): Record<string, unknown> {
-  return {
-    name: args["name"],
-    models: listed(options["models"]),
-    requestsPerMinute: options["rpm"],
-    tokensPerMinute: options["tpm"],
-    budget: options["budget"] === undefined ? undefined : readBudget(String(options["budget"])),
-    expiresAt:
-      options["expires"] === undefined ? undefined : readExpiry(String(options["expires"])),
-    allowedIps: listed(options["allow"]),
-  };
-}
-
-/** A list with commas, or an option that is given several times. */
-function listed(value: unknown): string[] | undefined {
-  const texts = value as string[] | undefined;
-  return texts?.flatMap((text) => text.split(",")).map((text) => text.trim());
+/** The entries of an option that takes a list with commas and may be given several times. */
+function splitAtCommas(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => text.split(",")).map((text) => text.trim());
 }
 
 function readBudget(text: string): { usd: number; per: string } {

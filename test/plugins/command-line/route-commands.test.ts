@@ -1,0 +1,123 @@
+/** Commands that are made from routes: each asks a route that is mounted, and has an option for what that takes. */
+import * as assert from "uvu/assert";
+import type { Command } from "../../../plugins/command-line/index.ts";
+import { commandFor } from "../../../plugins/command-line/route-command.ts";
+import { openHome } from "../../../kernel/program/home.ts";
+import { loaderFor } from "../../../kernel/package-loader.ts";
+import { Type } from "portico";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { makeHome } from "../../support/gateway.ts";
+
+const test = suite("commands of routes");
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  gateway = await startGateway({ config: { webhooks: { token: "a-token-of-webhooks" } } });
+});
+test.after(() => gateway?.stop());
+
+async function allCommands(): Promise<Command[]> {
+  const definitions = await openHome({ home: makeHome() }, {}, loaderFor).definitions();
+  const loads = definitions.flatMap(({ commands }) => Object.values(commands ?? {}));
+  const top = await Promise.all(loads.map(async (load) => (await load()).default));
+  const withInner = (command: Command): Command[] => [
+    command,
+    ...(command.commands ?? []).flatMap(withInner),
+  ];
+  return top.flatMap(withInner);
+}
+
+test("each asks a route of the gateway, and each option says what it is for", async () => {
+  const mounted = new Set(
+    gateway.gateway
+      .use("gateway")
+      .routes()
+      .flatMap(({ routes }) => routes.map(({ method, path }) => `${method} ${path}`)),
+  );
+  const commands = (await allCommands()).filter(({ route }) => route !== undefined);
+  assert.ok(commands.length > 5, `${commands.length} commands`);
+  assert.equal(
+    commands.filter(({ route }) => !mounted.has(route!)).map(({ name, route }) => [name, route]),
+    [],
+  );
+  const silent = commands.flatMap(({ name, route, options = {} }) =>
+    Object.entries(options)
+      .filter(([, { description }]) => description === "")
+      .map(([option]) => `${name} (${route}): --${option}`),
+  );
+  assert.equal(silent, []);
+});
+
+test("options have the form of the members that they set", () => {
+  const { options, summary } = commandFor(
+    "POST /pets/:name",
+    {
+      summary: "Feeds a pet",
+      query: Type.Object({
+        dryRun: Type.Optional(Type.Union([Type.Literal("true"), Type.Literal("false")])),
+        limit: Type.Optional(Type.Integer({ description: "How many" })),
+      }),
+      body: Type.Object({
+        food: Type.Union([Type.Literal("hay"), Type.Literal("corn")], { description: "What" }),
+        gramsPerMeal: Type.Number({ description: "How much" }),
+        notes: Type.Array(Type.String()),
+        hidden: Type.String(),
+      }),
+    },
+    {
+      name: "feed",
+      options: { food: {}, grams: { member: "gramsPerMeal" }, notes: { description: "Notes" } },
+      view: () => "",
+    },
+  );
+  assert.is(summary, "Feeds a pet");
+  assert.equal(options, {
+    food: { type: "string", choices: ["hay", "corn"], description: "What" },
+    grams: { type: "number", value: "N", description: "How much" },
+    notes: { type: "list", description: "Notes" },
+    dryRun: { type: "boolean", description: "" },
+    limit: { type: "number", value: "N", description: "How many" },
+  });
+});
+
+test("what a route refuses, and what no option takes, fails the command", async () => {
+  const place = ["--url", gateway.url, "--token", gateway.token];
+  const home = makeHome();
+  const ran = (...words: string[]) => porticoHere(home, [...words, ...place]);
+  for (const [words, code, says] of [
+    [["deliveries", "--state", "gone"], 2, /--state takes queued, running/],
+    [["deliveries", "--limit", "x"], 2, /--limit takes a number/],
+    [["deliveries", "list", "--limit", "0"], 1, /limit/],
+    [["deliveries", "show", "a/../b"], 1, /a\/\.\.\/b/],
+    [["keys", "create"], 2, /needs NAME/],
+    [["keys", "create", "ci", "--budget", "much"], 1, /--budget takes an amount/],
+    [["keys", "revoke", "nobody"], 1, /nobody/],
+  ] as const) {
+    const { code: actual, stderr } = await ran(...words);
+    assert.is(actual, code, `${words.join(" ")}: ${stderr}`);
+    assert.match(stderr, says);
+  }
+  const made = await ran(
+    "keys",
+    "create",
+    "ci",
+    "--rpm",
+    "6",
+    "--models",
+    "a,b",
+    "--allow",
+    "10.0.0.0/8",
+    "--json",
+  );
+  assert.is(made.code, 0, made.stderr);
+  const { requestsPerMinute, models, allowedIps } = JSON.parse(made.stdout);
+  assert.equal([requestsPerMinute, models, allowedIps], [6, ["a", "b"], ["10.0.0.0/8"]]);
+  const rotated = await ran("keys", "rotate", "ci", "--overlap", "0", "--json");
+  assert.is(JSON.parse(rotated.stdout).previousUntil, undefined);
+  assert.match((await ran("keys", "list")).stdout, /^ci +active +a, b +6$/m);
+  assert.is((await ran("keys", "revoke", "ci")).stdout, "ci is revoked.\n");
+});
+
+test.run();
