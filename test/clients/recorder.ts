@@ -1,5 +1,6 @@
 /** Stands between a program and the gateway and keeps the requests, for `recordings.test.ts`. */
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
 import {
   createServer,
   request,
@@ -8,6 +9,8 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { ClientProgram } from "./programs/program.ts";
 
 export interface Recording {
   method: string;
@@ -15,12 +18,28 @@ export interface Recording {
   /** Those that belong to the format. */
   headers: Record<string, string>;
   body: unknown;
+  /** Of the response. */
+  status?: number;
 }
 
 export interface Recorder {
   url: string;
   requests: Recording[];
   close(): void;
+}
+
+export const recordingsDir = join(import.meta.dirname, "recordings");
+
+export function recordingOf({ name, wayIn }: ClientProgram): string {
+  const text = `${name} ${wayIn.replace("/v1/", "")}`;
+  return `${text.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.json`;
+}
+
+/** The requests over one upstream; those over others differ in ids, and in what the program knows of the model. */
+export function writeRecording(program: ClientProgram, { requests }: Recorder, work: string): void {
+  mkdirSync(recordingsDir, { recursive: true });
+  const text = JSON.stringify(requests, null, 1).replaceAll(work, "/work");
+  writeFileSync(join(recordingsDir, recordingOf(program)), `${text}\n`);
 }
 
 /** Prose is cut: it is the program's own, and of no interest here. */
@@ -49,12 +68,14 @@ async function pass(
   for await (const part of req) parts.push(part as Buffer);
   const bytes = Buffer.concat(parts);
   const { method = "GET", url: path = "/", headers } = req;
-  if (method === "POST")
-    requests.push({ method, path, headers: formHeaders(headers), body: shortened(bytes) });
+  const body = method === "POST" ? shortened(bytes) : null;
+  const recording: Recording = { method, path, headers: formHeaders(headers), body };
+  if (method === "POST") requests.push(recording);
   // A gateway takes its own name only.
   const own = { ...headers, host: new URL(gateway).host };
   const onward = request(gateway + path, { method, headers: own }, (answer) => {
-    res.writeHead(answer.statusCode ?? 502, answer.headers);
+    recording.status = answer.statusCode ?? 502;
+    res.writeHead(recording.status, answer.headers);
     answer.pipe(res);
   });
   onward.once("error", () => res.destroy());

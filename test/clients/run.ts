@@ -1,107 +1,94 @@
 /**
- * `npm run clients`: gives real client programs a task with two calls of tools, over upstreams of several formats, and prints
- * a table. It installs pinned versions into a cache folder (`PORTICO_CLIENTS_CACHE`), so it needs a registry of packages; that
- * is why it is no part of `npm test`. Words behind it choose programs: `npm run clients -- codex`.
+ * `npm run clients`: gives real client programs a task, over upstreams of several formats, and writes the table of
+ * `plugins/docs/guides/clients.md`. It installs pinned versions into a cache folder (`PORTICO_CLIENTS_CACHE`), so it needs
+ * a registry of packages; that is why it is no part of `npm test`. Words behind it choose programs:
+ * `npm run clients -- codex`. With `PORTICO_CLIENTS_RECORD=1` the programs' requests become `recordings/*.json`.
  */
-import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { startGateway } from "../support/gateway.ts";
-import { anthropic } from "../support/upstreams/anthropic.ts";
-import type { Dialect, Script, View } from "../support/upstreams/dialect.ts";
+import type { Dialect } from "../support/upstreams/dialect.ts";
 import { gemini } from "../support/upstreams/gemini.ts";
-import { openai } from "../support/upstreams/openai.ts";
 import { responses } from "../support/upstreams/responses.ts";
 import { type FakeProvider, startProvider } from "../support/upstreams/server.ts";
-import { claudeCode } from "./programs/claude-code.ts";
-import { codex, codexWithCode } from "./programs/codex.ts";
-import { type Recorder, startRecorder } from "./recorder.ts";
+import { cacheOf, install } from "./install.ts";
+import { isIsolated, runIsolated } from "./isolate.ts";
+import { programs } from "./programs/index.ts";
 import type { ClientProgram, Place } from "./programs/program.ts";
+import { actAsModel } from "./model.ts";
+import { startRecorder, writeRecording } from "./recorder.ts";
+import { type Row, writeTable } from "./table.ts";
+import { strictAnthropic } from "./upstreams/strict-anthropic.ts";
+import { strictOpenai } from "./upstreams/strict-openai.ts";
 
-const programs: readonly ClientProgram[] = [claudeCode, codex, codexWithCode];
-const dialects: readonly Dialect[] = [openai, responses, anthropic, gemini];
-const cacheRoot =
-  process.env["PORTICO_CLIENTS_CACHE"] ?? join(homedir(), ".cache", "portico-clients");
-/** The programs' requests become `recordings/*.json`. */
+const dialects: readonly Dialect[] = [strictOpenai, responses, strictAnthropic, gemini];
 const RECORD = process.env["PORTICO_CLIENTS_RECORD"] === "1";
-const TASK_MS = 120_000;
-const GREETING = "greeting-of-portico";
-const COMMANDS = [`echo ${GREETING} > greeting.txt`, "cat greeting.txt"];
-const END = "The file holds the greeting.";
+/** With the output of programs that succeed. */
+const VERBOSE = process.env["PORTICO_CLIENTS_VERBOSE"] === "1";
+const TASK_MS = 180_000;
 
 const words = process.argv.slice(2).map((word) => word.toLowerCase());
 const chosen = programs.filter(
   ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word)),
 );
-const rows: string[][] = [["client", ...dialects.map(({ name }) => name)]];
-for (const program of chosen) {
-  const cache = await install(program);
-  const results: string[] = [];
-  for (const dialect of dialects)
-    results.push(
-      dialect === responses && !program.speaksResponses
-        ? "–"
-        : await tryProgram(program, dialect, cache),
-    );
-  rows.push([`${program.name} (${program.packages.join(", ")})`, ...results]);
-}
-console.log(table(rows));
-process.exit(
-  rows
-    .slice(1)
-    .flat()
-    .some((cell) => cell.startsWith("fails"))
-    ? 1
-    : 0,
-);
+process.exit(await main());
 
-async function install({ name, packages }: ClientProgram): Promise<string> {
-  const cache = join(cacheRoot, packages.join("_").replace(/[^a-z0-9.@-]/gi, "-"));
-  if (existsSync(join(cache, "installed"))) return cache;
-  console.error(`installing ${name}`);
-  mkdirSync(cache, { recursive: true });
-  writeFileSync(join(cache, "package.json"), '{"private":true}');
-  await promisify(execFile)("npm", ["install", "--no-audit", "--no-fund", ...packages], {
-    cwd: cache,
-  });
-  writeFileSync(join(cache, "installed"), "");
-  return cache;
+async function main(): Promise<number> {
+  if (isIsolated()) return runAll();
+  for (const program of chosen)
+    await install(program).catch((error: Error) => console.error(error.message));
+  const status = runIsolated();
+  if (status !== undefined) return status;
+  console.error("The machine has no network namespaces: the programs reach the network.");
+  return runAll();
 }
 
-/** What stands in the table. */
-async function tryProgram(
-  program: ClientProgram,
-  dialect: Dialect,
-  cache: string,
-): Promise<string> {
-  console.error(`${program.name} over ${dialect.name}`);
+async function runAll(): Promise<number> {
+  const rows: Row[] = [];
+  for (const program of chosen) rows.push({ program, cells: await runOverEach(program) });
+  const columns = dialects.map(({ name }) => name);
+  writeTable(columns, rows, programs);
+  return rows.some(({ cells }) => Object.values(cells).some((cell) => cell !== "works")) ? 1 : 0;
+}
+
+async function runOverEach(program: ClientProgram): Promise<Record<string, string>> {
+  const cells: Record<string, string> = {};
+  for (const dialect of dialects) {
+    // Only requests of its own format reach an upstream of the Responses API as they are.
+    if (dialect === responses && program.wayIn !== "/v1/responses") continue;
+    const fault = await runOver(program, dialect).catch((error: Error) => error.message);
+    cells[dialect.name] = fault === undefined ? "works" : `fails: ${fault}`;
+    console.log(`${program.name}, ${program.wayIn}, over ${dialect.name}: ${cells[dialect.name]}`);
+  }
+  return cells;
+}
+
+/** What went wrong. */
+async function runOver(program: ClientProgram, dialect: Dialect): Promise<string | undefined> {
   const up = await startProvider(dialect);
+  const target = `up/${dialect.model}`;
+  const { model = target } = program;
   const gateway = await startGateway({
     config: {
       channels: { up: { ...dialect.channel(up.root), maxRetries: 0 } },
-      models: program.model === undefined ? {} : { [program.model]: `up/${dialect.model}` },
+      models: model === target ? {} : { [model]: target },
     },
   });
   const work = mkdtempSync(join(tmpdir(), "portico-client-"));
   const recorder = await startRecorder(gateway.url);
-  const place: Place = {
-    ...{
-      url: recorder.url,
-      token: gateway.token,
-      cache,
-      model: program.model ?? `up/${dialect.model}`,
-    },
-    ...{ dir: join(work, "dir"), home: join(work, "home") },
-  };
-  for (const dir of [place.dir, place.home]) mkdirSync(dir);
+  const [dir, home] = [join(work, "dir"), join(work, "home")];
+  for (const folder of [dir, home]) mkdirSync(folder);
+  const { token } = gateway;
+  const place: Place = { url: recorder.url, token, model, dir, home, cache: cacheOf(program) };
   try {
-    actAsModel(up, (view) => nextStep(program, view, place));
+    actAsModel(up, (request) => program.act(request, place));
     const output = await runTask(program, place);
-    const result = judge(output, place, up);
-    if (RECORD && dialect === anthropic && result === "works") record(program, recorder, work);
-    return result;
+    const fault = program.findFault({ output, place, up });
+    if (fault !== undefined || VERBOSE) explain(output, up);
+    else if (RECORD && dialect === strictAnthropic) writeRecording(program, recorder, work);
+    return fault;
   } finally {
     recorder.close();
     await gateway.stop();
@@ -110,59 +97,31 @@ async function tryProgram(
   }
 }
 
-/** The requests over one upstream. Those over others differ in ids, and in what the program knows of the model. */
-function record({ name }: ClientProgram, { requests }: Recorder, work: string): void {
-  const dir = join(import.meta.dirname, "recordings");
-  mkdirSync(dir, { recursive: true });
-  const file = join(dir, `${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.json`);
-  const text = JSON.stringify(requests, null, 1).replaceAll(work, "/work");
-  writeFileSync(file, `${text}\n`);
-}
-
-/** The upstream says what `next` makes of each request. */
-function actAsModel(up: FakeProvider, next: (view: View) => Script): void {
-  Object.defineProperty(up, "next", { get: () => ({ answer: next(up.views.at(-1)!) }) });
-}
-
-/** One command after another, then the end. Requests without tools (for a title) get a text. */
-function nextStep(program: ClientProgram, view: View, place: Place): Script {
-  const done = view.turns.flatMap(({ results }) => results).length;
-  const command = COMMANDS[done];
-  const call = command === undefined ? undefined : program.callFor(command, view, place);
-  return call === undefined ? { text: [END] } : { calls: [{ id: `call_${done}`, ...call }] };
-}
-
 function runTask(program: ClientProgram, place: Place): Promise<string> {
-  const { command, args, env } = program.start(place);
+  const { command, args, env = {}, files = {} } = program.start(place);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
   const child = spawn(command, args, {
     cwd: place.dir,
-    env: { ...process.env, ...env },
+    // Some programs believe PWD more than their working directory.
+    env: { ...process.env, PWD: place.dir, NO_PROXY: "*", ...env },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: TASK_MS,
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (bytes: Buffer) => (output += bytes.toString("utf8")));
+    stream.on("data", (bytes: Buffer) => {
+      output += bytes.toString("utf8");
+    });
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", () => resolve(output));
   });
 }
 
-function judge(output: string, { dir }: Place, up: FakeProvider): string {
-  const file = join(dir, "greeting.txt");
-  const results = (up.views.at(-1)?.turns ?? []).flatMap((turn) => turn.results);
-  const isWritten = existsSync(file) && readFileSync(file, "utf8").includes(GREETING);
-  const isRead = JSON.stringify(results.at(-1) ?? "").includes(GREETING);
-  if (isWritten && isRead && output.includes(END)) return "works";
-  console.error(output.slice(-2000));
-  if (up.seen.length > up.views.length) console.error("The upstream refused a request.");
-  if (!isWritten) return "fails: the first call";
-  return isRead ? "fails: the end" : "fails: the second call";
-}
-
-function table(lines: string[][]): string {
-  const written = lines.map((cells) => `| ${cells.join(" | ")} |`);
-  const rule = `|${lines[0]!.map(() => " --- ").join("|")}|`;
-  return [written[0], rule, ...written.slice(1)].join("\n");
+function explain(output: string, up: FakeProvider): void {
+  console.error(output.slice(-4000));
+  for (const why of up.refusals) console.error(`The upstream refused a request: ${why}`);
 }

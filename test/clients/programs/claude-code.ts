@@ -1,17 +1,15 @@
 import { join } from "node:path";
-import { type ClientProgram, toolNamed } from "./program.ts";
+import { agentTask, commandTool, PROMPT } from "./agent-task.ts";
+import type { ClientProgram } from "./program.ts";
 
-/** Through `POST /v1/messages`. */
 export const claudeCode: ClientProgram = {
   name: "Claude Code",
-  speaksResponses: false,
+  wayIn: "/v1/messages",
+  registry: "npm",
   packages: ["@anthropic-ai/claude-code@2.1.197"],
   start: ({ url, token, model, home, cache }) => ({
     command: join(cache, "node_modules/.bin/claude"),
-    args: [
-      ...["-p", "Write a greeting into a file and read it.", "--model", model],
-      ...["--allowedTools", "Bash"],
-    ],
+    args: ["-p", PROMPT, "--model", model, "--allowedTools", "Bash"],
     env: {
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: token,
@@ -21,10 +19,5 @@ export const claudeCode: ClientProgram = {
       DISABLE_AUTOUPDATER: "1",
     },
   }),
-  callFor(command, view) {
-    const name = toolNamed(view, "Bash");
-    return name === undefined
-      ? undefined
-      : { name, args: { command, description: "Runs a command" } };
-  },
+  ...agentTask(commandTool("Bash", { description: "Runs a command" })),
 };

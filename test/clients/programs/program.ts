@@ -1,10 +1,12 @@
-/** A client program that the runner installs and gives a task. */
-import type { Script, View } from "../../support/upstreams/dialect.ts";
+/** A client program that the runner installs and gives a task, and the model's side of that task. */
+import type { SeenRequest, View } from "../../support/upstreams/dialect.ts";
+import type { FakeProvider, Step } from "../../support/upstreams/server.ts";
 
 export interface Place {
   /** Of the gateway, without a path. */
   url: string;
   token: string;
+  /** The name that the program asks for. */
   model: string;
   /** Where the program works. */
   dir: string;
@@ -17,27 +19,33 @@ export interface Place {
 interface Start {
   command: string;
   args: string[];
-  env: Record<string, string>;
+  env?: Record<string, string>;
+  /** Files that the program reads, by their paths. */
+  files?: Record<string, string>;
+}
+
+export type WayIn = "/v1/chat/completions" | "/v1/messages" | "/v1/responses";
+
+/** What the upstream's model does with a request. */
+export type Model = (request: { view: View; seen: SeenRequest }, place: { dir: string }) => Step;
+
+/** What a run leaves behind. */
+export interface Outcome {
+  output: string;
+  place: Place;
+  up: FakeProvider;
 }
 
 export interface ClientProgram {
   name: string;
-  /** What is installed, with pinned versions. */
-  packages: readonly string[];
-  /** Its way in is `POST /v1/responses`. */
-  speaksResponses: boolean;
+  /** What is installed, with pinned versions; the first one is the program. */
+  packages: readonly [string, ...string[]];
+  registry: "npm" | "pip";
+  wayIn: WayIn;
   /** The name that the program asks for, where it knows more of some models; an alias of the gateway. */
   model?: string;
   start(place: Place): Start;
-  /** The call that a model makes to run a command, with one of the tools that the program offers. */
-  callFor(
-    command: string,
-    view: View,
-    place: Pick<Place, "dir">,
-  ): NonNullable<Script["calls"]>[number] | undefined;
-}
-
-/** The first of these tools that the program offers; upstreams may know it by a longer name. */
-export function toolNamed(view: View, ...names: string[]): string | undefined {
-  return names.find((name) => view.tools.includes(name));
+  act: Model;
+  /** What went wrong, in a few words; `undefined` where the task is done. */
+  findFault(outcome: Outcome): string | undefined;
 }

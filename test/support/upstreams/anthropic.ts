@@ -1,4 +1,4 @@
-import type { Dialect, Script, View } from "./dialect.ts";
+import type { Dialect, Problem, Script, View } from "./dialect.ts";
 import {
   needImageType,
   needNoPrefill,
@@ -25,6 +25,10 @@ const KEYS = [
   "top_p",
   "top_k",
 ];
+const TOOL = [
+  ...["type", "name", "description", "input_schema", "strict", "cache_control"],
+  "eager_input_streaming",
+];
 const BLOCKS: Record<string, string[]> = {
   text: ["type", "text", "cache_control"],
   image: ["type", "source", "cache_control"],
@@ -40,6 +44,10 @@ const finishOf = (script: Script) =>
 const input = {
   input_tokens: TOKENS.prompt - TOKENS.cached,
   cache_read_input_tokens: TOKENS.cached,
+};
+const MESSAGES: Partial<Record<Problem, string>> = {
+  context_length: "prompt is too long: 208310 tokens > 200000 maximum",
+  model: "model: no-such-model",
 };
 const event = (value: { type: string; [field: string]: unknown }) => sse(value, value.type);
 const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `toolu_${i}`;
@@ -123,7 +131,7 @@ export const anthropic: Dialect = {
       system: body.system ?? "",
       turns: [],
       tools: (body.tools ?? []).map((tool: { name: string; input_schema: { type?: string } }) => {
-        onlyKeys("tool", tool, ["name", "description", "input_schema", "strict", "cache_control"]);
+        onlyKeys("tool", tool, TOOL);
         needToolSchema(tool.input_schema);
         return tool.name;
       }),
@@ -209,8 +217,11 @@ export const anthropic: Dialect = {
       rate_limit: [429, "rate_limit_error"] as const,
       overloaded: [529, "overloaded_error"] as const,
       server: [500, "api_error"] as const,
+      context_length: [400, "invalid_request_error"] as const,
+      model: [404, "not_found_error"] as const,
     }[problem];
-    const body = { type: "error", error: { type, message: `why ${problem}` }, request_id: "req_1" };
+    const message = MESSAGES[problem] ?? `why ${problem}`;
+    const body = { type: "error", error: { type, message }, request_id: "req_1" };
     return { status, body, ...(problem === "rate_limit" && { headers: { "retry-after": "30" } }) };
   },
   errorEvent: (message) => event({ type: "error", error: { type: "api_error", message } }),

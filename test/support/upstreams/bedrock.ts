@@ -1,4 +1,4 @@
-import type { Dialect, Script, View } from "./dialect.ts";
+import type { Dialect, Problem, Script, View } from "./dialect.ts";
 import { needNoPrefill, needToolSchema, needUniqueId, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, TOKENS, turn } from "./dialect.ts";
 import { event, exception } from "./frames.ts";
@@ -78,6 +78,11 @@ function streamEvents(script: Script): Buffer[] {
   events.push(event("metadata", { usage, metrics: { latencyMs: 1 } }));
   return events;
 }
+
+const MESSAGES: Partial<Record<Problem, string>> = {
+  context_length: "Input is too long for requested model.",
+  model: "The provided model identifier is invalid.",
+};
 
 export const bedrock: Dialect = {
   name: "bedrock",
@@ -205,11 +210,13 @@ export const bedrock: Dialect = {
       rate_limit: [429, "ThrottlingException"] as const,
       overloaded: [503, "ServiceUnavailableException"] as const,
       server: [500, "InternalServerException"] as const,
+      context_length: [400, "ValidationException"] as const,
+      model: [400, "ValidationException"] as const,
     }[problem];
     const retry: Record<string, string> = problem === "rate_limit" ? { "retry-after": "30" } : {};
     return {
       status,
-      body: { message: `why ${problem}` },
+      body: { message: MESSAGES[problem] ?? `why ${problem}` },
       headers: { "x-amzn-errortype": `${type}:http://x/`, ...retry },
     };
   },

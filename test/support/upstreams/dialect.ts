@@ -12,7 +12,31 @@ export interface Script {
 /** Usage of every answer: `prompt` includes `cached`, `completion` includes `reasoning`. */
 export const TOKENS = { prompt: 20, cached: 5, completion: 7 };
 
-export type Problem = "auth" | "request" | "rate_limit" | "overloaded" | "server";
+export type Problem =
+  | "auth"
+  | "request"
+  | "rate_limit"
+  | "overloaded"
+  | "server"
+  /** The prompt is longer than the model's context. */
+  | "context_length"
+  /** The provider has no model of this name. */
+  | "model";
+
+const STATUS: Record<Problem, number> = {
+  auth: 401,
+  request: 400,
+  rate_limit: 429,
+  overloaded: 503,
+  server: 500,
+  context_length: 400,
+  model: 404,
+};
+
+/** The status that most providers give for a problem. */
+export function statusOf(problem: Problem): number {
+  return STATUS[problem];
+}
 
 export interface SeenRequest {
   method: string;

@@ -1,4 +1,4 @@
-import type { Dialect, Script, View } from "./dialect.ts";
+import type { Dialect, Problem, Script, View } from "./dialect.ts";
 import { needImageType, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
 
@@ -27,6 +27,12 @@ const GENERATION = [
 const PART = ["text", "inlineData", "functionCall", "functionResponse", "thoughtSignature"];
 const CHOICES: Record<string, string> = { AUTO: "auto", NONE: "none", ANY: "required" };
 const FINISH = { length: "MAX_TOKENS", filter: "SAFETY" };
+const MESSAGES: Partial<Record<Problem, string>> = {
+  context_length:
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+  model:
+    "models/no-such-model is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods.",
+};
 const meta = { modelVersion: "real-model", responseId: "up" };
 const usageMetadata = {
   promptTokenCount: TOKENS.prompt,
@@ -165,6 +171,8 @@ export const gemini: Dialect = {
       rate_limit: [429, "RESOURCE_EXHAUSTED"] as const,
       overloaded: [503, "UNAVAILABLE"] as const,
       server: [500, "INTERNAL"] as const,
+      context_length: [400, "INVALID_ARGUMENT"] as const,
+      model: [404, "NOT_FOUND"] as const,
     }[problem];
     const details =
       problem === "auth"
@@ -172,7 +180,14 @@ export const gemini: Dialect = {
         : [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "30s" }];
     return {
       status,
-      body: { error: { code: status, message: `why ${problem}`, status: code, details } },
+      body: {
+        error: {
+          code: status,
+          message: MESSAGES[problem] ?? `why ${problem}`,
+          status: code,
+          ...(!(problem in MESSAGES) && { details }),
+        },
+      },
     };
   },
   errorEvent: (message) => sse({ error: { code: 500, message, status: "INTERNAL" } }),

@@ -1,4 +1,4 @@
-import type { Dialect, Script } from "./dialect.ts";
+import type { Dialect, Problem, Script } from "./dialect.ts";
 import { needMistralOrder, needUniqueId, needWellFormed } from "./demands.ts";
 import { jsonBytes, need, onlyKeys, sse } from "./dialect.ts";
 import { openAiRefusal, readOpenAi, usage } from "./openai.ts";
@@ -54,6 +54,16 @@ const calls = (script: Script) =>
     index,
     function: { name: call.name, arguments: call.args ? JSON.stringify(call.args) : "" },
   }));
+
+const ERRORS: Partial<Record<Problem, { message: string; type: string; code: string }>> = {
+  context_length: {
+    message:
+      "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    type: "invalid_request_error",
+    code: "3051",
+  },
+  model: { message: "Invalid model: no-such-model", type: "invalid_model", code: "1500" },
+};
 
 export const mistral: Dialect = {
   name: "mistral",
@@ -123,8 +133,8 @@ export const mistral: Dialect = {
   closing: 2,
   refusal: (problem) => {
     const { status, headers } = openAiRefusal(problem);
-    const body = { object: "error", message: `why ${problem}`, type: "x", param: null, code: "1" };
-    return { status, body, headers };
+    const own = ERRORS[problem] ?? { message: `why ${problem}`, type: "x", code: "1" };
+    return { status, body: { object: "error", ...own, param: null }, headers };
   },
   errorEvent: (message) => sse({ object: "error", message, type: "internal", code: "1" }),
   clientId: (id) => `call_${id}`,

@@ -1,5 +1,5 @@
-import type { Dialect, Script, View } from "./dialect.ts";
-import { jsonBytes, need, onlyKeys, TOKENS, turn } from "./dialect.ts";
+import type { Dialect, Problem, Script, View } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, statusOf, TOKENS, turn } from "./dialect.ts";
 
 const KEYS = ["model", "messages", "stream", "format", "tools", "think", "keep_alive", "options"];
 const MESSAGE = ["role", "content", "images", "tool_calls", "tool_name", "thinking"];
@@ -29,6 +29,11 @@ const done = (script: Script) => ({
 });
 const calls = (script: Script) =>
   script.calls?.map((call) => ({ function: { name: call.name, arguments: call.args ?? {} } }));
+
+const MESSAGES: Partial<Record<Problem, string>> = {
+  context_length: "the input length exceeds the context length",
+  model: 'model "no-such-model" not found, try pulling it first',
+};
 
 export const ollama: Dialect = {
   name: "ollama",
@@ -97,11 +102,9 @@ export const ollama: Dialect = {
   ],
   closing: 1,
   refusal(problem) {
-    const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[
-      problem
-    ];
     const headers = problem === "rate_limit" ? { headers: { "retry-after": "30" } } : {};
-    return { status, body: { error: `why ${problem}` }, ...headers };
+    const error = MESSAGES[problem] ?? `why ${problem}`;
+    return { status: statusOf(problem), body: { error }, ...headers };
   },
   errorEvent: (message) => Buffer.from(`${JSON.stringify({ error: message })}\n`),
 };

@@ -1,5 +1,5 @@
 import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
-import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, sse, statusOf, TOKENS, turn } from "./dialect.ts";
 
 export const usage = {
   prompt_tokens: TOKENS.prompt,
@@ -75,14 +75,27 @@ export const openai: Dialect = {
   clientId: (id) => id,
 };
 
+const ERRORS: Partial<Record<Problem, { message: string; type: string; code: string }>> = {
+  context_length: {
+    message:
+      "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens. Please reduce the length of the messages.",
+    type: "invalid_request_error",
+    code: "context_length_exceeded",
+  },
+  model: {
+    message: "The model `no-such-model` does not exist or you do not have access to it.",
+    type: "invalid_request_error",
+    code: "model_not_found",
+  },
+};
+
 export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> {
-  const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[
-    problem
-  ];
-  const body = {
-    error: { message: `why ${problem}`, type: "some_error", param: null, code: null },
+  const own = ERRORS[problem] ?? { message: `why ${problem}`, type: "some_error", code: null };
+  return {
+    status: statusOf(problem),
+    body: { error: { ...own, param: null } },
+    headers: problem === "rate_limit" ? { "retry-after": "30" } : undefined,
   };
-  return { status, body, headers: problem === "rate_limit" ? { "retry-after": "30" } : undefined };
 }
 
 /** A request in OpenAI's form; unknown fields are allowed, as many servers of the format do. */

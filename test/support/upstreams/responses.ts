@@ -40,12 +40,19 @@ function eventsOf(script: Script): Record<string, unknown>[] {
   return [
     { type: "response.created", response: objectOf("in_progress", []) },
     ...items.flatMap((item, i) => [
-      { type: "response.output_item.added", output_index: i, item: { ...item, content: [] } },
+      { type: "response.output_item.added", output_index: i, item: begunItem(item) },
       ...deltasOf(item, i),
       { type: "response.output_item.done", output_index: i, item },
     ]),
     { type: "response.completed", response: objectOf("completed", items) },
   ];
+}
+
+/** An item as its first event has it. */
+function begunItem(item: any): object {
+  const begun = { ...item, status: "in_progress" };
+  if (item.type === "message") return { ...begun, content: [] };
+  return item.type === "function_call" ? { ...begun, arguments: "" } : { ...begun, input: "" };
 }
 
 function deltasOf(item: any, index: number): Record<string, unknown>[] {
@@ -58,12 +65,21 @@ function deltasOf(item: any, index: number): Record<string, unknown>[] {
       { type: `${type}.done`, ...at, arguments: args },
     ];
   }
-  if (item.type !== "message") return [];
+  if (item.type === "custom_tool_call") {
+    const type = "response.custom_tool_call_input";
+    return [
+      { type: `${type}.delta`, ...at, delta: item.input },
+      { type: `${type}.done`, ...at, input: item.input },
+    ];
+  }
   const { text } = item.content[0];
   const place = { ...at, content_index: 0 };
+  const [part] = item.content;
   return [
-    { type: "response.output_text.delta", ...place, delta: text },
-    { type: "response.output_text.done", ...place, text },
+    { type: "response.content_part.added", ...place, part: { ...part, text: "" } },
+    { type: "response.output_text.delta", ...place, delta: text, logprobs: [] },
+    { type: "response.output_text.done", ...place, text, logprobs: [] },
+    { type: "response.content_part.done", ...place, part },
   ];
 }
 

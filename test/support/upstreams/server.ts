@@ -19,6 +19,8 @@ export interface FakeProvider {
   views: View[];
   /** The same as they came. */
   seen: SeenRequest[];
+  /** Why it refused requests that its provider would refuse. */
+  refusals: string[];
   /** What is to be done with the next requests. */
   next: Step;
   /** Settles when the other side has cut the exchange that is open. */
@@ -32,6 +34,8 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
+      // The list of models, which this provider does not have.
+      if (req.method === "GET") return res.writeHead(404).end();
       fake.left = new Promise((resolve) =>
         res.once("close", () => !res.writableFinished && resolve()),
       );
@@ -48,6 +52,7 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
         view = dialect.read(request);
         fake.views.push(view);
       } catch (error) {
+        fake.refusals.push((error as Error).message);
         res
           .writeHead(418, { "content-type": "text/plain" })
           .end(`refused by the fake: ${(error as Error).message}`);
@@ -61,6 +66,7 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     root: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     views: [],
     seen: [],
+    refusals: [],
     next: { answer: { text: ["Hello"] } },
     left: Promise.resolve(),
     close: () =>

@@ -1,0 +1,45 @@
+/** Installs programs in pinned versions into a cache folder, each with packages of its own. */
+import { execFile } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { ClientProgram } from "./programs/program.ts";
+
+const run = promisify(execFile);
+const cacheRoot =
+  process.env["PORTICO_CLIENTS_CACHE"] ?? join(homedir(), ".cache", "portico-clients");
+
+export function cacheOf({ packages }: Pick<ClientProgram, "packages">): string {
+  return join(cacheRoot, packages.join("_").replace(/[^a-z0-9.@-]/gi, "-"));
+}
+
+/** Rejects with the registry's own words where a package cannot be installed. */
+export async function install(program: ClientProgram): Promise<void> {
+  const cache = cacheOf(program);
+  if (!existsSync(join(cache, "installed"))) {
+    console.error(`installing ${program.packages.join(" ")}`);
+    mkdirSync(cache, { recursive: true });
+    if (program.registry === "npm") await installFromNpm(program, cache);
+    else await installFromPip(program, cache);
+    writeFileSync(join(cache, "installed"), "");
+  }
+  // JavaScript finds its packages from the place of the file.
+  if (program.registry === "npm") copyScripts(cache);
+}
+
+async function installFromNpm({ packages }: ClientProgram, cwd: string): Promise<void> {
+  writeFileSync(join(cwd, "package.json"), '{"private":true}');
+  await run("npm", ["install", "--no-audit", "--no-fund", ...packages], { cwd });
+}
+
+async function installFromPip({ packages }: ClientProgram, cwd: string): Promise<void> {
+  await run(process.env["PORTICO_TEST_PYTHON"] ?? "python3", ["-m", "venv", cwd]);
+  await run(join(cwd, "bin/pip"), ["install", "--disable-pip-version-check", ...packages]);
+}
+
+function copyScripts(cache: string): void {
+  cpSync(join(import.meta.dirname, "programs/scripts"), join(cache, "scripts"), {
+    recursive: true,
+  });
+}

@@ -1,0 +1,57 @@
+/** The table of clients and upstreams in the documentation: a run replaces the rows of the programs that it tried. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ClientProgram } from "./programs/program.ts";
+
+const page = join(import.meta.dirname, "../../plugins/docs/guides/clients.md");
+const BEGIN = "<!-- clients: begin -->\n";
+const END = "\n<!-- clients: end -->";
+
+export interface Row {
+  program: ClientProgram;
+  /** By the names of the columns. */
+  cells: Record<string, string>;
+}
+
+/** The columns are the upstreams; `all` gives the order of the rows. */
+export function writeTable(
+  columns: readonly string[],
+  rows: readonly Row[],
+  all: readonly ClientProgram[],
+): void {
+  const text = readFileSync(page, "utf8");
+  const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
+  const lines = new Map(
+    text
+      .slice(before + BEGIN.length, after)
+      .split("\n")
+      .map(withKey),
+  );
+  for (const { program, cells } of rows) {
+    const line = rowOf([...titleOf(program), ...columns.map((column) => cells[column] ?? "–")]);
+    lines.set(keyOf(line), line);
+  }
+  const known = all.flatMap((program) => lines.get(keyOf(rowOf(titleOf(program)))) ?? []);
+  const head = ["client", "way in", ...columns];
+  const table = [rowOf(head), rowOf(head.map(() => "---")), ...known].join("\n");
+  writeFileSync(page, text.slice(0, before) + BEGIN + table + text.slice(after));
+}
+
+function titleOf({ name, packages, wayIn }: ClientProgram): [string, string] {
+  const version = packages[0].split(/==|(?!^)@/)[1];
+  return [`${name} ${version}`, `\`${wayIn}\``];
+}
+
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function withKey(line: string): [string, string] {
+  return [keyOf(line), line];
+}
+
+/** A new version of a program takes the place of the old one. */
+function keyOf(line: string): string {
+  const [, client = "", way = ""] = line.split("|");
+  return `${client.trim().replace(/ \S+$/, "")} ${way.trim()}`;
+}
