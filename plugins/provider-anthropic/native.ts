@@ -9,7 +9,7 @@ import {
   type WireRequest,
   withHeaders,
 } from "portico/provider";
-import { decodeMessage } from "./response.ts";
+import { decodeNativeMessage } from "./response.ts";
 import { headersFor, type Sent } from "./request.ts";
 import { decodeNative } from "./stream.ts";
 
@@ -17,7 +17,7 @@ type Block = Record<string, unknown>;
 
 export const nativeMessages: NativeForm = {
   encode,
-  decode: decodeMessage,
+  decode: decodeNativeMessage,
   parts: decodeNative,
 };
 

@@ -1,8 +1,10 @@
 import {
   type ChatCompletion,
+  clientCallId,
   collectBlocks,
   completionFrom,
   errorInResponse,
+  mintCallId,
   parseResponse,
   type Target,
   tokenUsage,
@@ -45,6 +47,24 @@ export interface MessageUsage {
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  return readMessage(body, sent, target, clientCallId);
+}
+
+/** For clients who speak the Messages API themselves: ids stay as they are. */
+export function decodeNativeMessage(
+  body: Buffer,
+  sent: WireRequest,
+  target: Target,
+): ChatCompletion {
+  return readMessage(body, sent, target, (id) => id ?? mintCallId());
+}
+
+function readMessage(
+  body: Buffer,
+  sent: WireRequest,
+  target: Target,
+  idOf: (id: string | undefined) => string,
+): ChatCompletion {
   const message = parseResponse(body) as Message | undefined;
   if (
     message === undefined ||
@@ -54,7 +74,7 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
   ) {
     throw errorInResponse(readProblem(200, body));
   }
-  const blocks = collectBlocks(sent.state as Sent);
+  const blocks = collectBlocks(sent.state as Sent, idOf);
   for (const block of message.content) {
     if (block.type === "text") blocks.text(block.text ?? "");
     else if (block.type === "thinking") blocks.reasoning(block.thinking, block.signature);

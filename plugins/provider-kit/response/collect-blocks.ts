@@ -24,7 +24,11 @@ interface CollectedBlocks {
   message(): ChatMessage;
 }
 
-export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks {
+/** `idOf`: the id that a client sees of a call. */
+export function collectBlocks(
+  { origin, names }: BlockOptions,
+  idOf: (id: string | undefined) => string = clientCallId,
+): CollectedBlocks {
   const texts: string[] = [];
   const reasoning: string[] = [];
   const thinking: ThinkingBlock[] = [];
@@ -38,7 +42,7 @@ export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks 
     sealed: (data) => thinking.push({ sealed: data }),
     call(id, name = "", input) {
       const fn = { name: names.original(name), arguments: completeArguments(input) };
-      calls.push({ id: clientCallId(id), type: "function", function: fn });
+      calls.push({ id: idOf(id), type: "function", function: fn });
     },
     called: () => calls.length > 0,
     message: () => ({

@@ -12,7 +12,7 @@ def run(command: str) -> str:
 function models({ url, model }: Place): string {
   const own = { model_id: "portico", model_name: model, api_base: `${url}/v1` };
   // JSON is YAML too.
-  return JSON.stringify([{ ...own, supports_tools: true }]);
+  return JSON.stringify([{ ...own, api_key_name: "portico", supports_tools: true }]);
 }
 
 export const llm: ClientProgram = {
@@ -22,9 +22,12 @@ export const llm: ClientProgram = {
   packages: ["llm==0.36"],
   start: (place) => ({
     command: join(place.cache, "bin/llm"),
-    args: ["-m", "portico", "--key", place.token, "--functions", FUNCTIONS, PROMPT],
+    args: ["-m", "portico", "--functions", FUNCTIONS, PROMPT],
     env: { LLM_USER_PATH: place.home },
-    files: { [join(place.home, "extra-openai-models.yaml")]: models(place) },
+    files: {
+      [join(place.home, "extra-openai-models.yaml")]: models(place),
+      [join(place.home, "keys.json")]: JSON.stringify({ portico: place.token }),
+    },
   }),
   ...agentTask(commandTool("run")),
 };

@@ -226,4 +226,40 @@ test("a whole number beyond 2^53 keeps its digits between formats, in answers an
   assert.match(up.seen.at(-1)!.raw.replaceAll("\\", ""), `{"n":${digits}}`);
 });
 
+test("ids of calls stay as the channel of Anthropic's format sent them, unless the history holds one already", async () => {
+  const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
+  const start = { id: "msg_up", type: "message", role: "assistant", model: "claude-x", usage: {} };
+  const events = [
+    named("message_start", { message: { ...start, content: [] } }),
+    ...["toolu_1", "toolu_2"].flatMap((id, index) => [
+      named("content_block_start", { index, content_block: use(id) }),
+      named("content_block_stop", { index }),
+    ]),
+    named("message_delta", { delta: { stop_reason: "tool_use" }, usage: { output_tokens: 1 } }),
+    named("message_stop", {}),
+  ];
+  up.answer = ({ body }, res) => {
+    if (body.stream) return stream(res, ...events);
+    json(res, { ...start, content: [use("toolu_1"), use("toolu_2")], stop_reason: "tool_use" });
+  };
+  const result = { type: "tool_result", tool_use_id: "toolu_1", content: "r" };
+  const history = [
+    { role: "assistant", content: [use("toolu_1")] },
+    { role: "user", content: [result] },
+  ];
+  for (const streamed of [false, true])
+    for (const earlier of [[], history]) {
+      const response = await gateway.request("POST", "/v1/messages", {
+        model: "claude/claude-x",
+        max_tokens: 9,
+        stream: streamed,
+        messages: [{ role: "user", content: "go" }, ...earlier],
+      });
+      const ids = [...(await response.text()).matchAll(/"tool_use","id":"([^"]+)"/g)];
+      const [first, second] = ids.map(([, id]) => id);
+      assert.is(first === "toolu_1", earlier.length === 0, `streamed: ${streamed}, ${first}`);
+      assert.is(second, "toolu_2");
+    }
+});
+
 test.run();

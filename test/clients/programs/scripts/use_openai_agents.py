@@ -1,6 +1,6 @@
 """The package `openai-agents`: an agent whose model calls a tool twice at once."""
 import openai
-from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from support import *
 
 set_tracing_disabled(True)
@@ -16,7 +16,8 @@ def get_weather(city: str) -> str:
 
 def agent(model=MODEL):
     served = Model(model=model, openai_client=client)
-    return Agent(name="weather", instructions="Be brief.", model=served, tools=[get_weather])
+    return Agent(name="weather", instructions="Be brief.", model=served, tools=[get_weather],
+                 model_settings=ModelSettings(include_usage=True))
 
 
 def check(result):
