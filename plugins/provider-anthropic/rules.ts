@@ -5,6 +5,7 @@ import {
   imageTypes,
   noPrefill,
   type RequestRule,
+  systemNotAlone,
   toolSchemas,
   uniqueToolIds,
   upstreamCallId,
@@ -17,5 +18,6 @@ export const anthropicRules: readonly RequestRule[] = [
   uniqueToolIds(upstreamCallId),
   toolSchemas(),
   imageTypes,
+  systemNotAlone,
   noPrefill((model) => claudeModel(model).prefill),
 ];

@@ -4,6 +4,7 @@ import {
   imageTypes,
   noCacheMarks,
   type RequestRule,
+  systemNotAlone,
   toolSchemas,
   userTurnFirst,
   wellFormedUnicode,
@@ -15,5 +16,6 @@ export const geminiRules: readonly RequestRule[] = [
   toolSchemas(),
   imageTypes,
   noCacheMarks(),
+  systemNotAlone,
   userTurnFirst("calls"),
 ];

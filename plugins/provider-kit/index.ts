@@ -216,6 +216,7 @@ export {
   noBlankAssistant,
   noPrefill,
   prefixLastAssistant,
+  systemNotAlone,
   userTurnFirst,
 } from "./rules/turns.ts";
 export { wellFormedJson, wellFormedUnicode, wellFormedValue } from "./rules/unicode.ts";

@@ -1,11 +1,14 @@
 /** Installs programs in pinned versions into a cache folder, each with packages of its own. */
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ClientProgram } from "./programs/program.ts";
 
+/** Files in a cache folder. */
+const INSTALLED = "installed";
+const REASON = "not-installed";
 const run = promisify(execFile);
 const cacheRoot =
   process.env["PORTICO_CLIENTS_CACHE"] ?? join(homedir(), ".cache", "portico-clients");
@@ -14,18 +17,36 @@ export function cacheOf({ packages }: Pick<ClientProgram, "packages">): string {
   return join(cacheRoot, packages.join("_").replace(/[^a-z0-9.@-]/gi, "-"));
 }
 
-/** Rejects with the registry's own words where a package cannot be installed. */
 export async function install(program: ClientProgram): Promise<void> {
   const cache = cacheOf(program);
-  if (!existsSync(join(cache, "installed"))) {
+  if (!existsSync(join(cache, INSTALLED))) {
     console.error(`installing ${program.packages.join(" ")}`);
     mkdirSync(cache, { recursive: true });
-    if (program.registry === "npm") await installFromNpm(program, cache);
-    else await installFromPip(program, cache);
-    writeFileSync(join(cache, "installed"), "");
+    try {
+      if (program.registry === "npm") await installFromNpm(program, cache);
+      else await installFromPip(program, cache);
+      writeFileSync(join(cache, INSTALLED), "");
+    } catch (error) {
+      console.error((error as Error).message);
+      writeFileSync(join(cache, REASON), reasonOf(error as Error));
+      return;
+    }
   }
   // JavaScript finds its packages from the place of the file.
   if (program.registry === "npm") copyScripts(cache);
+}
+
+/** Why a program is not installed; `undefined` where it is. */
+export function whyMissing(program: ClientProgram): string | undefined {
+  const cache = cacheOf(program);
+  if (existsSync(join(cache, INSTALLED))) return undefined;
+  return existsSync(join(cache, REASON)) ? readFileSync(join(cache, REASON), "utf8") : "unknown";
+}
+
+/** The first line of npm or pip that names an error, fit for a cell of the table. */
+function reasonOf({ message }: Error): string {
+  const line = message.split("\n").find((text) => /error/i.test(text)) ?? message;
+  return line.replaceAll("|", "/").slice(0, 120);
 }
 
 async function installFromNpm({ packages }: ClientProgram, cwd: string): Promise<void> {

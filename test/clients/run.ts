@@ -13,7 +13,7 @@ import type { Dialect } from "../support/upstreams/dialect.ts";
 import { gemini } from "../support/upstreams/gemini.ts";
 import { responses } from "../support/upstreams/responses.ts";
 import { type FakeProvider, startProvider } from "../support/upstreams/server.ts";
-import { cacheOf, install } from "./install.ts";
+import { cacheOf, install, whyMissing } from "./install.ts";
 import { isIsolated, runIsolated } from "./isolate.ts";
 import { programs } from "./programs/index.ts";
 import type { ClientProgram, Place } from "./programs/program.ts";
@@ -37,8 +37,7 @@ process.exit(await main());
 
 async function main(): Promise<number> {
   if (isIsolated()) return runAll();
-  for (const program of chosen)
-    await install(program).catch((error: Error) => console.error(error.message));
+  for (const program of chosen) await install(program);
   const status = runIsolated();
   if (status !== undefined) return status;
   console.error("The machine has no network namespaces: the programs reach the network.");
@@ -55,9 +54,14 @@ async function runAll(): Promise<number> {
 
 async function runOverEach(program: ClientProgram): Promise<Record<string, string>> {
   const cells: Record<string, string> = {};
+  const missing = whyMissing(program);
   for (const dialect of dialects) {
     // Only requests of its own format reach an upstream of the Responses API as they are.
     if (dialect === responses && program.wayIn !== "/v1/responses") continue;
+    if (missing !== undefined) {
+      cells[dialect.name] = `not installed: ${missing}`;
+      continue;
+    }
     const fault = await runOver(program, dialect).catch((error: Error) => error.message);
     cells[dialect.name] = fault === undefined ? "works" : `fails: ${fault}`;
     console.log(`${program.name}, ${program.wayIn}, over ${dialect.name}: ${cells[dialect.name]}`);

@@ -272,7 +272,7 @@ export function setTrace(res: ServerResponse, job: Job): void {
 }
 
 function headerSafe(text: string): string {
-  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(Buffer.from(text).toString());
+  return text.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent);
 }
 
 function prefix(response: ChatResponse, pushed: string[], request: ChatRequest): void {

@@ -135,7 +135,7 @@ function markLast(parts: Part[], message: MessageLike): Part[] {
 /**
  * The turns as user and assistant in strict alternation, with the system texts apart. Blank texts and turns without any
  * content are left out, since no strict format takes them, nor white space at the end of an answer that the model shall
- * go on with; a request of system texts alone becomes the user's.
+ * go on with.
  */
 export function alternate(turns: readonly Turn[]): {
   system: TextPart[];
@@ -148,8 +148,6 @@ export function alternate(turns: readonly Turn[]): {
     else if (turn.role === "user") addUser(merged, turn);
     else addAssistant(merged, turn);
   }
-  if (merged.length === 0 && system.length > 0)
-    return { system: [], turns: [{ role: "user", results: [], parts: system }] };
   trimBeginning(merged.at(-1));
   return { system, turns: merged };
 }

@@ -75,15 +75,37 @@ export const noBlankAssistant: RequestRule = {
 /** Mistral: "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant". */
 export const prefixLastAssistant: RequestRule = {
   name: "prefix-last-assistant",
-  demand: "The last message is the assistant's only with `prefix: true`.",
-  remedy: "Sets `prefix`.",
+  demand: "The last message is the assistant's only with `prefix: true`; no earlier one has it.",
+  remedy: "Sets `prefix` on the last message, and removes it from earlier ones.",
   chat(request, notes) {
-    const at = request.messages.length - 1;
-    const last = request.messages[at];
-    if (last?.role !== "assistant" || hasCalls(last) || last["prefix"] === true) return request;
-    notes.change(`messages[${at}].prefix`);
-    const messages = [...request.messages.slice(0, at), { ...last, prefix: true }];
-    return { ...request, messages };
+    const last = request.messages.length - 1;
+    const messages = request.messages.map((message, i) => {
+      if (message.role !== "assistant" || hasCalls(message)) return message;
+      const isPrefix = i === last;
+      if ((message["prefix"] === true) === isPrefix) return message;
+      notes.change(`messages[${i}].prefix`);
+      return { ...message, prefix: isPrefix ? true : undefined };
+    });
+    const isSame = messages.every((message, i) => message === request.messages[i]);
+    return isSame ? request : { ...request, messages };
+  },
+};
+
+/** Anthropic, Bedrock and Gemini take system texts beside the conversation, which may not be empty. */
+export const systemNotAlone: RequestRule = {
+  name: "system-not-alone",
+  demand: "There is a turn beside the system's.",
+  remedy: "Sends a conversation of system messages alone as the user's.",
+  chat(request, notes) {
+    const { messages } = request;
+    if (!messages.some((message) => isSystem(message) && !isBlank(message))) return request;
+    if (!messages.every((message) => isSystem(message) || isBlank(message))) return request;
+    const asUser = messages.map((message, i) => {
+      if (!isSystem(message)) return message;
+      notes.change(`messages[${i}].role`);
+      return { ...message, role: "user" };
+    });
+    return { ...request, messages: asUser };
   },
 };
 

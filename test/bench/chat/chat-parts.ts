@@ -1,10 +1,11 @@
 /**
  * The other processes of the chat benchmarks: `upstream` and `formats` (raw sockets, preassembled answers, so that they are
  * never what is measured), and the proxies that are the measure: `bare`, which also translates from a format that it is
- * told, and `sockets`. Run as `chat-parts.ts <role> [upstream's port] [format]`; sends its port to the parent.
+ * told, `plain`, which parses each event, and `sockets`. Run as `chat-parts.ts <role> [upstream's port] [format]`; sends its port to the parent.
  */
 import type { Socket } from "node:net";
 import { serveFormats } from "./formats.ts";
+import { plainTranslation } from "./proxy-plain.ts";
 import { translations } from "./proxy-translate.ts";
 import { undiciProxy } from "./proxy-undici.ts";
 import { socketProxy } from "./proxy-sockets.ts";
@@ -15,6 +16,7 @@ const [, , role, upstreamPort, format] = process.argv;
 if (role === "upstream") upstream();
 if (role === "formats") serveFormats();
 if (role === "bare") undiciProxy(Number(upstreamPort), translations[format ?? "openai"]);
+if (role === "plain") undiciProxy(Number(upstreamPort), plainTranslation(format ?? "openai"));
 if (role === "sockets") socketProxy(Number(upstreamPort));
 
 /** Answers by the fields of the request: `bench: {chunks, delayMs, bytes}`. */

@@ -230,6 +230,40 @@ test("mistral: a beginning of the answer is sent as one, whether or not the clie
   }
 });
 
+test("mistral: an earlier message that was once the beginning of an answer is none any more", async () => {
+  const begun = { role: "assistant", content: "Sure, ", prefix: true };
+  const { status, sent, changed } = await chat("mistral", {
+    messages: [user("a"), begun, user("b"), { role: "assistant", content: "Well" }],
+  });
+  assert.is(status, 200);
+  assert.equal(
+    sent.messages.map(({ prefix }: any) => prefix),
+    [undefined, undefined, undefined, true],
+  );
+  assert.match(changed ?? "", "prefix-last-assistant messages[1].prefix");
+});
+
+test("mistral: the rules about turns hold from /v1/messages and /v1/responses as well", async () => {
+  const answer = { role: "assistant", content: "Sure, " };
+  const ofMessages = await messages("mistral", { messages: [user("a"), answer] });
+  assert.equal([ofMessages.status, ofMessages.sent.messages.at(-1).prefix], [200, true]);
+  const asked = { store: false, input: [user("a"), answer] };
+  const ofResponses = await post("/v1/responses", "mistral", asked);
+  assert.equal([ofResponses.status, ofResponses.sent.messages.at(-1).prefix], [200, true]);
+  const afterTool = await post("/v1/responses", "mistral", {
+    store: false,
+    tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
+    input: [
+      user("a"),
+      { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id: "c", output: "r" },
+      user("next"),
+    ],
+  });
+  assert.is(afterTool.status, 200, JSON.stringify(afterTool.body));
+  assert.match(afterTool.changed ?? "", "assistant-after-tool");
+});
+
 test("mistral: a system message behind the assistant goes into the user's turn", async () => {
   const history = [
     { role: "system", content: "S" },
@@ -264,13 +298,11 @@ for (const [channel, model] of [
       ["/v1/chat/completions", [{ role: "system", content: "S" }]],
       ["/v1/chat/completions", [user(" ")]],
       ["/v1/messages", []],
+      ["/v1/responses", []],
     ] as const) {
       const history = [user("a"), { role: "assistant", content: "Partial" }, ...trailing];
-      const { status, body } = await post(path, channel, {
-        model,
-        max_tokens: 9,
-        messages: history,
-      });
+      const own = path === "/v1/responses" ? { input: history } : { messages: history };
+      const { status, body } = await post(path, channel, { model, max_tokens: 9, ...own });
       assert.is(status, 400, JSON.stringify(body));
       if (path === "/v1/chat/completions") assert.is(body.error.param, "messages[1]");
       else assert.match(body.error.message, /messages/);
@@ -316,6 +348,21 @@ test("gemini: the first turn is the user's where it calls a tool", async () => {
   });
   assert.is(changed, null);
 });
+
+for (const channel of ["anthropic", "bedrock", "gemini"]) {
+  test(`${channel}: system messages alone are the user's, and each is named`, async () => {
+    const history = [
+      { role: "system", content: "one" },
+      { role: "developer", content: "two" },
+    ];
+    const { status, sent, changed, body } = await chat(channel, { messages: history });
+    assert.is(status, 200, JSON.stringify(body));
+    const turns = sent.messages ?? sent.contents;
+    assert.equal([turns.length, turns[0].role], [1, "user"]);
+    assert.match(JSON.stringify(turns), /one.*two/);
+    assert.is(changed, "system-not-alone messages[0].role, system-not-alone messages[1].role");
+  });
+}
 
 test("an error about a message behind an inserted one names the client's own place", async () => {
   const history = [{ role: "assistant", content: "Welcome!" }, user([{ type: "video" }])];
@@ -376,6 +423,42 @@ for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "ollama", "a
     assert.not.ok(/\\u+d83d/.test(JSON.stringify(sent)), "no half is left");
   });
 }
+
+test("a place outside ASCII is written so that the header can still be split", async () => {
+  const properties = { "k\ud83d\u00e9": { type: "string", description: "cut \ud83d" } };
+  const { status, changed } = await chat("anthropic", {
+    messages: [user("a")],
+    tools: [tool({ type: "object", properties })],
+  });
+  assert.is(status, 200);
+  const rules = (changed ?? "").split(", ").map((entry) => entry.split(" ")[0]);
+  assert.equal(new Set(rules), new Set(["well-formed-unicode"]));
+});
+
+test("/v1/responses: half of a surrogate pair is replaced wherever it stands", async () => {
+  const half = "cut \ud83d end";
+  for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "at-cerebras"]) {
+    const { status, sent, body } = await post("/v1/responses", channel, {
+      store: false,
+      instructions: half,
+      tools: [
+        {
+          type: "function",
+          name: "f",
+          description: half,
+          parameters: { type: "object", properties: {} },
+        },
+      ],
+      input: [
+        user(half),
+        { type: "function_call", call_id: "c", name: "f", arguments: JSON.stringify({ x: half }) },
+        { type: "function_call_output", call_id: "c", output: half },
+      ],
+    });
+    assert.is(status, 200, `${channel}: ${JSON.stringify(body)}`);
+    assert.not.ok(/\\u+d83d/.test(JSON.stringify(sent)), `${channel}: no half is left`);
+  }
+});
 
 test("/v1/messages: half of a surrogate pair is replaced, translated or not", async () => {
   for (const channel of ["anthropic", "bedrock", "at-openai"]) {
@@ -700,6 +783,65 @@ test("deepseek: a thinking model gets reasoning beside each earlier call", async
   const thinking = await ask("deepseek-chat", { thinking: { type: "enabled" } });
   assert.equal(reasoningOf(thinking), ["", "hm", "own"]);
   assert.match(thinking.changed ?? "", "reasoning-beside-calls messages[1].reasoning_content");
+});
+
+test("deepseek: from /v1/messages and /v1/responses as well, and under the name that it takes", async () => {
+  const use = { type: "tool_use", id: "u", name: "f", input: {} };
+  const done = { type: "tool_result", tool_use_id: "u", content: "r" };
+  const model = "at-deepseek/deepseek-reasoner";
+  const ofMessages = await messages("at-deepseek", {
+    model,
+    messages: [user("a"), { role: "assistant", content: [use] }, user([done])],
+  });
+  const ofResponses = await post("/v1/responses", "at-deepseek", {
+    model,
+    store: false,
+    input: [
+      user("a"),
+      { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id: "c", output: "r" },
+    ],
+  });
+  const renamed = await chat("at-deepseek", {
+    model,
+    messages: [user("a"), { ...call("c"), reasoning: "hm" }, result("c")],
+  });
+  const nulled = await chat("at-deepseek", {
+    model,
+    messages: [user("a"), { ...call("c"), reasoning_content: null }, result("c")],
+  });
+  for (const [{ sent }, expected] of [
+    [ofMessages, ""],
+    [ofResponses, ""],
+    [renamed, "hm"],
+    [nulled, ""],
+  ] as const)
+    assert.is(sent.messages[1].reasoning_content, expected);
+});
+
+test("bedrock: documents from /v1/messages and /v1/responses follow the same rules", async () => {
+  const source = { type: "base64", media_type: "application/pdf", data: "JVBERi0xLjQK" };
+  const document = { type: "document", source };
+  const ofMessages = await messages("bedrock", {
+    messages: [user([document]), { role: "assistant", content: "k" }, user([document])],
+  });
+  const ofResponses = await post("/v1/responses", "bedrock", {
+    store: false,
+    input: [
+      user([{ type: "input_file", filename: "ä/ü.pdf", file_data: PDF }]),
+      user([{ type: "input_file", filename: `${"x".repeat(300)}.pdf`, file_data: PDF }]),
+    ],
+  });
+  for (const { status, body, sent, changed } of [ofMessages, ofResponses]) {
+    assert.is(status, 200, JSON.stringify(body));
+    const documents = sent.messages
+      .flatMap(({ content }: any) => content)
+      .flatMap((part: any) => part.document ?? []);
+    const names: string[] = documents.map(({ name }: any) => name);
+    assert.is(new Set(names).size, 2);
+    for (const name of names) assert.match(name, /^[\w\s()[\]-]{1,200}$/);
+    assert.match(changed ?? "", "text-beside-document");
+  }
 });
 
 test.run();

@@ -98,7 +98,7 @@ function streamEvents(script: Script): Buffer[] {
     event({
       type: "message_delta",
       delta: { stop_reason: finishOf(script), stop_sequence: null },
-      usage: { output_tokens: TOKENS.completion },
+      usage: { ...input, output_tokens: TOKENS.completion },
     }),
     event({ type: "message_stop" }),
   ];

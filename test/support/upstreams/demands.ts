@@ -66,6 +66,10 @@ export function needMistralOrder(messages: { role: string; prefix?: boolean }[])
   }
   const last = messages.at(-1)!;
   need(
+    messages.every((message) => message === last || message.prefix !== true),
+    "Assistant message with prefix True must be last message",
+  );
+  need(
     last.role !== "assistant" || last.prefix === true,
     "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
   );

@@ -13,9 +13,7 @@ import { median } from "../harness/measure.ts";
 import type { Figure } from "../run.ts";
 import type { Plan } from "./formats.ts";
 
-const ROUNDS = 7;
 const STREAMS = 50;
-const CHUNKS = 1000;
 const FORMATS = ["openai", "anthropic", "gemini"] as const;
 type Format = (typeof FORMATS)[number];
 
@@ -37,47 +35,13 @@ export default async function bench(): Promise<{ name: string; figures: Figure[]
   });
   try {
     return {
-      name: "translate",
-      figures: [...(await throughput(gateway)), ...(await pace(gateway))],
+      name: "pace of translated streams",
+      figures: await pace(gateway),
     };
   } finally {
     await end(gateway.process);
     await end(upstream);
   }
-}
-
-async function throughput(gateway: BuiltGateway): Promise<Figure[]> {
-  const rates: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const format of FORMATS) {
-      const began = performance.now();
-      const plan = { chunks: CHUNKS, delayMs: 0 };
-      await Promise.all(Array.from({ length: STREAMS }, () => streamOnce(gateway, format, plan)));
-      if (round > 0) rates[format].push((STREAMS * CHUNKS) / ((performance.now() - began) / 1000));
-    }
-  }
-  const base = rates.openai;
-  const figures: Figure[] = [
-    { what: `${STREAMS} streams passed through`, value: median(base), unit: "chunks/s" },
-  ];
-  for (const format of ["anthropic", "gemini"] as const) {
-    figures.push(
-      {
-        what: `${STREAMS} streams translated from ${format}`,
-        value: median(rates[format]),
-        unit: "chunks/s",
-      },
-      {
-        what: `${format}: ratio`,
-        value: median(rates[format].map((rate, i) => rate / (base[i] as number))),
-        unit: "×",
-        limit: 0.7,
-        bound: "min",
-        ratioTo: "passed through",
-      },
-    );
-  }
-  return figures;
 }
 
 /** The time of a chunk's way from the upstream's write to the client's read, beside one that passes through. */

@@ -1,0 +1,144 @@
+/** What a gateway under chats keeps: many streams at once, a reader that is slow, and 100,000 requests. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { temporaryDir } from "../../support/temporary.ts";
+import { build, end, startBuilt, type Subject } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
+import { exchange, open, requestOf, streamOnce } from "./chat-load.ts";
+import type { StreamPlan } from "./chat-parts.ts";
+import { BENCH_HEADER, BENCH_KEY } from "./proxy-request.ts";
+import { residentMegabytes } from "../harness/measure.ts";
+import type { Bench, Figure } from "../run.ts";
+
+export default async function bench(): Promise<Bench> {
+  build();
+  const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
+  await bundle("chat/chat-parts.ts", parts);
+  const children: ChildProcess[] = [];
+  try {
+    const upstream = await startPart(parts, ["upstream"], children);
+    const ours = await startGateway(upstream.port, children);
+    const figures = [
+      // A gateway of its own: memory that an earlier load has left free would hide what piles up.
+      ...(await slowReader(await startGateway(upstream.port, children))),
+      ...(await manyStreams(ours)),
+      ...(await flat(ours)),
+    ];
+    return { name: "chats over time", figures };
+  } finally {
+    await Promise.all(children.map(end));
+  }
+}
+
+async function startPart(file: string, args: string[], children: ChildProcess[]): Promise<Subject> {
+  const child = fork(file, args, { execArgv: [] });
+  children.push(child);
+  const [{ port }] = (await once(child, "message")) as [{ port: number }];
+  return { name: args[0]!, port, headers: BENCH_HEADER, process: child };
+}
+
+async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {
+  const main = {
+    provider: "openai",
+    baseUrl: `http://127.0.0.1:${upstream}/v1`,
+    apiKey: BENCH_KEY,
+  };
+  const gateway = await startBuilt({ config: { channels: { main } } });
+  children.push(gateway.process);
+  return gateway;
+}
+
+async function manyStreams(ours: Subject): Promise<Figure[]> {
+  const results = await Promise.all(
+    Array.from({ length: 1000 }, async (_, i) => {
+      const text = `<stream ${i}>`;
+      let seen = "";
+      const { complete } = await streamOnce(ours, { chunks: 20, delayMs: 100, text }, (bytes) => {
+        seen += bytes.toString("latin1");
+      });
+      const own = seen.match(new RegExp(`"content":"${text}"`, "g"))?.length ?? 0;
+      const all = seen.match(/"content":"<stream/g)?.length ?? 0;
+      return complete && own === 20 && all === 20;
+    }),
+  );
+  return [
+    {
+      what: "1,000 streams at once: lost or mixed up",
+      value: results.filter((whole) => !whole).length,
+      unit: "",
+      limit: 0,
+    },
+    {
+      what: "1,000 streams at once: RSS",
+      value: residentMegabytes(ours.process.pid!),
+      unit: "MB",
+      limit: 250,
+    },
+  ];
+}
+
+/** A 100 MB answer to a client that reads 1 MB/s; ten seconds of it show whether anything piles up. */
+async function slowReader(ours: Subject): Promise<Figure[]> {
+  await streamOnce(ours, { chunks: 200, delayMs: 0 });
+  const before = residentMegabytes(ours.process.pid!);
+  const socket = await open(ours);
+  socket.pause();
+  socket.write(
+    requestOf(ours, {
+      stream: true,
+      bench: { chunks: 1600, delayMs: 0, bytes: 65_536 } satisfies StreamPlan,
+    }),
+  );
+  let most = before;
+  for (let second = 0; second < 10; second++) {
+    for (let read = 0; read < 1024 * 1024; ) {
+      const part = socket.read() as Buffer | null;
+      if (part === null) break;
+      read += part.length;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    most = Math.max(most, residentMegabytes(ours.process.pid!));
+  }
+  socket.destroy();
+  return [
+    {
+      what: "100 MB to a client that reads 1 MB/s: RSS growth",
+      value: most - before,
+      unit: "MB",
+      limit: 20,
+    },
+  ];
+}
+
+/**
+ * What piles up: the memory in use goes up and down with the garbage collector by more than the limit, so its lowest
+ * reading before is compared with its lowest reading after.
+ */
+async function flat(ours: Subject): Promise<Figure[]> {
+  const request = requestOf(ours, {});
+  const load = async (count: number) => {
+    const sockets = await Promise.all(Array.from({ length: 16 }, () => open(ours)));
+    let left = count;
+    await Promise.all(
+      sockets.map(async (socket) => {
+        while (left-- > 0) await exchange(socket, request);
+      }),
+    );
+    for (const socket of sockets) socket.destroy();
+  };
+  const lowest = async () => {
+    const readings: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      await load(5_000);
+      readings.push(residentMegabytes(ours.process.pid!));
+    }
+    return Math.min(...readings);
+  };
+  const before = await lowest();
+  await load(50_000);
+  const after = await lowest();
+  return [
+    { what: "RSS growth over 100,000 requests", value: after - before, unit: "MB", limit: 20 },
+  ];
+}
