@@ -14,7 +14,11 @@ const MESSAGE: Record<string, string[]> = {
   system: ["role", "content", "name"],
   developer: ["role", "content", "name"],
   user: ["role", "content", "name"],
-  assistant: ["role", "content", "name", "refusal", "audio", "tool_calls", "function_call"],
+  assistant: [
+    ...["role", "content", "name", "refusal", "audio", "tool_calls", "function_call"],
+    // The gateway leaves them out at OpenAI's own address only; other servers of the format want them back.
+    ...["reasoning_content", "extra_content"],
+  ],
   tool: ["role", "content", "tool_call_id"],
 };
 
