@@ -1,5 +1,5 @@
 /** Parts that pages are made of: sections, states, facts and form rows. */
-import { h } from "./elements.js";
+import { h, svg } from "./elements.js";
 
 /** A titled part of a page. `result` is what `attempt` returned; its error is shown in place of the content. */
 export function section(title, result, render, ...aside) {
@@ -48,6 +48,18 @@ export function badge(state, kind = kindOf(state)) {
 
 export function problem(text) {
   return text ? h("p", { class: "problem" }, String(text)) : null;
+}
+
+/** How much of a limit is used, as a bar; `label` is read out. */
+export function meter(value, limit, label) {
+  const share = limit > 0 ? Math.min(100, (100 * value) / limit) : 100;
+  const kind = share >= 90 ? "bad" : "good";
+  return svg(
+    "svg",
+    { class: `meter ${kind}`, viewBox: "0 0 100 6", preserveAspectRatio: "none", role: "img" },
+    svg("title", {}, label),
+    svg("rect", { x: 0, y: 0, width: share, height: 6 }),
+  );
 }
 
 /** Names and values. Rows without a value are left out. `rows`: `[name, value]`. */

@@ -1,5 +1,6 @@
 /** The pages of the console, in the order of the navigation. */
 import { browser } from "./views/browser.js";
+import { channels } from "./views/channels.js";
 import { chat } from "./views/chat.js";
 import { configuration } from "./views/configuration.js";
 import { deliveries } from "./views/deliveries.js";
@@ -36,7 +37,7 @@ export const groups = [
     title: "Build",
     pages: [chat, hooks, plugins, turns, sessions, webhooks, mapping, cron, polls, browser],
   },
-  { title: "Run", pages: [keys, configuration, deliveries, gateways] },
+  { title: "Run", pages: [channels, keys, configuration, deliveries, gateways] },
 ];
 
 export const pages = groups.flatMap(({ pages }) => pages);

@@ -1,19 +1,160 @@
-/** The clients' keys. */
-import { attempt, del, get } from "../api.js";
-import { action, badge, confirmDialog, count as number, section, table } from "../dom.js";
+/** The clients' keys: what each may use and has used, and everything that can be done with one. */
+import { attempt, change, del, get, post } from "../api.js";
+import {
+  action,
+  ago,
+  badge,
+  confirmDialog,
+  count,
+  dataTable,
+  dollars,
+  entryLink,
+  facts,
+  h,
+  href,
+  meter,
+  notice,
+  problem,
+  say,
+  section,
+  table,
+} from "../dom.js";
+import { openForm } from "../forms.js";
 
-/** What stands in a key's limits, in words. */
-const limits = ({ requestsPerMinute, tokensPerMinute, budget, expires }) =>
-  [
-    requestsPerMinute === undefined ? null : `${number(requestsPerMinute)} requests a minute`,
-    tokensPerMinute === undefined ? null : `${number(tokensPerMinute)} tokens a minute`,
-    budget === undefined ? null : `$${budget.usd} a ${budget.per}`,
-    expires === undefined ? null : `until ${expires}`,
-  ]
-    .filter(Boolean)
-    .join(", ") || "none";
+const pathOf = (name) => `/keys/${encodeURIComponent(name)}`;
 
-async function revoke(name) {
+export const keys = {
+  id: "keys",
+  title: "Keys",
+  load: () => attempt(get("/keys")),
+  render: (list, openName) =>
+    section(
+      "Client keys",
+      list,
+      ({ keys: rows }) =>
+        dataTable({
+          key: "keys",
+          columns: columnsOf(openName),
+          rows,
+          sort: { column: "name" },
+          empty: "There are no client keys yet. A key opens /v1 for one client, within its limits.",
+        }),
+      h("button", { type: "button", class: "primary", onclick: createKey }, "Create a key"),
+    ),
+  detail: { load: loadDetail, render: renderDetail },
+};
+
+function columnsOf(openName) {
+  const columns = [
+    {
+      title: "name",
+      value: ({ name }) => name,
+      cell: ({ name, warnings = [] }) => [
+        entryLink("keys", name, name, { isCurrent: name === openName }),
+        warnings.length > 0 ? [" ", badge("warning", "bad")] : null,
+      ],
+    },
+    {
+      title: "state",
+      value: ({ state }) => state,
+      cell: ({ state }) => badge(state),
+      kind: "word",
+    },
+    { title: "spent", value: ({ spentUsd }) => spentUsd, cell: budgetBar },
+  ];
+  if (openName !== undefined) return columns;
+  return [
+    ...columns,
+    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all but agents" },
+    { title: "limits", cell: limitsText },
+  ];
+}
+
+function budgetBar({ budget, spentUsd, name }) {
+  if (budget === undefined) return h("span", { class: "muted" }, "no budget");
+  if (spentUsd === undefined || spentUsd === null)
+    return `unknown of ${dollars(budget.usd)} a ${budget.per}`;
+  const text = `${dollars(spentUsd)} of ${dollars(budget.usd)} this ${budget.per}`;
+  return [meter(spentUsd, budget.usd, `${name}: ${text}`), h("div", { class: "small" }, text)];
+}
+
+function limitsText({ requestsPerMinute, tokensPerMinute, expiresAt, allowedIps }) {
+  const parts = [
+    requestsPerMinute === undefined ? null : `${count(requestsPerMinute)} requests a minute`,
+    tokensPerMinute === undefined ? null : `${count(tokensPerMinute)} tokens a minute`,
+    expiresAt === undefined ? null : `until ${expiresAt}`,
+    allowedIps === undefined ? null : `from ${allowedIps.join(", ")}`,
+  ];
+  return parts.filter(Boolean).join(", ") || "none";
+}
+
+async function loadDetail(name) {
+  const query = `since=30d&key=${encodeURIComponent(name)}`;
+  const [key, days, models] = await Promise.all([
+    get(pathOf(name)),
+    attempt(get(`/usage?by=day&${query}`)),
+    attempt(get(`/usage?by=model&${query}`)),
+  ]);
+  return { key, days, models };
+}
+
+function renderDetail({ key, days, models }) {
+  const { name, warnings = [], budget } = key;
+  return [
+    warnings.map(problem),
+    facts([
+      ["state", badge(key.state)],
+      ["budget", budget === undefined ? "none" : budgetBar(key)],
+      ["models", key.models?.join(", ") ?? "all but agents"],
+      ["tools of its turns", key.tools?.join(", ")],
+      ["limits", limitsText(key)],
+      ["old secret works until", key.previousUntil && ago(key.previousUntil)],
+    ]),
+    buttonsOf(key),
+    h("h3", {}, "Usage in 30 days"),
+    usageOf(days, models),
+    h("p", {}, h("a", { href: href("requests", undefined, { key: name }) }, "Its requests")),
+  ];
+}
+
+function usageOf(days, models) {
+  if (days.error ?? models.error) return notice(days.error ?? models.error);
+  const { total } = days.value;
+  const amounts = [
+    ["requests", ({ requests }) => count(requests), "number"],
+    ["errors", ({ errors }) => count(errors), "number"],
+    ["tokens", ({ totalTokens }) => count(totalTokens), "number"],
+    ["cost", ({ costUsd }) => (costUsd === null ? "unknown" : dollars(costUsd)), "number"],
+  ];
+  if (total.requests === 0) return h("p", { class: "empty" }, "It was not used.");
+  return [
+    table([["model", ({ model }) => model], ...amounts], models.value.rows, ""),
+    table([["day", ({ day }) => day], ...amounts], [...days.value.rows].reverse().slice(0, 14), ""),
+  ];
+}
+
+function buttonsOf(key) {
+  const { name, enabled } = key;
+  const turn = enabled ? "Disable" : "Enable";
+  const switchKey = async () => {
+    await change("PATCH", pathOf(name), { enabled: !enabled }, key.version);
+    return `${name} is ${enabled ? "disabled" : "enabled"}`;
+  };
+  return h(
+    "div",
+    { class: "row" },
+    h("button", { type: "button", onclick: () => editKey(key), "data-key": "edit-key" }, "Edit"),
+    h(
+      "button",
+      { type: "button", onclick: () => rotateKey(name), "data-key": "rotate-key" },
+      "Rotate",
+    ),
+    action(turn, `switch-${name}`, switchKey),
+    action("Revoke", `revoke-${name}`, () => revokeKey(name), { class: "danger" }),
+  );
+}
+
+async function revokeKey(name) {
   const isConfirmed = await confirmDialog({
     title: `Revoke the key ${name}?`,
     content:
@@ -21,32 +162,150 @@ async function revoke(name) {
     confirm: "Revoke",
   });
   if (!isConfirmed) return false;
-  await del(`/keys/${encodeURIComponent(name)}`);
+  await del(pathOf(name));
+  location.hash = href("keys");
   return `${name} is revoked`;
 }
 
-export const keys = {
-  id: "keys",
-  title: "Keys",
-  load: () => attempt(get("/keys")),
-  render: (list) =>
-    section("Client keys", list, ({ keys: rows }) => [
-      table(
-        [
-          ["name", ({ name }) => name],
-          ["state", ({ state }) => badge(state)],
-          ["models", ({ models }) => models?.join(" ") ?? "all but agents"],
-          ["limits", limits],
-          [
-            "",
-            ({ name }) =>
-              action("Revoke", `revoke-${name}`, () => revoke(name), {
-                "aria-label": `Revoke: ${name}`,
-              }),
-          ],
+const fieldsOf = (key = {}) => [
+  {
+    name: "models",
+    label: "Models",
+    kind: "lines",
+    value: key.models,
+    hint: "One a line; * stands for anything. Empty: all but agents.",
+  },
+  {
+    name: "requestsPerMinute",
+    label: "Requests a minute",
+    kind: "number",
+    value: key.requestsPerMinute,
+  },
+  { name: "tokensPerMinute", label: "Tokens a minute", kind: "number", value: key.tokensPerMinute },
+  { name: "usd", label: "Budget in US dollars", kind: "number", value: key.budget?.usd },
+  {
+    name: "per",
+    label: "Budget per",
+    kind: "choice",
+    options: ["day", "month"],
+    value: key.budget?.per ?? "month",
+    when: ({ usd }) => usd !== "",
+  },
+  {
+    name: "expiresAt",
+    label: "Expires",
+    value: key.expiresAt,
+    placeholder: "2027-12-31",
+    hint: "A date, or a time such as 2027-12-31T12:00Z.",
+  },
+  {
+    name: "allowedIps",
+    label: "Allowed addresses",
+    kind: "lines",
+    value: key.allowedIps,
+    rows: 2,
+    hint: "Addresses or networks such as 10.0.0.0/8, one a line. Empty: any.",
+  },
+  {
+    name: "tools",
+    label: "Further tools of its agent turns",
+    kind: "lines",
+    value: key.tools,
+    rows: 2,
+    hint: "Names, one a line.",
+  },
+];
+
+function limitsOf({ usd, per, name: _name, ...limits }) {
+  return { ...limits, budget: usd === undefined ? undefined : { usd, per } };
+}
+
+function createKey() {
+  const name = {
+    name: "name",
+    label: "Name",
+    required: true,
+    hint: "Letters, digits, dots, dashes and underscores.",
+  };
+  openForm({
+    title: "Create a client key",
+    fields: [name, ...fieldsOf()],
+    save: "Create",
+    async submit(values) {
+      const made = await post("/keys", { name: values.name, ...limitsOf(values) });
+      dispatchEvent(new Event("portico:changed"));
+      showSecret(made);
+    },
+  });
+}
+
+/** Only what differs is sent, bound to the version that the form was made from. */
+function editKey(key) {
+  openForm({
+    title: `Edit ${key.name}`,
+    fields: fieldsOf(key),
+    async submit(values) {
+      const changes = Object.entries(limitsOf(values)).filter(
+        ([name, value]) => JSON.stringify(value) !== JSON.stringify(key[name]),
+      );
+      if (changes.length === 0) return;
+      const body = Object.fromEntries(changes.map(([name, value]) => [name, value ?? null]));
+      await change("PATCH", pathOf(key.name), body, key.version);
+      dispatchEvent(new Event("portico:changed"));
+      say(`${key.name}: saved ${changes.map(([name]) => name).join(", ")}`);
+    },
+  });
+}
+
+function rotateKey(name) {
+  openForm({
+    title: `Give ${name} a new secret`,
+    note: "Its limits and its usage stay. The old secret works on for the time that you choose.",
+    fields: [
+      {
+        name: "overlap",
+        label: "The old secret works for",
+        kind: "choice",
+        options: [
+          { value: "24h", label: "24 hours" },
+          { value: "1h", label: "1 hour" },
+          { value: "7d", label: "7 days" },
+          { value: "0", label: "not at all" },
         ],
-        rows,
-        "There are no client keys. `portico keys add NAME` makes one, and shows it once.",
-      ),
-    ]),
-};
+        value: "24h",
+      },
+    ],
+    save: "Rotate",
+    async submit({ overlap }) {
+      const made = await post(`${pathOf(name)}/rotate`, { overlap });
+      dispatchEvent(new Event("portico:changed"));
+      showSecret(made);
+    },
+  });
+}
+
+/** The gateway keeps only its hash. */
+function showSecret({ name, key, warnings = [] }) {
+  const secret = h("pre", { class: "secret", tabindex: "0" }, key);
+  const copy = async () => {
+    await navigator.clipboard.writeText(key);
+    say("Copied");
+  };
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "secret-title" },
+    h("h2", { id: "secret-title" }, `The secret of ${name}`),
+    h("p", {}, "Copy it now: the gateway shows it only this once."),
+    secret,
+    warnings.map(problem),
+    h(
+      "div",
+      { class: "row end" },
+      navigator.clipboard ? h("button", { type: "button", onclick: copy }, "Copy") : null,
+      h("button", { type: "button", class: "primary", onclick: () => dialog.close() }, "Done"),
+    ),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,217 @@
+/** Forms in a dialog, beside whatever the page does meanwhile. */
+import { formRow, h, problem } from "./dom.js";
+
+const PREVIEW_MS = 350;
+let forms = 0;
+
+/**
+ * Opens a form. `fields`: `{ name, label, kind?, value?, hint?, options?, required?, rows?, when? }`.
+ *
+ * - `kind`: `text` (the default), `password`, `number`, `lines` (a list, one a line), `long` (a text of several lines),
+ *   `json`, `choice` (of `options`: texts, or `{ value, label }`) or `flag`.
+ * - `suggestions`: texts that an input offers.
+ * - `when(values)`: whether the field is there for these values.
+ * - `submit(values)`: an empty field is `undefined`. What it throws is shown at the field that the error's `param` names,
+ *   else above the buttons, and the form stays open.
+ * - `preview(values)`: a node that is shown below the fields, made again after each pause in typing.
+ */
+export function openForm(options) {
+  const form = new Form(options);
+  form.open();
+}
+
+class Form {
+  constructor({ title, note, fields, submit, save = "Save", preview }) {
+    const id = `form-${++forms}`;
+    this.submit = submit;
+    /** Counts the previews: one that comes late must not replace a newer one. */
+    this.turn = 0;
+    this.previewOf = preview;
+    this.fields = fields.map((field) => new Field(`${id}-${field.name}`, field));
+    this.trouble = h("p", { class: "problem", role: "alert" });
+    this.preview = h("div", { class: "preview", "aria-live": "polite" });
+    this.button = h("button", { type: "submit", class: "primary" }, save);
+    const cancel = h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel");
+    this.dialog = h(
+      "dialog",
+      { "aria-labelledby": `${id}-title`, class: "form" },
+      h("h2", { id: `${id}-title` }, title),
+      note ? h("p", { class: "hint" }, note) : null,
+      h(
+        "form",
+        { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
+        this.fields.map(({ row }) => row),
+        this.preview,
+        this.trouble,
+        h("div", { class: "row end" }, cancel, this.button),
+      ),
+    );
+  }
+
+  open() {
+    const withdraw = () => this.dialog.close();
+    addEventListener("hashchange", withdraw);
+    addEventListener("portico:signed-out", withdraw);
+    this.dialog.addEventListener("close", () => {
+      removeEventListener("hashchange", withdraw);
+      removeEventListener("portico:signed-out", withdraw);
+      clearTimeout(this.timer);
+      this.dialog.remove();
+    });
+    document.body.append(this.dialog);
+    this.changed();
+    this.dialog.showModal();
+  }
+
+  /** The values of the fields that are there; throws where one cannot be read. */
+  values() {
+    const visible = this.fields.filter(({ row }) => !row.hidden);
+    return Object.fromEntries(visible.map((field) => [field.name, field.read()]));
+  }
+
+  changed() {
+    const raw = Object.fromEntries(this.fields.map((field) => [field.name, field.text()]));
+    for (const field of this.fields) field.row.hidden = field.when ? !field.when(raw) : false;
+    if (!this.previewOf) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.showPreview(), PREVIEW_MS);
+  }
+
+  async showPreview() {
+    this.turn += 1;
+    const { turn } = this;
+    let content;
+    try {
+      content = await this.previewOf(this.values());
+    } catch (error) {
+      content = problem(error.message);
+    }
+    if (turn === this.turn) this.preview.replaceChildren(...[content].flat().filter(Boolean));
+  }
+
+  async send(event) {
+    event.preventDefault();
+    if (this.button.disabled) return;
+    this.button.disabled = true;
+    this.trouble.textContent = "";
+    for (const { row } of this.fields) row.error("");
+    try {
+      await this.submit(this.values());
+      this.dialog.close();
+    } catch (error) {
+      this.refuse(error);
+    } finally {
+      this.button.disabled = false;
+    }
+  }
+
+  refuse(error) {
+    const param = error.field ?? error.details?.param ?? "";
+    const path = String(param).split(/[.[]/);
+    const field = this.fields.find(({ name, row }) => path.includes(name) && !row.hidden);
+    if (!field) {
+      this.trouble.textContent = error.message;
+      return;
+    }
+    field.row.error(error.message);
+    field.control.focus();
+  }
+}
+
+/** What is wrong with one field. */
+function fieldError(name, message) {
+  return Object.assign(new Error(message), { field: name });
+}
+
+class Field {
+  constructor(id, field) {
+    Object.assign(this, field);
+    this.kind = field.kind ?? "text";
+    this.control = controlOf(id, this);
+    this.row = formRow({
+      label: field.label,
+      control: this.control,
+      hint: field.hint,
+      buttons: suggestionsOf(id, field),
+    });
+    if (this.kind === "flag") this.row.classList.add("flag");
+  }
+
+  text() {
+    return this.kind === "flag" ? this.control.checked : this.control.value.trim();
+  }
+
+  read() {
+    const text = this.text();
+    if (this.kind === "flag") return text;
+    if (text === "") {
+      if (this.required) throw fieldError(this.name, `${this.label} is missing.`);
+      return undefined;
+    }
+    return READERS[this.kind]?.(text, this) ?? text;
+  }
+}
+
+const READERS = {
+  number(text, { name, label }) {
+    const value = Number(text);
+    if (Number.isNaN(value)) throw fieldError(name, `${label} must be a number.`);
+    return value;
+  },
+  lines: (text) =>
+    text
+      .split(/[\n,]/)
+      .map((line) => line.trim())
+      .filter((line) => line !== ""),
+  json(text, { name, label }) {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw fieldError(name, `${label} must be JSON: ${error.message}`);
+    }
+  },
+};
+
+const shownValue = ({ kind, value }) => {
+  if (value === undefined || value === null) return "";
+  if (kind === "lines") return [value].flat().join("\n");
+  if (kind === "json" && typeof value !== "string") return JSON.stringify(value, null, 2);
+  return String(value);
+};
+
+function controlOf(id, field) {
+  const { kind, required, options = [], rows = 3 } = field;
+  const common = { id, name: field.name, "aria-required": required ? "true" : null };
+  const text = shownValue(field);
+  if (kind === "flag") return h("input", { ...common, type: "checkbox", checked: field.value });
+  if (kind === "choice")
+    return h(
+      "select",
+      common,
+      options.map((each) => optionOf(each, text)),
+    );
+  if (kind === "long" || kind === "lines" || kind === "json")
+    return h("textarea", { ...common, rows, spellcheck: String(kind === "long") }, text);
+  return h("input", {
+    ...common,
+    type: kind === "password" ? "password" : "text",
+    inputmode: kind === "number" ? "decimal" : null,
+    autocomplete: "off",
+    spellcheck: "false",
+    value: text,
+    placeholder: field.placeholder,
+    list: field.suggestions ? `${id}-list` : null,
+  });
+}
+
+/** What an input suggests; the reader may write something else. */
+function suggestionsOf(id, { suggestions }) {
+  if (!suggestions) return null;
+  const options = suggestions.map((value) => h("option", { value }));
+  return h("datalist", { id: `${id}-list` }, options);
+}
+
+function optionOf(option, selected) {
+  const { value, label } = typeof option === "string" ? { value: option, label: option } : option;
+  return h("option", { value, selected: value === selected }, label);
+}

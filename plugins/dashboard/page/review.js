@@ -1,0 +1,172 @@
+/**
+ * Writing the configuration from a page: what would change is shown first, nothing is written unless it is still as it
+ * was read, and the change can be undone.
+ */
+import { change, get } from "./api.js";
+import { h, problem, say, showError } from "./dom.js";
+import { differences } from "./views/configuration-changes.js";
+
+const PATH = "/kernel/config";
+
+/**
+ * Shows what `edits` would change of the configuration as it was at `version`, and writes them where the reader agrees.
+ * `edits`: `{ path, value }` or `{ path, remove: true }`. Resolves to whether they were written.
+ */
+export function reviewEdits({ title, edits, version }) {
+  return new Promise((resolve) => {
+    const review = new Review(title, edits, version);
+    review.dialog.addEventListener("close", () => {
+      review.dialog.remove();
+      resolve(review.isWritten);
+    });
+    document.body.append(review.dialog);
+    review.dialog.showModal();
+    void review.preview();
+  });
+}
+
+class Review {
+  constructor(title, edits, version) {
+    this.edits = edits;
+    this.version = version;
+    this.isWritten = false;
+    this.content = h("div", {}, h("p", { class: "empty" }, "Reading …"));
+    this.dialog = h(
+      "dialog",
+      { "aria-labelledby": "review-title" },
+      h("h2", { id: "review-title" }, title),
+      this.content,
+    );
+    addEventListener("portico:signed-out", () => this.dialog.close(), { once: true });
+  }
+
+  show(...content) {
+    this.content.replaceChildren(...content.filter(Boolean));
+  }
+
+  async preview() {
+    try {
+      const planned = await this.send("?dryRun=true");
+      const save = button("Save", () => this.write(), { class: "primary" });
+      this.show(
+        differences(planned.changes),
+        startNotice(planned.atNextStart),
+        h("div", { class: "row end" }, this.cancel(), save),
+      );
+      save.focus();
+    } catch (error) {
+      this.refuse(error);
+    }
+  }
+
+  async write() {
+    try {
+      const written = await this.send("");
+      this.isWritten = true;
+      this.dialog.close();
+      offerUndo(written);
+      dispatchEvent(new Event("portico:changed"));
+    } catch (error) {
+      this.refuse(error);
+    }
+  }
+
+  send(query) {
+    return change("PATCH", `${PATH}${query}`, { edits: this.edits }, this.version);
+  }
+
+  cancel() {
+    return button("Cancel", () => this.dialog.close());
+  }
+
+  refuse(error) {
+    if (error.status === 412) return this.showConflict(error);
+    this.show(problem(error.message), h("div", { class: "row end" }, this.cancel()));
+  }
+
+  /** Somebody else saved first: their change is shown, and this one can be reviewed on top of it. */
+  showConflict({ details, message }) {
+    const { latest, changes } = details;
+    const who = latest
+      ? `Changed meanwhile by ${latest.principal} (${latest.via}), ${new Date(latest.at).toLocaleString()}:`
+      : message;
+    const again = async () => {
+      ({ version: this.version } = await get(PATH));
+      await this.preview();
+    };
+    this.show(
+      h("p", { class: "notice bad" }, who),
+      changes ? differences(changes) : null,
+      h("p", {}, "Nothing was saved. Your own changes are kept."),
+      h(
+        "div",
+        { class: "row end" },
+        this.cancel(),
+        button("Review my changes on top of it", again, { class: "primary" }),
+      ),
+    );
+  }
+}
+
+const startNotice = (keys = []) =>
+  keys.length === 0
+    ? null
+    : h("p", { class: "notice" }, `At the next start of the gateway: ${keys.join(", ")}.`);
+
+/** Stays until it is used, closed, or another page is opened. */
+function offerUndo({ changes, version, atNextStart }) {
+  document.querySelector(".undo-bar")?.remove();
+  const close = () => bar.remove();
+  const undo = async () => {
+    try {
+      await change("POST", `${PATH}/undo`, {}, version);
+      say("Undone");
+      dispatchEvent(new Event("portico:changed"));
+    } catch (error) {
+      showError(error);
+    }
+    close();
+  };
+  const keys = changes.map(({ key }) => key).join(", ");
+  const bar = h(
+    "div",
+    { class: "save-bar undo-bar", role: "status" },
+    h("span", {}, `Saved: ${keys}.`),
+    startNotice(atNextStart),
+    button("Undo", undo),
+    button("Close", close),
+  );
+  document.getElementById("main").append(bar);
+  addEventListener("hashchange", close, { once: true });
+  addEventListener("portico:signed-out", close, { once: true });
+}
+
+/** Off while it works, so that nothing is done twice. */
+function button(label, work, attributes = {}) {
+  const onclick = async ({ currentTarget }) => {
+    currentTarget.disabled = true;
+    try {
+      await work();
+    } finally {
+      currentTarget.disabled = false;
+    }
+  };
+  return h("button", { type: "button", ...attributes, onclick }, label);
+}
+
+/** The configuration as written, and the version to save at: read when a form opens. */
+export async function readConfig() {
+  const { version, written, value } = await get(PATH);
+  return { version, written, value };
+}
+
+/** The edits that turn the members of an object into others; `undefined` takes one away. */
+export function memberEdits(path, before, after) {
+  return Object.entries(after)
+    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))
+    .map(([name, value]) =>
+      value === undefined
+        ? { path: [...path, name], remove: true }
+        : { path: [...path, name], value },
+    );
+}

@@ -1,0 +1,149 @@
+/** Adding and editing a channel. */
+import { get, post } from "../api.js";
+import { say, showError } from "../dom.js";
+import { openForm } from "../forms.js";
+import { memberEdits, readConfig, reviewEdits } from "../review.js";
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the reader writes it like this
+const REFERENCE = "${NAME}";
+const SECRET_HINT = `The key itself, or ${REFERENCE} for an environment variable or a line of the home's .env file.`;
+
+const fieldsOf = (channel, providers, isNew) => [
+  ...upstreamFields(channel, providers, isNew),
+  ...limitFields(channel),
+];
+
+function upstreamFields(channel, providers, isNew) {
+  const isOf = (name) => (values) => values.provider === name;
+  return [
+    {
+      name: "provider",
+      label: "Provider",
+      kind: "choice",
+      options: providers.map(providerOption),
+      value: channel.provider ?? "openai",
+    },
+    {
+      name: "baseUrl",
+      label: "Address",
+      value: channel.baseUrl,
+      placeholder: "https://…",
+      suggestions: providers.flatMap(({ baseUrl }) => baseUrl ?? []),
+      hint: "Empty: the provider's own. For openai with its /v1, for others the host root.",
+    },
+    {
+      name: "apiKey",
+      label: "API key",
+      kind: "password",
+      hint: isNew ? SECRET_HINT : `Empty: it stays as it is. ${SECRET_HINT}`,
+    },
+    {
+      name: "models",
+      label: "Models",
+      kind: "lines",
+      value: channel.models,
+      hint: "One a line, * stands for anything. Empty: all that the provider lists.",
+    },
+    { name: "region", label: "Region", value: channel.region, when: isOf("bedrock") },
+    {
+      name: "apiVersion",
+      label: "API version",
+      value: channel.apiVersion,
+      when: isOf("azure"),
+      hint: "Empty: the v1 API.",
+    },
+  ];
+}
+
+function providerOption({ name, description }) {
+  const label = description && description !== name ? `${name} (${description})` : name;
+  return { value: name, label };
+}
+
+function limitFields(channel) {
+  const number = (name, label, hint) => ({
+    name,
+    label,
+    hint,
+    kind: "number",
+    value: channel[name],
+  });
+  return [
+    number("priority", "Priority", "Higher ones are asked first."),
+    number("weight", "Weight", "The share among channels of one priority. Empty: 1."),
+    number("requestsPerMinute", "Requests a minute"),
+    number("tokensPerMinute", "Tokens a minute"),
+    number("maxConcurrent", "Requests at once"),
+    { name: "usd", label: "Budget in US dollars", kind: "number", value: channel.budget?.usd },
+    {
+      name: "per",
+      label: "Budget per",
+      kind: "choice",
+      options: ["day", "month"],
+      value: channel.budget?.per ?? "month",
+      when: ({ usd }) => usd !== "",
+    },
+  ];
+}
+
+function channelOf({ usd, per, name: _name, ...members }) {
+  return { ...members, budget: usd === undefined ? undefined : { usd, per } };
+}
+
+async function readState() {
+  const [config, { providers }] = await Promise.all([readConfig(), get("/providers")]);
+  return { ...config, providers: providers.filter(({ composite }) => !composite) };
+}
+
+export async function addChannel() {
+  const { version, written, providers } = await readState();
+  openForm({
+    title: "Add a channel",
+    fields: [
+      { name: "name", label: "Name", required: true, hint: "Clients can ask for name/model." },
+      ...fieldsOf({}, providers, true),
+    ],
+    save: "Review",
+    async submit(values) {
+      const { name } = values;
+      if (Object.hasOwn(written.channels ?? {}, name))
+        throw Object.assign(new Error(`There is a channel ${name} already.`), { field: "name" });
+      const value = withoutUndefined(channelOf(values));
+      const edits = [{ path: ["channels", name], value }];
+      const title = `Add the channel ${name}`;
+      if (await reviewEdits({ title, edits, version })) void testNow(name);
+    },
+  });
+}
+
+export async function editChannel(name) {
+  const { version, written, providers } = await readState();
+  const channel = written.channels?.[name] ?? {};
+  openForm({
+    title: `Edit the channel ${name}`,
+    fields: fieldsOf(channel, providers, false),
+    save: "Review",
+    async submit(values) {
+      const { apiKey, ...members } = channelOf(values);
+      const changed = apiKey === undefined ? members : { ...members, apiKey };
+      const edits = memberEdits(["channels", name], channel, changed);
+      if (edits.length === 0) return;
+      const title = `Change the channel ${name}`;
+      if (await reviewEdits({ title, edits, version })) void testNow(name);
+    },
+  });
+}
+
+/** Whether it works is what its owner wants to know next. */
+async function testNow(name) {
+  try {
+    const result = await post(`/channels/${encodeURIComponent(name)}/test`, {});
+    if (result.ok) say(`${name} answered in ${result.ms} ms (${result.model})`);
+    else showError(new Error(`The channel ${name} is saved, but a test failed: ${result.error}`));
+  } catch (error) {
+    showError(error);
+  }
+}
+
+const withoutUndefined = (value) =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
