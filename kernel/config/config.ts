@@ -2,7 +2,14 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { PorticoError } from "../errors.ts";
-import { formatKeyPath, isAtOrBelow, type KeyPath, toKeyPath, valueAt } from "../text/key-path.ts";
+import {
+  formatKeyPath,
+  isAtOrBelow,
+  type KeyPath,
+  parseKeyPath,
+  toKeyPath,
+  valueAt,
+} from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../contract/index.ts";
 import { ActiveConfig } from "./active.ts";
@@ -10,6 +17,7 @@ import { assess } from "./assess.ts";
 import { keysAtNextStart } from "./compose.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
 import type { ConfigDifference } from "../contract/changes.ts";
+import { differencesBetween } from "./differences.ts";
 import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigError, type ConfigProblem } from "./error.ts";
@@ -24,6 +32,7 @@ import {
   versionOf,
 } from "./history.ts";
 import { FILE_ORIGIN } from "./origin.ts";
+import { type PortableConfig, withoutSecretValues, withOwnSecrets } from "./portable.ts";
 import { type ConfigOptions, idOf, read, type Source, sourceOf } from "./read.ts";
 import type { KernelConfig } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
@@ -233,6 +242,25 @@ export class ConfigStore {
       this.#follower.end();
       await stop();
     };
+  }
+
+  /** What the file says, for another gateway: a reference to a variable stands in the place of each secret. */
+  exported(): PortableConfig & { version: string } {
+    const { source, raw } = this.#active.reading;
+    return { ...withoutSecretValues(raw, this.composed), version: versionOf(source.text) };
+  }
+
+  /** Makes the file say what an exported configuration says. Secrets and comments that are here stay. */
+  import(configuration: Readonly<Record<string, unknown>>, options: WriteOptions = {}) {
+    const { raw } = this.#active.reading;
+    const wanted = withOwnSecrets(configuration, raw, this.composed) as Record<string, unknown>;
+    const edits = differencesBetween(raw, wanted, this.composed).map(
+      ({ key, kind }): ConfigEdit => {
+        const path = parseKeyPath(key);
+        return kind === "removed" ? { path, remove: true } : { path, value: valueAt(wanted, path) };
+      },
+    );
+    return this.change(edits, options);
   }
 
   /** One write at a time, over all processes of the gateway. */

@@ -105,6 +105,9 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
       },
       /** See `ConfigStore`: the one way in which the file is changed. */
       change: (edits: readonly ConfigEdit[], how?: WriteOptions) => config.change(edits, how),
+      exported: () => config.exported(),
+      import: (configuration: Readonly<Record<string, unknown>>, how?: WriteOptions) =>
+        config.import(configuration, how),
       restore: (id: number | undefined, how?: WriteOptions) => config.restore(id, how),
       version: () => config.version(),
       versions: () => config.versions(),

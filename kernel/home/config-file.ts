@@ -10,6 +10,7 @@ import type { ConfigEdit } from "../config/edits.ts";
 import { ConfigError, type ConfigProblem, problemText } from "../config/error.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5/parse.ts";
+import type { PortableConfig } from "../config/portable.ts";
 import type { ChangeOrigin } from "../contract/changes.ts";
 import { maskSecrets } from "../config/secrets.ts";
 import type { ConfigWritten, WriteOptions } from "../config/write.ts";
@@ -96,6 +97,22 @@ export class ConfigFile {
   /** Brings back the version before the latest change, or the one with the id. */
   restore(id: number | undefined, how: WriteHow = {}): Promise<ConfigWritten> {
     return this.#config.restore(id, { ...how, origin: COMMAND_LINE });
+  }
+
+  /** What the file says, without defaults. It holds the file's secrets. */
+  get written(): Readonly<Record<string, unknown>> {
+    return this.#config.raw;
+  }
+
+  /** What the file says, for another gateway: without secrets. */
+  exported(): PortableConfig & { version: string } {
+    return this.#config.exported();
+  }
+
+  /** Makes the file say what an exported configuration says; its secrets stay. */
+  async import(configuration: Readonly<Record<string, unknown>>, how: WriteHow = {}) {
+    const expected = [await this.#config.version()];
+    return this.#config.import(configuration, { ...how, expected, origin: COMMAND_LINE });
   }
 
   #change(edit: ConfigEdit, how: WriteHow): Promise<ConfigWritten> {

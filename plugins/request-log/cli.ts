@@ -62,10 +62,22 @@ export default defineCommand({
       name: "show",
       summary: "What happened to one request",
       args: [{ name: "id", description: "its id: the x-request-id of the response" }],
-      examples: ["portico requests show req_4f0c2a --json"],
+      options: {
+        curl: { type: "boolean", description: "Print a curl command that sends it again" },
+      },
+      examples: [
+        "portico requests show req_4f0c2a --json",
+        "portico requests show req_4f0c2a --curl",
+      ],
       async run(io) {
         const path = `/requests/${encodeURIComponent(io.args["id"] ?? "")}`;
-        io.show(await io.gateway.request<RequestDetails>("GET", path), timeline);
+        const request = await io.gateway.request<RequestDetails>("GET", path);
+        if (io.options["curl"] !== true) return io.show(request, timeline);
+        if (request.curl === undefined)
+          throw new Error(
+            "There is no curl command for this request: it did not send messages to a model over HTTP.",
+          );
+        io.show({ curl: request.curl }, ({ curl }) => curl);
       },
     },
   ],

@@ -16,6 +16,7 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { Recorder } = await import("./recorder.ts");
+    const { curlOf } = await import("./curl.ts");
     const { createPages } = await import("./pages.ts");
     const { readQuery } = await import("./query.ts");
     const { requestRoutes } = await import("./routes-schema.ts");
@@ -35,14 +36,15 @@ export default definePlugin({
     ctx.task("expire requests", { everyMs: EXPIRE_MS }, () => recorder.expire());
 
     // Providers know secrets that are not in the configuration, such as tokens that they have fetched.
-    const masked = <T>(value: T): T => ctx.use("chat").mask(value);
+    const masked = <T>(value: T): T => ctx.use("models").mask(value);
     const pages = createPages(recorder, ctx.find("workers"));
     ctx.defer(() => pages.close());
     ctx.route("GET", "/requests", requestRoutes.list, async ({ query }) =>
       masked(await pages.page(readQuery(query, Date.now()))),
     );
-    ctx.route("GET", "/requests/:id", requestRoutes.show, async ({ params }) =>
-      masked(await pages.one(params["id"]!)),
-    );
+    ctx.route("GET", "/requests/:id", requestRoutes.show, async ({ params }) => {
+      const details = masked(await pages.one(params["id"]!));
+      return { ...details, curl: curlOf(details, ctx.url()) };
+    });
   },
 });

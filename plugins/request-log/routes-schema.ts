@@ -54,6 +54,7 @@ export const requestRoutes = {
         headers: Type.Optional(AnyObject),
         prompt: Type.Optional(Type.Unknown()),
         response: Type.Optional(Type.Unknown()),
+        curl: Text,
       }),
     ),
   },

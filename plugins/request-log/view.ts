@@ -59,6 +59,8 @@ export interface RequestDetails extends RequestView {
   /** Where `log.content` keeps them. */
   prompt?: unknown;
   response?: unknown;
+  /** To send it again from a shell; absent where its route takes no messages. */
+  curl?: string | undefined;
 }
 
 export interface AttemptView {

@@ -1,5 +1,11 @@
 /** What `portico config` can do, wherever the configuration is. */
-import type { ConfigDifference, ConfigProblem, ConfigWritten, VersionInfo } from "portico";
+import type {
+  ConfigDifference,
+  ConfigProblem,
+  ConfigWritten,
+  PortableConfig,
+  VersionInfo,
+} from "portico";
 
 /** What a change did, or would do. */
 export interface Change extends Omit<ConfigWritten, "undo"> {
@@ -12,6 +18,10 @@ export interface ConfigDoor {
   /** `value`: as it may be shown. */
   set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }>;
   unset(key: string, dryRun: boolean): Promise<Change>;
+  /** Without secrets. */
+  export(): Promise<PortableConfig>;
+  /** Secrets that are here already stay. */
+  import(configuration: Readonly<Record<string, unknown>>, dryRun: boolean): Promise<Change>;
   undo(to: number | undefined, dryRun: boolean): Promise<Change>;
   /** Oldest first. */
   versions(): Promise<VersionInfo[]>;

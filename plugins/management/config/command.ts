@@ -8,6 +8,7 @@ import type { Change } from "./change.ts";
 import { doorOf } from "./door.ts";
 import { printable } from "./schema.ts";
 import { afterwards, differenceLines, versionLines } from "./show.ts";
+import { exportCommand, importCommand } from "./transfer.ts";
 
 const dryRun = {
   "dry-run": { type: "boolean", description: "Show what would change, and write nothing" },
@@ -93,6 +94,8 @@ const command: Command = {
       examples: ["portico config undo", "portico config undo 3 --dry-run"],
       run: undo,
     },
+    exportCommand,
+    importCommand,
     {
       name: "schema",
       summary: "Print the JSON Schema of the configuration, all plugins' sections included",

@@ -1,5 +1,5 @@
 /** The configuration file of a home, whether or not a gateway runs from it. */
-import type { ConfigDifference, ConfigWritten, VersionInfo } from "portico";
+import type { ConfigDifference, ConfigWritten, PortableConfig, VersionInfo } from "portico";
 import type { CommandIO } from "portico/command-line";
 import type { Change, ConfigDoor } from "./change.ts";
 
@@ -26,6 +26,15 @@ export class FileDoor implements ConfigDoor {
   async unset(key: string, dryRun: boolean): Promise<Change> {
     const file = await this.#file();
     return this.#underGateway(dryRun, () => file.unset(key, { dryRun }));
+  }
+
+  async export(): Promise<PortableConfig> {
+    return (await this.#file()).exported();
+  }
+
+  async import(configuration: Readonly<Record<string, unknown>>, dryRun: boolean): Promise<Change> {
+    const file = await this.#file();
+    return this.#underGateway(dryRun, () => file.import(configuration, { dryRun }));
   }
 
   async undo(to: number | undefined, dryRun: boolean): Promise<Change> {

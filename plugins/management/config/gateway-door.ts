@@ -2,6 +2,7 @@
 import {
   type ConfigDifference,
   type ConfigProblem,
+  type PortableConfig,
   parseKeyPath,
   readConfigValue,
   type VersionInfo,
@@ -49,6 +50,14 @@ export class GatewayDoor implements ConfigDoor {
 
   unset(key: string, dryRun: boolean): Promise<Change> {
     return this.#write("POST", PATH, { key }, dryRun);
+  }
+
+  export(): Promise<PortableConfig> {
+    return this.#gateway.request<PortableConfig>("GET", `${PATH}/export`);
+  }
+
+  import(configuration: Readonly<Record<string, unknown>>, dryRun: boolean): Promise<Change> {
+    return this.#write("POST", `${PATH}/import`, { configuration }, dryRun);
   }
 
   undo(to: number | undefined, dryRun: boolean): Promise<Change> {

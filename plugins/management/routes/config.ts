@@ -14,7 +14,13 @@ import {
 } from "portico";
 import { expectedVersions, versionTag } from "portico/strings";
 import { printable } from "../config/schema.ts";
-import { configRoutes, type keyChange, type patch, type undoRequest } from "./routes-schema.ts";
+import {
+  configRoutes,
+  type importRequest,
+  type keyChange,
+  type patch,
+  type undoRequest,
+} from "./routes-schema.ts";
 
 type Config = Management["config"];
 
@@ -38,6 +44,24 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
     return answer({ ok: true, path: isMembers ? body.path : undefined, ...written });
   });
   mountHistoryRoutes(mount, config);
+  mountTransferRoutes(mount, config);
+}
+
+function mountTransferRoutes(mount: Mount, config: Config): void {
+  mount.route("GET", "/kernel/config/export", configRoutes.export, async () => {
+    await config.refresh();
+    return answer({ ...config.exported() });
+  });
+  mount.route("POST", "/kernel/config/import", configRoutes.import, async (call) => {
+    const { configuration } = await call.json<Static<typeof importRequest>>();
+    refuseMasked(configuration, "configuration");
+    await config.refresh();
+    const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
+    const written = await config
+      .import(configuration, how)
+      .catch(refusing(config, call, "configuration"));
+    return answer({ ok: true, ...withoutUndo(written) });
+  });
 }
 
 function mountHistoryRoutes(mount: Mount, config: Config): void {

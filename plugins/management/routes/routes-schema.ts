@@ -37,6 +37,7 @@ export const patch = Type.Union([
   Type.Object({ path: Path, members: Type.Record(Type.String(), Type.Unknown()) }, closed),
   Type.Object({ edits: Type.Array(Edit, { minItems: 1, maxItems: 1000 }) }, closed),
 ]);
+export const importRequest = Type.Object({ configuration: AnyObject }, closed);
 export const undoRequest = Type.Object(
   { to: Type.Optional(Type.Integer({ minimum: 1, description: "Default: the one before" })) },
   closed,
@@ -104,6 +105,24 @@ export const configRoutes = {
         changes: Type.Array(Type.Object({ key: Type.String(), kind: Type.String() })),
       }),
     ),
+  },
+  export: {
+    ...owner,
+    summary: "The configuration for another gateway: variables stand in the place of secrets",
+    response: jsonResponse(
+      Type.Object({
+        version: Type.String(),
+        configuration: AnyObject,
+        secrets: Type.Array(Type.Object({ path: Path, variable: Type.String() })),
+      }),
+    ),
+  },
+  import: {
+    ...owner,
+    summary: "Makes the configuration say what an exported one says; secrets stay",
+    query: dryRun,
+    body: importRequest,
+    response: Written,
   },
   undo: {
     ...owner,

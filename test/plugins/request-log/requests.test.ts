@@ -1,5 +1,7 @@
 /** What the gateway tells of single requests: over HTTP and on the command line. */
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { porticoHere } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
@@ -60,6 +62,23 @@ test("texts are kept of the channels and keys that log.content names, and of no 
   assert.not.match(JSON.stringify(other), "Bob");
   assert.not.match(JSON.stringify(other), "Ada");
   assert.equal(other.hooks.find((hook: any) => hook.name === "names").fields, ["content"]);
+});
+
+test("a request as curl can be sent again from a shell, and holds no secret", async () => {
+  const story = await storyOf(await ask("smart", KEYS.ci, { stream: true }));
+  const args = ["requests", "show", story.id, "--curl"];
+  const at = ["--url", gateway.url, "--token", gateway.token];
+  const { stdout, code } = await porticoHere(gateway.home, [...args, ...at]);
+  assert.is(code, 0);
+  assert.match(stdout, "$PORTICO_TOKEN");
+  assert.match(stdout, "Write to Bob");
+  assert.not.match(stdout, gateway.token);
+  const env = { ...process.env, PORTICO_TOKEN: gateway.token };
+  const sent = await promisify(execFile)("sh", ["-c", stdout], { env });
+  assert.match(sent.stdout, "data: [DONE]");
+
+  const quiet = await storyOf(await ask("quiet/plain", KEYS.ci));
+  assert.match(quiet.curl, "log.content");
 });
 
 test("secrets are masked in what is kept", async () => {
