@@ -56,7 +56,7 @@ function mountTransferRoutes(mount: Mount, config: Config): void {
     const { configuration } = await call.json<Static<typeof importRequest>>();
     refuseMasked(configuration, "configuration");
     await config.refresh();
-    const how = { expected: expectedVersions(call), dryRun: isDryRun(call) };
+    const how = { expected: expectedVersions(call, SOURCE), dryRun: isDryRun(call) };
     const written = await config
       .import(configuration, how)
       .catch(refusing(config, call, "configuration"));
