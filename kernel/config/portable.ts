@@ -10,7 +10,7 @@ import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
 
 /** A secret that was left out. */
-export interface LeftOutSecret {
+interface LeftOutSecret {
   path: KeyPath;
   /** The variable that stands for it. */
   variable: string;
