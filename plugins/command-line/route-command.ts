@@ -31,7 +31,7 @@ export interface RouteCommand<Result>
   members?(io: CommandIO): Record<string, unknown>;
   headers?: Record<string, string>;
   /** Printed while the gateway works. */
-  progress?: string;
+  progress?: string | ((io: CommandIO) => string);
   timeoutMs?: number;
   /** The lines for a person; with `--json` the response is printed as it is. */
   view(result: Result, io: CommandIO): string | readonly string[];
@@ -57,9 +57,10 @@ export function commandFor<Result>(
     route: place,
     async run(io) {
       const request = requestOf(place, route, command, options, io);
-      if (command.progress !== undefined) io.progress(command.progress);
       const { method, path, query, body } = request;
-      const { headers, timeoutMs } = command;
+      const { headers, timeoutMs, progress } = command;
+      if (progress !== undefined)
+        io.progress(typeof progress === "string" ? progress : progress(io));
       const result = await io.gateway.request<Result>(method, path, body, {
         query,
         ...(headers && { headers }),

@@ -1,7 +1,8 @@
 /** `portico requests`. */
-import { type CommandIO, defineCommand, type OptionSpec } from "portico/command-line";
+import { commandFor, defineCommand, type OptionSpec } from "portico/command-line";
 import { shorten } from "portico/strings";
 import type { RequestPage } from "./pages.ts";
+import { requestRoutes } from "./routes-schema.ts";
 import { dollars, timeline } from "./timeline.ts";
 import type { RequestDetails, RequestView } from "./view.ts";
 
@@ -34,7 +35,28 @@ const filters = {
 
 const LONGEST_ID = 40;
 
-export default defineCommand({
+/** Not made of its route alone, since `--curl` shows another part of the response. */
+const show = defineCommand({
+  name: "show",
+  summary: "What happened to one request",
+  args: [{ name: "id", description: "its id: the x-request-id of the response" }],
+  options: {
+    curl: { type: "boolean", description: "Print a curl command that sends it again" },
+  },
+  examples: ["portico requests show req_4f0c2a --json", "portico requests show req_4f0c2a --curl"],
+  async run(io) {
+    const path = `/requests/${encodeURIComponent(io.args["id"] ?? "")}`;
+    const request = await io.gateway.request<RequestDetails>("GET", path);
+    if (io.options["curl"] !== true) return io.show(request, timeline);
+    if (request.curl === undefined)
+      throw new Error(
+        "There is no curl command for this request: it did not send messages to a model over HTTP.",
+      );
+    io.show({ curl: request.curl }, ({ curl }) => curl);
+  },
+});
+
+export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   name: "requests",
   summary: "Requests for models: who asked, each attempt, hooks, tokens and cost",
   description:
@@ -45,52 +67,15 @@ export default defineCommand({
     "portico requests --outcome refused --since 1h",
     "portico requests show req_4f0c2a",
   ],
-  async run(io) {
-    const page = await io.gateway.request<RequestPage>("GET", "/requests", undefined, {
-      query: queryOf(io),
-    });
-    io.show(page, ({ requests, next }) => [
-      ...io.table(
-        "AT REQUEST KEY ALIAS CHANNEL MODEL STATUS TRIES MS TOKENS COST".split(" "),
-        requests.map(cells),
-      ),
-      ...(next === undefined ? [] : [`For older ones: --before ${next}`]),
-    ]);
-  },
-  commands: [
-    {
-      name: "show",
-      summary: "What happened to one request",
-      args: [{ name: "id", description: "its id: the x-request-id of the response" }],
-      options: {
-        curl: { type: "boolean", description: "Print a curl command that sends it again" },
-      },
-      examples: [
-        "portico requests show req_4f0c2a --json",
-        "portico requests show req_4f0c2a --curl",
-      ],
-      async run(io) {
-        const path = `/requests/${encodeURIComponent(io.args["id"] ?? "")}`;
-        const request = await io.gateway.request<RequestDetails>("GET", path);
-        if (io.options["curl"] !== true) return io.show(request, timeline);
-        if (request.curl === undefined)
-          throw new Error(
-            "There is no curl command for this request: it did not send messages to a model over HTTP.",
-          );
-        io.show({ curl: request.curl }, ({ curl }) => curl);
-      },
-    },
+  commands: [show],
+  view: ({ requests, next }, io) => [
+    ...io.table(
+      "AT REQUEST KEY ALIAS CHANNEL MODEL STATUS TRIES MS TOKENS COST".split(" "),
+      requests.map(cells),
+    ),
+    ...(next === undefined ? [] : [`For older ones: --before ${next}`]),
   ],
 });
-
-function queryOf(io: CommandIO): Record<string, string | number> {
-  return Object.fromEntries(
-    Object.keys(filters).flatMap((name) => {
-      const value = io.options[name];
-      return typeof value === "string" || typeof value === "number" ? [[name, value]] : [];
-    }),
-  );
-}
 
 function cells(request: RequestView): (string | number)[] {
   const { promptTokens, completionTokens, costUsd } = request;

@@ -1,6 +1,10 @@
 /** `portico store`. */
-import { defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
 import { sizeText } from "./inspection/size-text.ts";
+import { storeRoutes } from "./routes-schema.ts";
+
+/** A large store takes minutes. */
+const LONG_MS = 600_000;
 
 interface Status {
   ok: boolean;
@@ -10,81 +14,71 @@ interface Status {
   queue?: { kinds: Record<string, Record<string, number>> };
 }
 
+const status = commandFor<Status>("GET /store", storeRoutes.health, {
+  name: "status",
+  summary: "Size, health and what is queued; fails where it is not well",
+  view: describe,
+  failure: ({ ok }) => (ok ? undefined : "The store is not well: see portico store check."),
+});
+
+const check = defineCommand({
+  name: "check",
+  summary: "Look for damage, in a copy too; fails where there is any",
+  description:
+    "Without STORE the running gateway checks its own; where none runs, the home's is checked on the disk. With one, that file or database, before it is restored: no gateway needs to run, and nothing is changed.",
+  args: [{ name: "store", description: "A file, or postgres://…", optional: true }],
+  examples: [
+    "portico store check",
+    "portico store check state/backups/portico-2026-01-31T04-00-00.000Z-5d8f01c2.db",
+  ],
+  run: async (io) => (await import("./inspection/command.ts")).check(io),
+});
+
+const backup = commandFor<{ name: string; bytes: number }>(
+  "POST /store/backup",
+  storeRoutes.backup,
+  {
+    name: "backup",
+    summary: "Write a consistent copy into <home>/state/backups",
+    progress: "copying …",
+    timeoutMs: LONG_MS,
+    view: ({ name, bytes }) => `Wrote state/backups/${name} (${sizeText(bytes)}).`,
+  },
+);
+
+const migrate = defineCommand({
+  name: "migrate",
+  summary:
+    "Copy one engine's state to another, checked row by row; called again, it continues where it stopped",
+  description:
+    "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
+  options: {
+    from: {
+      type: "string",
+      value: "URL",
+      description: "file:PATH or postgres://…; default: this home's store",
+    },
+    to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
+  },
+  examples: ["portico store migrate --to postgres://portico@db.example/portico"],
+  run: async (io) => (await import("./migrate.ts")).migrate(io),
+});
+
+const compact = commandFor<{ before: number; after: number }>(
+  "POST /store/compact",
+  storeRoutes.compact,
+  {
+    name: "compact",
+    progress: "compacting …",
+    timeoutMs: LONG_MS,
+    view: ({ before, after }) => `From ${sizeText(before)} to ${sizeText(after)}.`,
+  },
+);
+
 export default defineCommand({
   name: "store",
   summary: "The store: its state, checks and copies",
-  commands: [
-    {
-      name: "status",
-      summary: "Size, health and what is queued; fails where it is not well",
-      async run(io) {
-        const status = await io.gateway.request<Status>("GET", "/store");
-        io.show(status, describe);
-        if (!status.ok) throw new Error("The store is not well: see portico store check.");
-      },
-    },
-    {
-      name: "check",
-      summary: "Look for damage, in a copy too; fails where there is any",
-      description:
-        "Without STORE the running gateway checks its own; where none runs, the home's is looked at as it lies there. With one, that file or database, before it is restored: no gateway needs to run, and nothing is changed.",
-      args: [{ name: "store", description: "A file, or postgres://…", optional: true }],
-      examples: [
-        "portico store check",
-        "portico store check state/backups/portico-2026-01-31T04-00-00.000Z-5d8f01c2.db",
-      ],
-      run: async (io) => (await import("./inspection/command.ts")).check(io),
-    },
-    {
-      name: "backup",
-      summary: "Write a consistent copy into <home>/state/backups",
-      async run(io) {
-        io.progress("copying …");
-        const answer = await io.gateway.request<{ name: string; bytes: number }>(
-          "POST",
-          "/store/backup",
-          undefined,
-          {
-            timeoutMs: 600_000,
-          },
-        );
-        io.show(answer, ({ name, bytes }) => `Wrote state/backups/${name} (${sizeText(bytes)}).`);
-      },
-    },
-    {
-      name: "migrate",
-      summary:
-        "Copy one engine's state to another, checked row by row; called again, it goes on where it was",
-      description:
-        "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
-      options: {
-        from: {
-          type: "string",
-          value: "URL",
-          description: "file:PATH or postgres://…; default: this home's store",
-        },
-        to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
-      },
-      examples: ["portico store migrate --to postgres://portico@db.example/portico"],
-      run: async (io) => (await import("./migrate.ts")).migrate(io),
-    },
-    {
-      name: "compact",
-      summary: "Give free space back to the disk",
-      async run(io) {
-        io.progress("compacting …");
-        const answer = await io.gateway.request<{ before: number; after: number }>(
-          "POST",
-          "/store/compact",
-          undefined,
-          {
-            timeoutMs: 600_000,
-          },
-        );
-        io.show(answer, ({ before, after }) => `From ${sizeText(before)} to ${sizeText(after)}.`);
-      },
-    },
-  ],
+  commands: [status, check, backup, migrate, compact],
 });
 
 function describe(status: Status): string[] {

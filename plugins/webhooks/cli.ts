@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { type CommandIO, defineCommand } from "portico/command-line";
+import { commandFor, type CommandIO, defineCommand } from "portico/command-line";
 import { shortIds } from "portico/store";
-import { OUTCOMES } from "./outcomes.ts";
+import { managementRoutes } from "./routes-schema.ts";
 
 interface Listing {
   enabled: boolean;
@@ -68,9 +68,6 @@ const describeReason = ({ path, expected, actual }: Reason): string =>
 
 const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
-const at = (io: CommandIO, tail = ""): string =>
-  `/webhooks/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
-
 function pairs(given: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
     ((given as string[] | undefined) ?? []).map((text) => {
@@ -128,6 +125,150 @@ function details(one: DeliveryView): string[] {
   ];
 }
 
+const list = commandFor<Listing>("GET /webhooks", managementRoutes.list, {
+  name: "list",
+  summary: "Endpoints and mappings",
+  view: (listing, io) => [
+    `webhooks are ${listing.enabled ? "on" : "off"} at ${listing.path}; credentials: ${listing.credentials.join(", ") || "no token"}`,
+    ...(listing.warning ? [`warning: ${listing.warning}`] : []),
+    ...Object.values(listing.refused).map((problem) => `refused: ${problem}`),
+    ...listing.endpoints,
+    ...io.table(
+      ["MAPPING", "PATH", "ACTION", "NEEDS", "DELIVERY", "MATCHES ON"],
+      listing.mappings.map(({ name, path, action, credential, delivery: to, match }) => [
+        name,
+        path,
+        action,
+        credential,
+        to,
+        match.join(" "),
+      ]),
+    ),
+  ],
+});
+
+const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
+  "GET /webhooks/deliveries",
+  managementRoutes.deliveries,
+  {
+    name: "deliveries",
+    summary: "What has come in, newest first",
+    options: {
+      source: { value: "NAME", description: "Only of wake, agent, or this mapping" },
+      outcome: { description: "Only those that ended so" },
+      before: { value: "DATE", description: "Only older ones" },
+    },
+    view(listing, io) {
+      const ids = shortIds(listing.deliveries.map(({ id }) => id));
+      const items = shortIds(listing.deliveries.map(({ itemId = "-" }) => itemId));
+      return io.table(
+        ["ID", "AT", "SOURCE", "OUTCOME", "STATUS", "BECAME", "FROM"],
+        listing.deliveries.map((one, index) => [
+          ids[index],
+          one.at,
+          one.source,
+          one.outcome,
+          one.status ?? "-",
+          items[index],
+          one.credential ?? one.address ?? "-",
+        ]),
+      );
+    },
+  },
+);
+
+const tail = defineCommand({
+  name: "tail",
+  summary: "Deliveries as they come, until Ctrl-C",
+  async run(io) {
+    const bytes = await io.gateway.stream("GET", "/webhooks/tail");
+    for await (const line of createInterface({ input: Readable.from(bytes) })) {
+      if (!line.startsWith("data: ")) continue;
+      const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
+      // One line for each in either form: the list has no end.
+      io.print(io.json ? JSON.stringify(one) : passing(one));
+    }
+  },
+});
+
+const catchSample = commandFor<{ mapping: string; paths: string[] }>(
+  "POST /webhooks/samples/:mapping",
+  managementRoutes.catchSample,
+  {
+    name: "catch",
+    summary:
+      "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
+    args: [{ name: "mapping", description: "Its name" }],
+    options: {
+      any: { description: "Also one that its match does not take, such as a sender's ping" },
+      timeout: {
+        value: "SECONDS",
+        description: "How long to wait, at most 3600; default 600",
+      },
+    },
+    progress: ({ args, options }) =>
+      `waiting at the mapping ${args["mapping"]} for ${
+        options["any"] === true
+          ? "any request"
+          : "a request that its match takes (--any: any request)"
+      }`,
+    view: ({ mapping, paths }) => [
+      `kept as the sample of ${mapping}; a template may hold`,
+      ...paths.map((one) => `  {${one}}`),
+    ],
+  },
+);
+
+const show = commandFor<DeliveryView>("GET /webhooks/deliveries/:id", managementRoutes.delivery, {
+  name: "show",
+  summary: "One delivery with its headers and body, secrets masked",
+  args: [delivery],
+  view: details,
+});
+
+const replay = commandFor<Replayed>(
+  "POST /webhooks/deliveries/:id/replay",
+  managementRoutes.replay,
+  {
+    name: "replay",
+    summary: "Start a delivery again, with the mappings as they are now",
+    args: [delivery],
+    view: ({ deliveryId, turnId, eventId }) =>
+      `${deliveryId}: started ${turnId ?? eventId ?? "nothing (the mapping does not match, or its transform dropped it)"}`,
+  },
+);
+
+const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
+  name: "test",
+  summary: "Show what a request would start, and start nothing",
+  description:
+    "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
+  args: [
+    {
+      name: "path",
+      description: "wake, agent, or a mapping; default: the first mapping that matches",
+      optional: true,
+    },
+  ],
+  options: {
+    body: { type: "string", value: "JSON", description: "The body" },
+    file: { type: "string", value: "FILE", description: "Or a file that holds it" },
+    header: { type: "list", value: "NAME: VALUE", description: "A header; may be repeated" },
+    query: {
+      type: "list",
+      value: "NAME=VALUE",
+      description: "A query parameter; may be repeated",
+    },
+  },
+  members: (io) => ({
+    path: io.args["path"] ?? "",
+    headers: pairs(io.options["header"], "header"),
+    query: pairs(io.options["query"], "query"),
+    body: bodyFrom(io),
+  }),
+  view: describeTest,
+});
+
 export default defineCommand({
   name: "webhooks",
   summary: "Events from outside systems: what has come in, replays, dry runs",
@@ -136,190 +277,26 @@ export default defineCommand({
     "portico webhooks replay 7585e9",
     `portico webhooks test github --header "X-GitHub-Event: issues" --body '{"action":"opened"}'`,
   ],
-  commands: [
-    {
-      name: "list",
-      summary: "Endpoints and mappings",
-      run: async (io) =>
-        io.show(await io.gateway.request<Listing>("GET", "/webhooks"), (one) => [
-          `webhooks are ${one.enabled ? "on" : "off"} at ${one.path}; credentials: ${one.credentials.join(", ") || "no token"}`,
-          ...(one.warning ? [`warning: ${one.warning}`] : []),
-          ...Object.values(one.refused).map((problem) => `refused: ${problem}`),
-          ...one.endpoints,
-          ...io.table(
-            ["MAPPING", "PATH", "ACTION", "NEEDS", "DELIVERY", "MATCHES ON"],
-            one.mappings.map(({ name, path, action, credential, delivery: to, match }) => [
-              name,
-              path,
-              action,
-              credential,
-              to,
-              match.join(" "),
-            ]),
-          ),
-        ]),
-    },
-    {
-      name: "deliveries",
-      summary: "What has come in, newest first",
-      options: {
-        source: {
-          type: "string",
-          value: "NAME",
-          description: "Only of wake, agent, or this mapping",
-        },
-        outcome: {
-          type: "string",
-          choices: OUTCOMES,
-          description: "Only those that ended so",
-        },
-        before: { type: "string", value: "DATE", description: "Only older ones" },
-        limit: { type: "number", value: "N", description: "How many; default 50" },
-      },
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ deliveries: DeliveryView[] }>(
-            "GET",
-            "/webhooks/deliveries",
-            undefined,
-            {
-              query: io.options as Record<string, string | number | undefined>,
-            },
-          ),
-          ({ deliveries }) => {
-            const ids = shortIds(deliveries.map(({ id }) => id));
-            const items = shortIds(deliveries.map(({ itemId = "-" }) => itemId));
-            return io.table(
-              ["ID", "AT", "SOURCE", "OUTCOME", "STATUS", "BECAME", "FROM"],
-              deliveries.map((one, index) => [
-                ids[index],
-                one.at,
-                one.source,
-                one.outcome,
-                one.status ?? "-",
-                items[index],
-                one.credential ?? one.address ?? "-",
-              ]),
-            );
-          },
-        ),
-    },
-    {
-      name: "tail",
-      summary: "Deliveries as they come, until Ctrl-C",
-      run: async (io) => {
-        const bytes = await io.gateway.stream("GET", "/webhooks/tail");
-        for await (const line of createInterface({ input: Readable.from(bytes) })) {
-          if (!line.startsWith("data: ")) continue;
-          const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
-          // One a line in either form: they have no end.
-          io.print(io.json ? JSON.stringify(one) : passing(one));
-        }
-      },
-    },
-    {
-      name: "catch",
-      summary:
-        "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
-      args: [{ name: "mapping", description: "Its name" }],
-      options: {
-        any: {
-          type: "boolean",
-          description: "Also one that its match does not take, such as a sender's ping",
-        },
-        timeout: {
-          type: "number",
-          value: "SECONDS",
-          description: "How long to wait, at most 3600; default 600",
-        },
-      },
-      run: async (io) => {
-        const path = `/webhooks/samples/${encodeURIComponent(io.args["mapping"] ?? "")}`;
-        const any = io.options["any"] === true;
-        const wanted = any
-          ? "any request"
-          : "a request that its match takes (--any: whatever comes)";
-        io.progress(`waiting at the mapping ${io.args["mapping"]} for ${wanted}`);
-        const query = {
-          timeout: io.options["timeout"] as number | undefined,
-          any: any ? "true" : undefined,
-        };
-        const caught = await io.gateway.request<{ mapping: string; paths: string[] }>(
-          "POST",
-          path,
-          undefined,
-          {
-            query,
-          },
-        );
-        io.show(caught, ({ mapping, paths }) => [
-          `kept as the sample of ${mapping}; a template may hold`,
-          ...paths.map((one) => `  {${one}}`),
-        ]);
-      },
-    },
-    {
-      name: "show",
-      summary: "One delivery with its headers and body, secrets masked",
-      args: [delivery],
-      run: async (io) => io.show(await io.gateway.request<DeliveryView>("GET", at(io)), details),
-    },
-    {
-      name: "replay",
-      summary: "Start a delivery again, with the mappings as they are now",
-      args: [delivery],
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<Replayed>("POST", at(io, "/replay")),
-          (one) =>
-            `${one.deliveryId}: started ${one.turnId ?? one.eventId ?? "nothing (the mapping does not match, or its transform dropped it)"}`,
-        ),
-    },
-    {
-      name: "test",
-      summary: "Show what a request would start, and start nothing",
-      description:
-        "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
-      args: [
-        {
-          name: "path",
-          description: "wake, agent, or a mapping; default: the first mapping that matches",
-          optional: true,
-        },
-      ],
-      options: {
-        body: { type: "string", value: "JSON", description: "The body" },
-        file: { type: "string", value: "FILE", description: "Or a file that holds it" },
-        header: { type: "list", value: "NAME: VALUE", description: "A header; may be repeated" },
-        query: {
-          type: "list",
-          value: "NAME=VALUE",
-          description: "A query parameter; may be repeated",
-        },
-      },
-      run: async (io) => {
-        const request = {
-          path: io.args["path"] ?? "",
-          headers: pairs(io.options["header"], "header"),
-          query: pairs(io.options["query"], "query"),
-          body: bodyFrom(io),
-        };
-        io.show(await io.gateway.request<Tested>("POST", "/webhooks/test", request), (one) => [
-          `${one.source} → ${one.action}${one.session ? ` in the session ${one.session}` : ""}`,
-          ...(one.outcome
-            ? [
-                one.reason
-                  ? `skipped: ${describeReason(one.reason)}`
-                  : "skipped: its transform drops the request",
-              ]
-            : []),
-          ...one.missing.map(
-            (name) =>
-              `no value for ${name}${one.nearest[name] ? `: did you mean {${one.nearest[name]}}?` : ""}`,
-          ),
-          ...(one.task ? ["", one.task, "", "as data from outside:", one.text ?? ""] : []),
-        ]);
-      },
-    },
-  ],
+  commands: [list, deliveries, tail, catchSample, show, replay, test],
 });
+
+function describeTest(tested: Tested): string[] {
+  const { source, action, session, task, text, missing, nearest } = tested;
+  return [
+    `${source} → ${action}${session ? ` in the session ${session}` : ""}`,
+    ...skipOf(tested),
+    ...missing.map((name) => {
+      const near = nearest[name];
+      return `no value for ${name}${near ? `: did you mean {${near}}?` : ""}`;
+    }),
+    ...(task ? ["", task, "", "as data from outside:", text ?? ""] : []),
+  ];
+}
+
+/** Why the request would start nothing. */
+function skipOf({ outcome, reason }: Tested): string[] {
+  if (!outcome) return [];
+  return [
+    reason ? `skipped: ${describeReason(reason)}` : "skipped: its transform drops the request",
+  ];
+}

@@ -1,5 +1,6 @@
 /** `portico sessions`. */
-import { defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
+import { agentRoutes } from "../routes/routes-schema.ts";
 
 interface Shown {
   id: string;
@@ -14,56 +15,42 @@ interface Message {
   tool_calls?: { function?: { name?: string; arguments?: string } }[];
 }
 
+const session = { name: "session" };
+
+const list = commandFor<{ sessions: Shown[] }>("GET /sessions", agentRoutes.sessions, {
+  name: "list",
+  summary: "Sessions, last used first",
+  view: ({ sessions }, io) =>
+    io.table(
+      ["SESSION", "MESSAGES", "LAST USED", "SOURCE"],
+      sessions.map(({ id, messageCount, updatedAt, source }) => [
+        id,
+        messageCount,
+        updatedAt,
+        source,
+      ]),
+    ),
+});
+
+const show = commandFor<{ messages: Message[] }>("GET /sessions/:id", agentRoutes.session, {
+  name: "show",
+  summary: "Everything that was said in a session, tool calls included",
+  args: [session],
+  options: { last: { description: "Only the newest N messages" } },
+  view: ({ messages }) => messages.flatMap(describe),
+});
+
+const remove = commandFor("DELETE /sessions/:id", agentRoutes.deleteSession, {
+  name: "rm",
+  summary: "Remove a session and its transcript",
+  args: [session],
+  view: (_, { args }) => `Removed ${args["session"]}.`,
+});
+
 export default defineCommand({
   name: "sessions",
   summary: "The agent's sessions and what was said in them",
-  commands: [
-    {
-      name: "list",
-      summary: "Sessions, last used first",
-      options: {
-        limit: { type: "number", value: "N", description: "At most this many; default: 50" },
-      },
-      async run(io) {
-        const answer = await io.gateway.request<{ sessions: Shown[] }>(
-          "GET",
-          "/sessions",
-          undefined,
-          {
-            query: { limit: io.options["limit"] as number | undefined },
-          },
-        );
-        io.show(answer, ({ sessions }) =>
-          io.table(
-            ["SESSION", "MESSAGES", "LAST USED", "SOURCE"],
-            sessions.map((each) => [each.id, each.messageCount, each.updatedAt, each.source]),
-          ),
-        );
-      },
-    },
-    {
-      name: "show",
-      summary: "Everything that was said in a session, tool calls included",
-      args: [{ name: "session" }],
-      options: { last: { type: "number", value: "N", description: "Only the newest N messages" } },
-      async run(io) {
-        const path = `/sessions/${encodeURIComponent(io.args["session"] ?? "")}`;
-        const answer = await io.gateway.request<{ messages: Message[] }>("GET", path, undefined, {
-          query: { last: io.options["last"] as number | undefined },
-        });
-        io.show(answer, ({ messages }) => messages.flatMap(describe));
-      },
-    },
-    {
-      name: "rm",
-      summary: "Remove a session and its transcript",
-      args: [{ name: "session" }],
-      async run(io) {
-        const path = `/sessions/${encodeURIComponent(io.args["session"] ?? "")}`;
-        io.show(await io.gateway.request("DELETE", path), () => `Removed ${io.args["session"]}.`);
-      },
-    },
-  ],
+  commands: [list, show, remove],
 });
 
 function describe(message: Message): string[] {

@@ -1,5 +1,6 @@
 /** `portico tools`. */
-import { defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
+import { agentRoutes } from "../routes/routes-schema.ts";
 
 interface ToolList {
   principal: string;
@@ -33,31 +34,23 @@ const WORDS = {
 
 const DESCRIPTION_CHARS = 70;
 
+const list = commandFor<ToolList>("GET /tools", agentRoutes.tools, {
+  name: "list",
+  summary: "What the turns of the owner, a client key, a webhook or a poll may use",
+  options: {
+    as: {
+      value: "WHO",
+      description: "key:NAME, webhook:NAME (a key or a mapping), poll:NAME; default: owner",
+    },
+    agent: { value: "ID", description: "With the settings of this agent" },
+  },
+  view: (tools, io) => [...io.table(...tableOf(tools)), "", ...reachLines(tools)],
+});
+
 export default defineCommand({
   name: "tools",
   summary: "The agent's tools, and who may use them",
-  commands: [
-    {
-      name: "list",
-      summary: "What the turns of the owner, a client key, a webhook or a poll may use",
-      options: {
-        as: {
-          type: "string",
-          value: "WHO",
-          description: "key:NAME, webhook:NAME (a key or a mapping), poll:NAME; default: owner",
-        },
-        agent: { type: "string", value: "ID", description: "With the settings of this agent" },
-      },
-      async run(io) {
-        const query = {
-          as: io.options["as"] as string | undefined,
-          agent: io.options["agent"] as string | undefined,
-        };
-        const answer = await io.gateway.request<ToolList>("GET", "/tools", undefined, { query });
-        io.show(answer, (list) => [...io.table(...tableOf(list)), "", ...reachLines(list)]);
-      },
-    },
-  ],
+  commands: [list],
 });
 
 function tableOf({ tools }: ToolList): [string[], (string | undefined)[][]] {

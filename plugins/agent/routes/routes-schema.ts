@@ -133,10 +133,12 @@ export const agentRoutes = {
     ...owner,
     summary: "Turns, newest first",
     query: Type.Object({
-      state: Type.Optional(choice(TURN_STATES)),
+      state: Type.Optional(choice(TURN_STATES, "Only those in this state")),
       session: Type.Optional(Type.String({ description: "Only those of this session" })),
       principal: Type.Optional(
-        Type.String({ description: "Only those on behalf of this principal" }),
+        Type.String({
+          description: "Only those on behalf of owner, key:NAME, webhook:NAME, poll:NAME, outside",
+        }),
       ),
       limit: limitField(50),
     }),

@@ -4,105 +4,132 @@ import { removeCommand } from "./extension-rm.ts";
 import { hookEvents } from "./hooks-events.ts";
 import { newHook } from "./hooks-new.ts";
 import type { HookLogLine } from "portico";
-import type { Command, CommandIO } from "portico/command-line";
+import { commandFor, type CommandIO, defineCommand } from "portico/command-line";
 import type { HookRecord } from "../hooks/record.ts";
 import type { HookRunReport } from "../hooks/run.ts";
+import { hookRoutes } from "../routes/routes-schema.ts";
 
 const name = { name: "name", description: "The hook's name, as in `portico hooks list`" };
 
-const hooks: Command = {
+const list = commandFor<{ hooks: HookRecord[] }>("GET /kernel/hooks", hookRoutes.list, {
+  name: "list",
+  summary: "All hooks with their state",
+  view: ({ hooks }, io) => listed(io, hooks),
+});
+
+const info = commandFor<HookRecord>("GET /kernel/hooks/:name", hookRoutes.show, {
+  name: "info",
+  summary: "One hook: its loaded version, its last run, its last error",
+  args: [name],
+  view: described,
+});
+
+const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRoutes.enable, {
+  name: "enable",
+  summary: "Switch a hook on, or wake one that rests",
+  args: [name],
+  view: stateLine,
+  failure: whyNotRunning,
+});
+
+const disable = commandFor<HookRecord>("POST /kernel/hooks/:name/disable", hookRoutes.disable, {
+  name: "disable",
+  summary: "Switch a hook off",
+  args: [name],
+  // the reason would say once more that it is switched off
+  view: (record) => stateLine({ ...record, reason: undefined }),
+  failure: whyNotRunning,
+});
+
+const reload = commandFor<HookRecord>("POST /kernel/hooks/:name/reload", hookRoutes.reload, {
+  name: "reload",
+  summary: "Load a hook again",
+  args: [name],
+  view: stateLine,
+  failure: whyNotRunning,
+});
+
+const approve = commandFor<HookRecord>("POST /kernel/hooks/:name/approve", hookRoutes.approve, {
+  name: "approve",
+  summary: "Let a workspace hook run in the content that it has now",
+  description: 'Needed where hooks.trust is "approved". Any change of its files asks again.',
+  args: [name],
+  view: (record) => [
+    stateLine(record),
+    ...record.outsideInputs.map((path) => `  also runs ${path}`),
+  ],
+  failure: whyNotRunning,
+});
+
+const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes.run, {
+  name: "run",
+  summary: "Run a hook against a sample event",
+  description:
+    "Shows what the hook would do; the gateway does none of it. Files and everything on ctx are the real ones.",
+  args: [name],
+  options: {
+    event: {
+      value: "E",
+      description: "Which of its events; may be left out where it has one",
+    },
+    context: {
+      type: "string",
+      value: "JSON",
+      description: "Laid over the event's sample",
+      read: parseContext,
+    },
+    session: { member: "sessionKey", value: "S", description: "The event's sessionKey" },
+  },
+  examples: [`portico hooks run hello --context '{"content":"Hi"}'`],
+  view: ranLines,
+  failure: ({ ok, hook, event, error }) =>
+    ok ? undefined : `${hook} failed on ${event}: ${error}`,
+});
+
+const logs = commandFor<{ lines: HookLogLine[] }>("GET /kernel/hooks/:name/logs", hookRoutes.logs, {
+  name: "logs",
+  summary: "The last lines of a hook",
+  args: [name],
+  options: { lines: { description: "How many (default 50, at most 200)" } },
+  members: ({ options }) => ({ lines: options["lines"] ?? 50 }),
+  view: ({ lines }) => lines.map(logLine),
+});
+
+export default defineCommand({
   name: "hooks",
   summary: "List, inspect, make, try and switch hooks",
   description:
     "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
   examples: ["portico hooks new hello --event EVENT", "portico hooks info hello"],
   commands: [
-    {
-      name: "list",
-      summary: "All hooks with their state",
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ hooks: HookRecord[] }>("GET", "/kernel/hooks"),
-          ({ hooks: all }) => listed(io, all),
-        ),
-    },
-    {
-      name: "info",
-      summary: "One hook: its loaded version, its last run, its last error",
-      args: [name],
-      run: async (io) =>
-        io.show(await io.gateway.request<HookRecord>("GET", pathOf(io)), described),
-    },
+    list,
+    info,
     checkHooks,
     newHook,
     hookEvents,
     removeCommand("hooks"),
-    action("enable", "Switch a hook on, or wake one that rests"),
-    action("disable", "Switch a hook off"),
-    action("reload", "Load a hook anew"),
-    action(
-      "approve",
-      "Let a workspace hook run in the content that it has now",
-      'Needed where hooks.trust is "approved". Any change of its files asks again.',
-    ),
-    {
-      name: "run",
-      summary: "Run a hook against a sample event",
-      description:
-        "Shows what the hook would do; the gateway does none of it. Files and everything on ctx are the real ones.",
-      args: [name],
-      options: {
-        event: {
-          type: "string",
-          value: "E",
-          description: "Which of its events; may be left out where it has one",
-        },
-        context: { type: "string", value: "JSON", description: "Laid over the event's sample" },
-        session: { type: "string", value: "S", description: "The event's sessionKey" },
-      },
-      examples: [`portico hooks run hello --context '{"content":"Hi"}'`],
-      run: runHook,
-    },
-    {
-      name: "logs",
-      summary: "The last lines of a hook",
-      args: [name],
-      options: {
-        lines: { type: "number", value: "N", description: "How many (default 50, at most 200)" },
-      },
-      run: async (io) => {
-        const query = { lines: Number(io.options["lines"] ?? 50) };
-        const answer = await io.gateway.request<{ lines: HookLogLine[] }>(
-          "GET",
-          pathOf(io, "/logs"),
-          undefined,
-          {
-            query,
-          },
-        );
-        io.show(answer, ({ lines }) => lines.map(logLine));
-      },
-    },
+    enable,
+    disable,
+    reload,
+    approve,
+    run,
+    logs,
   ],
-};
-export default hooks;
+});
 
-function action(word: string, summary: string, description?: string): Command {
-  const run = async (io: CommandIO) => {
-    const record = await io.gateway.request<HookRecord>("POST", pathOf(io, `/${word}`));
-    const why = record.error ?? (word === "disable" ? undefined : record.reason);
-    io.show(record, (one) => [
-      `${one.name}: ${one.state}${why ? `: ${why}` : ""}`,
-      ...(word === "approve" ? one.outsideInputs.map((path) => `  also runs ${path}`) : []),
-    ]);
-    if (record.state === "failed" || record.state === "refused")
-      throw new Error(`${record.name} does not run: ${record.error}`);
-  };
-  return { name: word, summary, description, args: [name], run };
+function stateLine({
+  name,
+  state,
+  error,
+  reason,
+}: Pick<HookRecord, "name" | "state" | "error" | "reason">): string {
+  const why = error ?? reason;
+  return `${name}: ${state}${why ? `: ${why}` : ""}`;
 }
 
-function pathOf(io: CommandIO, tail = ""): string {
-  return `/kernel/hooks/${encodeURIComponent(io.args["name"] ?? "")}${tail}`;
+function whyNotRunning({ name, state, error }: HookRecord): string | undefined {
+  const isRunnable = state !== "failed" && state !== "refused";
+  return isRunnable ? undefined : `${name} does not run: ${error}`;
 }
 
 function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
@@ -174,21 +201,13 @@ function described(one: HookRecord): string[] {
   ];
 }
 
-async function runHook(io: CommandIO): Promise<void> {
-  const { event, context, session } = io.options;
-  const body = { event, context: context && parseContext(String(context)), sessionKey: session };
-  const result = await io.gateway.request<HookRunReport>("POST", pathOf(io, "/run"), body);
-  io.show(result, ranLines);
-  if (!result.ok) throw new Error(`${result.hook} failed on ${result.event}: ${result.error}`);
-}
-
 function parseContext(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // said below
+    // reported below
   }
   throw new Error(`--context must be a JSON object, such as '{"content":"Hi"}'.`);
 }

@@ -1,95 +1,87 @@
 import { join } from "node:path";
 import { didYouMean, type HomeOnDisk, type PluginRecord } from "portico";
-import type { Command, CommandIO, PluginTemplate } from "portico/command-line";
+import {
+  commandFor,
+  type CommandIO,
+  defineCommand,
+  type PluginTemplate,
+} from "portico/command-line";
 import type { PluginInfo, ShownRuns } from "../routes/plugin-runs.ts";
 import { editorConfig } from "./editor-config.ts";
 import { removeCommand } from "./extension-rm.ts";
+import { pluginRoutes } from "../routes/routes-schema.ts";
 import { writeDirectory } from "./write-directory.ts";
 
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
 
-const plugins: Command = {
+const list = commandFor<{ plugins: PluginRecord[] }>("GET /kernel/plugins", pluginRoutes.list, {
+  name: "list",
+  summary: "All plugins with their state",
+  view: ({ plugins }, io) =>
+    io.table(
+      ["NAME", "STATE", "ROOT", "SETUP", ""],
+      plugins.map((one) => [
+        one.name,
+        one.state,
+        one.root,
+        one.setupMs === undefined ? "" : `${one.setupMs} ms`,
+        one.error ?? one.reason ?? one.description,
+      ]),
+    ),
+});
+
+const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.show, {
+  name: "info",
+  summary: "One plugin: its version, what it registered, its last error",
+  args: [name],
+  view: describe,
+});
+
+const create = defineCommand({
+  name: "new",
+  summary: "Write a working plugin to start from",
+  description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
+  args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
+  options: {
+    kind: {
+      type: "string",
+      value: "KIND",
+      description: "What it is to be; needed where there are several",
+    },
+  },
+  examples: ["portico plugins new my-plugin"],
+  run: makePlugin,
+});
+
+const enable = commandFor<PluginRecord>("POST /kernel/plugins/:name/enable", pluginRoutes.enable, {
+  name: "enable",
+  summary: "Switch a plugin on",
+  args: [name],
+  view: stateLine,
+});
+
+const disable = commandFor<PluginRecord>(
+  "POST /kernel/plugins/:name/disable",
+  pluginRoutes.disable,
+  { name: "disable", summary: "Switch a plugin off", args: [name], view: stateLine },
+);
+
+const reload = commandFor<PluginRecord>("POST /kernel/plugins/:name/reload", pluginRoutes.reload, {
+  name: "reload",
+  summary: "Load a plugin again",
+  args: [name],
+  view: stateLine,
+  failure: ({ error }) => error,
+});
+
+export default defineCommand({
   name: "plugins",
   summary: "List, inspect, make, switch and reload plugins",
-  commands: [
-    {
-      name: "list",
-      summary: "All plugins with their state",
-      run: async (io) => {
-        const answer = await io.gateway.request<{ plugins: PluginRecord[] }>(
-          "GET",
-          "/kernel/plugins",
-        );
-        io.show(answer, ({ plugins: all }) =>
-          io.table(
-            ["NAME", "STATE", "ROOT", "SETUP", ""],
-            all.map((one) => [
-              one.name,
-              one.state,
-              one.root,
-              one.setupMs === undefined ? "" : `${one.setupMs} ms`,
-              one.error ?? one.reason ?? one.description,
-            ]),
-          ),
-        );
-      },
-    },
-    {
-      name: "info",
-      summary: "One plugin: its version, what it registered, its last error",
-      args: [name],
-      run: async (io) => io.show(await io.gateway.request<PluginInfo>("GET", pathOf(io)), describe),
-    },
-    {
-      name: "new",
-      summary: "Write a working plugin to start from",
-      description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
-      args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
-      options: {
-        kind: {
-          type: "string",
-          value: "KIND",
-          description: "What it is to be; needed where there are several",
-        },
-      },
-      examples: ["portico plugins new my-plugin"],
-      run: makePlugin,
-    },
-    removeCommand("plugins"),
-    {
-      name: "enable",
-      summary: "Switch a plugin on",
-      args: [name],
-      run: async (io) =>
-        report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/enable"))),
-    },
-    {
-      name: "disable",
-      summary: "Switch a plugin off",
-      args: [name],
-      run: async (io) =>
-        report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/disable"))),
-    },
-    {
-      name: "reload",
-      summary: "Load a plugin anew",
-      args: [name],
-      run: async (io) => {
-        const record = await io.gateway.request<PluginRecord>("POST", pathOf(io, "/reload"));
-        report(io, record);
-        if (record.error) throw new Error(record.error);
-      },
-    },
-  ],
-};
-export default plugins;
+  commands: [list, info, create, removeCommand("plugins"), enable, disable, reload],
+});
 
-function pathOf(io: CommandIO, tail = ""): string {
-  return `/kernel/plugins/${encodeURIComponent(io.args["name"] ?? "")}${tail}`;
-}
-
-function report(io: CommandIO, record: PluginRecord): void {
-  io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
+function stateLine({ name, state, error }: PluginRecord): string {
+  return `${name}: ${state}${error ? `: ${error}` : ""}`;
 }
 
 function describe(one: PluginInfo): string[] {
@@ -139,7 +131,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
   const files = template.files(plugin, home.paths.package);
   writeDirectory(dir, { "tsconfig.json": editorConfig(home.paths.package), ...files });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
-    () => io.gateway.request<PluginRecord>("GET", pathOf(io)),
+    () => io.gateway.request<PluginRecord>("GET", `/kernel/plugins/${plugin}`),
     () => undefined,
   );
   io.show({ plugin, dir, state: record?.state }, () => [

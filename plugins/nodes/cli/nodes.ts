@@ -1,30 +1,30 @@
 /** `portico nodes`: the nodes of a gateway. */
-import { defineCommand } from "portico/command-line";
+import { commandFor, defineCommand } from "portico/command-line";
 import type { NodeStatus } from "../index.ts";
+import { nodesRoute } from "../routes-schema.ts";
 
-const list = defineCommand({
+const NO_NODE =
+  "No node has connected. Run 'portico node --gateway URL --token T' on the machine with the browser.";
+
+const list = commandFor<{ nodes: NodeStatus[] }>("GET /nodes", nodesRoute, {
   name: "list",
   summary: "The nodes, connected or gone",
   examples: ["portico nodes list", "portico nodes list --json"],
-  async run(io) {
-    const { nodes } = await io.gateway.request<{ nodes: NodeStatus[] }>("GET", "/nodes");
-    io.show({ nodes }, () =>
-      nodes.length === 0
-        ? "No node has connected. Run 'portico node --gateway URL --token T' on the machine with the browser."
-        : io.table(
-            ["NAME", "STATE", "CONNECTED SINCE", "LAST SEEN", "VERSION", "PROFILES", "IN FLIGHT"],
-            nodes.map((node) => [
-              node.name,
-              node.state === "connected" && !node.browser ? "connected, no browser" : node.state,
-              node.connectedSince ?? "-",
-              node.lastSeen,
-              node.version,
-              node.profiles.join(", "),
-              node.inFlight,
-            ]),
-          ),
-    );
-  },
+  view: ({ nodes }, io) =>
+    nodes.length === 0
+      ? NO_NODE
+      : io.table(
+          ["NAME", "STATE", "CONNECTED SINCE", "LAST SEEN", "VERSION", "PROFILES", "IN FLIGHT"],
+          nodes.map((node) => [
+            node.name,
+            node.state === "connected" && !node.browser ? "connected, no browser" : node.state,
+            node.connectedSince ?? "-",
+            node.lastSeen,
+            node.version,
+            node.profiles.join(", "),
+            node.inFlight,
+          ]),
+        ),
 });
 
 export default defineCommand({

@@ -1,5 +1,5 @@
 /** What the commands of `portico usage` have in common. */
-import type { CommandIO, OptionSpec } from "portico/command-line";
+import type { OptionSpec } from "portico/command-line";
 
 export const rangeOptions = {
   since: { type: "string", value: "TIME", description: "from this long ago: 7d, 24h, 90m, 4w" },
@@ -13,16 +13,6 @@ export const filterOptions = {
   key: { type: "string", value: "NAME", description: "only this client key" },
   tag: { type: "string", value: "NAME", description: "only requests with this tag" },
 } satisfies Record<string, OptionSpec>;
-
-/** The options of these names that were given, as a query. */
-export function queryOf(io: CommandIO, names: readonly string[]): Record<string, string | number> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = io.options[name];
-      return typeof value === "string" || typeof value === "number" ? [[name, value]] : [];
-    }),
-  );
-}
 
 export function keyName(key: string | null | undefined): string {
   return key ?? "(owner)";

@@ -1,7 +1,8 @@
 /** `portico usage requests`. */
-import { defineCommand } from "portico/command-line";
+import { commandFor } from "portico/command-line";
 import type { RequestPage, RequestView } from "../requests/page.ts";
-import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";
+import { usageRoutes } from "../routes-schema.ts";
+import { dollars, filterOptions, keyName, rangeOptions } from "./options.ts";
 
 const options = {
   ...rangeOptions,
@@ -15,7 +16,7 @@ const options = {
   before: { type: "string", value: "NEXT", description: "the page after the one that named this" },
 } as const;
 
-export default defineCommand({
+export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.requests, {
   name: "requests",
   summary: "Single requests, newest first",
   description:
@@ -25,18 +26,13 @@ export default defineCommand({
     "portico usage requests --since 1h --status 5xx",
     "portico usage requests --key ci --limit 200 --json",
   ],
-  async run(io) {
-    const page = await io.gateway.request<RequestPage>("GET", "/usage/requests", undefined, {
-      query: queryOf(io, Object.keys(options)),
-    });
-    io.show(page, ({ requests, next }) => [
-      ...io.table(
-        "AT REQUEST CHANNEL MODEL KEY STATUS TRIES MS FIRST PROMPT CACHED ANSWER COST".split(" "),
-        requests.map(cells),
-      ),
-      ...(next === undefined ? [] : [`Older ones: --before ${next}`]),
-    ]);
-  },
+  view: ({ requests, next }, io) => [
+    ...io.table(
+      "AT REQUEST CHANNEL MODEL KEY STATUS TRIES MS FIRST PROMPT CACHED ANSWER COST".split(" "),
+      requests.map(cells),
+    ),
+    ...(next === undefined ? [] : [`Older ones: --before ${next}`]),
+  ],
 });
 
 function cells(one: RequestView): (string | number)[] {

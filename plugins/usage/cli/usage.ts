@@ -1,10 +1,11 @@
 /** `portico usage`. */
-import { defineCommand } from "portico/command-line";
+import { commandFor } from "portico/command-line";
 import type { Amounts, Report, Row } from "../report.ts";
 import requests from "./requests.ts";
-import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";
+import { usageRoutes } from "../routes-schema.ts";
+import { dollars, filterOptions, keyName, rangeOptions } from "./options.ts";
 
-export default defineCommand({
+export default commandFor<Report>("GET /usage", usageRoutes.sums, {
   name: "usage",
   summary: "Tokens and costs of models",
   description:
@@ -12,7 +13,6 @@ export default defineCommand({
   options: {
     ...rangeOptions,
     by: {
-      type: "list",
       value: "WHAT",
       description: "a row for each model, channel, key, tag, day or hour; default model",
     },
@@ -20,33 +20,25 @@ export default defineCommand({
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
   commands: [requests],
-  async run(io) {
-    const by = io.options["by"] as string[] | undefined;
-    const result = await io.gateway.request<Report>("GET", "/usage", undefined, {
-      query: {
-        by: by?.join(",") ?? "model",
-        ...queryOf(io, Object.keys({ ...rangeOptions, ...filterOptions })),
-      },
-    });
-    io.show(result, ({ rows, total }) => [
-      ...io.table(
-        [
-          ...result.by.map((name) => name.toUpperCase()),
-          "REQUESTS",
-          "ERRORS",
-          "PROMPT",
-          "CACHED",
-          "ANSWER",
-          "COST",
-        ],
-        [
-          ...rows.map((row) => [...result.by.map((name) => nameIn(row, name)), ...cells(row)]),
-          [...result.by.map((_, i) => (i === 0 ? "total" : "")), ...cells(total)],
-        ],
-      ),
-      ...notes(total),
-    ]);
-  },
+  members: ({ options }) => ({ by: ((options["by"] as string[]) ?? ["model"]).join(",") }),
+  view: ({ by, rows, total }, io) => [
+    ...io.table(
+      [
+        ...by.map((name) => name.toUpperCase()),
+        "REQUESTS",
+        "ERRORS",
+        "PROMPT",
+        "CACHED",
+        "ANSWER",
+        "COST",
+      ],
+      [
+        ...rows.map((row) => [...by.map((name) => nameIn(row, name)), ...cells(row)]),
+        [...by.map((_, i) => (i === 0 ? "total" : "")), ...cells(total)],
+      ],
+    ),
+    ...notes(total),
+  ],
 });
 
 function nameIn(row: Row, name: keyof Row): string {
