@@ -1,12 +1,7 @@
 /** What the agent's files share: the store, the settings of each agent, how errors are shown. */
-import {
-  absolutePath,
-  type Client,
-  type PluginContext,
-  PorticoError,
-  type Principal,
-} from "portico";
+import { absolutePath, type Client, type PluginContext, type Principal } from "portico";
 import type { Store } from "portico/store";
+import { errors } from "./errors.ts";
 import { type Access, decideAccess } from "./access/access.ts";
 import { findGrant } from "./access/grants.ts";
 import { StorageQuota } from "./access/storage.ts";
@@ -66,17 +61,13 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
     async client(principal, isPlanned) {
       const client = (await findGrant(ctx, principal))?.client;
       if (client !== undefined || !isPlanned || !principal.startsWith("key:")) return client;
-      const message = `There is no working client key for ${principal}: nothing runs on its account.`;
-      throw new PorticoError("forbidden", message);
+      throw errors.noWorkingKey({ principal });
     },
     settings(agentId = MAIN_AGENT) {
       const { "agents.defaults": defaults, "agents.list": list } = config();
       const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
       if (!own && agentId !== MAIN_AGENT) {
-        throw new PorticoError(
-          "model_not_found",
-          `There is no agent ${agentId}: name it in agents.list first.`,
-        );
+        throw errors.unknownAgent({ agent: agentId });
       }
       const { tools, ...rest } = own ?? {};
       // that of the defaults is already in the paths

@@ -1,4 +1,82 @@
-/** The plugin's own error codes and their HTTP statuses. */
-export const errors = {
-  storage_full: 507,
-} as const;
+/** Every error of the plugin `agent`. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  // turns
+  unknownTurn: {
+    code: "not_found",
+    message: "There is no turn {id}. `portico turns list` shows the newest.",
+  },
+  unknownSession: {
+    code: "not_found",
+    message: "There is no session {id}. `portico sessions list` shows those that exist.",
+  },
+  turnNotEnded: { code: "timeout", message: "The turn {id} has not ended yet." },
+  turnTooLong: { code: "timeout", message: "The turn did not end within {ms} ms." },
+  turnStopped: { code: "cancelled", status: 409, message: "The turn was stopped." },
+  gatewayStopping: {
+    code: "service_unavailable",
+    message: "The gateway is stopping. Try again in a moment.",
+  },
+  cutOffTooOften: {
+    code: "attempts_exhausted",
+    status: 500,
+    message: "The gateway ended {times} times while the turn was running. It is not started again.",
+  },
+  neitherDeadNorCancelled: { code: "conflict", message: "Only a dead or cancelled turn can be replayed." },
+
+  // decisions of the owner
+  nothingToDecide: {
+    code: "conflict",
+    message: "No tool call of the turn {id} is waiting for a decision.",
+  },
+  alreadyDecided: { code: "conflict", message: "The call {callId} of {tool} is already {answer}." },
+  unknownCall: { code: "not_found", message: "No call {callId} is waiting. There are: {waiting}." },
+  severalCalls: {
+    code: "conflict",
+    message: "Several calls are waiting. Name one of them: {waiting}.",
+  },
+
+  // who may do what
+  unknownAgent: {
+    code: "model_not_found",
+    message: "There is no agent {agent}. Add it to agents.list. GET /v1/models shows what exists.",
+  },
+  noWorkingKey: {
+    code: "forbidden",
+    message: "There is no working client key for {principal}, so nothing runs on its account.",
+  },
+  unknownPrincipal: { code: "not_found", message: "There is no {principal}." },
+  notAPrincipal: {
+    code: "invalid_request_error",
+    message: "{text} is not a principal. Use owner, outside, key:NAME, webhook:NAME or poll:NAME.",
+  },
+  storageFull: {
+    code: "storage_full",
+    status: 507,
+    message:
+      "The sessions and files of {principal} use {used} of their {quota} bytes (agents.defaults.quotaBytes), and {bytes} more do not fit. Delete sessions, or shorten files.",
+  },
+
+  // requests
+  emptySessionName: {
+    code: "invalid_request_error",
+    message: "The session's name has no visible character.",
+  },
+  severalAnswers: {
+    code: "invalid_request_error",
+    message: "An agent gives one answer. Leave out `n`.",
+  },
+  noUserMessage: {
+    code: "invalid_request_error",
+    message: "An agent's turn needs a message with the role `user`.",
+  },
+
+  // models
+  noChoice: { code: "upstream_error", status: 502, message: "The model's response has no choice." },
+  agentAsModel: {
+    code: "invalid_request_error",
+    message:
+      "An agent cannot be its own model. Set agents.defaults.model to one of GET /v1/models other than {model}.",
+  },
+});

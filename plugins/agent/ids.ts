@@ -18,7 +18,8 @@ export function newId(prefix: string): string {
     digits = randomFillSync(pool).toString("hex");
     used = 0;
   }
-  const random = digits.slice(used, (used += RANDOM_DIGITS));
+  const random = digits.slice(used, used + RANDOM_DIGITS);
+  used += RANDOM_DIGITS;
   const time = Date.now();
   if (time !== now) nowHex = time.toString(16).padStart(12, "0");
   now = time;

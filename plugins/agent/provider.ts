@@ -1,5 +1,6 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a turn like every other, over the caller's messages. */
 import { isPorticoError, PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
 import type { AgentService } from "portico/agent";
 import type {
@@ -102,16 +103,12 @@ const agentOf = ({ model }: Info): string => (model === "agent" ? MAIN_AGENT : m
 /** Said as of any other model that is not there. */
 function checkAgent(agent: AgentContext, info: Info): void {
   if (agent.agentIds().includes(agentOf(info))) return;
-  const message = `There is no agent ${agentOf(info)}: name it in agents.list first. GET /v1/models lists what there is.`;
-  throw new PorticoError("model_not_found", message, { param: "model" });
+  throw errors.unknownAgent({ agent: agentOf(info) }, { param: "model" });
 }
 
 function turnRequest(request: ChatRequest, info: Info, caller: string, streamed: boolean) {
-  if (typeof request["n"] === "number" && request["n"] > 1) {
-    throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", {
-      param: "n",
-    });
-  }
+  if (typeof request["n"] === "number" && request["n"] > 1)
+    throw errors.severalAnswers({ param: "n" });
   for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);
   const { history, prompt } = split(request.messages);
   const parameters = Object.fromEntries(
@@ -155,17 +152,9 @@ function asOwn(thrown: unknown): unknown {
 
 function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; prompt: ChatMessage } {
   const last = messages.findLastIndex((message) => message.role === "user");
-  const found = messages[last];
-  if (!found) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "An agent's turn needs a message of the user.",
-      {
-        param: "messages",
-      },
-    );
-  }
-  return { history: messages.filter((_, index) => index !== last), prompt: found };
+  const prompt = messages[last];
+  if (!prompt) throw errors.noUserMessage({ param: "messages" });
+  return { history: messages.filter((_, index) => index !== last), prompt };
 }
 
 function completion({ text, usage }: Response, info: Info): ChatCompletion {

@@ -1,5 +1,6 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
 import { currentPrincipal, PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
@@ -20,24 +21,81 @@ const LOOK_MS = 1000;
 /** A wake is given up only after this many heartbeats that failed for good. */
 const WAKE_ATTEMPTS = 10;
 
-export function createService(
-  agent: AgentContext,
-  { worker, heartbeat, progress }: { worker: Worker; heartbeat: Heartbeat; progress: Progress },
-): AgentService {
-  const { ctx } = agent;
+interface ServiceParts {
+  worker: Worker;
+  heartbeat: Heartbeat;
+  progress: Progress;
+}
 
-  function turnItem(request: TurnRequest & Pick<TurnBody, "reply" | "notes" | "stream">): {
+interface WaitOptions {
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number;
+  /** Rejects at once where a required hook refuses the turn, which is tried again later. */
+  refusedAtOnce?: boolean;
+}
+
+export function createService(agent: AgentContext, parts: ServiceParts): AgentService {
+  const items = new WorkItems(agent);
+  const turns = new Turns(agent, parts);
+  const store = () => agent.store();
+  return {
+    mainSession: MAIN_SESSION,
+    fence,
+    turnItem: (request) => items.turn(request),
+    sealDelivery: (delivery) => items.sealDelivery(delivery),
+    wakeItem: (request) => items.wake(request),
+    admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
+    async startTurn(request, options = {}) {
+      const { turnId, item } = items.turn(request);
+      await store().enqueue({ items: [item] });
+      if (options.wait) return turns.waitFor(turnId, { signal: options.signal });
+      const status = await turns.find(turnId);
+      if (status === undefined) throw errors.unknownTurn({ id: turnId });
+      return status;
+    },
+    async wake(request) {
+      const { eventId, item } = items.wake(request);
+      await store().enqueue({ items: [item] });
+      return { eventId };
+    },
+    turn: (turnId) => turns.find(turnId),
+    event: (eventId) => turns.findEvent(eventId),
+    waitFor: (turnId, options) => turns.waitFor(turnId, options),
+    endOf,
+    cancel: (turnId) => turns.cancel(turnId),
+    async announce(text, { principal = currentPrincipal(), ...from }) {
+      await store().enqueue({ messages: [announcement(text, { ...from, principal })] });
+      void agent.ctx.emit(
+        "agent:announced",
+        { content: text, ...from },
+        { sessionKey: MAIN_SESSION, principal },
+      );
+    },
+    access: agent.access,
+    heartbeat: (reason) => parts.heartbeat.now(reason),
+  };
+}
+
+/** Makes the items of the store that stand for turns and wakes. */
+class WorkItems {
+  readonly #agent: AgentContext;
+
+  constructor(agent: AgentContext) {
+    this.#agent = agent;
+  }
+
+  turn(request: TurnRequest & Pick<TurnBody, "reply" | "notes" | "stream">): {
     turnId: string;
     sessionId: string;
     item: NewItem;
   } {
     const { turnId = newId("turn"), session, ...rest } = request;
-    const settings = agent.settings(request.agent);
+    const settings = this.#agent.settings(request.agent);
     const sessionId =
       session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
     const body = {
       ...rest,
-      delivery: sealDelivery(request.delivery),
+      delivery: this.sealDelivery(request.delivery),
       principal: request.principal ?? currentPrincipal(),
       temporary: request.temporary ?? session === undefined,
     };
@@ -52,127 +110,102 @@ export function createService(
     return { turnId, sessionId, item };
   }
 
-  /** As it may be stored: without its secrets. */
-  function sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"] {
+  /** The target as it may be stored: without its secrets. */
+  sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"] {
     if (typeof delivery !== "object") return delivery;
-    const deliveries = ctx.use("deliveries");
+    const deliveries = this.#agent.ctx.use("deliveries");
     deliveries.check(delivery, "delivery");
     return deliveries.seal(delivery);
   }
 
-  function wakeItem(request: WakeRequest): { eventId: string; item: NewItem } {
+  wake(request: WakeRequest): { eventId: string; item: NewItem } {
     const { eventId = newId("evt"), mode, text, source, metadata } = request;
     const body = { text, source, metadata, principal: request.principal ?? currentPrincipal() };
     const kind = mode === "now" ? WAKE_NOW : WAKE;
-    return {
-      eventId,
-      item: { id: eventId, lane: MAIN_SESSION, kind, body, maxAttempts: WAKE_ATTEMPTS },
-    };
+    const item = { id: eventId, lane: MAIN_SESSION, kind, body, maxAttempts: WAKE_ATTEMPTS };
+    return { eventId, item };
+  }
+}
+
+/** Finds turns and events, waits for turns and stops them. */
+class Turns {
+  readonly #agent: AgentContext;
+  readonly #worker: Worker;
+  readonly #progress: Progress;
+
+  constructor(agent: AgentContext, { worker, progress }: ServiceParts) {
+    this.#agent = agent;
+    this.#worker = worker;
+    this.#progress = progress;
   }
 
-  async function turn(turnId: string): Promise<TurnStatus | undefined> {
-    const item = await agent.store().items.get(turnId);
+  async find(turnId: string): Promise<TurnStatus | undefined> {
+    const item = await this.#agent.store().items.get(turnId);
     if (item?.kind === "turn") return turnStatus(item as WorkItem<TurnBody>);
     if (item === undefined || item.kind === WAKE || item.kind === WAKE_NOW) return undefined;
-    // what was collected with others is known by its own id, and has become a turn together with them
+    // An item that was collected with others keeps its id, and has become a turn together with them.
     const next = (item.result as { became?: string } | undefined)?.became ?? item.drainedBy;
-    return next === undefined ? undefined : turn(next);
+    return next === undefined ? undefined : this.find(next);
   }
 
-  async function waitFor(
+  async findEvent(eventId: string) {
+    const item = await this.#agent.store().items.get(eventId);
+    if (item?.kind !== WAKE && item?.kind !== WAKE_NOW) return undefined;
+    const turn = item.drainedBy === undefined ? undefined : await this.find(item.drainedBy);
+    return wakeStatus(item, turn);
+  }
+
+  async waitFor(
     turnId: string,
-    options: { signal?: AbortSignal; timeoutMs?: number; refusedAtOnce?: boolean } = {},
+    { signal, timeoutMs = Number.POSITIVE_INFINITY, refusedAtOnce = false }: WaitOptions = {},
   ): Promise<TurnStatus> {
-    const until =
-      options.timeoutMs === undefined
-        ? Number.POSITIVE_INFINITY
-        : performance.now() + options.timeoutMs;
+    const until = performance.now() + timeoutMs;
     for (;;) {
-      options.signal?.throwIfAborted();
-      const changed = nextChange(
-        turnId,
-        Math.min(LOOK_MS, Math.max(0, until - performance.now())),
-        options.signal,
-      );
-      const status = await turn(turnId);
-      if (!status) throw new PorticoError("not_found", `There is no turn ${turnId}.`);
+      signal?.throwIfAborted();
+      const leftMs = Math.max(0, until - performance.now());
+      // Subscribed before the look, so that no change falls between the two.
+      const changed = this.#nextChange(turnId, Math.min(LOOK_MS, leftMs), signal);
+      const status = await this.find(turnId);
+      if (status === undefined) throw errors.unknownTurn({ id: turnId });
       if (hasEnded(status)) return status;
-      const { error, sessionId } = status;
-      if (options.refusedAtOnce && status.state === "queued" && error?.code === "hook_unavailable")
-        throw new PorticoError(error.code, error.message, {
-          status: 503,
-          details: { turnId, sessionId },
-        });
-      if (performance.now() >= until)
-        throw new PorticoError("timeout", `The turn ${turnId} has not ended yet.`);
+      if (refusedAtOnce) throwIfRefused(status);
+      if (performance.now() >= until) throw errors.turnNotEnded({ id: turnId });
       await changed;
     }
   }
 
-  function nextChange(
-    turnId: string,
-    withinMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  #nextChange(turnId: string, withinMs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const done = () => {
+      const end = () => {
         clearTimeout(timer);
         unsubscribe();
-        signal?.removeEventListener("abort", done);
+        signal?.removeEventListener("abort", end);
         resolve();
       };
-      const timer = setTimeout(done, withinMs);
-      const unsubscribe = progress.onChange(turnId, done);
-      signal?.addEventListener("abort", done, { once: true });
+      const timer = setTimeout(end, withinMs);
+      const unsubscribe = this.#progress.onChange(turnId, end);
+      signal?.addEventListener("abort", end, { once: true });
     });
   }
 
-  return {
-    mainSession: MAIN_SESSION,
-    fence,
-    turnItem,
-    sealDelivery,
-    wakeItem,
-    admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
-    async startTurn(request, options = {}) {
-      const { turnId, item } = turnItem(request);
-      await agent.store().enqueue({ items: [item] });
-      if (options.wait) return waitFor(turnId, { signal: options.signal });
-      return (await turn(turnId)) ?? missing(turnId);
-    },
-    async wake(request) {
-      const { eventId, item } = wakeItem(request);
-      await agent.store().enqueue({ items: [item] });
-      return { eventId };
-    },
-    turn,
-    async event(eventId) {
-      const item = await agent.store().items.get(eventId);
-      if (item?.kind !== WAKE && item?.kind !== WAKE_NOW) return undefined;
-      const taken = item.drainedBy === undefined ? undefined : await turn(item.drainedBy);
-      return wakeStatus(item, taken);
-    },
-    waitFor,
-    endOf,
-    async cancel(turnId) {
-      if (worker.abort(turnId)) return true;
-      const item = await agent.store().items.get(turnId);
-      if (item?.kind !== "turn" || !(await agent.store().items.cancel(turnId))) return false;
-      worker.abort(turnId); // it may have begun to run here meanwhile, and would go on until its lease is renewed
-      return true;
-    },
-    async announce(text, { principal = currentPrincipal(), ...from }) {
-      const posted = announcement(text, { ...from, principal });
-      await agent.store().enqueue({ messages: [posted] });
-      void ctx.emit(
-        "agent:announced",
-        { content: text, ...from },
-        { sessionKey: MAIN_SESSION, principal },
-      );
-    },
-    access: agent.access,
-    heartbeat: (reason) => heartbeat.now(reason),
-  };
+  async cancel(turnId: string): Promise<boolean> {
+    if (this.#worker.abort(turnId)) return true;
+    const { items } = this.#agent.store();
+    const item = await items.get(turnId);
+    if (item?.kind !== "turn" || !(await items.cancel(turnId))) return false;
+    // It may have begun to run here meanwhile, and would go on until its lease is renewed.
+    this.#worker.abort(turnId);
+    return true;
+  }
+}
+
+/** A hook that must not fail refuses the turn for now. */
+function throwIfRefused({ state, error, turnId, sessionId }: TurnStatus): void {
+  if (state !== "queued" || error?.code !== "hook_unavailable") return;
+  throw new PorticoError(error.code, error.message, {
+    status: 503,
+    details: { turnId, sessionId },
+  });
 }
 
 function endOf(status: TurnStatus): TurnEnd {
@@ -187,8 +220,4 @@ function endOf(status: TurnStatus): TurnEnd {
     headers: error.status === 429 ? { "retry-after": "30" } : undefined,
     details: { turnId, sessionId },
   });
-}
-
-function missing(turnId: string): never {
-  throw new PorticoError("not_found", `There is no turn ${turnId}.`);
 }

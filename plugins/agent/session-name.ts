@@ -1,5 +1,5 @@
 /** Names of sessions: what stands in lists, logs and prompts as one line that says what it seems to say. */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 
 /** Control and format characters, line separators: for a regular expression's class. */
 const UNSEEN = "\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff";
@@ -13,11 +13,5 @@ export const PLAIN_NAME = `^[^${UNSEEN}]*$`;
 export function cleanSessionName(given: string): string {
   const name = given.replace(unseen, "").slice(0, LONGEST).trim();
   if (name !== "") return name;
-  throw new PorticoError(
-    "invalid_request_error",
-    "The session's name has no character that can be seen.",
-    {
-      param: "session",
-    },
-  );
+  throw errors.emptySessionName({ param: "session" });
 }

@@ -8,7 +8,7 @@ const defaultTimeoutMs = 60_000;
 const typeboxKind = Symbol.for("TypeBox.Kind");
 const checks = new WeakMap<object, Check<unknown>>();
 
-/** The call was refused or timed out: the message is the gateway's own, and meant for whoever chose the call. */
+/** The call was refused or timed out. The message is the gateway's own, for the model or the client that made the call. */
 export class ToolRefusal extends Error {
   override name = "ToolRefusal";
 }
@@ -49,7 +49,10 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   // A tool from elsewhere (an MCP server) brings a plain JSON Schema, which its owner checks.
   if (!(typeboxKind in tool.parameters)) return args;
   let check = checks.get(tool.parameters);
-  if (!check) checks.set(tool.parameters, (check = compile(tool.parameters)));
+  if (check === undefined) {
+    check = compile(tool.parameters);
+    checks.set(tool.parameters, check);
+  }
   return check.parse(args);
 }
 

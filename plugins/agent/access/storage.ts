@@ -1,8 +1,9 @@
 /** How much clients, webhooks and polls may keep: their transcripts, and the files of their own directory. */
 import { lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { PorticoError, type Principal } from "portico";
+import type { Principal } from "portico";
 import type { Store } from "portico/store";
+import { errors } from "../errors.ts";
 import { ownDirectory } from "./access.ts";
 
 /** A directory is measured again after this; what is written meanwhile is added. */
@@ -36,11 +37,7 @@ export class StorageQuota {
     const quota = this.#options.quota();
     if (principal === "owner" || quota === 0) return;
     const used = await this.#used(principal, quota - bytes);
-    if (used + bytes > quota)
-      throw new PorticoError(
-        "storage_full",
-        `The sessions and files of ${principal} take ${used} of the ${quota} bytes that they may (agents.defaults.quotaBytes). ${bytes} more do not fit: delete sessions, or shorten files.`,
-      );
+    if (used + bytes > quota) throw errors.storageFull({ principal, used, quota, bytes });
     if (kind === "files") this.#add(principal, bytes);
   }
 

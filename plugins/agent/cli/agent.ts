@@ -63,43 +63,62 @@ export default defineCommand({
   },
 });
 
-/** Prints the pieces as they come, and answers how it ended. */
+/** Prints the pieces as they come. Returns how the turn ended, undefined where the gateway went away. */
 async function follow(
   io: CommandIO,
   request: unknown,
   headers: Record<string, string>,
 ): Promise<End | undefined> {
-  const stream = await io.gateway.stream(
-    "POST",
-    "/agent",
-    { ...(request as object), stream: true },
-    { headers },
-  );
-  let shown = "";
+  const body = { ...(request as object), stream: true };
+  const stream = await io.gateway.stream("POST", "/agent", body, { headers });
+  const printer = new AnswerPrinter(io);
   let turnId = "";
   let end: End | undefined;
-  /** A line of its own between what the agent says. */
-  const interject = (line: string) => {
-    if (io.json) return;
-    io.print(`${shown}${shown === "" ? "" : "\n"}${line}`);
-    shown = "";
-  };
   io.progress("working …");
   for await (const { event, data } of events(stream)) {
     if (event === "turn") ({ turnId } = data as { turnId: string });
-    if (event === "delta") shown += (data as { text: string }).text;
+    if (event === "delta") printer.add((data as { text: string }).text);
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
-    if (event === "failed") interject(failureLine(data as Failure));
-    if (event === "confirm") interject(waitingLine(turnId, data as Waiting));
+    if (event === "failed") printer.interject(failureLine(data as Failure));
+    if (event === "confirm") printer.interject(waitingLine(turnId, data as Waiting));
     if (event === "end") end = data as End;
-    const cut = shown.lastIndexOf("\n");
-    if (!io.json && cut >= 0) {
-      io.print(shown.slice(0, cut));
-      shown = shown.slice(cut + 1);
-    }
   }
-  if (!io.json && shown !== "") io.print(shown);
+  printer.end();
   return end;
+}
+
+/** Prints the agent's words line by line. With `--json` it prints nothing: the end shows them. */
+class AnswerPrinter {
+  readonly #io: CommandIO;
+  /** The line that is not complete yet. */
+  #line = "";
+
+  constructor(io: CommandIO) {
+    this.#io = io;
+  }
+
+  add(text: string): void {
+    this.#line += text;
+    const cut = this.#line.lastIndexOf("\n");
+    if (cut < 0) return;
+    this.#print(this.#line.slice(0, cut));
+    this.#line = this.#line.slice(cut + 1);
+  }
+
+  /** Prints a line of the command's own between the agent's words. */
+  interject(text: string): void {
+    this.end();
+    this.#print(text);
+  }
+
+  end(): void {
+    if (this.#line !== "") this.#print(this.#line);
+    this.#line = "";
+  }
+
+  #print(text: string): void {
+    if (!this.#io.json) this.#io.print(text);
+  }
 }
 
 interface Waiting {

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
-import { createRounds, parseDuration } from "portico/schedules";
+import { createRounds, parseDuration, type Rounds } from "portico/schedules";
 import type { NewItem } from "portico/store";
 import { firstActive, isActive } from "./active-hours.ts";
 import { hasSubstance, OK } from "../turns/checklist.ts";
@@ -54,162 +54,186 @@ interface Beat {
 }
 
 export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}): Heartbeat {
-  const { ctx } = agent;
-  /** By a clock that is never set. */
-  let lastStart = Number.NEGATIVE_INFINITY;
-  let unsubscribe = () => {};
+  return new MainHeartbeat(agent, retryMs);
+}
 
-  const settings = () => agent.defaults().heartbeat;
-  const now = () => agent.store().now();
-  const everyMs = () => parseDuration(settings().every, undefined, 0);
+class MainHeartbeat implements Heartbeat {
+  readonly #agent: AgentContext;
+  readonly #rounds: Rounds;
+  /** When the last beat began, by a clock that is never set. */
+  #lastStart = Number.NEGATIVE_INFINITY;
+  #unsubscribe = () => {};
 
-  const rounds = createRounds({
-    round,
-    retryMs,
-    failed: (error) => ctx.log.warn({ err: error }, "heartbeat failed"),
-  });
+  constructor(agent: AgentContext, retryMs: number) {
+    this.#agent = agent;
+    this.#rounds = createRounds({
+      round: () => this.#round(),
+      retryMs,
+      failed: (error) => agent.ctx.log.warn({ err: error }, "heartbeat failed"),
+    });
+  }
 
-  /** All that may be due, whatever the last round came to. */
-  async function round(): Promise<number> {
-    await schedule();
-    const idleMs = Math.min(await beat(), await beatForWakes());
+  start(): void {
+    // There is nothing to look at before the cooldown is over.
+    this.#unsubscribe = this.#store.onWork(WAKE_NOW, () => this.#rounds.poke(this.#cooldownMs()));
+    this.#rounds.start();
+  }
+
+  plan(): void {
+    this.#rounds.poke();
+  }
+
+  stop(): Promise<void> {
+    this.#unsubscribe();
+    return this.#rounds.stop();
+  }
+
+  async now(reason: string): Promise<{ turnId: string } | undefined> {
+    return (await this.#hasWork()) ? this.#begin(reason) : undefined;
+  }
+
+  async state(): Promise<HeartbeatState> {
+    const everyMs = this.#everyMs;
+    // Right after a start, or a change of the settings, the schedule does not follow them yet.
+    const dueAt = (await this.#store.schedules.nextDueAt(SCHEDULE)) ?? this.#store.now() + everyMs;
+    const { activeHours } = this.#settings;
+    const nextAt = everyMs > 0 ? firstActive(activeHours, dueAt, everyMs) : undefined;
+    return { nextAt, everyMs, waitingTurn: await this.#waitingTurn() };
+  }
+
+  async prepare(turnId: string, reason: string): Promise<Beat | "nothing"> {
+    // Half of what a session may hold before it is summed up, at four characters to a token.
+    const chars = this.#agent.defaults().compactAtTokens * 2;
+    const { count, text, rest, isMore } = await takeEvents(this.#store, turnId, chars);
+    const list = await this.#checklist();
+    if (count === 0 && (list === undefined || FOR_EVENTS.has(reason))) return "nothing";
+    const message = [this.#settings.prompt ?? PROMPT, `Reason: ${reason}. Events: ${count}.`];
+    if (list !== undefined) message.push(`HEARTBEAT.md:\n\n${clip(list, CHECKLIST_CHARS)}`);
+    return {
+      message: message.join("\n\n"),
+      untrusted: count === 0 ? [] : [{ label: "queued events", text }],
+      followUp: rest.length > 0 || isMore ? [...rest, this.#turnItem("more events")] : [],
+    };
+  }
+
+  /** Starts all that is due. Returns the time until the next round, in ms. */
+  async #round(): Promise<number> {
+    await this.#schedule();
+    const idleMs = Math.min(await this.#beat(), await this.#beatForWakes());
     return Math.min(Math.max(idleMs, SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
   }
 
-  /** Keeps the schedule as the settings have it. */
-  async function schedule(): Promise<void> {
-    const { schedules } = agent.store();
-    const every = everyMs();
-    const known = await schedules.get(SCHEDULE, MAIN_SESSION);
-    if (every === 0) {
-      if (known) await schedules.delete(SCHEDULE, MAIN_SESSION);
+  /** Brings the stored schedule in line with the settings. */
+  async #schedule(): Promise<void> {
+    const { schedules } = this.#store;
+    const everyMs = this.#everyMs;
+    const stored = await schedules.get(SCHEDULE, MAIN_SESSION);
+    if (everyMs === 0) {
+      if (stored) await schedules.delete(SCHEDULE, MAIN_SESSION);
       return;
     }
-    if ((known?.body as { everyMs?: number } | undefined)?.everyMs === every) return;
-    const body = { everyMs: every };
+    if ((stored?.body as { everyMs?: number } | undefined)?.everyMs === everyMs) return;
     await schedules.put({
       kind: SCHEDULE,
       id: MAIN_SESSION,
       enabled: true,
-      nextAt: now() + every,
-      body,
+      nextAt: this.#store.now() + everyMs,
+      body: { everyMs },
     });
   }
 
-  /** The regular beat. Returns in how many ms the next one is due. */
-  async function beat(): Promise<number> {
-    const store = agent.store();
-    const [due] = await store.schedules.due(SCHEDULE, now(), 1);
+  /** Starts the regular beat where it is due. Returns the time until the next one, in ms. */
+  async #beat(): Promise<number> {
+    const store = this.#store;
+    const [due] = await store.schedules.due(SCHEDULE, store.now(), 1);
     if (due) {
-      const wanted = isActive(settings().activeHours, new Date(now())) && (await anythingToDo());
-      const items = wanted && (await waiting()) === undefined ? [turnItem("interval")] : [];
-      if (items.length > 0) lastStart = performance.now();
-      // only the gateway that advances the time starts the turn: two gateways never both do
-      await store.tick(
-        { kind: due.kind, id: due.id, expectedNext: due.nextAt, next: now() + everyMs() },
-        { items },
-      );
+      const items = (await this.#isBeatWanted()) ? [this.#turnItem("interval")] : [];
+      if (items.length > 0) this.#lastStart = performance.now();
+      const next = store.now() + this.#everyMs;
+      // Only the gateway that advances the time starts the turn, so that two gateways never both do.
+      await store.tick({ kind: due.kind, id: due.id, expectedNext: due.nextAt, next }, { items });
     }
-    return ((await store.schedules.nextDueAt(SCHEDULE)) ?? Number.POSITIVE_INFINITY) - now();
+    return ((await store.schedules.nextDueAt(SCHEDULE)) ?? Number.POSITIVE_INFINITY) - store.now();
   }
 
-  /** A wake that cannot wait starts a beat at once, but no two within the cooldown: the second takes along what came meanwhile. */
-  async function beatForWakes(): Promise<number> {
-    if ((await agent.store().pending(MAIN_SESSION, WAKE_NOW)) === 0)
-      return Number.POSITIVE_INFINITY;
-    if (cooldown() > 0) return cooldown();
-    await begin("wake");
+  async #isBeatWanted(): Promise<boolean> {
+    if (!isActive(this.#settings.activeHours, new Date(this.#store.now()))) return false;
+    return (await this.#hasWork()) && (await this.#waitingTurn()) === undefined;
+  }
+
+  /**
+   * A wake that cannot wait starts a beat at once, but no two within the cooldown: the second takes along what came
+   * meanwhile. Returns the time until the next look, in ms.
+   */
+  async #beatForWakes(): Promise<number> {
+    if ((await this.#store.pending(MAIN_SESSION, WAKE_NOW)) === 0) return Number.POSITIVE_INFINITY;
+    const cooldownMs = this.#cooldownMs();
+    if (cooldownMs > 0) return cooldownMs;
+    await this.#begin("wake");
     return Number.POSITIVE_INFINITY;
   }
 
-  const cooldown = () => Math.max(0, lastStart + settings().cooldownMs - performance.now());
+  #cooldownMs(): number {
+    return Math.max(0, this.#lastStart + this.#settings.cooldownMs - performance.now());
+  }
 
-  async function begin(reason: string): Promise<{ turnId: string }> {
-    lastStart = performance.now();
-    const known = await waiting();
-    if (known !== undefined) return { turnId: known };
-    const item = turnItem(reason);
-    await agent.store().enqueue({ items: [item] });
+  async #begin(reason: string): Promise<{ turnId: string }> {
+    this.#lastStart = performance.now();
+    const waiting = await this.#waitingTurn();
+    if (waiting !== undefined) return { turnId: waiting };
+    const item = this.#turnItem(reason);
+    await this.#store.enqueue({ items: [item] });
     return { turnId: item.id };
   }
 
   /** A heartbeat's turn that has not begun (or waits for its next attempt): it will take all that is queued by then. */
-  async function waiting(): Promise<string | undefined> {
-    const turns = await agent
-      .store()
-      .items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
-    return turns.find(({ body }) => {
+  async #waitingTurn(): Promise<string | undefined> {
+    const turns = await this.#store.items.list({
+      kind: "turn",
+      lane: MAIN_SESSION,
+      state: "queued",
+      limit: 1000,
+    });
+    const waiting = turns.find(({ body }) => {
       const { heartbeat, paused } = body as TurnBody;
-      // one that has paused takes no more events
+      // A paused turn takes no more events.
       return heartbeat !== undefined && paused === undefined;
-    })?.id;
+    });
+    return waiting?.id;
   }
 
-  async function anythingToDo(): Promise<boolean> {
-    return (await isAnyQueued(agent.store())) || (await checklist()) !== undefined;
+  async #hasWork(): Promise<boolean> {
+    return (await isAnyQueued(this.#store)) || (await this.#checklist()) !== undefined;
   }
 
   /** HEARTBEAT.md, where it holds more than headings and blank lines. */
-  async function checklist(): Promise<string | undefined> {
-    const text = await readText(join(agent.settings(undefined).workspace, "HEARTBEAT.md"));
+  async #checklist(): Promise<string | undefined> {
+    const { workspace } = this.#agent.settings(undefined);
+    const text = await readText(join(workspace, "HEARTBEAT.md"));
     return text !== undefined && hasSubstance(text) ? text : undefined;
   }
 
-  function turnItem(reason: string): NewItem {
-    const { model } = settings();
+  #turnItem(reason: string): NewItem {
     const body: TurnBody = {
       message: "",
       source: "heartbeat",
       principal: "owner",
       heartbeat: reason,
-      model,
+      model: this.#settings.model,
     };
-    return {
-      id: newId("turn"),
-      lane: MAIN_SESSION,
-      kind: "turn",
-      body,
-      maxAttempts: agent.defaults().maxAttempts,
-    };
+    const { maxAttempts } = this.#agent.defaults();
+    return { id: newId("turn"), lane: MAIN_SESSION, kind: "turn", body, maxAttempts };
   }
 
-  return {
-    start() {
-      // there is nothing to look at before the cooldown is over
-      unsubscribe = agent.store().onWork(WAKE_NOW, () => rounds.poke(cooldown()));
-      rounds.start();
-    },
-    plan: () => rounds.poke(),
-    stop() {
-      unsubscribe();
-      return rounds.stop();
-    },
-    async now(reason) {
-      return (await anythingToDo()) ? begin(reason) : undefined;
-    },
-    async state() {
-      const every = everyMs();
-      // right after a start, or a change of the settings, the schedule is not what they say yet
-      const dueAt = (await agent.store().schedules.nextDueAt(SCHEDULE)) ?? now() + every;
-      const nextAt = every > 0 ? firstActive(settings().activeHours, dueAt, every) : undefined;
-      return { nextAt, everyMs: every, waitingTurn: await waiting() };
-    },
-    async prepare(turnId, reason) {
-      // half of what a session may hold before it is summed up, at four characters to a token
-      const { count, text, rest, isMore } = await takeEvents(
-        agent.store(),
-        turnId,
-        agent.defaults().compactAtTokens * 2,
-      );
-      const list = await checklist();
-      if (count === 0 && (list === undefined || FOR_EVENTS.has(reason))) return "nothing";
-      const message = [settings().prompt ?? PROMPT, `Reason: ${reason}. Events: ${count}.`];
-      if (list !== undefined) message.push(`HEARTBEAT.md:\n\n${clip(list, CHECKLIST_CHARS)}`);
-      return {
-        message: message.join("\n\n"),
-        untrusted: count === 0 ? [] : [{ label: "queued events", text }],
-        followUp: rest.length > 0 || isMore ? [...rest, turnItem("more events")] : [],
-      };
-    },
-  };
+  get #settings() {
+    return this.#agent.defaults().heartbeat;
+  }
+
+  get #everyMs(): number {
+    return parseDuration(this.#settings.every, undefined, 0);
+  }
+
+  get #store() {
+    return this.#agent.store();
+  }
 }

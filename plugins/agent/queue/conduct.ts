@@ -1,5 +1,5 @@
 /** One claimed turn from its beginning to its end. */
-import { PorticoError } from "portico";
+import type { Client, Principal } from "portico";
 import { isDead, Stopped } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
 import type { Access } from "../access/access.ts";
@@ -10,7 +10,8 @@ import { channelOf, modelOf } from "../turns/model.ts";
 import { type LoopState, newLoopState } from "../turns/loop-state.ts";
 import { runTurn, type TurnPause } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
-import { createEnding } from "./ending.ts";
+import { errors } from "../errors.ts";
+import { Ending } from "./ending.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "../turns/progress.ts";
 import { received, type TurnBody } from "../turns/turn-body.ts";
@@ -30,99 +31,130 @@ interface RunScope {
   signal: AbortSignal;
 }
 
-/** Runs claimed turns. The returned function never rejects; a `Stopped` as the reason of its signal says why it is to end. */
-export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progress: Progress) {
-  const ending = createEnding(agent, progress);
+/** A claimed turn while it runs here. */
+interface RunningTurn {
+  claim: Claim<TurnBody>;
+  principal: Principal;
+  /** With the words that the model is to hear, once they are prepared. */
+  body: TurnBody;
+  loop: LoopState;
+  followUp: NewItem[];
+}
 
-  return async function conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
-    const { item } = claim;
-    const late = new AbortController();
-    const signal = AbortSignal.any([stop, late.signal]);
-    const began = performance.now();
-    let deadline: NodeJS.Timeout | undefined;
-    const principal = principalOfTurn(item);
-    let body: TurnBody = { ...item.body, principal };
-    let followUp: NewItem[] = [];
-    const loop = body.paused?.loop ?? newLoopState("");
-    progress.started(item.id);
-    try {
-      const settings = agent.settings(body.agent);
-      const timeoutMs = body.timeoutMs ?? settings.timeoutMs;
-      const tooLate = () =>
-        late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`));
-      deadline = setTimeout(tooLate, timeoutMs);
-      refuseUseless(claim);
-      const access = await agent.access(principal);
-      await agent.storage.admit(principal, Buffer.byteLength(body.message), "transcript");
-      const run = await unlessAborted(signal, async () => {
-        const prepared = await prepare(item, body);
-        if (prepared === undefined) return undefined;
-        ({ body, followUp } = prepared);
-        return runOnce(claim, body, { settings, access, loop, signal });
-      });
-      clearTimeout(deadline);
-      if (!run) return await ending.nothing(claim);
-      const { end, history } = run;
-      if ("pause" in end) {
-        const paused = { loop, prompt: end.prompt, followUp };
-        return await ending.paused(claim, { ...body, paused }, end.pause, history.meta);
-      }
-      await ending.completed(claim, body, end, {
-        meta: history.meta,
-        access,
-        followUp,
-        ms: performance.now() - began,
-        trace: loop.trace,
-      });
-    } catch (error) {
-      await ending.failed(claim, body, signal.aborted ? signal.reason : error, loop.trace);
-    } finally {
-      clearTimeout(deadline);
-      progress.ended(item.id);
-    }
-  };
+/** Runs claimed turns, each from its beginning to its end. */
+export class Conductor {
+  readonly #agent: AgentContext;
+  readonly #heartbeat: Heartbeat;
+  readonly #progress: Progress;
+  readonly #ending: Ending;
 
-  /** The body with the words that the model is to hear; undefined for a heartbeat that has nothing to do. */
-  async function prepare(
-    { id, lane }: Claim["item"],
-    body: TurnBody,
-  ): Promise<{ body: TurnBody; followUp: NewItem[] } | undefined> {
-    if (body.paused !== undefined) return { body, followUp: body.paused.followUp };
-    if (body.heartbeat === undefined)
-      return { body: await received(agent, lane, body), followUp: [] };
-    const beat = await heartbeat.prepare(id, body.heartbeat);
-    if (beat === "nothing") return undefined;
-    const { message, untrusted, followUp } = beat;
-    return { body: { ...body, message, untrusted }, followUp };
+  constructor(agent: AgentContext, heartbeat: Heartbeat, progress: Progress) {
+    this.#agent = agent;
+    this.#heartbeat = heartbeat;
+    this.#progress = progress;
+    this.#ending = new Ending(agent, progress);
   }
 
-  async function runOnce(
-    { item }: Claim<TurnBody>,
-    body: TurnBody,
-    { settings, access, loop, signal }: RunScope,
-  ): Promise<Run> {
+  /** Never rejects. A `Stopped` as the reason of `stop` says why the turn is to end. */
+  async conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
+    const { id } = claim.item;
+    const principal = principalOfTurn(claim.item);
+    const body: TurnBody = { ...claim.item.body, principal };
+    const loop = body.paused?.loop ?? newLoopState("");
+    const turn: RunningTurn = { claim, principal, body, loop, followUp: [] };
+    const late = new AbortController();
+    const signal = AbortSignal.any([stop, late.signal]);
+    this.#progress.started(id);
+    try {
+      await this.#run(turn, late, signal);
+    } catch (error) {
+      const reason = signal.aborted ? signal.reason : error;
+      await this.#ending.failed(claim, turn.body, reason, loop.trace);
+    } finally {
+      this.#progress.ended(id);
+    }
+  }
+
+  async #run(turn: RunningTurn, late: AbortController, signal: AbortSignal): Promise<void> {
+    const { claim } = turn;
+    const began = performance.now();
+    const settings = this.#agent.settings(turn.body.agent);
+    const ms = turn.body.timeoutMs ?? settings.timeoutMs;
+    const deadline = setTimeout(() => late.abort(errors.turnTooLong({ ms })), ms);
+    try {
+      refuseUseless(claim);
+      const access = await this.#agent.access(turn.principal);
+      const bytes = Buffer.byteLength(turn.body.message);
+      await this.#agent.storage.admit(turn.principal, bytes, "transcript");
+      const run = await unlessAborted(signal, async () =>
+        (await this.#prepare(turn))
+          ? this.#runOnce(turn, { settings, access, loop: turn.loop, signal })
+          : undefined,
+      );
+      clearTimeout(deadline);
+      if (run === undefined) return await this.#ending.nothing(claim);
+      await this.#end(turn, run, access, performance.now() - began);
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  async #end(
+    { claim, body, loop, followUp }: RunningTurn,
+    { end, history }: Run,
+    access: Access,
+    ms: number,
+  ): Promise<void> {
+    const { meta } = history;
+    if ("pause" in end) {
+      const paused = { loop, prompt: end.prompt, followUp };
+      return this.#ending.paused(claim, { ...body, paused }, end.pause, meta);
+    }
+    return this.#ending.completed({
+      claim,
+      body,
+      end,
+      meta,
+      access,
+      followUp,
+      ms,
+      trace: loop.trace,
+    });
+  }
+
+  /** Sets the words that the model is to hear. Returns false for a heartbeat that has nothing to do. */
+  async #prepare(turn: RunningTurn): Promise<boolean> {
+    const { body } = turn;
+    const { id, lane } = turn.claim.item;
+    if (body.paused !== undefined) {
+      turn.followUp = body.paused.followUp;
+      return true;
+    }
+    if (body.heartbeat === undefined) {
+      turn.body = await received(this.#agent, lane, body);
+      return true;
+    }
+    const beat = await this.#heartbeat.prepare(id, body.heartbeat);
+    if (beat === "nothing") return false;
+    const { message, untrusted, followUp } = beat;
+    turn.body = { ...body, message, untrusted };
+    turn.followUp = followUp;
+    return true;
+  }
+
+  async #runOnce({ claim, body }: RunningTurn, scope: RunScope): Promise<Run> {
+    const { item } = claim;
+    const { settings, access, loop, signal } = scope;
     const { chat } = body;
-    const { ctx } = agent;
     const client =
-      progress.callerOf(item.id)?.client ??
-      (await agent.client(access.principal, chat === undefined));
-    const model = body.reply === undefined ? await modelOf(agent, body, settings) : "hook";
+      this.#progress.callerOf(item.id)?.client ??
+      (await this.#agent.client(access.principal, chat === undefined));
+    const model = body.reply === undefined ? await modelOf(this.#agent, body, settings) : "hook";
     if (loop.model === "") loop.model = model;
     const history: History = chat
       ? { messages: chat.history }
-      : await loadHistory({
-          store: agent.store(),
-          chat: ctx.use("chat"),
-          settings,
-          model,
-          sessionId: item.lane,
-          channel: channelOf(body, settings),
-          principal: access.principal,
-          client,
-          log: ctx.log,
-          signal,
-        });
-    const end = await runTurn(agent, {
+      : await this.#history(item.lane, { body, model, client, ...scope });
+    const end = await runTurn(this.#agent, {
       turnId: item.id,
       sessionId: item.lane,
       body,
@@ -135,10 +167,35 @@ export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progr
       client,
       access,
       signal,
-      onDelta: () => progress.listener(item.id, item.attempts),
+      onDelta: () => this.#progress.listener(item.id, item.attempts),
     });
     return { end, history };
   }
+
+  #history(
+    sessionId: string,
+    { body, model, client, settings, access, signal }: RunScope & HistoryScope,
+  ): Promise<History> {
+    const { ctx } = this.#agent;
+    return loadHistory({
+      store: this.#agent.store(),
+      chat: ctx.use("chat"),
+      settings,
+      model,
+      sessionId,
+      channel: channelOf(body, settings),
+      principal: access.principal,
+      client,
+      log: ctx.log,
+      signal,
+    });
+  }
+}
+
+interface HistoryScope {
+  body: TurnBody;
+  model: string;
+  client: Client | undefined;
 }
 
 function refuseUseless({ item }: Claim<TurnBody>): void {
@@ -146,9 +203,7 @@ function refuseUseless({ item }: Claim<TurnBody>): void {
   if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller)))
     throw new Stopped("cancelled");
   if (item.attempts - item.failures <= MOST_CUT_OFF) return;
-  throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, {
-    status: 500,
-  });
+  throw errors.cutOffTooOften({ times: MOST_CUT_OFF });
 }
 
 /** Rejects as soon as the signal is aborted, whatever the work is doing. */

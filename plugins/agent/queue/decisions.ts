@@ -1,7 +1,7 @@
 /** The owner's yes or no to tool calls that wait for it. */
-import { PorticoError } from "portico";
 import type { WaitingCall } from "portico/agent";
 import { byShortId, type WorkItem } from "portico/store";
+import { errors } from "../errors.ts";
 import type { AgentContext } from "../context.ts";
 import { decideCall, type Decision, decisionOn } from "../turns/confirmation.ts";
 import { turnStatus, waitingCallsOf } from "./status.ts";
@@ -61,12 +61,10 @@ export async function decide(
   decision: Exclude<Decision, { answer: "expired" }>,
 ): Promise<Decided> {
   const calls = await withDecisions(agent, waitingCallsOf(item) ?? []);
-  if (calls.length === 0)
-    throw new PorticoError("conflict", `No call of the turn ${item.id} waits for a decision.`);
+  if (calls.length === 0) throw errors.nothingToDecide({ id: item.id });
   const { callId, tool } = selectCall(calls, call);
   const { answer } = await decideCall(agent.store(), callId, decision);
-  if (answer !== decision.answer)
-    throw new PorticoError("conflict", `The call ${callId} of ${tool} is ${answer} already.`);
+  if (answer !== decision.answer) throw errors.alreadyDecided({ callId, tool, answer });
   const waiting = calls.filter((each) => each.callId !== callId && each.decision === undefined);
   if (waiting.length === 0) await agent.store().items.wake(item.id);
   return { turnId: item.id, callId, tool, decision: answer, waiting: waiting.length };
@@ -79,17 +77,17 @@ function selectCall(calls: readonly WaitingCall[], wanted: string | undefined): 
       wanted,
     );
     if (call) return call;
-    throw new PorticoError("not_found", `No call ${wanted} waits. ${listOf(calls)}`);
+    throw errors.unknownCall({ callId: wanted, waiting: listOf(calls) });
   }
   const undecided = calls.filter(({ decision }) => decision === undefined);
   // all are decided: a caller that asks again receives the decision
   const [only, ...more] = undecided.length === 0 ? calls : undecided;
   if (only !== undefined && more.length === 0) return only;
-  throw new PorticoError("conflict", `Several calls wait: say which one. ${listOf(calls)}`);
+  throw errors.severalCalls({ waiting: listOf(calls) });
 }
 
 function listOf(calls: readonly WaitingCall[]): string {
-  return `There are: ${calls.map(({ callId, tool }) => `${callId} (${tool})`).join(", ")}.`;
+  return calls.map(({ callId, tool }) => `${callId} (${tool})`).join(", ");
 }
 
 const NOTICES = 5;

@@ -1,9 +1,10 @@
 /** What is written of a turn's end, and who is told. */
-import { PorticoError, type Principal } from "portico";
+import type { PorticoError, Principal } from "portico";
 import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
+import { errors } from "../errors.ts";
 import { isSilent } from "../turns/checklist.ts";
 import type { TracedStep } from "portico/agent";
 import type { LoopPause } from "../turns/loop.ts";
@@ -20,7 +21,11 @@ import type { TurnBody } from "../turns/turn-body.ts";
 const FINISH_TRIES = 30;
 const FINISH_PAUSE_MS = 1000;
 
+/** A turn that has ended with an answer, and what belongs to it. */
 interface Completed {
+  claim: Claim<TurnBody>;
+  body: TurnBody;
+  end: TurnEnd;
   access: Pick<Access, "mayAnnounce">;
   /** For the session. */
   meta: Record<string, unknown> | undefined;
@@ -29,99 +34,84 @@ interface Completed {
   trace: TracedStep[];
 }
 
-export function createEnding(agent: AgentContext, progress: Progress) {
-  const { ctx } = agent;
+/** Writes how turns end, and emits the events of their ends. */
+export class Ending {
+  readonly #agent: AgentContext;
+  readonly #progress: Progress;
 
-  /** A heartbeat that had nothing to do. */
-  async function nothing(claim: Claim<TurnBody>): Promise<void> {
-    await finish(claim, { state: "done", result: { text: "", steps: 0 } });
+  constructor(agent: AgentContext, progress: Progress) {
+    this.#agent = agent;
+    this.#progress = progress;
   }
 
-  async function completed(
-    claim: Claim<TurnBody>,
-    body: TurnBody,
-    end: TurnEnd,
-    about: Completed,
-  ): Promise<void> {
+  /** Ends a heartbeat that had nothing to do. */
+  async nothing(claim: Claim<TurnBody>): Promise<void> {
+    await this.#finish(claim, { state: "done", result: { text: "", steps: 0 } });
+  }
+
+  async completed(turn: Completed): Promise<void> {
+    const { claim, body, end, trace } = turn;
     const { item } = claim;
-    const beat = body.heartbeat !== undefined;
-    const silent = beat && isSilent(end.text);
-    const text = silent ? "" : end.text;
-    const isAsked = body.delivery === "announce" && item.lane !== MAIN_SESSION;
-    const announced = text !== "" && (beat || (isAsked && about.access.mayAnnounce));
-    const { principal } = body;
-    const from = { source: body.source, turnId: item.id, sessionId: item.lane, principal };
-    const kept = silent && (body.untrusted ?? []).length === 0 ? [] : end.messages;
-    const batch: Batch = {
-      messages: [
-        {
-          session: item.lane,
-          messages: toStored(kept, item.id),
-          meta: { ...about.meta, ...metaOf(body) },
-        },
-        ...(announced && !beat ? [announcement(text, from)] : []),
-      ],
-      items: [
-        ...about.followUp,
-        ...deliveryOf(claim, "turn.completed", { result: text, model: end.model }),
-      ],
-    };
+    const text = textToKeep(turn);
+    const isAnnounced = mustAnnounce(turn, text);
     const { steps, model, usage, ended } = end;
-    progress.callerOf(item.id)?.settle({ end });
+    this.#progress.callerOf(item.id)?.settle({ end });
     const outcome = {
       state: "done",
-      result: { text, model, steps, usage, ended, trace: about.trace },
+      result: { text, model, steps, usage, ended, trace },
       body: bodyToKeep(body),
     } as const;
-    if (!(await finish(claim, outcome, batch))) return;
-    const sessionKey = item.lane;
-    // of a chat completion the endpoint tells
-    if (text !== "" && !body.chat)
-      void ctx.emit(
-        "message:sent",
-        { content: text, source: body.source, model, to: sessionKey },
-        { sessionKey, principal },
-      );
+    if (!(await this.#finish(claim, outcome, batchOf(turn, text, isAnnounced)))) return;
+    this.#emitCompleted(turn, text, isAnnounced);
+  }
+
+  #emitCompleted({ claim, body, end, ms }: Completed, content: string, isAnnounced: boolean): void {
+    const { ctx } = this.#agent;
+    const { item } = claim;
+    const { principal, source } = body;
+    const { steps, model, usage } = end;
+    const about = { sessionKey: item.lane, principal };
+    // The chat endpoint emits this event for its own completions.
+    if (content !== "" && !body.chat)
+      void ctx.emit("message:sent", { content, source, model, to: item.lane }, about);
     const { prompt_tokens, completion_tokens, total_tokens } = usage;
     void ctx.emit(
       "agent:completed",
       {
         ...namesOf(claim, body),
-        content: text,
+        content,
         model,
         steps,
         attempts: item.attempts,
         usage: { prompt_tokens, completion_tokens, total_tokens },
-        ms: about.ms,
+        ms,
       },
-      { sessionKey, principal },
+      about,
     );
-    if (announced) {
-      const { source, turnId, sessionId } = from;
-      void ctx.emit(
-        "agent:announced",
-        { content: text, source, turnId, sessionId },
-        { sessionKey: MAIN_SESSION, principal },
-      );
-    }
+    if (!isAnnounced) return;
+    void ctx.emit(
+      "agent:announced",
+      { content, source, turnId: item.id, sessionId: item.lane },
+      { sessionKey: MAIN_SESSION, principal },
+    );
   }
 
-  /** It goes on when the owner has decided; where it only keeps what it has done so far, at once. */
-  async function paused(
+  /** Pauses a turn until the owner has decided. A turn that only keeps what it has done goes on at once. */
+  async paused(
     claim: Claim<TurnBody>,
     body: TurnBody,
     { until, asked }: LoopPause,
     meta: Record<string, unknown> | undefined,
   ): Promise<void> {
     const { item } = claim;
-    const now = agent.store().now();
+    const now = this.#agent.store().now();
     const batch: Batch = {
       messages: meta === undefined ? [] : [{ session: item.lane, messages: [], meta }],
       kv: until === undefined ? [] : [waitingMark(item.id, until - now)],
     };
-    if (!(await finish(claim, { state: "paused", at: until ?? now, body }, batch))) return;
+    if (!(await this.#finish(claim, { state: "paused", at: until ?? now, body }, batch))) return;
     for (const { callId, tool, arguments: args, until: end } of asked) {
-      void ctx.emit(
+      void this.#agent.ctx.emit(
         "agent:confirm",
         { ...namesOf(claim, body), callId, tool, arguments: args, until: end },
         { sessionKey: item.lane, principal: body.principal },
@@ -129,52 +119,41 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     }
   }
 
-  async function failed(
+  async failed(
     claim: Claim<TurnBody>,
     body: TurnBody,
     reason: unknown,
     trace: TracedStep[],
   ): Promise<void> {
+    const { ctx, store, defaults } = this.#agent;
     const { item } = claim;
     const stopped = reason instanceof Stopped ? reason.why : undefined;
     if (stopped === "lost") {
-      ctx.log.warn({ turn: item.id }, "another worker has taken this turn over");
+      ctx.log.warn({ turn: item.id }, "Another worker has taken this turn over.");
       return;
     }
     const error = stopped
       ? { code: stopped, message: `The turn was stopped (${stopped}).` }
       : shownError(reason);
     if (!stopped)
-      ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
-    progress.callerOf(item.id)?.settle({ error: stopped ? stoppedError(stopped) : reason });
-    const outcome = outcomeOf(item, reason, error, {
-      now: agent.store().now(),
-      retryDelayMs: agent.defaults().retryDelayMs,
-      trace,
-    });
-    // nothing more is kept where there is no room
-    const isTold =
-      error.code === "storage_full" ||
-      outcome.state === "retry" ||
-      body.heartbeat !== undefined ||
-      body.chat !== undefined;
-    const note = {
-      session: item.lane,
-      messages: failureNote(body, error, item.id),
-      meta: metaOf(body),
-    };
+      ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "A turn failed.");
+    const callerError = stopped ? stoppedError(stopped) : reason;
+    this.#progress.callerOf(item.id)?.settle({ error: callerError });
+    const { retryDelayMs } = defaults();
+    const outcome = outcomeOf(item, reason, error, { now: store().now(), retryDelayMs, trace });
+    const willRetry = outcome.state === "retry";
     const batch: Batch = {
-      messages: isTold ? [] : [note],
-      items: outcome.state === "retry" ? [] : deliveryOf(claim, "turn.failed", { error }),
+      messages: isFailureNoted(body, error, willRetry) ? [failureNote(item, body, error)] : [],
+      items: willRetry ? [] : deliveryOf(claim, "turn.failed", { error }),
     };
-    if (!(await finish(claim, outcome, batch)) || stopped) return;
+    if (!(await this.#finish(claim, outcome, batch)) || stopped) return;
     void ctx.emit(
       "agent:failed",
       {
         ...namesOf(claim, body),
         error,
         attempts: item.attempts,
-        willRetry: outcome.state === "retry",
+        willRetry,
         retryAt: outcome.state === "retry" ? iso(outcome.at) : undefined,
       },
       { sessionKey: item.lane, principal: body.principal },
@@ -182,33 +161,28 @@ export function createEnding(agent: AgentContext, progress: Progress) {
   }
 
   /**
-   * False where the turn is somebody else's by now, or could not be written: then its lease runs out and it is repeated.
-   * What the turn did cannot be undone, so a store that fails for a moment is waited for first.
+   * Returns false where another worker has the turn by now, or its end could not be written: then the lease runs out and
+   * the turn is repeated. What the turn did cannot be undone, so this waits for a store that fails for a moment.
    */
-  async function finish(
-    claim: Claim<TurnBody>,
-    outcome: ClaimOutcome,
-    batch?: Batch,
-  ): Promise<boolean> {
+  async #finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
+    const { ctx, store } = this.#agent;
+    const turn = claim.item.id;
     for (let tries = 1; ; tries++) {
       try {
-        const owned = await agent.store().finish(claim, outcome, batch);
-        if (!owned)
-          ctx.log.warn(
-            { turn: claim.item.id },
-            "the end of this turn was refused: another worker has it",
-          );
-        return owned;
+        const isOwned = await store().finish(claim, outcome, batch);
+        if (!isOwned)
+          ctx.log.warn({ turn }, "The end of a turn was refused: another worker has it.");
+        return isOwned;
       } catch (error) {
         if (shownError(error).code !== "store_unavailable" && batch !== undefined) {
-          // an end that can never be written must not be tried for ever
-          ctx.log.error({ err: error, turn: claim.item.id }, "the end of a turn cannot be written");
-          return finish(claim, { state: "dead", error: shownError(error) });
+          // An end that can never be written must not be tried for ever.
+          ctx.log.error({ err: error, turn }, "The end of a turn cannot be written.");
+          return this.#finish(claim, { state: "dead", error: shownError(error) });
         }
         if (tries === FINISH_TRIES || ctx.signal.aborted) {
           ctx.log.error(
-            { err: error, turn: claim.item.id },
-            "the end of a turn could not be written; it will be repeated",
+            { err: error, turn },
+            "The end of a turn was not written. It will be repeated.",
           );
           return false;
         }
@@ -216,8 +190,47 @@ export function createEnding(agent: AgentContext, progress: Progress) {
       }
     }
   }
+}
 
-  return { nothing, completed, paused, failed };
+/** Empty for a heartbeat that found nothing that needs attention. */
+function textToKeep({ body, end }: Pick<Completed, "body" | "end">): string {
+  return isQuietBeat(body, end) ? "" : end.text;
+}
+
+function isQuietBeat(body: TurnBody, end: TurnEnd): boolean {
+  return body.heartbeat !== undefined && isSilent(end.text);
+}
+
+/** A heartbeat's answer stands in the main session already: announcing it only emits the event. */
+function mustAnnounce({ claim, body, access }: Completed, text: string): boolean {
+  if (text === "") return false;
+  if (body.heartbeat !== undefined) return true;
+  return body.delivery === "announce" && claim.item.lane !== MAIN_SESSION && access.mayAnnounce;
+}
+
+/** What is written together with the end of a completed turn. */
+function batchOf(turn: Completed, text: string, isAnnounced: boolean): Batch {
+  const { claim, body, end, meta, followUp } = turn;
+  const { id: turnId, lane: sessionId } = claim.item;
+  const isEmptyBeat = isQuietBeat(body, end) && (body.untrusted ?? []).length === 0;
+  const transcript = {
+    session: sessionId,
+    messages: toStored(isEmptyBeat ? [] : end.messages, turnId),
+    meta: { ...meta, ...metaOf(body) },
+  };
+  const { source, principal } = body;
+  const announced =
+    isAnnounced && body.heartbeat === undefined
+      ? [announcement(text, { source, turnId, sessionId, principal })]
+      : [];
+  const delivery = deliveryOf(claim, "turn.completed", { result: text, model: end.model });
+  return { messages: [transcript, ...announced], items: [...followUp, ...delivery] };
+}
+
+/** A failed turn shows in its session, unless it is tried again, has its caller's ear, or there is no room. */
+function isFailureNoted(body: TurnBody, error: { code: string }, willRetry: boolean): boolean {
+  if (willRetry || error.code === "storage_full") return false;
+  return body.heartbeat === undefined && body.chat === undefined;
 }
 
 /** The messages of a chat completion, and of a turn that had paused, are in its session by then. */
@@ -255,23 +268,20 @@ function deliveryOf(
 }
 
 function stoppedError(why: Stopped["why"]): PorticoError {
-  if (why === "cancelled")
-    return new PorticoError("cancelled", "The turn was stopped.", { status: 409 });
-  return new PorticoError("service_unavailable", "The gateway is stopping: ask again in a moment.");
+  return why === "cancelled" ? errors.turnStopped() : errors.gatewayStopping();
 }
 
 function toStored(messages: readonly { role: string }[], turnId: string): NewMessage[] {
   return messages.map((message) => ({ role: message.role, body: message, turnId }));
 }
 
-/** A turn that came to nothing shows in its session. */
-function failureNote(body: TurnBody, error: { message: string }, turnId: string): NewMessage[] {
-  const said = `[This turn ended without an answer: ${error.message}]`;
-  const messages: { role: string; content: string }[] = [
+/** What the session of a failed turn shows. */
+function failureNote({ id, lane }: Claim["item"], body: TurnBody, error: { message: string }) {
+  const messages = [
     { role: "user", content: body.message },
-    { role: "assistant", content: said },
+    { role: "assistant", content: `[This turn ended without an answer: ${error.message}]` },
   ];
-  return toStored(messages, turnId);
+  return { session: lane, messages: toStored(messages, id), meta: metaOf(body) };
 }
 
 interface Announced {

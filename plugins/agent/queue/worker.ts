@@ -1,6 +1,6 @@
 /** Takes turns out of the store and conducts them. */
 import { createClaimLoop } from "portico/schedules";
-import { createConductor } from "./conduct.ts";
+import { Conductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { AgentContext } from "../context.ts";
 import type { Progress } from "../turns/progress.ts";
@@ -36,7 +36,7 @@ export function createWorker(
   progress: Progress,
 ): Worker {
   const { ctx } = agent;
-  const conduct = createConductor(agent, heartbeat, progress);
+  const conductor = new Conductor(agent, heartbeat, progress);
   const loop = createClaimLoop<TurnBody>({
     store: agent.store,
     log: ctx.log,
@@ -45,7 +45,7 @@ export function createWorker(
     most: () => agent.defaults().maxConcurrentTurns,
     shares: () => sharesOf(agent.defaults().maxConcurrentTurns),
     holderOf: (item) => holderOf(principalOfTurn(item)),
-    run: (claim, signal) => ctx.busy(conduct(claim, signal)),
+    run: (claim, signal) => ctx.busy(conductor.conduct(claim, signal)),
   });
   let shuttingDown = false;
   return {

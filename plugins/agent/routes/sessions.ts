@@ -4,7 +4,7 @@ import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { iso } from "../queue/status.ts";
-import { notFound } from "./common.ts";
+import { errors } from "../errors.ts";
 import { agentRoutes } from "./routes-schema.ts";
 
 export function mountSessions(agent: AgentContext): void {
@@ -18,14 +18,15 @@ export function mountSessions(agent: AgentContext): void {
   });
   ctx.route("GET", "/sessions/:id", agentRoutes.session, async ({ params, query }) => {
     const id = params["id"] ?? "";
-    const session = (await agent.store().sessions.get(id)) ?? notFound("session", id);
+    const session = await agent.store().sessions.get(id);
+    if (session === undefined) throw errors.unknownSession({ id });
     const last = query.has("last") ? limitIn(query, 50, "last") : undefined;
     const transcript = await agent.store().sessions.transcript(id, { last });
     return { ...shownSession(session), messages: transcript.map(shownMessage) };
   });
   ctx.route("DELETE", "/sessions/:id", agentRoutes.deleteSession, async ({ params }) => {
     const id = params["id"] ?? "";
-    if (!(await agent.store().sessions.delete(id))) notFound("session", id);
+    if (!(await agent.store().sessions.delete(id))) throw errors.unknownSession({ id });
     void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id, principal: "owner" });
     return { ok: true, id };
   });

@@ -1,5 +1,6 @@
 /** `GET /tools`: the tools that there are, and who may use them. */
-import { partsOf, PorticoError, type Principal, principalNamed, readPrincipal } from "portico";
+import { partsOf, type Principal, principalNamed, readPrincipal } from "portico";
+import { errors } from "../errors.ts";
 import { type Access, isKindOfPrincipal } from "../access/access.ts";
 import { type AgentContext, MAIN_AGENT } from "../context.ts";
 import { patternsFor } from "../turns/confirmation.ts";
@@ -12,9 +13,7 @@ export function mountTools(agent: AgentContext): void {
     const principal = readWanted(call.query.get("as") ?? "owner");
     const access = await agent.access(principal);
     if (!access.isKnown)
-      throw new PorticoError("not_found", `There is no ${described(principal)}.`, {
-        param: "as",
-      });
+      throw errors.unknownPrincipal({ principal: described(principal) }, { param: "as" });
     const agentId = call.query.get("agent") ?? MAIN_AGENT;
     const rules = agent.settings(agentId).tools;
     const all = ctx.list("tool");
@@ -51,11 +50,7 @@ function readWanted(text: string): Principal {
   const kind = text.slice(0, colon);
   const name = text.slice(colon + 1);
   if (isKindOfPrincipal(kind) && name !== "") return principalNamed(kind, name);
-  throw new PorticoError(
-    "invalid_request_error",
-    `There is no principal ${JSON.stringify(text)}. Say owner, outside, key:NAME, webhook:NAME or poll:NAME.`,
-    { param: "as" },
-  );
+  throw errors.notAPrincipal({ text: JSON.stringify(text) }, { param: "as" });
 }
 
 function described(principal: Principal): string {

@@ -1,5 +1,5 @@
 /** The queue of turns. */
-import { PorticoError, type Static } from "portico";
+import type { Static } from "portico";
 import type { AgentService, TurnReport, TurnStatus } from "portico/agent";
 import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
@@ -7,7 +7,7 @@ import type { AgentContext } from "../context.ts";
 import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
 import { turnReport, turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
-import { notFound } from "./common.ts";
+import { errors } from "../errors.ts";
 import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
 
 /** Of the newest, for ids that are given in short. */
@@ -24,7 +24,7 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
     return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
   });
   ctx.route("GET", "/turns", agentRoutes.turns, async ({ query }) => ({
-    turns: await list(query),
+    turns: await listTurns(agent, query),
   }));
   ctx.route("POST", "/turns/:id/cancel", agentRoutes.cancel, async ({ params }) => {
     const { id } = await find(params["id"] ?? "");
@@ -33,7 +33,7 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
   ctx.route("POST", "/turns/:id/replay", agentRoutes.replay, async ({ params }) => {
     const { id } = await find(params["id"] ?? "");
     if (await agent.store().items.replay(id)) return { ok: true };
-    throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
+    throw errors.neitherDeadNorCancelled();
   });
   ctx.route("POST", "/turns/:id/confirm", agentRoutes.confirm, async (request) => {
     const item = await find(request.params["id"] ?? "");
@@ -53,37 +53,67 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
     const item = exact
       ? await items.get(exact.turnId)
       : byShortId(await items.list({ kind: "turn", limit: MOST_LOOKED_AT }), id);
-    return (item as WorkItem<TurnBody> | undefined) ?? notFound("turn", id);
+    if (item === undefined) throw errors.unknownTurn({ id });
+    return item as WorkItem<TurnBody>;
   }
+}
 
-  async function list(query: URLSearchParams): Promise<TurnStatus[]> {
-    const state = choiceIn(query, "state", TURN_STATES);
-    const limit = limitIn(query, 50);
-    const principal = query.get("principal");
-    const session = query.get("session");
-    const fits = (turn: TurnStatus) =>
-      (state === undefined || turn.state === state) &&
-      (principal === null || turn.principal === principal) &&
-      (session === null || turn.sessionId === session);
-    if (state === "waiting") {
-      const waiting = (await waitingTurns(agent)).map(turnStatus).filter(fits);
-      return waiting.reverse().slice(0, limit);
-    }
-    const turns: TurnStatus[] = [];
-    let before: number | undefined;
-    for (let page = 0; page < MOST_PAGES && turns.length < limit; page++) {
-      const pageSize = principal === null ? limit : MOST_LOOKED_AT;
-      const items = await agent.store().items.list({
-        kind: "turn",
-        ...(state === undefined ? {} : { state }),
-        ...(session === null ? {} : { lane: session }),
-        ...(before === undefined ? {} : { before }),
-        limit: pageSize,
-      });
-      turns.push(...items.map((item) => turnStatus(item as WorkItem<TurnBody>)).filter(fits));
-      if (items.length < pageSize) break;
-      before = items.at(-1)?.seq;
-    }
-    return turns.slice(0, limit);
+interface TurnFilter {
+  state: (typeof TURN_STATES)[number] | undefined;
+  principal: string | null;
+  session: string | null;
+  limit: number;
+}
+
+/** The newest turns that a filter passes. */
+async function listTurns(agent: AgentContext, query: URLSearchParams): Promise<TurnStatus[]> {
+  const filter: TurnFilter = {
+    state: choiceIn(query, "state", TURN_STATES),
+    principal: query.get("principal"),
+    session: query.get("session"),
+    limit: limitIn(query, 50),
+  };
+  const { state, limit } = filter;
+  if (state === "waiting") {
+    const waiting = (await waitingTurns(agent)).map(turnStatus);
+    return waiting
+      .filter((turn) => passes(filter, turn))
+      .reverse()
+      .slice(0, limit);
   }
+  const turns: TurnStatus[] = [];
+  let before: number | undefined;
+  for (let page = 0; page < MOST_PAGES && turns.length < limit; page++) {
+    const items = await pageOfTurns(agent, filter, before);
+    turns.push(...items.map(turnStatus).filter((turn) => passes(filter, turn)));
+    if (items.length < pageSizeOf(filter)) break;
+    before = items.at(-1)?.seq;
+  }
+  return turns.slice(0, limit);
+}
+
+function passes({ state, principal, session }: TurnFilter, turn: TurnStatus): boolean {
+  if (state !== undefined && turn.state !== state) return false;
+  if (principal !== null && turn.principal !== principal) return false;
+  return session === null || turn.sessionId === session;
+}
+
+/** The store cannot select by principal, so more are read at once. */
+const pageSizeOf = ({ principal, limit }: TurnFilter): number =>
+  principal === null ? limit : MOST_LOOKED_AT;
+
+async function pageOfTurns(
+  agent: AgentContext,
+  filter: TurnFilter,
+  before: number | undefined,
+): Promise<WorkItem<TurnBody>[]> {
+  const { state, session } = filter;
+  const items = await agent.store().items.list({
+    kind: "turn",
+    ...(state === undefined || state === "waiting" ? {} : { state }),
+    ...(session === null ? {} : { lane: session }),
+    ...(before === undefined ? {} : { before }),
+    limit: pageSizeOf(filter),
+  });
+  return items as WorkItem<TurnBody>[];
 }

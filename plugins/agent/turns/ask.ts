@@ -1,5 +1,4 @@
 /** One call of a model, streamed where somebody listens. */
-import { PorticoError } from "portico";
 import type { ChatOptions, ChatService } from "portico/models";
 import {
   type ChatMessage,
@@ -8,6 +7,7 @@ import {
   type StreamPart,
   type Usage,
 } from "portico/provider";
+import { errors } from "../errors.ts";
 import type { Listen } from "./progress.ts";
 import { inPieces } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
@@ -30,7 +30,7 @@ export async function ask(
   if (onDelta) return askStreaming(chat, request, options, onDelta, edit);
   const response = await chat.complete(request, options);
   const choice = response.choices[0];
-  if (!choice) throw new PorticoError("upstream_error", "The model answered without a choice.");
+  if (!choice) throw errors.noChoice();
   return {
     message: choice.message,
     finishReason: choice.finish_reason,

@@ -69,21 +69,11 @@ export async function runLoop(
   const offered = describeTools(options.tools);
   for (;;) {
     options.signal.throwIfAborted();
-    if (state.open === undefined) {
-      const { message, content } = await askModel(options, state, offered);
-      const calls = message.tool_calls ?? [];
-      if (calls.length === 0) return resultOf(state, content, "answered");
-      const limit = limitReached(options, state);
-      if (limit !== undefined) {
-        const text = stopNotice(options, content, limit.why);
-        replaceLast(state.added, text);
-        return resultOf(state, text, limit.ended);
-      }
-      state.open = { calls: withIds(calls, state), content, next: 0, images: [], waiting: [] };
-    }
-    const pause = await answerCalls(options, state, state.open);
+    const step = state.open ?? (await openNextStep(options, state, offered));
+    if ("ended" in step) return step;
+    const pause = await answerCalls(options, state, step);
     if (pause) return pause;
-    const { images, hasRunConfirmed, isCircling, content } = state.open;
+    const { images, hasRunConfirmed, isCircling, content } = step;
     // all results of a step come before anything else, or the next call is refused
     state.added.push(...images);
     state.open = undefined;
@@ -96,6 +86,25 @@ export async function runLoop(
     // what the owner has allowed once is never run twice, whatever becomes of the rest of the turn
     if (hasRunConfirmed) return { until: undefined, asked: [] };
   }
+}
+
+/** Asks the model. Returns the tool calls that it wants, or the result where it wants none or may call no more. */
+async function openNextStep(
+  options: LoopOptions,
+  state: LoopState,
+  offered: readonly ChatTool[],
+): Promise<LoopResult | OpenCalls> {
+  const { message, content } = await askModel(options, state, offered);
+  const calls = message.tool_calls ?? [];
+  if (calls.length === 0) return resultOf(state, content, "answered");
+  const limit = limitReached(options, state);
+  if (limit !== undefined) {
+    const text = stopNotice(options, content, limit.why);
+    replaceLast(state.added, text);
+    return resultOf(state, text, limit.ended);
+  }
+  state.open = { calls: withIds(calls, state), content, next: 0, images: [], waiting: [] };
+  return state.open;
 }
 
 async function askModel(

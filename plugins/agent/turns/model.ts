@@ -1,5 +1,5 @@
 /** Which model a turn asks. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { AgentContext, AgentSettings } from "../context.ts";
 import type { TurnBody } from "./turn-body.ts";
 
@@ -19,10 +19,7 @@ export async function modelOf(
   const channel = channelOf(body, settings);
   const model = named ?? (await agent.ctx.use("chat").defaultModel(channel)) ?? OFFLINE_MODEL;
   if (model !== "agent" && !model.startsWith("agent/")) return model;
-  throw new PorticoError(
-    "invalid_request_error",
-    `An agent cannot be its own model: set agents.defaults.model to one of GET /v1/models other than ${model}.`,
-  );
+  throw errors.agentAsModel({ model });
 }
 
 export function channelOf(body: TurnBody, settings: AgentSettings): string | undefined {

@@ -84,7 +84,7 @@ test("a client's files end at its quota, and the model is told", async () => {
   assert.is((await chat("files", "FILE f1 15000")).status, 200);
   assert.match(result, "Wrote f1");
   assert.is((await chat("files", "FILE f2 40000", "other")).status, 200);
-  assert.match(result, /bytes that they may/);
+  assert.match(result, /agents.defaults.quotaBytes/);
 });
 
 test("when its transcripts are full, its turns are refused at the door, and nothing more is kept", async () => {
@@ -116,7 +116,7 @@ test("others are not affected, and a client that has deleted sessions goes on", 
 test("notes and one request that alone is too long count as well", async () => {
   await chat("notes", "FILE f1 24000", "n1");
   assert.is((await chat("notes", "NOTE long 19999", "n2")).status, 200);
-  assert.match(result, /bytes that they may/);
+  assert.match(result, /agents.defaults.quotaBytes/);
   assert.is((await chat("big", "x".repeat(QUOTA + 1))).status, 507);
   assert.is((await chat("big", "hello")).status, 200);
 });
