@@ -23,7 +23,10 @@ export const errors = PorticoError.table({
     status: 500,
     message: "The gateway ended {times} times while the turn was running. It is not started again.",
   },
-  neitherDeadNorCancelled: { code: "conflict", message: "Only a dead or cancelled turn can be replayed." },
+  neitherDeadNorCancelled: {
+    code: "conflict",
+    message: "Only a dead or cancelled turn can be replayed.",
+  },
 
   // decisions of the owner
   nothingToDecide: {

@@ -54,7 +54,10 @@ for (const session of UNSEEN) {
 }
 
 test("a name of nothing but what cannot be seen is refused", () => {
-  assert.throws(() => cleanSessionName("\u001b\u0007\u200b"), (error: { code?: string }) => error.code === "invalid_request_error");
+  assert.throws(
+    () => cleanSessionName("\u001b\u0007\u200b"),
+    (error: { code?: string }) => error.code === "invalid_request_error",
+  );
 });
 
 for (const status of [400, 401, 403, 500]) {
