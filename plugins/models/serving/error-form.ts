@@ -17,7 +17,14 @@ export type ClientForm = ErrorMembers["form"];
  * client looks for, since agents compact their history then.
  */
 export function errorInForm(error: unknown, form: ClientForm, request: ChatRequest): unknown {
-  if (!isPorticoError(error)) return error;
+  return isPorticoError(error) ? porticoErrorInForm(error, form, request) : error;
+}
+
+export function porticoErrorInForm(
+  error: PorticoError,
+  form: ClientForm,
+  request: ChatRequest,
+): PorticoError {
   const upstream = upstreamErrorIn(error);
   const isContext = error.code === CONTEXT_LENGTH && form === "anthropic";
   const isForeign = upstream === error && upstream.detailsForm !== form;

@@ -1,5 +1,12 @@
 /** The service `models`: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
-import { type Call, type Client, currentPrincipal, type Principal, principalOf } from "portico";
+import {
+  type Call,
+  type Client,
+  currentPrincipal,
+  type PorticoError,
+  type Principal,
+  principalOf,
+} from "portico";
 import type {
   ChatOptions,
   ModelsService,
@@ -26,7 +33,7 @@ import { forward } from "./forward.ts";
 import { type ChatResponse, Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
-import type { ClientForm } from "./error-form.ts";
+import { type ClientForm, porticoErrorInForm } from "./error-form.ts";
 import { type Incoming, keepContent, openChat, setTrace } from "./open.ts";
 import type { ByteStream } from "../streams/flow.ts";
 import type { RawBody } from "../openai/members.ts";
@@ -39,7 +46,6 @@ function readTranslated(request: ChatRequest, options: OpenOptions, bytes: Buffe
   const { stream, body, dropped, refusal } = options;
   checkMembers(body, bytes);
   const read = readRequest({ ...request, stream, models: body["models"] });
-  const form: ClientForm = options.native?.form === "anthropic" ? "anthropic" : "openai";
   return {
     request: read.request,
     fallbacks: read.fallbacks,
@@ -47,9 +53,13 @@ function readTranslated(request: ChatRequest, options: OpenOptions, bytes: Buffe
     native: read.same ? options.native : undefined,
     dropped,
     refusal,
-    form,
+    form: formOf(options),
     translated: true,
   };
+}
+
+function formOf({ native }: OpenOptions): ClientForm {
+  return native?.form === "anthropic" ? "anthropic" : "openai";
 }
 
 /** A request in OpenAI's form. */
@@ -125,21 +135,15 @@ export function createModelsService(
       ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report)
       : undefined;
 
-  function writeEncoded(
-    call: Call,
-    { stream }: ChatResponse,
-    encoder: StreamEncoder | StreamTranslator,
-  ): Promise<void> {
-    call.res.writeHead(200, STREAM_HEADERS);
-    const own = "write" in encoder ? encoder : adaptedTranslator(encoder);
-    return writeParts(call, stream!, own, endpoint.workers);
-  }
-
-  function pipeOf(call: Call, job: Job, response: ChatResponse) {
-    // Whoever has opened it may break before it is piped, and answer something else.
+  function pipeOf(call: Call, job: Job, { stream }: ChatResponse, form: ClientForm = "openai") {
+    // The caller that opened it may break before it is piped, and answer something else.
     call.res.once("close", () => job.cancel());
-    return (encoder: StreamEncoder | StreamTranslator) =>
-      endpoint.busy(writeEncoded(call, response, encoder));
+    return (encoder: StreamEncoder | StreamTranslator) => {
+      call.res.writeHead(200, STREAM_HEADERS);
+      const own = "write" in encoder ? encoder : adaptedTranslator(encoder);
+      const errorFor = (error: PorticoError) => porticoErrorInForm(error, form, job.request);
+      return endpoint.busy(writeParts(call, stream!, own, { workers: endpoint.workers, errorFor }));
+    };
   }
 
   async function* parts(
@@ -214,7 +218,7 @@ export function createModelsService(
           const native = response.native === true ? response.body : undefined;
           return { kind: "whole", completion: completionOf(response), native };
         }
-        return { kind: "stream", pipe: pipeOf(call, job, response) };
+        return { kind: "stream", pipe: pipeOf(call, job, response, formOf(options)) };
       });
     },
 

@@ -3,9 +3,12 @@ import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import {
+  chunk,
   completion,
+  data,
   json,
   startUpstream,
+  stream,
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
 
@@ -205,6 +208,21 @@ for (const [provider, status, body, [tokens, limit]] of TOO_LONG) {
     }
   });
 }
+
+test("a prompt that is too long is told in a stream as well, in the caller's own form", async () => {
+  const body = openai(
+    "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+    "context_length_exceeded",
+  );
+  up.answer = (_, res) => stream(res, chunk({ role: "assistant", content: "Hi" }), data(body));
+  const streamOf = async (path: string, more: object = {}) => {
+    const asked = { model: "openai/m", max_tokens: 9, messages, stream: true, ...more };
+    return (await gateway.request("POST", path, asked)).text();
+  };
+  assert.match(await streamOf("/v1/messages"), '"prompt is too long: 5000 tokens > 4096 maximum"');
+  for (const path of ["/v1/chat/completions", "/v1/responses"])
+    assert.match(await streamOf(path, { input: "hi" }), '"code":"context_length_exceeded"', path);
+});
 
 test("what only sounds alike is no prompt that is too long", async () => {
   for (const [status, body] of [

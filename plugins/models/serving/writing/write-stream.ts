@@ -25,17 +25,23 @@ export interface Written<T> {
   hasComments: boolean;
 }
 
+export interface PartsOptions {
+  workers: Workers | undefined;
+  /** An error as the client understands it. */
+  errorFor(error: PorticoError): PorticoError;
+}
+
 /** Writes the parts of a response in the form that an encoder gives them. `writeHead` has been called. */
 export function writeParts(
   call: Call,
   source: PartStream,
   encoder: StreamEncoder,
-  workers: Workers | undefined,
+  { workers, errorFor }: PartsOptions,
 ): Promise<void> {
   const written: Written<Parameters<StreamEncoder["write"]>[0][number]> = {
     write: (parts) => [encoder.write(parts)],
     end: () => encoder.end(),
-    fail: (error) => encoder.fail(error),
+    fail: (error) => encoder.fail(errorFor(error)),
     error: encoder.error === undefined ? undefined : (error) => encoder.error!(error),
     hasComments: true,
   };
