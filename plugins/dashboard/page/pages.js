@@ -1,4 +1,5 @@
 /** The pages of the console, in the order of the navigation. */
+import { audit } from "./views/audit.js";
 import { browser } from "./views/browser.js";
 import { channels } from "./views/channels.js";
 import { chat } from "./views/chat.js";
@@ -37,7 +38,7 @@ export const groups = [
     title: "Build",
     pages: [chat, hooks, plugins, turns, sessions, webhooks, mapping, cron, polls, browser],
   },
-  { title: "Run", pages: [channels, keys, configuration, deliveries, gateways] },
+  { title: "Run", pages: [channels, keys, configuration, audit, deliveries, gateways] },
 ];
 
 export const pages = groups.flatMap(({ pages }) => pages);

@@ -15,40 +15,40 @@ import {
   json,
   notice,
   problem,
-  setQuery,
   svg,
 } from "../dom.js";
+import { filters } from "../filters.js";
 import { lengthOf, more } from "../lists.js";
 
 const FIRST = 50;
-const TYPING_MS = 300;
 
-const CHOICES = [
-  ["outcome", "Outcome", ["ok", "failed", "refused", "cancelled"]],
-  ["status", "Status", ["2xx", "4xx", "5xx", "401", "403", "404", "429", "499"]],
-  ["since", "Since", ["15m", "1h", "24h", "7d"]],
-];
-const TEXTS = [
-  ["key", "Key"],
-  ["model", "Model or alias"],
-  ["channel", "Channel"],
-  ["principal", "Principal"],
-  ["id", "Request id"],
-];
-const FILTERS = [...CHOICES, ...TEXTS].map(([name]) => name);
+const requestFilters = filters({
+  choices: [
+    ["outcome", "Outcome", ["ok", "failed", "refused", "cancelled"]],
+    ["status", "Status", ["2xx", "4xx", "5xx", "401", "403", "404", "429", "499"]],
+    ["since", "Since", ["15m", "1h", "24h", "7d"]],
+  ],
+  texts: [
+    ["key", "Key"],
+    ["model", "Model or alias"],
+    ["channel", "Channel"],
+    ["principal", "Principal"],
+    ["id", "Request id"],
+  ],
+});
 
 export const requests = {
   id: "requests",
   title: "Requests",
-  tools: filterForm,
+  tools: requestFilters.form,
   async load(_id, query) {
     const wanted = new URLSearchParams({ limit: lengthOf("requests", FIRST) });
-    for (const name of FILTERS) if (query.get(name)) wanted.set(name, query.get(name));
+    for (const name of requestFilters.names) if (query.get(name)) wanted.set(name, query.get(name));
     return attempt(get(`/requests?${wanted}`));
   },
   render({ value, error }, id, query) {
     if (error) return h("section", {}, notice(error));
-    const empty = FILTERS.some((name) => query.get(name))
+    const empty = requestFilters.names.some((name) => query.get(name))
       ? "No kept request matches these filters."
       : "No model has been asked since the gateway started.";
     return h(
@@ -63,41 +63,6 @@ export const requests = {
     render: story,
   },
 };
-
-/** The filters are part of the address, so that a link keeps them. */
-function filterForm(query) {
-  let timer;
-  const change = ({ target, type }) => {
-    clearTimeout(timer);
-    const apply = () => setQuery({ [target.name]: target.value.trim() });
-    timer = setTimeout(apply, type === "input" ? TYPING_MS : 0);
-  };
-  const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
-  const selects = CHOICES.map(([name, title, choices]) =>
-    labelled(title, choiceOf(name, choices, query.get(name), change)),
-  );
-  const inputs = TEXTS.map(([name, title]) =>
-    labelled(title, h("input", textAttributes(name, query.get(name), change))),
-  );
-  return h(
-    "section",
-    {},
-    h("form", { class: "filters", onsubmit: (event) => event.preventDefault() }, selects, inputs),
-  );
-}
-
-function choiceOf(name, choices, chosen, onchange) {
-  return h(
-    "select",
-    { name, onchange },
-    h("option", { value: "" }, "any"),
-    choices.map((choice) => h("option", { value: choice, selected: choice === chosen }, choice)),
-  );
-}
-
-function textAttributes(name, value, oninput) {
-  return { name, type: "search", autocomplete: "off", spellcheck: "false", value, oninput };
-}
 
 const who = ({ key, principal }) => key ?? principal;
 
@@ -163,6 +128,14 @@ function story(one) {
     timeline(one),
     texts("Prompt", one.prompt),
     texts("Response", one.response),
+    one.curl === undefined
+      ? null
+      : h(
+          "details",
+          { "data-key": "curl" },
+          h("summary", {}, "Send it again with curl"),
+          h("pre", {}, one.curl),
+        ),
     Object.keys(one.headers).length === 0
       ? null
       : h(

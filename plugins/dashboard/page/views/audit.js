@@ -1,0 +1,133 @@
+/** The audit trail: who changed what, with filters, and one change with what was there before and after. */
+import { attempt, get } from "../api.js";
+import {
+  ago,
+  badge,
+  dataTable,
+  entryLink,
+  exactTime,
+  facts,
+  h,
+  json,
+  notice,
+  problem,
+} from "../dom.js";
+import { filters } from "../filters.js";
+import { lengthOf, more } from "../lists.js";
+
+const FIRST = 50;
+
+const auditFilters = filters({
+  choices: [
+    ["outcome", "Outcome", ["made", "refused", "failed"]],
+    ["via", "Via", ["console", "command line", "http", "file", "gateway"]],
+    ["since", "Since", ["1h", "24h", "7d", "30d"]],
+  ],
+  texts: [
+    ["action", "Route, entry or key"],
+    ["principal", "Principal"],
+    ["address", "Address"],
+  ],
+});
+
+export const audit = {
+  id: "audit",
+  title: "Audit trail",
+  tools: auditFilters.form,
+  async load(_id, query) {
+    const wanted = new URLSearchParams({ limit: lengthOf("audit", FIRST) });
+    for (const name of auditFilters.names) if (query.get(name)) wanted.set(name, query.get(name));
+    return attempt(get(`/audit?${wanted}`));
+  },
+  render({ value, error }, id, query) {
+    if (error) return h("section", {}, notice(error));
+    const empty = auditFilters.names.some((name) => query.get(name))
+      ? "No change matches these filters."
+      : "Nothing has been changed yet.";
+    return h(
+      "section",
+      {},
+      dataTable({ key: "audit", columns: columns(id, query), rows: value.entries, empty }),
+      more("audit", FIRST, value.entries.length),
+    );
+  },
+  detail: {
+    load: (id) => get(`/audit/${encodeURIComponent(id)}`),
+    render: story,
+  },
+};
+
+/** Fewer columns where a change is open beside the list. */
+function columns(openId, query) {
+  const change = {
+    title: "change",
+    value: ({ at }) => at,
+    cell: (entry) => [
+      entryLink("audit", entry.id, entry.action, { isCurrent: entry.id === openId, query }),
+      h("div", { class: "muted small" }, entry.principal, " · ", ago(entry.at)),
+    ],
+  };
+  const outcome = { title: "outcome", value: (entry) => entry.outcome, cell: outcomeOf };
+  if (openId !== undefined) return [change, outcome];
+  const named = { title: "entry", value: ({ entry }) => entry, cell: ({ entry }) => entry ?? "–" };
+  const changed = { title: "changed", value: keysOf, cell: keysOf };
+  const via = {
+    title: "via",
+    value: (entry) => entry.via,
+    cell: ({ via, address }) => [via, address ? h("div", { class: "muted small" }, address) : null],
+  };
+  return [change, named, changed, via, outcome];
+}
+
+const MOST_KEYS = 3;
+
+function keysOf({ changes }) {
+  if (changes.length === 0) return "–";
+  const shown = changes.slice(0, MOST_KEYS).map(({ key }) => key);
+  const others = changes.length - shown.length;
+  return others > 0 ? `${shown.join(", ")} and ${others} more` : shown.join(", ");
+}
+
+const OUTCOME_KINDS = { made: "good", refused: "dull" };
+
+function outcomeOf({ outcome, error, count }) {
+  const times = count === undefined ? "" : ` ${count} times`;
+  return [
+    badge(outcome + times, OUTCOME_KINDS[outcome] ?? "bad"),
+    error ? h("div", { class: "muted small" }, error.code) : null,
+  ];
+}
+
+function story(entry) {
+  return [
+    facts([
+      ["outcome", outcomeOf(entry)],
+      ["principal", entry.principal],
+      ["via", entry.via],
+      ["address", entry.address],
+      ["action", entry.action],
+      ["entry", entry.entry],
+      ["at", exactTime(entry.at)],
+      ["status", entry.status],
+      ["request id", entry.requestId],
+    ]),
+    problem(entry.error?.message),
+    entry.changes.length === 0 ? null : h("h3", {}, "Before and after"),
+    entry.changes.map(difference),
+    entry.request === undefined ? null : [h("h3", {}, "What was asked for"), json(entry.request)],
+  ];
+}
+
+function difference({ key, before, after }) {
+  return h(
+    "div",
+    { class: "difference" },
+    h("span", { class: "muted small" }, key),
+    before === undefined ? null : h("pre", { class: "removed" }, textOf(before)),
+    after === undefined ? null : h("pre", { class: "added" }, textOf(after)),
+  );
+}
+
+function textOf(value) {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
