@@ -59,6 +59,16 @@ export const runPages: PageRow[] = [
     path: "gateways",
     shows: (page) => page.getByText("One process does all the work"),
   },
+  {
+    title: "Audit trail",
+    path: "audit",
+    shows: (page) => page.locator("tbody tr").first(),
+    async change({ page }) {
+      await page.getByLabel("Outcome").selectOption("made");
+      await page.locator("tbody a").first().press("Enter");
+      await page.locator(".detail").getByText("principal").waitFor();
+    },
+  },
 ];
 
 async function addAChannel({ page }: Visitor, { gateway }: Setting): Promise<void> {
