@@ -10,8 +10,8 @@ import { historyFileFor } from "../config/history.ts";
 import { kernelSchemas } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
-import { createHookHost } from "../host/extensions/hooks/host.ts";
-import { createPluginHost } from "../host/extensions/plugins/host.ts";
+import { HookHost } from "../host/extensions/hooks/host.ts";
+import { PluginHost } from "../host/extensions/plugins/host.ts";
 import { createProtection } from "../host/extensions/protection.ts";
 import { extensionDirs, listRoots } from "../host/extensions/roots.ts";
 import { lookUp } from "../text/key-path.ts";
@@ -111,7 +111,7 @@ export class Gateway {
       workers: link?.workers,
     });
     this.servers = servers;
-    this.plugins = createPluginHost({
+    this.plugins = new PluginHost({
       roots: () => listRoots("plugins", paths, config.kernel.plugins),
       loader,
       parts: {
@@ -142,13 +142,13 @@ export class Gateway {
         only?.includes(name) ?? config.kernel.plugins.entries[name]?.enabled !== false,
       agree: link?.agree,
     });
-    this.hooks = createHookHost({
+    this.hooks = new HookHost({
       paths,
       env: () => config.env,
       log,
       bus,
       members: () => contributions.list("hookContext"),
-      memberNames: this.plugins.hookMembers,
+      memberNames: () => this.plugins.hookMembers(),
       settings: () => config.kernel.hooks,
       lookup: (key) => lookUp(config.current, key),
       secrets: () => config.secrets(),

@@ -43,7 +43,7 @@ export function stateOf({
     startedAt,
     /** As in `GET /ready`. */
     notReady,
-    plugins: plugins.standings,
+    plugins: () => plugins.standings(),
     hooks: () =>
       hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */

@@ -1,4 +1,5 @@
 /** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
+import { NOT_TRIED } from "../host/extensions/attempt.ts";
 import { basename, dirname } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
@@ -46,6 +47,7 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
       duplicates: [],
       top,
       disabled: new Map(),
+      attempt: NOT_TRIED,
       health: newHealth(),
     };
     return describeHook(slot, top, { permission, loader });

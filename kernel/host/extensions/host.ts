@@ -1,286 +1,247 @@
 /**
  * The one host of extensions, for hooks and plugins: brings what runs in line with what is on disk. It finds the
- * candidates of each name, reads them, decides which is meant, loads its version off to the side and swaps it in. What
- * fails changes nothing, and shows. Scans and commands run one after another.
+ * candidates of each name, reads them, decides which one is meant, loads its version off to the side and swaps it in.
+ * Scans and commands run one after another. `Updates` starts versions, `attempt.ts` holds the states of one extension.
  */
-import { PorticoError } from "../../errors.ts";
-import { endOrLate } from "../../timing/deadline.ts";
 import { createTurns } from "../../timing/in-turn.ts";
-import { type Problem, problemOf, sayProblem } from "../../loader/problem.ts";
-import type { Kind, Phase } from "./kind.ts";
+import { advance } from "./attempt.ts";
 import { findInStack } from "./culprit.ts";
+import { errors } from "./errors.ts";
+import type { Kind, Phase } from "./kind.ts";
 import { createScan } from "./scan.ts";
-import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
-import { createSwap } from "./swap.ts";
+import { choose, idOf, isGone, type Slot, type Version } from "./slot.ts";
+import { Swap } from "./swap.ts";
+import { Updates } from "./updates.ts";
 import { type Watch, watchRoots } from "./watch.ts";
-import type { WorkerLink } from "../../contract/workers.ts";
 
-/** A broken file is reported only when it still is broken at a look after this: editors write in steps. */
-const reportAfterMs = 100;
-/** A start that takes longer goes on by itself, and no longer holds up the others' changes, nor its own next one. */
-const patienceMs = 1_000;
+/** By then the gateway has had time to answer its first requests. */
+const WATCH_AFTER_MS = 20;
 
-export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>(
-  kind: Kind<V, S, Shown>,
-) {
-  const one = kind.section.slice(0, -1);
-  const { log } = kind;
-  const slots = new Map<string, S>();
+export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
+  protected readonly slots = new Map<string, S>();
+  /** A queue of its own: everything that changes an extension runs here, one after another. */
+  readonly inTurn = createTurns();
+  readonly #kind: Kind<V, S, Shown>;
+  readonly #phase: Phase = { started: false, stopped: false };
+  readonly #scan: ReturnType<typeof createScan<V, S>>;
+  readonly #swap: Swap<V, S>;
+  readonly #updates: Updates<V, S>;
   /** As of the last look at the disk. */
-  let byName: S[] = [];
-  const { scan, compile, forget } = createScan(kind, slots);
-  const phase: Phase = { started: false, stopped: false };
-  const swap = createSwap(kind, phase);
-  const inTurn = createTurns();
-  let dirty: ReadonlySet<string> | "all" | undefined;
-  let scanning: Promise<void> | undefined;
-  let watch: Watch | undefined;
-  let watched = "";
+  #byName: S[] = [];
+  /** The directories that the next rescan reads. */
+  #dirty: ReadonlySet<string> | "all" | undefined;
+  /** The rescan that waits for its turn. */
+  #nextRescan: Promise<void> | undefined;
+  #watch: Watch | undefined;
+  #watchedRoots = "";
 
-  /** Looks at the disk, decides for each name which candidate is meant, and stops what is not to run. */
-  async function survey(dirs?: ReadonlySet<string>): Promise<void> {
-    await scan(dirs);
-    byName = [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    const stops: Promise<void>[] = [];
-    for (const slot of slots.values()) {
-      const before = slot.top?.dir;
-      choose(slot, (candidate) => kind.whyDisabled(slot, candidate));
-      const { top } = slot;
-      const below = top && slot.candidates.find((other) => other.root.rank < top.root.rank);
-      if (below && top.dir !== before) slot.log.info(`${top.dir} replaces ${below.dir}`);
-      const disabled = top && slot.disabled.get(top);
-      if (!disabled) continue;
-      slot.error = undefined;
-      const stopping = swap.stop(slot, disabled.reasons.join("; "));
-      if (kind.undoMs !== undefined) stops.push(stopping);
-    }
-    await Promise.all(stops);
+  constructor(kind: Kind<V, S, Shown>) {
+    const { slots } = this;
+    this.#kind = kind;
+    this.#scan = createScan(kind, slots);
+    this.#swap = new Swap<V, S>(kind, this.#phase);
+    this.#updates = new Updates<V, S>({
+      kind,
+      slots,
+      swap: this.#swap,
+      phase: this.#phase,
+      rescan: (dirs) => this.rescan(dirs),
+    });
   }
 
-  /**
-   * Makes run what is meant to and may: also what only waited for another of these. Where it `asks`, by itself for what runs
-   * already, a version is taken up by all processes or by none; others, and a reload, are told of afterwards.
-   */
-  async function update(asks = ({ active }: S): boolean => active !== undefined): Promise<void> {
-    const done = new Set<S>();
-    while (!phase.stopped) {
-      const ready = [...slots.values()].filter(
-        (slot) => !done.has(slot) && isWanted(slot) && isReady(slot),
-      );
-      if (ready.length === 0) break;
-      for (const slot of ready) done.add(slot);
-      await Promise.all(
-        ready.map((slot) => updateOne(slot, !slot.renew && asks(slot) ? kind.agree : undefined)),
-      );
-    }
-    for (const slot of slots.values()) kind.settled?.(slot);
-    // Last: one that was renamed is never without a version that runs, nor that one without its record.
-    for (const slot of [...slots.values()].filter(isGone)) {
-      slots.delete(slot.name);
-      void swap.stop(slot, "it is gone");
-    }
+  /** `hook` or `plugin`. */
+  get #noun(): string {
+    return this.#kind.section.slice(0, -1);
   }
 
-  const isGone = ({ candidates }: S) => candidates.length === 0;
-  const isWanted = ({ top, disabled }: S) => top !== undefined && !disabled.has(top);
-  const isReady = ({ top }: S) =>
-    top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
-
-  async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
-    const top = slot.top as Candidate;
-    const { active, renew, tried } = slot;
-    const id = idOf(top);
-    Object.assign(slot, { renew: false, tried: id });
-    if (top.problem) return keepOld(slot, top, top.problem);
-    if (active && !renew && idOf(active.version.candidate) === id) {
-      slot.error = undefined;
-      active.version.candidate = top;
-      return;
-    }
-    if (tried === id) return;
-    const subject = `${kind.section}.${slot.name}`;
-    let voted: Promise<void> | undefined;
-    const vote = agree && (() => (voted = agree(subject, id)));
-    const announce = (): void =>
-      void (phase.started && !agree && kind.agree?.(subject, id).catch(() => {}));
-    const fail = (thrown: unknown): void => {
-      if (slot.tried !== id) return; // given up for a newer one
-      if ((thrown as { code?: unknown }).code === "conflict") return void (slot.tried = undefined); // nor is it agreed on
-      if (!voted) agree?.(subject, id, thrown as Error).catch(() => {});
-      // A missing package may be installed any moment; everything else is as it is until the content changes.
-      slot.retry =
-        voted !== undefined ||
-        (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
-      keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
-    };
-    try {
-      const version = await kind.load(top);
-      if (phase.stopped) return;
-      const start = swap
-        .start(slot, version, { agree: vote, isMeant: () => slot.tried === id })
-        .then(announce, fail);
-      await (phase.started && !renew && !agree ? endOrLate(start, patienceMs) : start);
-    } catch (thrown) {
-      fail(thrown);
-    }
+  /** Of the candidate that is meant. */
+  info(name: string): Shown {
+    const slot = this.find(name);
+    return this.#kind.describe(slot, slot.top ?? slot.candidates[0]!);
   }
 
-  /** The new version does not run: what ran goes on where its own directory still is there, and the error shows. */
-  function keepOld(slot: S, top: Candidate, problem: Problem, err?: unknown): void {
-    const before = slot.error;
-    slot.error = problem;
-    const still = slot.candidates.some((one) => one.dir === slot.active?.version.candidate.dir);
-    if (slot.active && !still) void swap.stop(slot, "it is gone");
-    if (before?.message === problem.message && before.line === problem.line)
-      return void (slot.error = before);
-    const tell = () => {
-      if (slot.error !== problem || phase.stopped) return;
-      const says = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
-      slot.log.error({ ...problem, err }, says);
-    };
-    if (phase.started)
-      setTimeout(() => void rescan([top.dir]).then(tell, tell), reportAfterMs).unref();
-    else tell();
+  list(): Shown[] {
+    return this.each((slot, candidate) => this.#kind.describe(slot, candidate));
   }
 
-  function consequence({ active, candidates }: S, top: Candidate): string {
-    const below = candidates.find((one) => one.root.rank < top.root.rank);
-    if (active)
-      return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
-    return below ? `it shadows ${below.dir}, which does not run either` : "it does not run";
+  /** Which version runs, as `agree` names it, and why no newer one does. */
+  current(name: string): { id?: string | undefined; problem?: string | undefined } {
+    const { active, attempt } = this.slots.get(name) ?? {};
+    return { id: active && idOf(active.version.candidate), problem: attempt?.problem?.message };
   }
 
-  async function reconcile(dirs?: ReadonlySet<string>): Promise<void> {
-    if (phase.stopped) return;
-    await survey(dirs);
-    for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
-    await update(() => phase.started);
-  }
-
-  /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */
-  function rescan(dirs: readonly string[] = []): Promise<void> {
-    dirty = dirs.length && dirty !== "all" ? new Set([...(dirty ?? []), ...dirs]) : "all";
-    return (scanning ??= inTurn(async () => {
-      const touched = dirty === "all" ? undefined : dirty;
-      dirty = scanning = undefined;
-      await reconcile(touched);
-    }));
-  }
-
-  /** The package's own change with an update, which is a restart; all others while we run. */
-  function openWatch(): void {
-    const dirs = kind.roots().flatMap((root) => (root.name === "bundled" ? [] : [root.dir]));
-    if (phase.stopped || watched === dirs.join("\n")) return;
-    watched = dirs.join("\n");
-    watch?.close();
-    const onDirty = (dirty: readonly string[]) => {
-      rescan(dirty).catch((error: unknown) =>
-        log.error({ err: error }, `scanning the ${kind.section} failed`),
-      );
-    };
-    // In turn, so that the scan waits for it; one that waits already compiles what there is then.
-    const onStir = (dirty: readonly string[]) =>
-      void (scanning ?? inTurn(() => compile(new Set(dirty))));
-    watch = watchRoots({ roots: dirs, log, onDirty, onStir });
+  /** The owner (`hook:hello`, `plugin:clock`) whose files stand in the stack of an error that nobody caught. */
+  findInStack(thrown: unknown): string | undefined {
+    const name = findInStack(this.slots.values(), thrown);
+    return name === undefined ? undefined : `${this.#noun}:${name}`;
   }
 
   /** Throws `hook_not_found` or `plugin_not_found`. */
-  function find(name: string): S {
-    const slot = slots.get(name);
+  protected find(name: string): S {
+    const slot = this.slots.get(name);
     if (slot && !isGone(slot)) return slot;
-    const message = `There is no ${one} ${name}: see \`portico ${kind.section} list\`.`;
-    throw new PorticoError(`${one}_not_found`, message, { status: 404 });
+    const isHook = this.#kind.section === "hooks";
+    throw isHook ? errors.unknownHook({ name }) : errors.unknownPlugin({ name });
   }
 
-  const describeTop = (slot: S) => kind.describe(slot, slot.top ?? slot.candidates[0]!);
-
-  /** By name: of all that goes by it, the candidate that is meant comes first. */
-  function each<T>(of: (slot: S, candidate: V["candidate"]) => T): T[] {
-    const all: T[] = [];
-    for (const slot of byName) {
-      if (slot.top) all.push(of(slot, slot.top));
-      for (const one of [...slot.candidates, ...slot.duplicates])
-        if (one !== slot.top) all.push(of(slot, one));
+  /** In the order of names. Of several candidates of one name, the one that is meant comes first. */
+  protected each<T>(show: (slot: S, candidate: V["candidate"]) => T): T[] {
+    const records: T[] = [];
+    for (const slot of this.#byName) {
+      if (slot.top) records.push(show(slot, slot.top));
+      for (const candidate of [...slot.candidates, ...slot.duplicates])
+        if (candidate !== slot.top) records.push(show(slot, candidate));
     }
-    return all;
+    return records;
   }
 
-  async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
-    await Promise.all(all.map(stop));
-    await swap.ended();
+  /** First look at the disk: finds and reads the extensions, and runs none of them. */
+  prepare(): Promise<void> {
+    return this.inTurn(() => this.#survey());
   }
 
-  return {
-    slots,
-    inTurn,
-    swap,
-    isWanted,
-    rescan,
-    find,
-    /** Which version runs, as `agree` calls it, and why no newer one does. */
-    current: (name: string): { id?: string | undefined; problem?: string | undefined } => {
-      const { active, error } = slots.get(name) ?? {};
-      return { id: active && idOf(active.version.candidate), problem: error?.message };
-    },
-    each,
-    /** The owner (`hook:hello`, `plugin:clock`) whose files stand in the stack of an error that nobody caught. */
-    findInStack: (thrown: unknown): string | undefined => {
-      const name = findInStack(slots.values(), thrown);
-      return name === undefined ? undefined : `${one}:${name}`;
-    },
-    /** Of the candidate that is meant. */
-    info: (name: string): Shown => describeTop(find(name)),
-    list: (): Shown[] => each(kind.describe),
-    /** First look at the disk: afterwards what there is is known, and nothing of it runs. */
-    prepare: () => inTurn(() => survey()),
-    /** Makes everything run; watching begins in the background, when the gateway has had time to answer. */
-    start: () =>
-      inTurn(async () => {
-        await update();
-        phase.started = true;
-        setTimeout(openWatch, 20).unref();
-      }),
-    /** Something that was waited for may be there. */
-    wake: (): void => void (phase.started && inTurn(() => update())),
-    /** Loads one (or all) again, even where its content is the same. */
-    reload: (name?: string): Promise<void> =>
-      inTurn(async () => {
-        for (const slot of name === undefined ? slots.values() : [find(name)]) {
-          Object.assign(slot, { renew: true, tried: undefined });
-          slot.candidates.forEach(forget);
+  /** Makes everything run. Watching begins in the background. */
+  start(): Promise<void> {
+    return this.inTurn(async () => {
+      await this.#updates.run();
+      this.#phase.started = true;
+      setTimeout(() => this.#openWatch(), WATCH_AFTER_MS).unref();
+    });
+  }
+
+  /** A service that extensions wait for may be there now. */
+  protected resumeWaiting(): void {
+    if (this.#phase.started) void this.inTurn(() => this.#updates.run());
+  }
+
+  /** Loads one extension (or all) again, even where its content is the same. */
+  reload(name?: string): Promise<void> {
+    return this.inTurn(async () => {
+      for (const slot of name === undefined ? this.slots.values() : [this.find(name)]) {
+        advance(slot, "force");
+        for (const candidate of slot.candidates) this.#scan.forget(candidate);
+      }
+      await this.#reconcile();
+    });
+  }
+
+  /** Brings everything in line with the disk. With `dirs`, reads only what these directories belong to. */
+  rescan(dirs: readonly string[] = []): Promise<void> {
+    const isPartial = dirs.length > 0 && this.#dirty !== "all";
+    this.#dirty = isPartial ? new Set([...(this.#dirty ?? []), ...dirs]) : "all";
+    this.#nextRescan ??= this.inTurn(async () => {
+      const dirty = this.#dirty;
+      this.#dirty = undefined;
+      this.#nextRescan = undefined;
+      await this.#reconcile(dirty === "all" ? undefined : dirty);
+    });
+    return this.#nextRescan;
+  }
+
+  /** After a change of these keys of the configuration. Rejects where an extension refuses the change. */
+  reconfigure(keys: readonly string[]): Promise<void> {
+    return this.inTurn(async () => {
+      if (this.#watch) this.#openWatch();
+      await this.#survey();
+      const refusals: string[] = [];
+      for (const slot of this.slots.values()) {
+        try {
+          await this.#kind.take(slot, keys, (version) => this.#restart(slot, version));
+        } catch (error) {
+          refusals.push(`${this.#noun} ${slot.name}: ${(error as Error).message}`);
         }
-        await reconcile();
-      }),
-    /** After a change of the configuration. */
-    reconfigure: (keys: readonly string[]): Promise<void> =>
-      inTurn(async () => {
-        if (watch) openWatch();
-        await survey();
-        const refusals: string[] = [];
-        for (const slot of slots.values()) {
-          try {
-            await kind.take(slot, keys);
-          } catch (error) {
-            refusals.push(`${one} ${slot.name}: ${(error as Error).message}`);
-          }
-        }
-        if (refusals.length) throw new Error(refusals.join("; "));
-        await update();
-      }),
-    /** Resolves when changes are being watched. */
-    async watching(): Promise<void> {
-      openWatch();
-      await watch?.ready;
-    },
-    /** Takes everything down, at once or in an order. */
-    async stop(inOrder = allAtOnce): Promise<void> {
-      phase.stopped = true;
-      watch?.close();
-      await inTurn(() =>
-        inOrder([...slots.values()], (slot) => swap.stop(slot, "the gateway stops")),
-      );
-    },
-  };
+      }
+      if (refusals.length > 0) throw new Error(refusals.join("; "));
+      await this.#updates.run();
+    });
+  }
+
+  /** Resolves when changes are being watched. */
+  async watching(): Promise<void> {
+    this.#openWatch();
+    await this.#watch?.ready;
+  }
+
+  /** Takes everything down. */
+  async stop(): Promise<void> {
+    this.#phase.stopped = true;
+    this.#watch?.close();
+    await this.inTurn(() =>
+      this.stopAll([...this.slots.values()], (slot) => this.#swap.stop(slot, "the gateway stops")),
+    );
+  }
+
+  /** All at once; plugins override it, because they need each other. */
+  protected async stopAll(slots: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
+    await Promise.all(slots.map(stop));
+    await this.#swap.ended();
+  }
+
+  async #reconcile(dirs?: ReadonlySet<string>): Promise<void> {
+    if (this.#phase.stopped) return;
+    await this.#survey(dirs);
+    for (const slot of this.slots.values()) advance(slot, "look");
+    await this.#updates.run(() => this.#phase.started);
+  }
+
+  /** Looks at the disk, decides for each name which candidate is meant, and stops what must not run. */
+  async #survey(dirs?: ReadonlySet<string>): Promise<void> {
+    await this.#scan.scan(dirs);
+    this.#byName = [...this.slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const stops = [...this.slots.values()].map((slot) => {
+      this.#choose(slot);
+      return this.#stopDisabled(slot);
+    });
+    await Promise.all(stops);
+  }
+
+  #choose(slot: S): void {
+    const previousDir = slot.top?.dir;
+    choose(slot, (candidate) => this.#kind.whyDisabled(slot, candidate));
+    const { top } = slot;
+    if (top === undefined || top.dir === previousDir) return;
+    const below = slot.candidates.find(({ root }) => root.rank < top.root.rank);
+    if (below) slot.log.info(`${top.dir} replaces ${below.dir}`);
+  }
+
+  #restart(slot: S, version: V): Promise<void> {
+    const generation = slot.active?.generation ?? slot.generation;
+    return this.#swap.start(slot, version, { generation });
+  }
+
+  /** Only a kind that limits the time of clean-ups has its callers wait for them. */
+  #stopDisabled(slot: S): Promise<void> | undefined {
+    const disabled = slot.top && slot.disabled.get(slot.top);
+    if (!disabled) return undefined;
+    advance(slot, "disable");
+    const stopping = this.#swap.stop(slot, disabled.reasons.join("; "));
+    return this.#kind.undoMs === undefined ? undefined : stopping;
+  }
+
+  /** The package's own files change with an update, which is a restart; all others are watched. */
+  #openWatch(): void {
+    const roots = this.#kind.roots().flatMap(({ name, dir }) => (name === "bundled" ? [] : [dir]));
+    if (this.#phase.stopped || this.#watchedRoots === roots.join("\n")) return;
+    this.#watchedRoots = roots.join("\n");
+    this.#watch?.close();
+    this.#watch = watchRoots({
+      roots,
+      log: this.#kind.log,
+      onDirty: (dirs) => this.#rescanInBackground(dirs),
+      onStir: (dirs) => this.#compileEarly(dirs),
+    });
+  }
+
+  #rescanInBackground(dirs: readonly string[]): void {
+    const { log, section } = this.#kind;
+    this.rescan(dirs).catch((error: unknown) =>
+      log.error({ err: error }, `scanning the ${section} failed`),
+    );
+  }
+
+  /** In turn, so that the scan waits for it. A scan that waits already compiles the files as they are then. */
+  #compileEarly(dirs: readonly string[]): void {
+    if (this.#nextRescan) return;
+    void this.inTurn(() => this.#scan.compile(new Set(dirs)));
+  }
 }
-
-const idOf = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;

@@ -18,7 +18,9 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   /** Told of every candidate there is, after each scan. */
   scanned?(candidates: readonly V["candidate"][]): void;
   /** What it knows of a name beside what every slot has. */
-  slot(name: string): Omit<S, "name" | "candidates" | "duplicates" | "disabled" | "generation">;
+  slot(
+    name: string,
+  ): Omit<S, "name" | "candidates" | "duplicates" | "disabled" | "attempt" | "generation">;
   /** What is shown of it. */
   describe(slot: S, candidate: V["candidate"]): Shown;
   whyDisabled(slot: S, candidate: V["candidate"]): DisabledReason | undefined;
@@ -27,7 +29,7 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   /** Loads and checks a version; what runs is not touched. */
   load(candidate: V["candidate"]): Promise<V>;
   /** The running version takes a change of these keys of the configuration, or restarts. An error refuses the change. */
-  take(slot: S, keys: readonly string[]): void | Promise<void>;
+  take(slot: S, keys: readonly string[], restart: Restart<V>): void | Promise<void>;
   /** Stages in the scope what the version does. What it throws leaves the old version running. */
   start(version: V, scope: Scope, slot: S, phase: Phase): void | Promise<void>;
   /** Where several processes run the same: a version that came while they run is taken up by all of them, or by none. */
@@ -37,6 +39,9 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   /** Told of each name once it is as it is to be, also of one that is gone. */
   settled?(slot: S): void;
 }
+
+/** Starts a version again in the place of the one that runs, under the same number. */
+export type Restart<V> = (version: V) => Promise<void>;
 
 /** `started`: what happens from now on is news, and logged. */
 export interface Phase {

@@ -26,7 +26,9 @@ export function standingOf(slot: Described, candidate: Candidate) {
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
   const disabled = slot.disabled.get(candidate);
-  const problem = disabled ? undefined : (candidate.problem ?? (isTop ? slot.error : undefined));
+  const problem = disabled
+    ? undefined
+    : (candidate.problem ?? (isTop ? slot.attempt.problem : undefined));
   const state = (): ExtensionState => {
     if (slot.duplicates.includes(candidate)) return "failed";
     if (disabled) return disabled.state;

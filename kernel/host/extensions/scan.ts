@@ -1,6 +1,7 @@
 /** Finds and reads what there is below the roots of a kind, and groups it by name. */
 import { isInside } from "../../files/own.ts";
 import { discover } from "./discover.ts";
+import { NOT_TRIED } from "./attempt.ts";
 import type { Kind } from "./kind.ts";
 import { groupByName, type Slot, type Version } from "./slot.ts";
 
@@ -35,6 +36,7 @@ export function createScan<V extends Version, S extends Slot<V>>(
           name,
           disabled: new Map(),
           generation: 0,
+          attempt: NOT_TRIED,
           ...kind.slot(name),
           ...empty,
         } as unknown as S);

@@ -1,6 +1,7 @@
 /** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
 import type { Scope } from "../../timing/scope.ts";
 import type { Logger } from "../../contract/index.ts";
+import type { Attempt } from "./attempt.ts";
 import type { Found } from "./discover.ts";
 import type { Problem } from "../../loader/problem.ts";
 import type { Source } from "../../loader/load.ts";
@@ -50,16 +51,20 @@ export interface Slot<V extends Version = Version> {
   top?: V["candidate"];
   disabled: ReadonlyMap<Candidate, DisabledReason>;
   active?: Active<V>;
-  /** Why the top does not run in its newest version. */
-  error?: Problem;
-  /** The version that was last tried: not tried again until it changes, or until somebody asks. */
-  tried?: string;
-  /** A package was missing, which may be installed any moment: tried again at the next look at the disk. */
-  retry?: boolean;
-  /** It must be loaded again, although nothing has changed. */
-  renew?: boolean;
+  /** How far the newest version has come, and why it does not run. */
+  attempt: Attempt;
   generation: number;
 }
+
+/** Names a version: the directory that it comes from and the hash of its content. */
+export const idOf = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;
+
+/** Whether no directory provides the name any more. */
+export const isGone = ({ candidates }: Slot): boolean => candidates.length === 0;
+
+/** Whether a version of it is meant to run. */
+export const isWanted = ({ top, disabled }: Slot): boolean =>
+  top !== undefined && !disabled.has(top);
 
 /** By name: within one root the directory that bears the name itself comes first, else the first by name. */
 export function groupByName<C extends Candidate>(
@@ -85,7 +90,10 @@ export function groupByName<C extends Candidate>(
   return groups;
 }
 
-/** Decides which candidate is meant. What must not run replaces nothing; what is off, or broken, was meant all the same. */
+/**
+ * Decides which candidate is meant. A candidate that must not run replaces nothing. One that is switched off or broken
+ * still replaces those below it.
+ */
 export function choose<V extends Version>(
   slot: Pick<Slot<V>, "candidates" | "top" | "disabled">,
   why: (candidate: V["candidate"]) => DisabledReason | undefined,
@@ -102,6 +110,6 @@ export function choose<V extends Version>(
     slot.top = candidate;
     if (reason?.state !== "refused" && reason?.state !== "unapproved") return;
   }
-  // Nothing may run: the highest says why.
+  // No candidate may run, so the highest one shows why.
   slot.top = slot.candidates[0];
 }

@@ -97,7 +97,7 @@ test("new, at once in force; edit, break, mend, shadow, remove: seen in the answ
   );
   const gone = await run("hooks", "info", "hello");
   assert.is(gone.code, 1);
-  assert.match(gone.stderr, /no hook hello: see `portico hooks list`/);
+  assert.match(gone.stderr, /There is no hook hello/);
 });
 
 test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({

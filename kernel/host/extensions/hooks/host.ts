@@ -1,19 +1,24 @@
-/** The hooks of a gateway: the extension host with HOOK.md. How it is read, why it may not run, and what running means. */
+/** The hooks of a gateway: how a HOOK.md is read, why a hook may not run, and what running means. */
 import type { GivenEvent } from "../../bus.ts";
-import { PorticoError } from "../../../errors.ts";
 import { withoutSecrets } from "../../../log/redaction.ts";
-import type { BusHandler, OnOptions } from "../../../contract/index.ts";
+import type { BusHandler, Logger, OnOptions } from "../../../contract/index.ts";
 import { problemOf, sayProblem } from "../../../loader/problem.ts";
-import { createExtensionHost } from "../host.ts";
-import { listRoots } from "../roots.ts";
+import { advance } from "../attempt.ts";
+import { ExtensionHost } from "../host.ts";
+import type { Kind, Phase } from "../kind.ts";
+import type { Found } from "../discover.ts";
+import { listRoots, type Root } from "../roots.ts";
+import type { DisabledReason } from "../slot.ts";
 import { type HookLogLine, keepLines } from "../../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./runner.ts";
 import { type HookTrial, tryOut } from "./try-out.ts";
 import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
 import { readFiles, withEdition } from "./code.ts";
-import { createPermission } from "./permission.ts";
+import { errors } from "../errors.ts";
+import { createPermission, type Permission } from "./permission.ts";
 import { describeHook, type HookInfo, hookStanding } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
+import type { Scope } from "../../../timing/scope.ts";
 import {
   endVersion,
   type HookSlot,
@@ -24,8 +29,10 @@ import {
   untroubled,
 } from "./version.ts";
 
+/** Makes the event for a call by hand, of one of the events that the hook handles. */
 type EventFor = (events: readonly string[]) => GivenEvent;
 
+/** Handles the events of a hook that must judge them and cannot be loaded: every one of them is refused. */
 const refuser: { call: BusHandler } & OnOptions = {
   traced: false,
   settled() {},
@@ -34,117 +41,224 @@ const refuser: { call: BusHandler } & OnOptions = {
   },
 };
 
-export function createHookHost(options: HookHostOptions) {
-  const { bus, loader, log, paths, settings } = options;
-  const permission = createPermission(options);
-  const { limitsOf } = permission;
-  const roots = () => listRoots("hooks", paths, settings());
+class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
+  readonly section = "hooks";
+  readonly entryNames = hookEntryNames;
+  readonly log: Logger;
+  readonly agree: HookHostOptions["agree"];
+  readonly #options: HookHostOptions;
+  readonly #permission: Permission;
 
-  const host = createExtensionHost<HookVersion, HookSlot, HookInfo>({
-    section: "hooks",
-    entryNames: hookEntryNames,
-    roots,
-    log,
-    agree: options.agree,
-    slot: (name) => ({
+  constructor(options: HookHostOptions, permission: Permission) {
+    this.log = options.log;
+    this.agree = options.agree;
+    this.#options = options;
+    this.#permission = permission;
+  }
+
+  roots(): readonly Root[] {
+    return listRoots("hooks", this.#options.paths, this.#options.settings());
+  }
+
+  slot(name: string) {
+    return {
       health: newHealth(),
       editions: [],
-      ...keepLines(log.child({ hook: name })),
-    }),
-    read: permission.read,
-    whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
-    describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
-    async load(candidate) {
-      const [version, files] = await Promise.all([
-        loadHook(candidate, loader),
-        isGuarded(candidate) ? readFiles(candidate) : undefined,
-      ]);
-      return Object.assign(version, { files });
-    },
-    start(version, scope, slot, phase) {
-      // It waits for running calls, and each of these has a deadline of its own.
-      scope.add("version", () => endVersion(version));
-      scope.stage("handlers", () => {
-        Object.assign(slot.health, untroubled, { ignored: [] });
-        keepEdition(slot, version);
-        listen(slot, version);
-        return () => (slot.listening?.version === version ? listen(slot) : undefined);
-      });
-      for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
-      // At a start, plugins have not declared their events yet.
-      const events = phase.started ? version.meta.events.filter((event) => !isDeclared(event)) : [];
-      for (const event of events)
-        slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
-    },
-    take: (slot) => listen(slot),
-    settled(slot) {
-      slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.meant;
-      listen(slot);
-    },
-  });
-  const { slots, rescan, inTurn, find, info } = host;
+      ...keepLines(this.log.child({ hook: name })),
+    };
+  }
 
-  /** `command:*` by any of its kind. */
-  function isDeclared(event: string): boolean {
-    const all = event.endsWith(":*") ? [...bus.specs().keys()] : [];
-    return bus.spec(event) !== undefined || all.some((name) => name.startsWith(event.slice(0, -1)));
+  read(found: Found): Promise<HookCandidate> {
+    return this.#permission.read(found);
+  }
+
+  whyDisabled({ name }: HookSlot, candidate: HookCandidate): DisabledReason | undefined {
+    return this.#permission.whyDisabled(name, candidate);
+  }
+
+  describe(slot: HookSlot, candidate: HookCandidate): HookInfo {
+    const { loader } = this.#options;
+    return describeHook(slot, candidate, { permission: this.#permission, loader });
+  }
+
+  async load(candidate: HookCandidate): Promise<HookVersion> {
+    const [version, files] = await Promise.all([
+      loadHook(candidate, this.#options.loader),
+      isGuarded(candidate) ? readFiles(candidate) : undefined,
+    ]);
+    return Object.assign(version, { files });
+  }
+
+  start(version: HookVersion, scope: Scope, slot: HookSlot, { started }: Phase): void {
+    // Not limited in time: it waits for running calls, and each of these has a deadline of its own.
+    scope.add("version", () => endVersion(version));
+    scope.stage("handlers", () => {
+      Object.assign(slot.health, untroubled, { ignored: [] });
+      keepEdition(slot, version);
+      this.#listen(slot, version);
+      return () => (slot.listening?.version === version ? this.#listen(slot) : undefined);
+    });
+    for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
+    // While the gateway starts, plugins have not declared their events yet.
+    if (started) this.#warnOfUnknownEvents(version, slot);
+  }
+
+  take(slot: HookSlot): void {
+    this.#listen(slot);
+  }
+
+  settled(slot: HookSlot): void {
+    slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.meant;
+    this.#listen(slot);
+  }
+
+  #warnOfUnknownEvents({ meta }: HookVersion, { log, name }: HookSlot): void {
+    for (const event of meta.events)
+      if (!this.#isDeclared(event))
+        log.warn(`nobody emits ${event}: see \`portico hooks info ${name}\``);
+  }
+
+  /** `command:*` is declared where any command is. */
+  #isDeclared(event: string): boolean {
+    const { bus } = this.#options;
+    if (bus.spec(event) !== undefined) return true;
+    return event.endsWith(":*") && [...bus.specs().keys()].some(isOfKind(event.slice(0, -1)));
   }
 
   /**
-   * Puts on the bus what answers for a hook, with its limits as they are now: the version that runs, or, in the place of
-   * one that has to judge its events and cannot be loaded, what refuses them. What was there goes within the same tick.
+   * Registers the handler of a hook on the bus, with its limits as they are now: the version that runs, or a refusal in
+   * place of one that must judge its events and cannot be loaded. The handler before it goes within the same tick.
    */
-  function listen(slot: HookSlot, version = slot.active?.version): void {
-    const meta =
-      version?.meta ?? (isMissing(slot) && slot.lastRole?.failClosed ? slot.lastRole : undefined);
-    const { priority, timeoutMs } = limitsOf(slot.name, meta);
+  #listen(slot: HookSlot, version = slot.active?.version): void {
+    const meta = version?.meta ?? roleToRefuse(slot);
+    const { priority, timeoutMs } = this.#permission.limitsOf(slot.name, meta);
     const before = slot.listening;
-    const isSame = before?.version === version && before?.meta === meta;
-    if (isSame && (!before || (before.priority === priority && before.timeoutMs === timeoutMs)))
-      return;
-    const { call, ...told } = version
-      ? createRunner({ slot, version, around: options, timeoutMs })
+    if (isUnchanged(before, { version, meta, priority, timeoutMs })) return;
+    const { call, ...callOptions } = version
+      ? createRunner({ slot, version, around: this.#options, timeoutMs })
       : refuser;
-    const how: OnOptions = {
+    const registration: OnOptions = {
       priority,
       timeoutMs,
       failClosed: meta?.failClosed,
       owner: `hook:${slot.name}`,
-      ...told,
+      ...callOptions,
     };
-    const undos = meta?.events.map((event) => bus.on(event as "hook:failed", call, how)) ?? [];
-    const undo = () => undos.forEach((one) => void one());
+    const { bus } = this.#options;
+    const undos = (meta?.events ?? []).map((event) =>
+      bus.on(event as "hook:failed", call, registration),
+    );
+    const undo = () => undos.forEach((off) => void off());
     slot.listening = meta && { version, meta, priority, timeoutMs, undo };
     before?.undo();
   }
+}
 
-  /** Those of the package itself change with the package only. */
-  function keepEdition(slot: HookSlot, { candidate, files }: HookVersion): void {
-    if (files === undefined) return;
-    const loadedAt = new Date().toISOString();
-    slot.editions = withEdition(slot.editions, { hash: candidate.hash, loadedAt, files });
+const isOfKind = (prefix: string) => (name: string) => name.startsWith(prefix);
+
+type Listening = NonNullable<HookSlot["listening"]>;
+
+function isUnchanged(
+  before: Listening | undefined,
+  now: Partial<Omit<Listening, "undo">>,
+): boolean {
+  if (before?.version !== now.version || before?.meta !== now.meta) return false;
+  return !before || (before.priority === now.priority && before.timeoutMs === now.timeoutMs);
+}
+
+/** The last known role of a hook that must judge its events and cannot be loaded. */
+function roleToRefuse(slot: HookSlot): HookSlot["lastRole"] {
+  const { top, active, attempt, disabled, lastRole } = slot;
+  if (!lastRole?.failClosed || top === undefined || active) return undefined;
+  const isMissing = attempt.problem !== undefined || disabled.get(top)?.state === "refused";
+  return isMissing ? lastRole : undefined;
+}
+
+/** Keeps the files of a user's hook. The package's own change only with the package. */
+function keepEdition(slot: HookSlot, { candidate, files }: HookVersion): void {
+  if (files === undefined) return;
+  const loadedAt = new Date().toISOString();
+  slot.editions = withEdition(slot.editions, { hash: candidate.hash, loadedAt, files });
+}
+
+export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
+  readonly #options: HookHostOptions;
+  readonly #permission: Permission;
+  readonly #kind: HookKind;
+
+  constructor(options: HookHostOptions) {
+    const permission = createPermission(options);
+    const kind = new HookKind(options, permission);
+    super(kind);
+    this.#options = options;
+    this.#permission = permission;
+    this.#kind = kind;
   }
 
-  const isMissing = ({ top, active, error, disabled }: HookSlot) =>
-    top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
+  roots(): readonly Root[] {
+    return this.#kind.roots();
+  }
 
-  /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
-  async function beginTrial(
-    slot: HookSlot,
-    eventFor: EventFor,
-  ): Promise<{ trial: Promise<HookTrial> }> {
-    const candidate = slot.top as HookCandidate;
-    const { realDir, handler } = candidate;
-    const refuse = (why: string) =>
-      Promise.reject(new PorticoError("conflict", `${slot.name} ${why}.`));
-    const broken = (err: unknown) =>
-      refuse(`does not load: ${sayProblem(problemOf(err, realDir, handler), realDir)}`);
-    const reason = slot.disabled.get(candidate);
-    if (reason?.state === "refused" || reason?.state === "unapproved")
-      return refuse(`may not run: ${reason.reasons.join("; ")}`);
+  /** The state of each hook. `list` holds more and takes five times as long. */
+  standings() {
+    return this.each(hookStanding);
+  }
+
+  /** The last lines of a hook's log. Secrets are masked when lines are read, since they may change. */
+  logs(name: string, count = 200): HookLogLine[] {
+    return withoutSecrets(this.find(name).lines.slice(-count), this.#options.secrets());
+  }
+
+  /** The files of a hook on disk, and those of the versions that were active; secrets of the gateway are masked. */
+  async code(name: string) {
+    const slot = this.find(name);
+    const candidate = slot.top ?? slot.candidates[0];
+    const files = candidate === undefined ? [] : await readFiles(candidate);
+    return withoutSecrets({ files, versions: slot.editions }, this.#options.secrets());
+  }
+
+  /** Calls a hook again that is not called because it failed too often. */
+  async wake(name: string): Promise<HookInfo> {
+    const slot = this.find(name);
+    Object.assign(slot.health, untroubled);
+    advance(slot, "retry");
+    await this.rescan();
+    return this.info(name);
+  }
+
+  /** Lets a workspace hook run in exactly the content that is on disk now. */
+  async approve(name: string): Promise<HookInfo> {
+    const candidate = this.find(name).candidates.find(({ root }) => root.name === "workspace");
+    if (!candidate) throw errors.needsNoApproval({ name });
+    await this.#permission.approve(candidate);
+    await this.rescan();
+    return this.info(name);
+  }
+
+  /** The hook once the changes that are under way are done. */
+  look(name: string): Promise<HookInfo> {
+    return this.inTurn(async () => this.info(name));
+  }
+
+  /** Calls a hook by hand. The call counts for nothing and changes nothing but the hook's own kv. */
+  async tryOut(name: string, eventFor: EventFor): Promise<HookTrial> {
+    const { trial } = await this.inTurn(() => this.#beginTrial(this.find(name), eventFor));
+    return trial;
+  }
+
+  /** Counts and logs an error that nobody caught as the failure of `hook:<name>`. */
+  strayError(owner: string, error: unknown): void {
+    const slot = owner.startsWith("hook:") ? this.slots.get(owner.slice(5)) : undefined;
+    if (!slot?.active) return;
+    recordFailure({ slot, version: slot.active.version, around: this.#options }, error);
+  }
+
+  /** Begins a call by hand, so that other changes need not wait for its end. */
+  async #beginTrial(slot: HookSlot, eventFor: EventFor): Promise<{ trial: Promise<HookTrial> }> {
     const active = slot.active?.version;
-    const version = active ?? (await loadHook(candidate, loader).catch(broken));
-    const call = async () => tryOut(version, eventFor(version.meta.events), options, slot.log);
+    const version = active ?? (await this.#loadForTrial(slot));
+    const call = async () =>
+      tryOut(version, eventFor(version.meta.events), this.#options, slot.log);
     const end = () =>
       endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.push(call);
@@ -152,54 +266,21 @@ export function createHookHost(options: HookHostOptions) {
     return { trial: active ? trial : trial.finally(end) };
   }
 
-  return {
-    ...host,
-    roots,
-    /** What most ask for: `list` takes five times as long. */
-    standings: () => host.each(hookStanding),
-    /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
-    logs: (name: string, count = 200): HookLogLine[] =>
-      withoutSecrets(find(name).lines.slice(-count), options.secrets()),
-    /** Its files on disk, and those of the versions that were active; secrets of the gateway are masked. */
-    async code(name: string) {
-      const slot = find(name);
-      const candidate = slot.top ?? slot.candidates[0];
-      const files = candidate === undefined ? [] : await readFiles(candidate);
-      return withoutSecrets({ files, versions: slot.editions }, options.secrets());
-    },
-    /** Calls one that tripped again. */
-    async wake(name: string): Promise<HookInfo> {
-      const slot = find(name);
-      Object.assign(slot.health, untroubled);
-      slot.tried = undefined;
-      await rescan();
-      return info(name);
-    },
-    /** Lets a workspace hook run in exactly the content that is on disk now. */
-    async approve(name: string): Promise<HookInfo> {
-      const candidate = find(name).candidates.find((one) => one.root.name === "workspace");
-      if (!candidate)
-        throw new PorticoError(
-          "invalid_request_error",
-          `${name} is no workspace hook: only those need approval.`,
-        );
-      await permission.approve(candidate);
-      await rescan();
-      return info(name);
-    },
-    /** Once what is being done is done. */
-    look: (name: string): Promise<HookInfo> => inTurn(async () => info(name)),
-    /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
-    async tryOut(name: string, eventFor: EventFor): Promise<HookTrial> {
-      const { trial } = await inTurn(() => beginTrial(find(name), eventFor));
-      return trial;
-    },
-    /** Counts and logs an error that nobody caught as the failure of `hook:<name>`. */
-    strayError(owner: string, error: unknown): void {
-      const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
-      if (slot?.active)
-        recordFailure({ slot, version: slot.active.version, around: options }, error);
-    },
-  };
+  /** Loads a version for one call, where no version runs. */
+  async #loadForTrial({ name, top, disabled }: HookSlot): Promise<HookVersion> {
+    const candidate = top as HookCandidate;
+    refuseUnsafe(name, disabled.get(candidate));
+    try {
+      return await loadHook(candidate, this.#options.loader);
+    } catch (thrown) {
+      const { realDir, handler } = candidate;
+      const problem = sayProblem(problemOf(thrown, realDir, handler), realDir);
+      throw errors.doesNotLoad({ name, problem });
+    }
+  }
 }
-export type HookHost = ReturnType<typeof createHookHost>;
+
+function refuseUnsafe(name: string, reason: DisabledReason | undefined): void {
+  if (reason?.state !== "refused" && reason?.state !== "unapproved") return;
+  throw errors.mayNotRun({ name, reasons: reason.reasons.join("; ") });
+}

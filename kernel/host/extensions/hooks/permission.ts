@@ -1,7 +1,7 @@
-/** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
+/** Decides why a hook must not run: its settings, its requirements, and the approval of its owner. */
 import { join } from "node:path";
-import { PorticoError } from "../../../errors.ts";
 import type { Found } from "../discover.ts";
+import { errors } from "../errors.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";
 import { type HookCandidate, readHook, type Role } from "./candidate.ts";
@@ -11,7 +11,7 @@ import type { HookHostOptions } from "./settings.ts";
 
 type PermissionOptions = Pick<HookHostOptions, "paths" | "env" | "loader" | "settings" | "lookup">;
 
-/** Whose hooks their owner has put there with their own hands. */
+/** The owner alone writes to these roots. */
 const trustedRoots = ["bundled", "extra", "managed"];
 
 export function createPermission({ paths, env, loader, settings, lookup }: PermissionOptions) {
@@ -26,9 +26,9 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   const isOn = (name: string, { meta }: HookCandidate) =>
     entry(name).enabled ?? meta?.enabled ?? true;
 
-  /** What it requires and lacks, one line each. */
+  /** The requirements that are not met, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {
-    // What existing packs call the workspace: there always is one.
+    // Existing packs name the workspace like this. There always is one.
     const setting = (key: string) => (key === "workspace.dir" ? paths.workspace : lookup(key));
     return meta ? missingRequirements(meta, { ...env(), ...entry(name).env }, setting) : [];
   }
@@ -54,13 +54,11 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
     const now = await readHook(candidate, { loader, readMeta, whole: true });
     if (now.fingerprint !== undefined && !now.refused)
       return approvals.approve(now.dir, now.fingerprint);
-    throw new PorticoError(
-      "conflict",
-      `${now.name} cannot be approved: ${now.refused ?? now.problem?.message}.`,
-    );
+    const why = now.refused ?? now.problem?.message ?? "its content cannot be read";
+    throw errors.cannotBeApproved({ name: now.name, why });
   }
 
-  /** `hooks.entries` goes before what HOOK.md says. */
+  /** `hooks.entries` overrides HOOK.md. */
   function limitsOf(name: string, { priority = 0, timeoutMs = 5000 }: Partial<Role> = {}) {
     return {
       priority: entry(name).priority ?? priority,

@@ -1,17 +1,17 @@
 /** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
-import { setTimeout } from "node:timers/promises";
 import type { Bus } from "../../bus.ts";
 import type { ConfigStore } from "../../../config/config.ts";
-import { PorticoError } from "../../../errors.ts";
 import type { OpenServer } from "../../../http/pool.ts";
-import { runAs } from "../../owner.ts";
-import { principalOf } from "../../principals.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../../text/key-path.ts";
 import { isTimerMs } from "../../../timing/deadline.ts";
 import type { Scope } from "../../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
 import type { PluginVersion } from "./candidate.ts";
+import { errors } from "../errors.ts";
+import { pluginMount } from "./mount.ts";
+import { Registrar, requireHandler } from "./registrar.ts";
+import { startTask } from "./task.ts";
 import type {
   ContributionPoint,
   Contributions,
@@ -20,14 +20,14 @@ import type {
   Mount,
   PluginContext,
   PluginDefinition,
-  Principal,
+  ServerHandle,
   ServerOptions,
   Tool,
 } from "../../../contract/index.ts";
 
-/** The parts of the gateway that contexts hand on. */
+/** The parts of the gateway that plugins reach through their contexts. */
 export interface PluginParts {
-  /** What is the same in all of them. */
+  /** The members that are the same for every plugin. */
   common: Pick<
     PluginContext,
     "version" | "paths" | "url" | "ports" | "secrets" | "busy" | "load" | "whyProtected"
@@ -44,209 +44,190 @@ export interface PluginParts {
   addReadiness(name: string, check: () => string | undefined): Dispose;
 }
 
-type TaskTimes = Parameters<PluginContext["task"]>[1];
-type Stage = Scope["stage"];
-type Wrap = <A extends unknown[], R>(
-  work: (...args: A) => R,
-  principalOfCall?: (...args: A) => Principal,
-) => (...args: A) => R;
-
-/** What must not take effect before the setup has succeeded is staged in the scope. */
+/** Registers nothing that takes effect before the setup has succeeded. */
 export function createPluginContext(
   parts: PluginParts,
   definition: PluginDefinition,
   version: PluginVersion,
   scope: Scope,
 ): PluginContext {
-  const { bus, services, contributions } = parts;
   const { candidate, config = {} } = version;
   const { name } = definition;
-  const owner = `plugin:${name}`;
   const log = parts.log.child({ plugin: name });
-  // The package's own plugins are not watched for stray errors: it costs every promise a little.
-  const traced = candidate.root.name !== "bundled";
-  /** `principalOfCall` says whom a call serves; without it, the plugin acts of itself, for the owner. */
-  const owned: Wrap = (work, principalOfCall = () => "owner") => {
-    if (!traced) return work;
-    return (...args) => runAs(owner, () => work(...args), { principal: principalOfCall(...args) });
-  };
-  const stage: Stage = (label, register) => scope.stage(label, register);
-
-  function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
-    parts.points.check(point, item);
-    const contributed = point === "tool" ? ownedTool(item as Tool) : item;
-    return stage(`${point} ${String((item as { name?: unknown }).name)}`, () =>
-      contributions.add(point, contributed as Contributions[K]),
-    );
-  }
-
-  function ownedTool(tool: Tool): Tool {
-    if (!traced) return tool;
-    const handler = owned(tool.handler.bind(tool), (_args, call) => call.principal);
-    return { ...tool, handler };
-  }
-
-  return checked({
+  const isTraced = candidate.root.name !== "bundled";
+  const registrar = new Registrar({ name, log, scope, isTraced });
+  return {
     ...parts.common,
     name,
     dir: candidate.realDir,
     config,
     log,
     signal: scope.signal,
-    ...ownedMount(parts.mount, stage, owned),
-    async server(serverOptions) {
-      const { server, release } = await parts.openServer(serverOptions);
-      const undos = [scope.add(`server ${serverOptions.name}`, release)];
-      const effect: Stage = (label, register) => {
-        const undo = stage(label, register);
-        undos.push(undo);
-        return undo;
-      };
-      return {
-        port: server.port,
-        url: server.url,
-        ...ownedMount(server, effect, owned),
-        async close() {
-          for (const undo of undos.reverse()) await undo();
-        },
-      };
+    ...pluginMount(parts.mount, registrar),
+    server: (options) => openPluginServer(parts, registrar, options),
+    ...eventCalls(parts, registrar),
+    ...serviceCalls(parts, registrar),
+    ...contributionCalls(parts, registrar),
+    ...lifeCalls(parts, registrar),
+    onConfig(apply) {
+      requireHandler("onConfig", apply);
+      version.onConfig = registrar.own(apply);
     },
+    setConfig: (path, value) => setConfig(parts, definition, path, value),
+  };
+}
+
+async function openPluginServer(
+  parts: PluginParts,
+  registrar: Registrar,
+  options: ServerOptions,
+): Promise<ServerHandle> {
+  const { server, release } = await parts.openServer(options);
+  const undos = [registrar.add(`server ${options.name}`, release)];
+  const mount = pluginMount(server, registrar, (label, register) => {
+    const undo = registrar.stage(label, register);
+    undos.push(undo);
+    return undo;
+  });
+  return {
+    port: server.port,
+    url: server.url,
+    ...mount,
+    async close() {
+      for (const undo of undos.reverse()) await undo();
+    },
+  };
+}
+
+function eventCalls(
+  { bus, points }: PluginParts,
+  registrar: Registrar,
+): Pick<
+  PluginContext,
+  "event" | "on" | "onAny" | "emit" | "hasListeners" | "hasHandlers" | "declared"
+> {
+  const { owner, name, isTraced } = registrar;
+  return {
     event: (event, spec) =>
-      scope.add(`event ${event}`, bus.declare(parts.points.ownEvent(event, name), spec)),
-    on(event, handler, on) {
-      if (!isTimerMs(on?.timeoutMs ?? 1))
-        throw misused(`on ${event}`, "its timeoutMs must be 1 to 2e9");
-      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));
+      registrar.add(`event ${event}`, bus.declare(points.ownEvent(event, name), spec)),
+    on(event, handler, options) {
+      const label = `on ${event}`;
+      requireHandler(label, handler);
+      requireTime(label, "timeoutMs", options?.timeoutMs ?? 1);
+      const registration = { ...options, owner, traced: isTraced };
+      return registrar.stage(label, () => bus.on(event, handler, registration));
     },
-    onAny: (observer) =>
-      stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
+    onAny(observer) {
+      requireHandler("onAny", observer);
+      return registrar.stage("on any event", () =>
+        bus.onAny(observer as Parameters<Bus["onAny"]>[0]),
+      );
+    },
     emit: bus.emit,
     hasListeners: bus.has,
     hasHandlers: bus.handles,
     declared: (event) => bus.spec(event) !== undefined,
+  };
+}
+
+function serviceCalls(
+  { services }: PluginParts,
+  registrar: Registrar,
+): Pick<PluginContext, "provide" | "use" | "find"> {
+  return {
     provide(service, value) {
-      if (Object(value) !== value) throw misused(`service ${service}`, "it must be an object");
-      return stage(`service ${service}`, () => services.provide(service, value));
+      const label = `service ${service}`;
+      const isObject = Object(value) === value;
+      if (!isObject) throw errors.misusedCall({ call: label, why: "it must be an object" });
+      return registrar.stage(label, () => services.provide(service, value));
     },
     use: (service) => services.use(service),
     find: (service) => services.find(service),
-    add: contribute,
+  };
+}
+
+function contributionCalls(
+  { contributions, points }: PluginParts,
+  registrar: Registrar,
+): Pick<PluginContext, "add" | "list" | "watch" | "tool"> {
+  function add<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
+    points.check(point, item);
+    const { name } = item as { name?: unknown };
+    const contributed = point === "tool" ? ownedTool(item as Tool, registrar) : item;
+    return registrar.stage(`${point} ${String(name)}`, () =>
+      contributions.add(point, contributed as Contributions[K]),
+    );
+  }
+  return {
+    add,
     list: contributions.list,
     watch(point, changed) {
-      // It is told in the midst of another plugin's start, which is not to fail for it.
-      const tell = owned(() => {
+      requireHandler(`watch ${point}`, changed);
+      const report = registrar.own(() => {
+        // This runs while another plugin starts, which must not fail because of it.
         try {
           changed();
         } catch (error) {
-          log.error({ err: error, point }, `what watches ${point} failed`);
+          registrar.log.error({ err: error, point }, `what watches ${point} failed`);
         }
       });
-      return scope.add(`watch ${point}`, contributions.watch(point, tell));
+      return registrar.add(`watch ${point}`, contributions.watch(point, report));
     },
-    tool: (tool) => contribute("tool", tool),
-    task(task, when, run) {
-      if (!isTimerMs(when?.everyMs)) throw misused(`task ${task}`, "its everyMs must be 1 to 2e9");
-      return stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run)));
-    },
-    defer: (undo) => void scope.add("clean-up", owned(undo)),
-    onConfig: (apply) => void (version.onConfig = owned(apply)),
-    async setConfig(path, value) {
-      const holds = (section: string) =>
-        section
-          .split(".")
-          .every((step, i) => i < path.length && (step === "*" || step === path[i]));
-      if (!Object.keys(definition.config ?? {}).some(holds))
-        throw new PorticoError(
-          "forbidden",
-          `The plugin ${name} does not declare ${formatKeyPath(path)}.`,
-        );
-      const edit = value === undefined ? { path, remove: true as const } : { path, value };
-      await parts.config.change([edit], { mayLeaveOut: true });
-    },
-    readiness: (check) => stage("readiness", () => parts.addReadiness(name, check)),
-  });
-}
-
-function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
-  return checked({
-    route(method, path, options, handler) {
-      const label = `route ${method} ${path}`;
-      if (!ROUTE.test(label))
-        throw misused(label, "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b");
-      return effect(label, () =>
-        mount.route(
-          method,
-          path,
-          options,
-          owned(handler, ({ client }) => principalOf(client)),
-        ),
-      );
-    },
-    upgrade: (path, options, handler) =>
-      effect(`upgrade ${path}`, () =>
-        mount.upgrade(
-          path,
-          options,
-          owned(handler, () => "outside"),
-        ),
-      ),
-    errors: (prefix, form, options) =>
-      effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
-  });
-}
-
-const ROUTE = /^route (GET|POST|PUT|PATCH|DELETE|) \/[^?#\s]*$/;
-const misused = (call: string, why: string) =>
-  new PorticoError("internal_error", `${call}: ${why}`);
-
-/** Where the handler stands among what a call takes: looked at when it is made, for then the stack names the line. */
-const HANDLER_AT = {
-  route: 3,
-  upgrade: 2,
-  on: 1,
-  onAny: 0,
-  watch: 1,
-  task: 2,
-  defer: 0,
-  onConfig: 0,
-  readiness: 0,
-};
-
-function checked<C extends object>(calls: C): C {
-  const all = calls as Record<string, (...args: unknown[]) => unknown>;
-  for (const [name, at] of Object.entries(HANDLER_AT)) {
-    const call = all[name];
-    if (call === undefined) continue;
-    all[name] = (...args) => {
-      if (typeof args[at] === "function") return call(...args);
-      const label = [name, ...args.filter((arg) => typeof arg === "string")].join(" ");
-      throw misused(label, "its handler must be a function");
-    };
-  }
-  return calls;
-}
-
-function startTask(
-  log: Logger,
-  { everyMs, immediately }: TaskTimes,
-  run: (signal: AbortSignal) => unknown,
-): Dispose {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const rounds = async () => {
-    for (let ms = immediately ? 0 : everyMs; ; ms = everyMs) {
-      await setTimeout(ms, undefined, { ref: false, signal });
-      try {
-        await run(signal);
-      } catch (error) {
-        if (!signal.aborted) log.error({ err: error }, "task failed");
-      }
-    }
+    tool: (tool) => add("tool", tool),
   };
-  // It ends by its signal alone.
-  const ended = rounds().catch(() => {});
-  return () => {
-    controller.abort();
-    return ended;
+}
+
+function ownedTool(tool: Tool, registrar: Registrar): Tool {
+  if (!registrar.isTraced) return tool;
+  const handler = registrar.own(tool.handler.bind(tool), (_args, call) => call.principal);
+  return { ...tool, handler };
+}
+
+function lifeCalls(
+  parts: PluginParts,
+  registrar: Registrar,
+): Pick<PluginContext, "task" | "defer" | "readiness"> {
+  const { name, log } = registrar;
+  return {
+    task(task, times, run) {
+      const label = `task ${task}`;
+      requireHandler(label, run);
+      requireTime(label, "everyMs", times?.everyMs);
+      const owned = registrar.own(run);
+      return registrar.stage(label, () => startTask(log.child({ task }), times, owned));
+    },
+    defer(undo) {
+      requireHandler("defer", undo);
+      registrar.add("clean-up", registrar.own(undo));
+    },
+    readiness(check) {
+      requireHandler("readiness", check);
+      return registrar.stage("readiness", () => parts.addReadiness(name, check));
+    },
   };
+}
+
+async function setConfig(
+  { config }: PluginParts,
+  definition: PluginDefinition,
+  path: readonly (string | number)[],
+  value: unknown,
+): Promise<void> {
+  const sections = Object.keys(definition.config ?? {});
+  if (!sections.some((section) => isBelow(path, section)))
+    throw errors.foreignSection({ name: definition.name, key: formatKeyPath(path) });
+  const edit = value === undefined ? { path, remove: true as const } : { path, value };
+  await config.change([edit], { mayLeaveOut: true });
+}
+
+/** Whether a path is within a section such as `channels.*`. */
+function isBelow(path: readonly (string | number)[], section: string): boolean {
+  return section
+    .split(".")
+    .every((step, index) => index < path.length && (step === "*" || step === path[index]));
+}
+
+/** A duration that a timer can keep. */
+function requireTime(call: string, name: string, ms: number | undefined): void {
+  if (!isTimerMs(ms)) throw errors.misusedCall({ call, why: `its ${name} must be 1 to 2e9` });
 }

@@ -1,5 +1,5 @@
 /** What plugins may contribute, and what an item must be: looked at before anything of it counts. */
-import { PorticoError } from "../../../errors.ts";
+import { errors } from "../errors.ts";
 import { isTimerMs } from "../../../timing/deadline.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type {
@@ -49,17 +49,13 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
       const declares = ({ events = {} }: PluginDefinition): boolean => Object.hasOwn(events, event);
       const owner = kernelEvents.has(event) ? "the gateway" : (on.find(declares)?.name ?? plugin);
       if (owner === plugin) return event;
-      throw new PorticoError(
-        "internal_error",
-        `${event} is an event of ${owner}: declare one such as ${plugin}:done`,
-      );
+      throw errors.foreignEvent({ event, owner, plugin });
     },
     /** Throws for a point that nobody declares, and for an item that it does not take. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
       const spec = points[point] as ContributionSpec<K> | undefined;
       const why = spec ? whyUnfit(spec, item) : unknownPoint(point, Object.keys(points));
-      if (why)
-        throw new PorticoError("internal_error", `it cannot contribute this ${point}: ${why}`);
+      if (why) throw errors.unfitContribution({ point, why });
     },
   };
 }

@@ -6,7 +6,7 @@ import { type Bus, createBus } from "../../../../../kernel/host/bus.ts";
 import { kernelEvents } from "../../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
-import { createHookHost } from "../../../../../kernel/host/extensions/hooks/host.ts";
+import { HookHost } from "../../../../../kernel/host/extensions/hooks/host.ts";
 import type { HookInfo } from "../../../../../kernel/host/extensions/hooks/record.ts";
 import type { HookSettings } from "../../../../../kernel/host/extensions/hooks/settings.ts";
 import { checkHook } from "../../../../../plugins/management/hooks/check.ts";
@@ -119,7 +119,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     sample: { n: 1 },
   });
   const members = new Map<string, HookContextMember>();
-  const hooks = createHookHost({
+  const hooks = new HookHost({
     paths,
     env: () => ({ PATH: process.env["PATH"], ...options.env }),
     log: book.log,
@@ -157,12 +157,8 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   };
 }
 
-/** The host with what the management does by it. */
-function withManagement(
-  hooks: ReturnType<typeof createHookHost>,
-  bus: Bus,
-  settings: HookSettings,
-) {
+/** The host with the operations of the management plugin. */
+function withManagement(hooks: HookHost, bus: Bus, settings: HookSettings) {
   const config = {
     async set([, , name = "", key]: readonly (string | number)[], value: unknown) {
       assert.is(key, "enabled");
@@ -171,7 +167,15 @@ function withManagement(
   };
   const shown = (info: HookInfo) => describeHook(info, bus.specs());
   return {
-    ...hooks,
+    rescan: (dirs?: readonly string[]) => hooks.rescan(dirs),
+    reload: (name?: string) => hooks.reload(name),
+    reconfigure: (keys: readonly string[]) => hooks.reconfigure(keys),
+    watching: () => hooks.watching(),
+    standings: () => hooks.standings(),
+    logs: (name: string, count?: number) => hooks.logs(name, count),
+    strayError: (owner: string, error: unknown) => hooks.strayError(owner, error),
+    inTurn: (work: () => Promise<void>) => hooks.inTurn(work),
+    stop: () => hooks.stop(),
     async start(): Promise<void> {
       await hooks.prepare();
       await hooks.start();

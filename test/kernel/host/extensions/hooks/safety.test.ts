@@ -198,7 +198,7 @@ test("an unapproved workspace hook replaces nothing", async ({ make }) => {
 test("managed hooks need no approval", async ({ make }) => {
   const home = await make({ files, settings: { trust: "approved" } });
   assert.is((await home.ask("q")).reply, "managed");
-  await rejects(() => home.host.approve("a"), /no workspace hook/);
+  await rejects(() => home.host.approve("a"), /not a workspace hook/);
 });
 
 test("requirements: what is missing is said, and its coming is noticed", async ({ make }) => {

@@ -9,7 +9,7 @@ import { createLoader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
 import { createLog } from "../../../../../kernel/log/log.ts";
 import type { PluginParts } from "../../../../../kernel/host/extensions/plugins/context.ts";
-import { createPluginHost } from "../../../../../kernel/host/extensions/plugins/host.ts";
+import { PluginHost } from "../../../../../kernel/host/extensions/plugins/host.ts";
 import { createContributions, createServices } from "../../../../../kernel/host/registry.ts";
 
 const test = suite("hanging plugins");
@@ -42,7 +42,7 @@ async function hostOf(plugins: Record<string, string>) {
   const lines: Record<string, unknown>[] = [];
   const disabled = new Set<string>();
   const { log } = createLog({ write: (line) => lines.push(JSON.parse(line)) });
-  const host = createPluginHost({
+  const host = new PluginHost({
     roots: () => ["bundled", "home"].map((name, rank) => ({ name, dir: join(dir, name), rank })),
     loader: createLoader({
       host: async () => ({}),

@@ -1,0 +1,87 @@
+/**
+ * How far the newest version of an extension has come: one value, changed only by the transitions of the table below.
+ * Which version runs is a separate fact (`Slot.active`), because an older version runs on while a newer one fails.
+ */
+import type { Problem } from "../../loader/problem.ts";
+
+/** `problem` is shown until a version runs. An `id` names a version: its directory and the hash of its content. */
+export type Attempt =
+  /** The host has not tried the version on disk, or must try it again. */
+  | { readonly state: "due"; readonly problem?: Problem | undefined }
+  /** Somebody asked for a reload: the version must be loaded again, although nothing has changed. */
+  | { readonly state: "forced"; readonly problem?: Problem | undefined }
+  /** The version is being loaded, or its start takes long. */
+  | { readonly state: "starting"; readonly id: string; readonly problem?: Problem | undefined }
+  /** The version on disk is the one that runs. */
+  | { readonly state: "running"; readonly id: string; readonly problem?: undefined }
+  /** The version failed, and fails again until its content changes. */
+  | { readonly state: "failed"; readonly id: string; readonly problem: Problem }
+  /** The version failed for a reason that can vanish, such as a missing package. */
+  | { readonly state: "retryable"; readonly id: string; readonly problem: Problem };
+
+export type AttemptEvent = { readonly [E in keyof Transitions]: Parameters<Transitions[E]>[1] };
+type Transitions = typeof TRANSITIONS;
+type Failure = { id: string; problem: Problem; isPassing: boolean };
+type Version = { id: string };
+type Nothing = Record<never, never>;
+
+const TRANSITIONS = {
+  /** The host begins to load a version. Another one that was still starting does not take effect any more. */
+  begin: ({ problem }: Attempt, { id }: Version): Attempt => ({ state: "starting", id, problem }),
+  /** The version on disk runs already. */
+  confirm: (_: Attempt, { id }: Version): Attempt => ({ state: "running", id }),
+  /** A version has taken effect. A restart of the old one does not end the attempt to start a newer one. */
+  succeed: (attempt: Attempt, { id }: Version): Attempt =>
+    isStarting(attempt) && attempt.id !== id
+      ? { state: "starting", id: attempt.id }
+      : { state: "running", id },
+  /** The version cannot run. A failure that repeats the last one keeps its problem, which has been reported. */
+  fail(attempt: Attempt, { id, problem, isPassing }: Failure): Attempt {
+    if (!isStarting(attempt, id)) return attempt;
+    const reported = isSameProblem(attempt.problem, problem) ? attempt.problem : problem;
+    return { state: isPassing ? "retryable" : "failed", id, problem: reported };
+  },
+  /** The version gives way to one that another process has: the next look decides again. */
+  giveWay: (attempt: Attempt, { id }: Version): Attempt =>
+    isStarting(attempt, id) ? { state: "due", problem: attempt.problem } : attempt,
+  /** The host looks at the disk again. */
+  look: (attempt: Attempt, _: Nothing): Attempt =>
+    attempt.state === "retryable" ? { state: "due", problem: attempt.problem } : attempt,
+  /** What the version depends on has changed, such as its configuration, or nothing runs any more. */
+  retry: ({ state, problem }: Attempt, _: Nothing): Attempt =>
+    state === "forced" ? { state, problem } : { state: "due", problem },
+  /** Somebody asks for a reload. */
+  force: ({ problem }: Attempt, _: Nothing): Attempt => ({ state: "forced", problem }),
+  /** The extension is switched off or may not run. That is no error. */
+  disable: (_attempt: Attempt, _: Nothing): Attempt => ({ state: "due" }),
+};
+
+export const NOT_TRIED: Attempt = { state: "due" };
+
+/** Makes the transition of that name. */
+export function advance<E extends keyof AttemptEvent>(
+  slot: { attempt: Attempt },
+  event: E,
+  ...[details]: AttemptEvent[E] extends Nothing ? [details?: AttemptEvent[E]] : [AttemptEvent[E]]
+): void {
+  const transition = TRANSITIONS[event] as (attempt: Attempt, details: unknown) => Attempt;
+  slot.attempt = transition(slot.attempt, details ?? {});
+}
+
+/** Whether the version was tried, and need not be tried again as long as it stays the same. */
+export function wasTried(attempt: Attempt, id: string): boolean {
+  return "id" in attempt && attempt.id === id;
+}
+
+/** Whether a version is being started: that one, where an id is passed. */
+export function isStarting(
+  attempt: Attempt,
+  id?: string,
+): attempt is Extract<Attempt, { state: "starting" }> {
+  return attempt.state === "starting" && (id === undefined || attempt.id === id);
+}
+
+/** Whether the log would repeat itself. */
+export function isSameProblem(one: Problem | undefined, other: Problem): one is Problem {
+  return one?.message === other.message && one.line === other.line;
+}

@@ -1,0 +1,49 @@
+/** Every error of the host of extensions that reaches a caller. */
+import { PorticoError } from "../../errors.ts";
+
+export const errors = PorticoError.table({
+  unknownHook: {
+    code: "hook_not_found",
+    status: 404,
+    message: "There is no hook {name}. `portico hooks list` shows those that exist.",
+  },
+  unknownPlugin: {
+    code: "plugin_not_found",
+    status: 404,
+    message: "There is no plugin {name}. `portico plugins list` shows those that exist.",
+  },
+  needsNoApproval: {
+    code: "invalid_request_error",
+    message: "{name} is not a workspace hook. Only workspace hooks need an approval.",
+  },
+  cannotBeApproved: {
+    code: "conflict",
+    message: "{name} cannot be approved: {why}.",
+  },
+  mayNotRun: {
+    code: "conflict",
+    message: "{name} may not run: {reasons}.",
+  },
+  doesNotLoad: {
+    code: "conflict",
+    message: "{name} does not load: {problem}.",
+  },
+  /** A plugin calls its context with something that the call does not take. */
+  misusedCall: {
+    code: "internal_error",
+    message: "{call}: {why}",
+  },
+  /** The event belongs to the gateway or to another plugin. */
+  foreignEvent: {
+    code: "internal_error",
+    message: "{event} is an event of {owner}: declare one such as {plugin}:done",
+  },
+  unfitContribution: {
+    code: "internal_error",
+    message: "it cannot contribute this {point}: {why}",
+  },
+  foreignSection: {
+    code: "forbidden",
+    message: "The plugin {name} does not declare {key}.",
+  },
+});

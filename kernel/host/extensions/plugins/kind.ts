@@ -1,0 +1,136 @@
+/** Plugins as a kind of extension: how a `plugin.ts` is read, when it may be set up, and how it takes its configuration. */
+import { isPorticoError, type PorticoError } from "../../../errors.ts";
+import type { Loader } from "../../../loader/load.ts";
+import { withDeadline } from "../../../timing/deadline.ts";
+import type { Scope } from "../../../timing/scope.ts";
+import { advance } from "../attempt.ts";
+import type { Found } from "../discover.ts";
+import type { Kind, Restart } from "../kind.ts";
+import type { Root } from "../roots.ts";
+import { type DisabledReason, isWanted, type Slot } from "../slot.ts";
+import {
+  type PluginCandidate,
+  pluginEntryNames,
+  type PluginVersion,
+  readPlugin,
+} from "./candidate.ts";
+import type { PluginParts } from "./context.ts";
+import { createPoints } from "./points.ts";
+import { describePlugin, type PluginRecord } from "./record.ts";
+import { createSections, isConcerned, sectionsOf } from "./sections.ts";
+import { setUp } from "./set-up.ts";
+
+export type PluginSlot = Slot<PluginVersion>;
+
+export interface PluginKindOptions {
+  roots: () => readonly Root[];
+  loader: Loader;
+  parts: Omit<PluginParts, "points">;
+  enabled: (name: string) => boolean;
+  agree?: Kind<PluginVersion, PluginSlot, PluginRecord>["agree"];
+  /** How long one undo of a plugin may take, and its `onConfig`. */
+  limits: { undoMs: number; configMs: number };
+}
+
+const SWITCHED_OFF: DisabledReason = {
+  state: "disabled",
+  reasons: ["the configuration switches it off"],
+};
+
+export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord> {
+  readonly section = "plugins";
+  readonly entryNames = pluginEntryNames;
+  readonly log;
+  readonly roots;
+  readonly agree;
+  readonly undoMs: number;
+  /** Every candidate of the last scan. */
+  candidates: readonly PluginCandidate[] = [];
+  /** The members of a hook's `ctx` that plugins declare, whether or not these run. */
+  hookMembers: readonly string[] = [];
+  /** Why a plugin refuses the configuration. */
+  refusal: PorticoError | undefined;
+  readonly #options: PluginKindOptions;
+  readonly #points;
+  readonly #sections;
+
+  constructor(options: PluginKindOptions) {
+    const { parts, roots, agree, limits } = options;
+    this.#options = options;
+    this.log = parts.log;
+    this.roots = roots;
+    this.agree = agree;
+    this.undoMs = limits.undoMs;
+    this.#points = createPoints(new Set(parts.bus.specs().keys()));
+    this.#sections = createSections(parts);
+  }
+
+  slot(name: string) {
+    return { log: this.log.child({ plugin: name }) };
+  }
+
+  read(found: Found, before: PluginCandidate | undefined): Promise<PluginCandidate> {
+    return readPlugin(found, this.#options.loader, before);
+  }
+
+  scanned(candidates: readonly PluginCandidate[]): void {
+    this.candidates = candidates;
+    const definitions = candidates.flatMap(({ meta }) => meta ?? []);
+    this.#points.declare(definitions, this.#options.enabled);
+    this.#sections.define(candidates);
+    const members = definitions.flatMap(({ hookContext = {} }) => Object.keys(hookContext));
+    this.hookMembers = [...new Set(members)];
+  }
+
+  whyDisabled({ name }: PluginSlot): DisabledReason | undefined {
+    return this.#options.enabled(name) ? undefined : SWITCHED_OFF;
+  }
+
+  describe(slot: PluginSlot, candidate: PluginCandidate): PluginRecord {
+    return describePlugin(slot, candidate, (of) => this.missing(of));
+  }
+
+  /** The services that a plugin needs and no active plugin provides. */
+  missing({ meta }: PluginCandidate): string[] {
+    const { services } = this.#options.parts;
+    return (meta?.needs ?? []).filter((need) => !services.find(need));
+  }
+
+  isReady(candidate: PluginCandidate): boolean {
+    return this.missing(candidate).length === 0;
+  }
+
+  /** Reading a plugin has evaluated its module already. */
+  async load(candidate: PluginCandidate): Promise<PluginVersion> {
+    return { candidate, loadMs: candidate.loadMs };
+  }
+
+  async start(version: PluginVersion, scope: Scope): Promise<void> {
+    try {
+      await setUp({ ...this.#options.parts, points: this.#points }, version, scope);
+    } catch (error) {
+      const { cause } = error as Error;
+      if (isPorticoError(cause) && cause.code === "config_error") this.refusal ??= cause;
+      throw error;
+    }
+  }
+
+  async take(
+    slot: PluginSlot,
+    keys: readonly string[],
+    restart: Restart<PluginVersion>,
+  ): Promise<void> {
+    const { active, top } = slot;
+    // The setup may have failed because of what has changed, or may still be working with the old values.
+    if (top?.meta && isConcerned(top.meta, keys)) advance(slot, "retry");
+    const definition = active?.version.candidate.meta;
+    if (!active || !definition || !isWanted(slot) || !isConcerned(definition, keys)) return;
+    const { version } = active;
+    if (!version.onConfig) return restart({ ...version });
+    const { parts, limits } = this.#options;
+    const next = sectionsOf(definition, parts.config.section);
+    const late = () => new Error(`its onConfig was not done in ${limits.configMs} ms`);
+    await withDeadline(version.onConfig(next, version.config ?? {}), limits.configMs, late);
+    version.config = next;
+  }
+}

@@ -1,0 +1,39 @@
+/** The routes, upgrades and error forms of a plugin. */
+import type { Dispose, Method, Mount } from "../../../contract/index.ts";
+import { principalOf } from "../../principals.ts";
+import { errors } from "../errors.ts";
+import { type Registrar, requireHandler } from "./registrar.ts";
+
+const METHODS: readonly (Method | "")[] = ["", "GET", "POST", "PUT", "PATCH", "DELETE"];
+const PATH = /^\/[^?#\s]*$/;
+
+/** Stages one registration; returns its undo. */
+type Stage = Registrar["stage"];
+
+/** `stage` may keep the undos, where the server can be closed before the plugin is unloaded. */
+export function pluginMount(
+  mount: Mount,
+  registrar: Registrar,
+  stage: Stage = (label, register) => registrar.stage(label, register),
+): Mount {
+  return {
+    route(method, path, options, handler): Dispose {
+      const label = `route ${method} ${path}`;
+      requireHandler(label, handler);
+      if (!METHODS.includes(method) || !PATH.test(path)) {
+        const why = "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b";
+        throw errors.misusedCall({ call: label, why });
+      }
+      const owned = registrar.own(handler, ({ client }) => principalOf(client));
+      return stage(label, () => mount.route(method, path, options, owned));
+    },
+    upgrade(path, options, handler): Dispose {
+      const label = `upgrade ${path}`;
+      requireHandler(label, handler);
+      const owned = registrar.own(handler, () => "outside");
+      return stage(label, () => mount.upgrade(path, options, owned));
+    },
+    errors: (prefix, form, options) =>
+      stage(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
+  };
+}
