@@ -14,6 +14,8 @@ export interface RouteOption extends Partial<OptionSpec> {
   member?: string;
   /** Turns the option's value into the member's. Throw an Error for a value that is wrong. */
   read?(value: never): unknown;
+  /** The member's value where the option is not given. */
+  fallback?: unknown;
 }
 
 export interface RouteCommand<Result>
@@ -27,7 +29,7 @@ export interface RouteCommand<Result>
    * is listed here, since many bodies have members that no single word can say.
    */
   options?: Record<string, RouteOption>;
-  /** Members that are made of several options, or of none. */
+  /** All members, in place of those that arguments and options would set one by one. */
   members?(io: CommandIO): Record<string, unknown>;
   headers?: Record<string, string>;
   /** Printed while the gateway works. */
@@ -78,6 +80,7 @@ interface NamedOption {
   member: string;
   spec: OptionSpec;
   read?(value: never): unknown;
+  fallback?: unknown;
 }
 
 function optionsOf(
@@ -86,12 +89,15 @@ function optionsOf(
 ): NamedOption[] {
   const inQuery = membersOf(route.query);
   const schemas = { ...membersOf(route.body), ...inQuery };
-  const named = Object.entries(listed).map(([name, { member = name, read, ...spec }]) => ({
-    name,
-    member,
-    read,
-    spec: { ...specOf(schemas[member]), ...spec },
-  }));
+  const named = Object.entries(listed).map(
+    ([name, { member = name, read, fallback, ...spec }]) => ({
+      name,
+      member,
+      read,
+      fallback,
+      spec: { ...specOf(schemas[member]), ...spec },
+    }),
+  );
   const setByName = new Set(named.map(({ member }) => member));
   const further = Object.entries(inQuery)
     .filter(([member]) => !setByName.has(member))
@@ -146,7 +152,7 @@ function requestOf(
   const path = pattern.replace(/:\w+/g, () => encodeURIComponent(values.shift() ?? ""));
   const further = names.slice(parameters.length).map((name) => [name, io.args[name]] as const);
   const set = options.map((option) => [option.member, memberValue(option, io)] as const);
-  const members = { ...Object.fromEntries([...further, ...set]), ...command.members?.(io) };
+  const members = command.members?.(io) ?? Object.fromEntries([...further, ...set]);
   const inQuery = membersOf(route.query);
   const isInQuery = (name: string) => !route.body || Object.hasOwn(inQuery, name);
   const part = (keep: (name: string) => boolean) =>
@@ -159,7 +165,8 @@ function requestOf(
   };
 }
 
-function memberValue({ name, read }: NamedOption, io: CommandIO): unknown {
+function memberValue({ name, read, fallback }: NamedOption, io: CommandIO): unknown {
   const value = io.options[name];
-  return value === undefined || read === undefined ? value : read(value as never);
+  if (value === undefined) return fallback;
+  return read === undefined ? value : read(value as never);
 }

@@ -1,16 +1,31 @@
-import { defineCommand } from "portico/command-line";
+import { commandFor, type CommandIO, defineCommand } from "portico/command-line";
+import {
+  describeScheduleRoutes,
+  formatDuration,
+  scheduleCommands,
+  timeText,
+} from "portico/schedules";
 import { shorten } from "portico/strings";
-import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/schedules";
 import { bodyOf, isWhole, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
+import { JOBS } from "./schema.ts";
 
-const jobs = { noun: "job", root: "/cron/jobs" };
-const { show, edit, enable, disable, runs, rm } = scheduleCommands<JobView, RunView>({
-  ...jobs,
+interface Started {
+  runId: string;
+  turnId?: string;
+  eventId?: string;
+}
+
+const routes = describeScheduleRoutes(JOBS);
+
+const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<JobView, RunView, Started>({
+  noun: "job",
+  root: "/cron/jobs",
   summaries: {
     show: "One job, with its next five dates",
     enable: "Switch a job on",
     disable: "Switch a job off; it keeps its history",
+    run: "Run a job now; its next date stays",
     runs: "The history of a job",
   },
   options,
@@ -25,6 +40,33 @@ const { show, edit, enable, disable, runs, rm } = scheduleCommands<JobView, RunV
     run.durationMs === null ? "-" : formatDuration(run.durationMs),
     shorten(run.error ?? run.reason ?? run.result ?? "", 60),
   ],
+  started: ({ turnId, eventId, runId }) => `started ${turnId ?? eventId ?? runId}`,
+});
+
+const list = commandFor<{ jobs: JobView[] }>("GET /cron/jobs", routes.list, {
+  name: "list",
+  summary: "All jobs",
+  view: ({ jobs }, io) =>
+    io.table(
+      ["ID", "NAME", "STATUS", "SCHEDULE", "NEXT", "LAST"],
+      jobs.map((job) => [
+        job.id,
+        job.name,
+        job.status,
+        when(job),
+        timeText(job.state.nextRunAt, job.schedule.tz),
+        job.state.lastStatus ?? "-",
+      ]),
+    ),
+});
+
+const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
+  name: "add",
+  summary: "Add a job",
+  args: [{ name: "name", description: "What to call it", optional: true }],
+  options,
+  members: newJob,
+  view: details,
 });
 
 export default defineCommand({
@@ -35,57 +77,14 @@ export default defineCommand({
     'portico cron add tea --at 20m --text "The tea is ready" --now --delete-after-run',
     "portico cron runs tea",
   ],
-  commands: [
-    {
-      name: "list",
-      summary: "All jobs",
-      run: async (io) =>
-        io.show(await io.gateway.request<{ jobs: JobView[] }>("GET", "/cron/jobs"), ({ jobs }) =>
-          io.table(
-            ["ID", "NAME", "STATUS", "SCHEDULE", "NEXT", "LAST"],
-            jobs.map((one) => [
-              one.id,
-              one.name,
-              one.status,
-              when(one),
-              timeText(one.state.nextRunAt, one.schedule.tz),
-              one.state.lastStatus ?? "-",
-            ]),
-          ),
-        ),
-    },
-    {
-      name: "add",
-      summary: "Add a job",
-      args: [{ name: "name", description: "What to call it", optional: true }],
-      options,
-      run: async (io) => {
-        const body = bodyOf(io, io.args["name"]);
-        if (!isWhole(body["schedule"]))
-          throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
-        if (!isWhole(body["payload"]))
-          throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
-        io.show(await io.gateway.request<JobView>("POST", "/cron/jobs", body), details);
-      },
-    },
-    show,
-    edit,
-    enable,
-    disable,
-    {
-      name: "run",
-      summary: "Run a job now; its next date stays",
-      args: [{ name: "job", description: "Its id, or its name" }],
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ runId: string; turnId?: string; eventId?: string }>(
-            "POST",
-            schedulePath(io, jobs, "/run"),
-          ),
-          (one) => `started ${one.turnId ?? one.eventId ?? one.runId}`,
-        ),
-    },
-    runs,
-    rm,
-  ],
+  commands: [list, add, show, edit, enable, disable, run, runs, rm],
 });
+
+function newJob(io: CommandIO): Record<string, unknown> {
+  const body = bodyOf(io, io.args["name"]);
+  if (!isWhole(body["schedule"]))
+    throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
+  if (!isWhole(body["payload"]))
+    throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
+  return body;
+}

@@ -9,7 +9,7 @@ import {
 } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 import { previewRoute } from "./preview-route.ts";
-import { CronConfig, JobChange, NewJob, type previewRequest } from "./schema.ts";
+import { CronConfig, JOBS, type previewRequest } from "./schema.ts";
 import type { Cron } from "./start.ts";
 import { addTool } from "./tool.ts";
 
@@ -68,12 +68,7 @@ export default definePlugin({
           createScheduleTools(ctx, zone),
         )),
     });
-    mountScheduleRoutes(
-      ctx,
-      "/cron/jobs",
-      { noun: "cron job", plural: "jobs", create: NewJob, change: JobChange },
-      operations,
-    );
+    mountScheduleRoutes(ctx, "/cron/jobs", JOBS, operations);
     ctx.route("POST", "/cron/preview", previewRoute, async (call) => {
       const { schedule } = await call.json<Static<typeof previewRequest>>();
       const { previewSchedule } = await import("./preview.ts");

@@ -123,3 +123,6 @@ export const CronConfig = Type.Object(
   { ...closed, default: {} },
 );
 export type CronConfig = Static<typeof CronConfig>;
+
+/** What the routes of jobs take. */
+export const JOBS = { noun: "cron job", plural: "jobs", create: NewJob, change: JobChange };

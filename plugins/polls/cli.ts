@@ -1,6 +1,11 @@
-import { type CommandIO, defineCommand } from "portico/command-line";
+import { commandFor, type CommandIO, defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
-import { scheduleCommands, schedulePath, timeText } from "portico/schedules";
+import {
+  describeScheduleRoutes,
+  scheduleCommands,
+  schedulePath,
+  timeText,
+} from "portico/schedules";
 import { bodyOf, options } from "./cli/options.ts";
 import {
   type CheckView,
@@ -11,15 +16,30 @@ import {
   type PollView,
   when,
 } from "./cli/views.ts";
+import { POLLS } from "./schema.ts";
 
-const polls = { noun: "poll", root: "/polls" };
+interface Started {
+  ok: boolean;
+  status: string;
+  count: number;
+  error?: string;
+}
+
+const polls = { noun: "poll", root: "/polls" } as const;
 const poll = { name: "poll", description: "Its id, or its name" };
-const { show, edit, enable, disable, runs, rm } = scheduleCommands<PollView, CheckView>({
+const routes = describeScheduleRoutes(POLLS);
+
+const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
+  PollView,
+  CheckView,
+  Started
+>({
   ...polls,
   summaries: {
     show: "One poll: its source, its last check, its last error",
     enable: "Switch a poll on, where it left off",
     disable: "Switch a poll off; it keeps its place",
+    run: "Check now; its next check stays",
     runs: "The history of a poll's checks",
   },
   options,
@@ -36,7 +56,57 @@ const { show, edit, enable, disable, runs, rm } = scheduleCommands<PollView, Che
     run.durationMs,
     shorten(run.error ?? "", 60),
   ],
+  started: ({ status, count }) => (status === "changed" ? `${count} new` : status),
+  startFailure: ({ ok, error }) => (ok ? undefined : (error ?? "the check failed")),
 });
+
+const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
+  name: "list",
+  summary: "All polls",
+  view: (listing, io) =>
+    io.table(
+      ["ID", "NAME", "STATUS", "KIND", "SOURCE", "WHEN", "LAST", "CHANGED"],
+      listing.polls.map((one) => [
+        one.id,
+        one.name,
+        one.status,
+        one.source.kind,
+        shorten(place(one), 50),
+        when(one),
+        one.state.lastStatus ?? "-",
+        timeText(one.state.lastChangeAt, one.schedule?.tz),
+      ]),
+    ),
+});
+
+const add = commandFor<PollView>("POST /polls", routes.add, {
+  name: "add",
+  summary: "Add a poll; its first check sets the baseline",
+  args: [{ name: "name", description: "What to call it", optional: true }],
+  options,
+  members: newPoll,
+  view: details,
+});
+
+/** Asks one of two routes: it tests a poll that exists, or one that the options describe. */
+const test = defineCommand({
+  name: "test",
+  summary: "Show what a check would find and send, without any trace",
+  args: [{ ...poll, optional: true }],
+  options,
+  async run(io) {
+    const isNew = io.args["poll"] === undefined;
+    const path = isNew ? "/polls/test" : schedulePath(io, polls, "/test");
+    const body = isNew ? bodyOf(io, undefined) : undefined;
+    io.show(await io.gateway.request<DryRun>("POST", path, body), found);
+  },
+});
+
+function newPoll(io: CommandIO): Record<string, unknown> {
+  const body = bodyOf(io, io.args["name"]);
+  if (body["source"] === undefined) throw new Error("Say what to watch: --url URL or --path PATH.");
+  return body;
+}
 
 /** A source is changed as a whole: what is not given of it comes from the one that is there. */
 async function changeOf(io: CommandIO): Promise<Record<string, unknown>> {
@@ -62,72 +132,5 @@ export default defineCommand({
     "portico polls add prices --kind json --url https://example.com/api --items data.rows --key id --text 'New: {item.name}'",
     "portico polls test releases",
   ],
-  commands: [
-    {
-      name: "list",
-      summary: "All polls",
-      run: async (io) =>
-        io.show(await io.gateway.request<{ polls: PollView[] }>("GET", "/polls"), ({ polls }) =>
-          io.table(
-            ["ID", "NAME", "STATUS", "KIND", "SOURCE", "WHEN", "LAST", "CHANGED"],
-            polls.map((one) => [
-              one.id,
-              one.name,
-              one.status,
-              one.source.kind,
-              shorten(place(one), 50),
-              when(one),
-              one.state.lastStatus ?? "-",
-              timeText(one.state.lastChangeAt, one.schedule?.tz),
-            ]),
-          ),
-        ),
-    },
-    {
-      name: "add",
-      summary: "Add a poll; its first check sets the baseline",
-      args: [{ name: "name", description: "What to call it", optional: true }],
-      options,
-      run: async (io) => {
-        const body = bodyOf(io, io.args["name"]);
-        if (body["source"] === undefined)
-          throw new Error("Say what to watch: --url URL or --path PATH.");
-        io.show(await io.gateway.request<PollView>("POST", "/polls", body), details);
-      },
-    },
-    show,
-    edit,
-    enable,
-    disable,
-    {
-      name: "run",
-      summary: "Check now; its next check stays",
-      args: [poll],
-      run: async (io) => {
-        const result = await io.gateway.request<{
-          ok: boolean;
-          status: string;
-          count: number;
-          error?: string;
-        }>("POST", schedulePath(io, polls, "/run"));
-        io.show(result, ({ status, count }) => (status === "changed" ? `${count} new` : status));
-        if (!result.ok) throw new Error(result.error ?? "the check failed");
-      },
-    },
-    {
-      name: "test",
-      summary: "Show what a check would find and send, without any trace",
-      args: [{ ...poll, optional: true }],
-      options,
-      run: async (io) => {
-        const dry =
-          io.args["poll"] === undefined
-            ? await io.gateway.request<DryRun>("POST", "/polls/test", bodyOf(io, undefined))
-            : await io.gateway.request<DryRun>("POST", schedulePath(io, polls, "/test"));
-        io.show(dry, found);
-      },
-    },
-    runs,
-    rm,
-  ],
+  commands: [list, add, show, edit, enable, disable, run, test, runs, rm],
 });

@@ -2,12 +2,10 @@ import { type PluginContext, type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse } from "portico/openapi";
 import { mountScheduleRoutes } from "portico/schedules";
 import type { Operations } from "./operations.ts";
-import { NewPoll, PollChange } from "./schema.ts";
+import { NewPoll, POLLS } from "./schema.ts";
 
 /** `/polls`, and the same as cron's jobs below `/polls/jobs`. */
 const ROOTS = ["/polls/jobs", "/polls"] as const;
-
-const KIND = { noun: "poll", plural: "polls", create: NewPoll, change: PollChange };
 
 const Trial = Type.Object({
   status: Type.Union([Type.String(), Type.Integer()]),
@@ -37,7 +35,7 @@ const testExisting = {
 
 export function mountRoutes(ctx: PluginContext, operations: () => Promise<Operations>): void {
   for (const root of ROOTS) {
-    mountScheduleRoutes(ctx, root, KIND, operations);
+    mountScheduleRoutes(ctx, root, POLLS, operations);
     ctx.route("POST", `${root}/test`, testNew, async (call) =>
       (await operations()).test(await call.json()),
     );

@@ -158,3 +158,6 @@ export const PollsConfig = Type.Object(
   { ...closed, default: {} },
 );
 export type PollsConfig = Static<typeof PollsConfig>;
+
+/** What the routes of polls take. */
+export const POLLS = { noun: "poll", plural: "polls", create: NewPoll, change: PollChange };

@@ -1,13 +1,14 @@
 /** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
-import type { Command, CommandIO, OptionSpec } from "portico/command-line";
+import { type Command, commandFor, type CommandIO, type OptionSpec } from "portico/command-line";
+import { describeEntryRoutes } from "./routes-schema.ts";
 import type { GivenSchedule } from "./types.ts";
 
-export interface ScheduleCommandsOptions<V, R> {
+export interface ScheduleCommandsOptions<V, R, Started> {
   /** What one of them is called: `job`. */
   noun: string;
   /** As of their routes: `/cron/jobs`. */
-  root: string;
-  summaries: Record<"show" | "enable" | "disable" | "runs", string>;
+  root: `/${string}`;
+  summaries: Record<"show" | "enable" | "disable" | "run" | "runs", string>;
   /** Those of `edit`. */
   options: Record<string, OptionSpec>;
   /** What to change; an `undefined` is not given. */
@@ -17,6 +18,10 @@ export interface ScheduleCommandsOptions<V, R> {
   /** The columns of the history, and what one run shows in them. */
   columns: readonly string[];
   row(run: R): (string | number | undefined)[];
+  /** The line that says what `run` has started. */
+  started(result: Started): string;
+  /** Why `run` failed; `undefined` if it did not. */
+  startFailure?(result: Started): string | undefined;
 }
 
 /** `portico … NAME`: the path of the one that is named on the command line, with `tail` after it. */
@@ -77,76 +82,78 @@ function completedPart(given: unknown, before: unknown): unknown {
     : fresh;
 }
 
-/** `show`, `edit`, `enable`, `disable`, `runs` and `rm`, each to be put where help is to list it. */
-export function scheduleCommands<V extends { name: string }, R>(
-  options: ScheduleCommandsOptions<V, R>,
-): Record<"show" | "edit" | "enable" | "disable" | "runs" | "rm", Command> {
-  const { noun, summaries, details } = options;
+type ScheduleCommand = "show" | "edit" | "enable" | "disable" | "run" | "runs" | "rm";
+
+/** The commands of one kind of schedule, for its plugin to list in the order that suits its help. */
+export function scheduleCommands<V extends { name: string }, R, Started>(
+  options: ScheduleCommandsOptions<V, R, Started>,
+): Record<ScheduleCommand, Command> {
+  const { noun, root, summaries, details } = options;
+  const routes = describeEntryRoutes(noun);
   const args = [{ name: noun, description: "Its id, or its name" }];
-  const at = (io: CommandIO, tail?: string): string => schedulePath(io, options, tail);
   return {
-    show: {
+    show: commandFor<V>(`GET ${root}/:id`, routes.show, {
       name: "show",
       summary: summaries.show,
       args,
-      run: async (io) => io.show(await io.gateway.request<V>("GET", at(io)), details),
-    },
-    edit: {
-      name: "edit",
-      summary: `Change a ${noun}; what is not given stays`,
-      args,
-      options: options.options,
-      run: async (io) => {
-        const given = await options.changeOf(io);
-        if (Object.values(given).every((value) => value === undefined))
-          throw new Error("Nothing to change: give an option.");
-        const hasParts = given["schedule"] !== undefined || given["payload"] !== undefined;
-        const body = hasParts
-          ? completed(given, await io.gateway.request<object>("GET", at(io)))
-          : given;
-        io.show(await io.gateway.request<V>("PATCH", at(io), body), details);
-      },
-    },
-    enable: {
+      view: details,
+    }),
+    edit: editCommand(options),
+    enable: commandFor<V>(`POST ${root}/:id/enable`, routes.enable, {
       name: "enable",
       summary: summaries.enable,
       args,
-      run: async (io) => io.show(await io.gateway.request<V>("POST", at(io, "/enable")), details),
-    },
-    disable: {
+      view: details,
+    }),
+    disable: commandFor<V>(`POST ${root}/:id/disable`, routes.disable, {
       name: "disable",
       summary: summaries.disable,
       args,
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<V>("POST", at(io, "/disable")),
-          ({ name }) => `${name} is disabled.`,
-        ),
-    },
-    runs: {
+      view: ({ name }) => `${name} is disabled.`,
+    }),
+    run: commandFor<Started>(`POST ${root}/:id/run`, routes.run, {
+      name: "run",
+      summary: summaries.run,
+      args,
+      view: options.started,
+      failure: options.startFailure,
+    }),
+    runs: commandFor<{ runs: R[] }>(`GET ${root}/:id/runs`, routes.runs, {
       name: "runs",
       summary: summaries.runs,
       args,
-      options: {
-        limit: { type: "number", value: "N", description: "How many, newest first; default 20" },
-      },
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ runs: R[] }>("GET", at(io, "/runs"), undefined, {
-            query: { limit: io.options["limit"] as number | undefined },
-          }),
-          ({ runs }) => io.table(options.columns, runs.map(options.row)),
-        ),
-    },
-    rm: {
+      options: { limit: { description: "How many, newest first; default 20" } },
+      view: ({ runs }, io) => io.table(options.columns, runs.map(options.row)),
+    }),
+    rm: commandFor<{ name: string }>(`DELETE ${root}/:id`, routes.remove, {
       name: "rm",
       summary: `Remove a ${noun} and its history`,
       args,
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ name: string }>("DELETE", at(io)),
-          ({ name }) => `${name} is removed.`,
-        ),
+      view: ({ name }) => `${name} is removed.`,
+    }),
+  };
+}
+
+/** Not made of its route alone: parts of the schedule that an option leaves out come from the schedule that is there. */
+function editCommand<V extends { name: string }>(
+  options: ScheduleCommandsOptions<V, never, never>,
+): Command {
+  const { noun, details } = options;
+  return {
+    name: "edit",
+    summary: `Change a ${noun}; what is not given stays`,
+    args: [{ name: noun, description: "Its id, or its name" }],
+    options: options.options,
+    async run(io) {
+      const path = schedulePath(io, options);
+      const change = await options.changeOf(io);
+      if (Object.values(change).every((value) => value === undefined))
+        throw new Error("Nothing to change: give an option.");
+      const hasParts = change["schedule"] !== undefined || change["payload"] !== undefined;
+      const body = hasParts
+        ? completed(change, await io.gateway.request<object>("GET", path))
+        : change;
+      io.show(await io.gateway.request<V>("PATCH", path, body), details);
     },
   };
 }

@@ -24,6 +24,7 @@ export * from "./masks.ts";
 export * from "./notices.ts";
 export * from "./rounds.ts";
 export * from "./routes.ts";
+export { describeScheduleRoutes } from "./routes-schema.ts";
 export * from "./schema.ts";
 export * from "./time-text.ts";
 export * from "./worker-name.ts";

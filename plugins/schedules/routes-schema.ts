@@ -24,23 +24,31 @@ const ScheduleView = Type.Object({
 });
 
 const owner = { access: "gateway" } as const;
+const oneEntry = { ...owner, response: jsonResponse(ScheduleView) };
 
+/** The routes of every kind of schedule. */
 export function describeScheduleRoutes({ noun, plural, create, change }: ScheduleKind) {
-  const one = { ...owner, response: jsonResponse(ScheduleView) };
   return {
+    ...describeEntryRoutes(noun),
     list: {
       ...owner,
       summary: `Every ${noun}`,
       response: jsonResponse(Type.Object({ [plural]: Type.Array(ScheduleView) })),
     },
-    add: { ...one, summary: `Makes a ${noun}`, body: create, checkedBy: "handler" },
-    show: { ...one, summary: `One ${noun}` },
+    add: { ...oneEntry, summary: `Makes a ${noun}`, body: create, checkedBy: "handler" },
     change: {
-      ...one,
+      ...oneEntry,
       summary: `Changes a ${noun}; null removes a member`,
       body: change,
       checkedBy: "handler",
     },
+  } satisfies Record<string, RouteOptions>;
+}
+
+/** Those of them that do not depend on what a schedule of that kind consists of. */
+export function describeEntryRoutes(noun: string) {
+  return {
+    show: { ...oneEntry, summary: `One ${noun}` },
     remove: {
       ...owner,
       summary: `Removes a ${noun}`,
@@ -54,8 +62,8 @@ export function describeScheduleRoutes({ noun, plural, create, change }: Schedul
       body: null,
       response: jsonResponse(Type.Object({ ok: Type.Boolean() })),
     },
-    enable: { ...one, summary: `Enables a ${noun}`, body: null },
-    disable: { ...one, summary: `Disables a ${noun}`, body: null },
+    enable: { ...oneEntry, summary: `Enables a ${noun}`, body: null },
+    disable: { ...oneEntry, summary: `Disables a ${noun}`, body: null },
     runs: {
       ...owner,
       summary: `The last runs of a ${noun}`,

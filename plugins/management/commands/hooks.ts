@@ -90,8 +90,7 @@ const logs = commandFor<{ lines: HookLogLine[] }>("GET /kernel/hooks/:name/logs"
   name: "logs",
   summary: "The last lines of a hook",
   args: [name],
-  options: { lines: { description: "How many (default 50, at most 200)" } },
-  members: ({ options }) => ({ lines: options["lines"] ?? 50 }),
+  options: { lines: { description: "How many (default 50, at most 200)", fallback: 50 } },
   view: ({ lines }) => lines.map(logLine),
 });
 

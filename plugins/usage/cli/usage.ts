@@ -15,12 +15,13 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
     by: {
       value: "WHAT",
       description: "a row for each model, channel, key, tag, day or hour; default model",
+      read: (names: readonly string[]) => names.join(","),
+      fallback: "model",
     },
     ...filterOptions,
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
   commands: [requests],
-  members: ({ options }) => ({ by: ((options["by"] as string[]) ?? ["model"]).join(",") }),
   view: ({ by, rows, total }, io) => [
     ...io.table(
       [

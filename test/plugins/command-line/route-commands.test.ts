@@ -120,4 +120,46 @@ test("what a route refuses, and what no option takes, fails the command", async 
   assert.is((await ran("keys", "revoke", "ci")).stdout, "ci is revoked.\n");
 });
 
+test("members that a command makes of several options are sent alone", async () => {
+  const sent: unknown[] = [];
+  const command = commandFor<object>(
+    "POST /pets/:name/feed",
+    { query: Type.Object({ times: Type.Number() }), body: Type.Object({}) },
+    {
+      name: "feed",
+      args: [{ name: "pet" }],
+      options: {
+        food: { type: "string", description: "What" },
+        times: { fallback: 2, read: (times: number) => times * 10 },
+      },
+      view: () => [],
+    },
+  );
+  const io = (options: object) => ({
+    args: { pet: "a/b" },
+    options,
+    gateway: { request: async (...request: unknown[]) => void sent.push(request) },
+    show() {},
+  });
+  await command.run!(io({ food: "hay", times: 3 }) as never);
+  await command.run!(io({}) as never);
+  const made = commandFor<object>(
+    "POST /pets",
+    { body: Type.Object({}) },
+    {
+      name: "make",
+      args: [{ name: "name" }],
+      options: { kind: { type: "string", description: "Which" } },
+      members: ({ args, options }) => ({ pet: `${args["name"]}, a ${options["kind"]}` }),
+      view: () => [],
+    },
+  );
+  await made.run!({ ...io({ kind: "cow" }), args: { name: "Eve" } } as never);
+  assert.equal(sent, [
+    ["POST", "/pets/a%2Fb/feed", { food: "hay" }, { query: { times: 30 } }],
+    ["POST", "/pets/a%2Fb/feed", { food: undefined }, { query: { times: 2 } }],
+    ["POST", "/pets", { pet: "Eve, a cow" }, { query: {} }],
+  ]);
+});
+
 test.run();
