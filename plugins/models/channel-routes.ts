@@ -4,7 +4,7 @@ import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
 import type { ChatProvider } from "portico/provider";
 import { type ChannelState, restingAlone } from "./routing/channel-state.ts";
-import { completionOf } from "./serving/ask.ts";
+import { completionOf } from "./chat-response.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
 import { type Listings, reason } from "./routing/models.ts";

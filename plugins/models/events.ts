@@ -1,5 +1,8 @@
-/** The events of chat. */
-import type { PluginDefinition } from "portico";
+/** The events of requests for models. */
+import type { PluginContext, PluginDefinition } from "portico";
+
+/** Who emits them. */
+export type Emitter = Pick<PluginContext, "emit" | "hasHandlers" | "hasListeners" | "log">;
 
 export const events: PluginDefinition["events"] = {
   "channel:resting": {

@@ -1,14 +1,6 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
-import type { IncomingHttpHeaders } from "node:http";
 import { type Client, type EmitOptions, PorticoError, type Principal, principalOf } from "portico";
-import type {
-  ChatCompletion,
-  ChatProvider,
-  ChatRequest,
-  NativeRequest,
-  Usage,
-} from "portico/provider";
-import type { ByteStream, PartStream } from "./streams/flow.ts";
+import type { ChatProvider, ChatRequest, NativeRequest, Usage } from "portico/provider";
 import type { RawBody } from "./openai/members.ts";
 import type { Channel } from "./routing/channel.ts";
 import { Story } from "./story.ts";
@@ -235,23 +227,4 @@ export function clientDisconnected(): PorticoError {
   return new PorticoError("client_closed", "The client disconnected before the answer.", {
     status: 499,
   });
-}
-
-/** Either a whole response, the parts of one, or bytes that pass. */
-export interface ChatResponse {
-  /** A whole response, as it is to be sent. */
-  body?: Buffer;
-  /** The same, parsed; left out where nobody had to. */
-  completion?: ChatCompletion | undefined;
-  /** Of a whole response, where that is known without its `completion`. */
-  usage?: Usage | undefined;
-  /** What a request for a stream gets. */
-  stream?: PartStream;
-  /** A route beside chat, or a whole response that is too large to be held. */
-  bytes?: ByteStream;
-  /** The upstream's headers, of a stream. */
-  headers?: IncomingHttpHeaders;
-  /** `body` is in the form of the job's native request; `completion` is in OpenAI's all the same. */
-  native?: boolean;
-  firstByteMs: number;
 }

@@ -99,7 +99,7 @@ export { readModelList } from "./models/model-list.ts";
 // Writing a response in OpenAI's form.
 export { isJson, parseObject } from "./request/parse-object.ts";
 export { parseResponse } from "./response/parse-response.ts";
-export { completeArguments, completeArguments as toldArguments } from "./parts/arguments.ts";
+export { completeArguments, completeArguments as toldArguments } from "./response/arguments.ts";
 export { laterUsage } from "./response/later-usage.ts";
 export { toldCount, toldIndex, toldText } from "./response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
@@ -119,7 +119,7 @@ export {
   type ThinkingBlock,
 } from "./response/carry.ts";
 export { type BlockOptions, collectBlocks } from "./response/collect-blocks.ts";
-export { openExtras, sealExtras } from "./response/sealed-extras.ts";
+export { openExtras, sealExtras } from "./sealed-extras.ts";
 export { createLineParser } from "./stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./stream/sse-parser.ts";
 // What went wrong at an upstream, as its caller and the router are told.
@@ -191,14 +191,15 @@ export type {
   RuleMessages,
   RuleNotes,
   RuleTarget,
-} from "./rules/types.ts";
+} from "./types/rules.ts";
 export { rulesTable } from "./rules/table.ts";
 export { sourcePath, withSource } from "./rules/places.ts";
 
 // Rules that several providers share.
 export { noCacheMarks } from "./rules/cache-marks.ts";
 export { documentName, documentNames, textBesideDocuments } from "./rules/documents.ts";
-export { imageType, imageTypes } from "./rules/images.ts";
+export { imageType } from "./request/image-type.ts";
+export { imageTypes } from "./rules/images.ts";
 export {
   limitNamed,
   noParameters,

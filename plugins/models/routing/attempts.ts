@@ -4,7 +4,8 @@ import { type ChatProvider, isUpstreamError } from "portico/provider";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
 import type { Spending } from "./limits/spending.ts";
-import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import { clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import {
   busy,

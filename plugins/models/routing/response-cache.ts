@@ -6,7 +6,8 @@ import {
   readCompletion,
   type StreamPart,
 } from "portico/provider";
-import type { ChatResponse, Job, Shaping, Trace } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import type { Job, Shaping, Trace } from "../job.ts";
 import { type PartStream, partStream, through } from "../streams/flow.ts";
 import type { AliasConfig } from "../schema.ts";
 

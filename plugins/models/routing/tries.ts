@@ -2,7 +2,8 @@
 import { isPorticoError, type PorticoError } from "portico";
 import { type ChatProvider, CONTEXT_LENGTH, isUpstreamError } from "portico/provider";
 import { ResponseTooLarge } from "../upstream/response-extent.ts";
-import type { ChatResponse, Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import type { Job } from "../job.ts";
 import type { Attempt, Story } from "../story.ts";
 import type { AttemptWatcher } from "../upstream/attempt.ts";
 import { providerFailure } from "../upstream/local/provider-failed.ts";

@@ -1,15 +1,16 @@
 /** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
 import { PorticoError } from "portico";
 import type { ApiRoute } from "portico/provider";
-import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import { clientDisconnected, type Job } from "../job.ts";
 import type { ByteStream } from "../streams/flow.ts";
-import type { Emitter } from "../serving/ask.ts";
+import type { Emitter } from "../events.ts";
 import { throughEditor } from "./edited-stream.ts";
 import { EventEditor, rewritten } from "./forwarded-events.ts";
 import { editOf, HOLDING, offerText, watchesSending } from "./offer-response.ts";
 import { dropStray, slotsOfResponse } from "./text-slots.ts";
 import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
-import { HeldResponse } from "../upstream/wire/held-response.ts";
+import { HeldResponse } from "../upstream/held-response.ts";
 
 const TEXTS: readonly ApiRoute[] = ["completions", "audio/transcriptions", "audio/translations"];
 /** A text is smaller: what is larger was not judged, and does not pass. */

@@ -7,10 +7,10 @@ import {
   partsOfCompletion,
   type StreamPart,
 } from "portico/provider";
-import type { ChatResponse, Job } from "../job.ts";
+import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
+import type { Job } from "../job.ts";
 import { type PartStream, through } from "../streams/flow.ts";
-import { completionBytes } from "../upstream/local/local-attempt.ts";
-import { completionOf, type Emitter } from "../serving/ask.ts";
+import type { Emitter } from "../events.ts";
 import { hasStrayTokens, TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
 import { throughEditor } from "./edited-stream.ts";
 import { PartEditor } from "./part-editor.ts";

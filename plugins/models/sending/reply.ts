@@ -1,8 +1,8 @@
 /** What a hook answers in place of a model. */
-import type { ChatResponse, Job } from "../job.ts";
+import { type ChatResponse, completionBytes } from "../chat-response.ts";
+import type { Job } from "../job.ts";
 import { NO_TOKENS, newCompletionId, partsOfCompletion, textCompletion } from "portico/provider";
 import { partStream } from "../streams/flow.ts";
-import { completionBytes } from "../upstream/local/local-attempt.ts";
 
 /** A hook's reply, as if a model had given it. */
 export function replyResponse(job: Job, text: string): ChatResponse {

@@ -6,7 +6,7 @@ import type { Engine } from "../routing/attempts.ts";
 import { checkModelName } from "../routing/model-name.ts";
 import type { ModelEntry } from "../routing/models.ts";
 import { candidatesOf, channelNamedIn } from "../routing/router.ts";
-import type { Emitter } from "./ask.ts";
+import type { Emitter } from "../events.ts";
 
 /** What the routes of chat work with. */
 export interface Endpoint {

@@ -1,10 +1,12 @@
 /** From a request to its response, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
 import { isDeepStrictEqual } from "node:util";
-import { type EmitResult, isPorticoError, type PluginContext } from "portico";
-import { type ChatCompletion, newCompletionId, readCompletion, type Usage } from "portico/provider";
-import type { ChatResponse, Job } from "../job.ts";
+import { type EmitResult, isPorticoError } from "portico";
+import type { ChatCompletion, Usage } from "portico/provider";
+import { type ChatResponse, completionOf } from "../chat-response.ts";
+import type { Emitter } from "../events.ts";
+import type { Job } from "../job.ts";
 import { type ByteStream, type PartStream, through } from "../streams/flow.ts";
-import { SeenParts } from "../streams/seen-parts.ts";
+import { SeenParts } from "./seen-parts.ts";
 import { outputOf, StreamedBytes } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
 import { readRequest } from "../openai/read-request.ts";
@@ -18,8 +20,6 @@ export interface Report {
   firstByteMs?: number;
   error?: string;
 }
-
-export type Emitter = Pick<PluginContext, "emit" | "hasHandlers" | "hasListeners" | "log">;
 
 /** Emits `chat:request`. A changed request is checked like any other; a handler's reply is returned. */
 export async function offerRequest(events: Emitter, job: Job): Promise<string | undefined> {
@@ -184,16 +184,6 @@ export class JobEnd {
 }
 
 const LEFT = "The client disconnected.";
-
-/** The parsed response, whether or not anybody had parsed it before. */
-export function completionOf(response: ChatResponse): ChatCompletion {
-  response.completion ??= readCompletion(response.body!, {
-    id: newCompletionId(),
-    created: Math.floor(Date.now() / 1000),
-    model: "",
-  }).completion;
-  return response.completion;
-}
 
 function sizeOf({ body, completion }: ChatResponse): number {
   return body?.length ?? (completion ? JSON.stringify(completion).length : 0);

@@ -10,7 +10,8 @@ import {
 } from "portico/provider";
 import type { ForwardRequest } from "portico/models";
 import type { Channel } from "../routing/channel.ts";
-import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import { clientDisconnected, type Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";

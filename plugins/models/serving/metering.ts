@@ -2,7 +2,8 @@
 import type { Logger } from "portico";
 import type { ChatMeter, ChatRecord } from "portico/models";
 import type { Usage } from "portico/provider";
-import type { ChatResponse, Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import type { Job } from "../job.ts";
 import type { Engine } from "../routing/attempts.ts";
 import { countedUsage, type Output } from "./usage.ts";
 

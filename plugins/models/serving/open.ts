@@ -3,19 +3,13 @@ import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest } from "portico/provider";
 import { type ChatMeter, keySession } from "portico/models";
-import {
-  completionOf,
-  type Emitter,
-  JobEnd,
-  offerRequest,
-  type Report,
-  reportResponse,
-} from "./ask.ts";
+import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
+import type { Emitter } from "../events.ts";
+import { JobEnd, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { replyResponse } from "../sending/reply.ts";
 import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
-import { type ChatResponse, clientDisconnected, Job, type JobOptions } from "../job.ts";
-import { completionBytes } from "../upstream/local/local-attempt.ts";
+import { clientDisconnected, Job, type JobOptions } from "../job.ts";
 import type { RawBody } from "../openai/members.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../sending/prefix.ts";

@@ -27,10 +27,11 @@ import {
 } from "portico/provider";
 import { replyResponse } from "../sending/reply.ts";
 import { converse } from "../routing/attempts.ts";
-import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
+import { type ChatResponse, completionOf } from "../chat-response.ts";
+import { ask, offerRequest, reportResponse, type Talk } from "./ask.ts";
 import { countTokens } from "./count-tokens.ts";
 import { forward } from "./forward.ts";
-import { type ChatResponse, Job } from "../job.ts";
+import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
 import { type ClientForm, porticoErrorInForm } from "./error-form.ts";

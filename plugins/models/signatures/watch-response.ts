@@ -1,6 +1,7 @@
 /** Hears of the signatures that a response brings, whole or streamed. */
 import { newCompletionId, PartCollector } from "portico/provider";
-import type { ChatResponse, Job } from "../job.ts";
+import type { ChatResponse } from "../chat-response.ts";
+import type { Job } from "../job.ts";
 import { type PartStream, through } from "../streams/flow.ts";
 import type { Signatures } from "./signatures.ts";
 

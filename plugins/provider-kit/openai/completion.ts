@@ -1,5 +1,5 @@
 /** Whole responses in OpenAI's form: finds errors dressed as responses and repairs what servers of that format get wrong. */
-import { completeArguments } from "../parts/arguments.ts";
+import { completeArguments } from "../response/arguments.ts";
 import type { PartDefaults } from "../parts/part-writer.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { mintCallId } from "../response/call-ids.ts";

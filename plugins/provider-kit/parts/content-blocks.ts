@@ -1,5 +1,5 @@
 /** A stream of content blocks (Anthropic's Messages, Bedrock's Converse) as parts. */
-import { completeArguments } from "./arguments.ts";
+import { completeArguments } from "../response/arguments.ts";
 import type { PartWriter } from "./part-writer.ts";
 import type { TrackedCall } from "./tool-calls.ts";
 

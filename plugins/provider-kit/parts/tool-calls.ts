@@ -3,7 +3,7 @@
  * are missing or the same for all, names that come late or in pieces, arguments that are objects or missing.
  */
 import { mintCallId } from "../response/call-ids.ts";
-import { isCompleteJson, missingClosers } from "./arguments.ts";
+import { isCompleteJson, missingClosers } from "../response/arguments.ts";
 
 /** What one event says of a call. Empty strings count as absent. */
 export interface CallFragment {

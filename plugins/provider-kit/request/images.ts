@@ -3,7 +3,7 @@ import { isPorticoError, PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import type { ImagePart } from "../types/conversation.ts";
 import type { Target } from "../types/provider.ts";
-import { imageType } from "../rules/images.ts";
+import { imageType } from "./image-type.ts";
 import { refused } from "./fields.ts";
 
 /** What a target can fetch with, under the guard. */

@@ -1,7 +1,7 @@
 /** Pieces of a chat request in OpenAI's form, for the formats that are read into it. Throw 400 with `param`. */
 import { refused } from "./fields.ts";
 import { type JsonObject, optionalBoolean, optionalString, stringAt } from "./read-value.ts";
-import { type Extras, withExtras } from "../response/sealed-extras.ts";
+import { type Extras, withExtras } from "../sealed-extras.ts";
 
 interface PartLike {
   type: string;

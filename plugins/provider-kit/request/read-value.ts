@@ -1,8 +1,8 @@
 /** Values of a request whose place is known, for formats that are read by hand. Throw 400 with `param`. */
 import { refused } from "./fields.ts";
+import type { JsonObject } from "../types/json.ts";
 
-/** A JSON object whose fields are still to be checked. */
-export type JsonObject = Record<string, unknown>;
+export type { JsonObject };
 
 /** The value, which must be an object. `path` names it in the error. */
 export function objectAt(value: unknown, path: string): JsonObject {

@@ -1,7 +1,7 @@
 /** A whole response in content blocks (Anthropic's Messages, Bedrock's Converse) as one message in OpenAI's form. */
 import { clientCallId } from "./call-ids.ts";
 import { carryThinking, type ThinkingBlock } from "./carry.ts";
-import { completeArguments } from "../parts/arguments.ts";
+import { completeArguments } from "./arguments.ts";
 import { assistantMessage } from "./write-completion.ts";
 import type { ToolNames } from "../request/tool-names.ts";
 import type { ChatMessage, ToolCallPart } from "../types/format.ts";

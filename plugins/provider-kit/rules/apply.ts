@@ -1,7 +1,7 @@
 /** The one step that makes a finished request fit for a provider: its list of rules, applied in order. */
 import { isPorticoError, PorticoError } from "portico";
 import { sourcePath } from "./places.ts";
-import type { RequestRule, RuleChat, RuleMessages, RuleNotes, RuleTarget } from "./types.ts";
+import type { RequestRule, RuleChat, RuleMessages, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 /** A request that satisfies its provider's rules. */
 export interface Applied<Request> {

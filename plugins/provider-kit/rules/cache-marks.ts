@@ -5,7 +5,7 @@ import { eachMessage } from "./tool-ids.ts";
 import { isObject } from "../request/is-object.ts";
 import { eachTool } from "./tools.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleMessage, RuleNotes, RuleTarget } from "./types.ts";
+import type { RequestRule, RuleMessage, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 

@@ -4,7 +4,7 @@ import { FILLER } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
 import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleMessage } from "./types.ts";
+import type { RequestRule, RuleMessage } from "../types/rules.ts";
 
 const LONGEST_NAME = 200;
 const NUMBER_LENGTH = 10;

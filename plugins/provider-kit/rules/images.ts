@@ -1,19 +1,9 @@
-/** The media type of an image is what its bytes are: clients take it from a file's name, or make it up. */
+/** Labels images and files with the media type that their first bytes show. */
 import { eachMessage } from "./tool-ids.ts";
+import { imageType } from "../request/image-type.ts";
 import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleChat, RuleNotes } from "./types.ts";
-
-/** The type that the first bytes show; undefined where they show none of PNG, JPEG, GIF and WebP. */
-export function imageType(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(12, bytes.length));
-  const text = head.toString("latin1");
-  if (text.startsWith("\x89PNG")) return "image/png";
-  if (text.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (text.startsWith("GIF8")) return "image/gif";
-  if (text.startsWith("RIFF") && text.slice(8) === "WEBP") return "image/webp";
-  return undefined;
-}
+import type { RequestRule, RuleChat, RuleNotes } from "../types/rules.ts";
 
 /** "The image was specified using the image/png media type, but the image appears to be a image/jpeg image". */
 export const imageTypes: RequestRule = {

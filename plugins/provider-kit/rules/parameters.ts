@@ -3,7 +3,7 @@ import { hasCalls } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
 import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "./types.ts";
+import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rules.ts";
 
 /** Leaves out parameters that the server refuses, and names them. */
 export function noParameters(names: readonly string[], only?: RequestRule["only"]): RequestRule {

@@ -1,5 +1,5 @@
 /** Keeps track of where each message stood in the client's request while translations and rules insert and move messages. */
-import type { RuleChat, RuleMessage } from "./types.ts";
+import type { RuleChat, RuleMessage } from "../types/rules.ts";
 
 /** A symbol: copies made by spreading keep it, and JSON leaves it out. */
 const SOURCE = Symbol("path in the client's request");

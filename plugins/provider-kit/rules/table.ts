@@ -1,5 +1,5 @@
 /** The rules of a provider as a table for its README. */
-import type { RequestRule } from "./types.ts";
+import type { RequestRule } from "../types/rules.ts";
 
 /** Rows in the order in which the rules are applied. */
 export function rulesTable(rules: readonly RequestRule[]): string {

@@ -1,6 +1,6 @@
 /** What a message says, as far as rules about turns need to know. */
 import type { JsonObject } from "../request/read-value.ts";
-import type { RuleMessage } from "./types.ts";
+import type { RuleMessage } from "../types/rules.ts";
 
 /** The text of a turn that exists only because a provider wants one: the shortest that every API takes. */
 export const FILLER = ".";

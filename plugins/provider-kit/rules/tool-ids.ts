@@ -1,6 +1,6 @@
 /** Ids of tool calls: unique across the conversation, and there at all. */
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "./types.ts";
+import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rules.ts";
 
 /**
  * Histories repeat ids where a model counts its calls anew in each response (`call_0`). `idAtUpstream` is the form in

@@ -2,7 +2,7 @@
 import { isObject } from "../request/is-object.ts";
 import { asToolSchema } from "./tool-schema.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleNotes, RuleTarget } from "./types.ts";
+import type { RequestRule, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 interface SchemaRuleOptions {
   only?: RequestRule["only"];

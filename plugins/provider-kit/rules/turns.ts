@@ -5,7 +5,7 @@ import { insertMessage, rememberPlaces } from "./places.ts";
 import { FILLER, hasCalls, isBlank, isSystem, messageText } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleMessage, RuleNotes } from "./types.ts";
+import type { RequestRule, RuleMessage, RuleNotes } from "../types/rules.ts";
 
 /** `before`: `any` turn of the assistant needs a user's turn before it, or only `calls`. */
 export function userTurnFirst(before: "any" | "calls"): RequestRule {

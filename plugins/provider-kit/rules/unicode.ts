@@ -1,6 +1,6 @@
 /** Replaces halves of surrogate pairs, which clients leave behind when they cut a text by its UTF-16 length. */
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleNotes } from "./types.ts";
+import type { RequestRule, RuleNotes } from "../types/rules.ts";
 
 /** Strict JSON parsers refuse such a request, and with it the session that holds the text. */
 export const wellFormedUnicode: RequestRule = {

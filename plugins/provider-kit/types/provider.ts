@@ -5,7 +5,7 @@
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Client, Logger, PorticoError, Principal } from "portico";
-import type { RequestRule } from "../rules/types.ts";
+import type { RequestRule } from "./rules.ts";
 import type { PartDecoder, StreamPart } from "./parts.ts";
 import type { UpstreamProblem } from "../stream/upstream-error.ts";
 

@@ -2,7 +2,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
 import { errorEvent } from "portico/provider";
-import type { ChatResponse, Job } from "../../job.ts";
+import type { ChatResponse } from "../../chat-response.ts";
+import type { Job } from "../../job.ts";
 import { MaskedBytes, MaskedEvents, type SecretMask } from "portico/secrets";
 import { beginningOf } from "../../sending/held-beginning.ts";
 import type { Endpoint } from "../access.ts";

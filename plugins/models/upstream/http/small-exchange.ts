@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, PorticoError } from "portico";
 import type { SmallResponse } from "portico/provider";
 import { ResponseTooLarge, WHOLE_RESPONSE } from "../response-extent.ts";
-import { HeldResponse } from "../wire/held-response.ts";
+import { HeldResponse } from "../held-response.ts";
 import {
   type Receiver,
   type UpstreamCall,

@@ -6,7 +6,6 @@ import {
   type ChatCompletion,
   type ChatRequest,
   isObject,
-  NO_TOKENS,
   partsOfCompletion,
   type Target,
   textCompletion,
@@ -14,7 +13,8 @@ import {
 } from "portico/provider";
 import type { LocalAttempt } from "../attempt.ts";
 import { startDeadline } from "../deadline.ts";
-import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
+import { type ChatResponse, completionBytes } from "../../chat-response.ts";
+import { clientDisconnected, type Job } from "../../job.ts";
 import { readWhole } from "../../streams/read-whole.ts";
 import { LocalStream, type Piece } from "./local-stream.ts";
 import { providerFailure } from "./provider-failed.ts";
@@ -66,13 +66,6 @@ function checked(given: ChatCompletion | string): ChatCompletion | string {
 
 function whole(completion: ChatCompletion, firstByteMs: number): ChatResponse {
   return { completion, body: completionBytes(completion), firstByteMs };
-}
-
-/** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
-export function completionBytes(completion: ChatCompletion): Buffer {
-  return Buffer.from(
-    JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion),
-  );
 }
 
 function withCall(target: AttemptTarget, job: Job): Target & CallInfo {

@@ -3,7 +3,7 @@
  * before the caller began to read.
  */
 import type { PorticoError } from "portico";
-import type { ChatResponse } from "../../job.ts";
+import type { ChatResponse } from "../../chat-response.ts";
 import { FlowQueue, type FlowSource } from "../../streams/flow.ts";
 
 /** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */

@@ -14,9 +14,9 @@ import {
   type WireRequest,
 } from "portico/provider";
 import { partStream } from "../../streams/flow.ts";
-import type { ChatResponse } from "../../job.ts";
+import type { ChatResponse } from "../../chat-response.ts";
 import type { WireAttempt } from "../attempt.ts";
-import type { HeldResponse } from "./held-response.ts";
+import type { HeldResponse } from "../held-response.ts";
 import type { AttemptTarget } from "../target.ts";
 
 /** A response that has come as a whole. */

@@ -8,7 +8,8 @@ import {
   sourcePath,
   type WireRequest,
 } from "portico/provider";
-import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
+import type { ChatResponse } from "../../chat-response.ts";
+import { clientDisconnected, type Job } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
 import { checkTranslated } from "../untranslated.ts";
 import { WireExchange } from "./wire-exchange.ts";

@@ -6,9 +6,10 @@ import { endOfBlank, endsWithDone, isEventStream, kindOf, sniff } from "./respon
 import { RawBeginning, type ResponseKind } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
-import { type ChatResponse, clientDisconnected } from "../../job.ts";
+import type { ChatResponse } from "../../chat-response.ts";
+import { clientDisconnected } from "../../job.ts";
 import type { ByteStream, FlowQueue } from "../../streams/flow.ts";
-import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "./held-response.ts";
+import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "../held-response.ts";
 import { ResponseTooLarge } from "../response-extent.ts";
 import { ByteReading, PartReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";

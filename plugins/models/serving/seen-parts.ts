@@ -1,6 +1,6 @@
 /** What has gone out of a stream, for reports and for counting. */
 import type { StreamPart, Usage } from "portico/provider";
-import { StreamedOutput } from "../serving/usage.ts";
+import { StreamedOutput } from "./usage.ts";
 
 export class SeenParts {
   readonly output = new StreamedOutput();

@@ -1,7 +1,7 @@
 /** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
 import { type Usage, withoutMark } from "portico/provider";
-import { usageIn } from "../../openai/usage.ts";
-import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "../response-extent.ts";
+import { usageIn } from "../openai/usage.ts";
+import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "./response-extent.ts";
 
 /** Error responses are read this far. */
 export const MAX_ERROR_BYTES = 1024 * 1024;

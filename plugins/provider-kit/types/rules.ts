@@ -1,5 +1,5 @@
 /** What a rule is: one thing that a provider demands of a whole request, and the change that satisfies it. */
-import type { JsonObject } from "../request/read-value.ts";
+import type { JsonObject } from "./json.ts";
 
 /** One message of a chat request in OpenAI's form. */
 export interface RuleMessage {
