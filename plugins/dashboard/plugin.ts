@@ -1,6 +1,5 @@
 /** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
 import type { IncomingHttpHeaders } from "node:http";
-import { join } from "node:path";
 import { definePlugin } from "portico";
 import type { StaticFiles } from "portico/static-files";
 import type { History, Read } from "./history.ts";
@@ -18,8 +17,8 @@ export default definePlugin({
     // Nothing is read before somebody looks.
     let files: Promise<StaticFiles> | undefined;
     const serve = async (name: string, request: IncomingHttpHeaders) => {
-      files ??= import("portico/static-files")
-        .then(({ openStaticFiles }) => openStaticFiles(join(ctx.dir, "page")))
+      files ??= import("./page-files.ts")
+        .then(({ openPageFiles }) => openPageFiles(ctx.dir))
         .catch((error: unknown) => {
           files = undefined; // for want of a file handle, say: the next one may find it
           throw error;

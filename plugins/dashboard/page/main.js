@@ -134,11 +134,16 @@ function openEntry(id) {
   addEventListener("keydown", closeByKey, { signal });
   body.classList.add("beside");
   body.append(pane);
-  start(page.detail, root, signal);
+  start(page.detail, root, signal, entryNotice);
+}
+
+/** An entry that does not exist says so: the page itself is there. */
+function entryNotice(error) {
+  return error.status === 404 ? h("p", { class: "notice" }, error.message) : notice(error);
 }
 
 /** Lets a page, or the detail of one, draw itself into `root` until the signal aborts. Returns how to draw it again. */
-function start(view, root, signal) {
+function start(view, root, signal, errorNotice = notice) {
   const { id, query } = readAddress();
   if (view.mount) {
     void view.mount(root, signal, id, query);
@@ -164,7 +169,7 @@ function start(view, root, signal) {
       draw();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (!signal.aborted) fill(root, notice(error));
+      if (!signal.aborted) fill(root, errorNotice(error));
       drawn = undefined;
     }
   };

@@ -4,20 +4,22 @@ import { browser } from "./views/browser.js";
 import { channels } from "./views/channels.js";
 import { chat } from "./views/chat.js";
 import { configuration } from "./views/configuration.js";
+import { cron } from "./views/cron.js";
 import { deliveries } from "./views/deliveries.js";
 import { events } from "./views/events.js";
-import { hooks, plugins } from "./views/extensions.js";
 import { gateways } from "./views/gateways.js";
+import { hooks } from "./views/hooks.js";
 import { keys } from "./views/keys.js";
 import { logs } from "./views/logs.js";
 import { mapping } from "./views/mapping.js";
 import { overview } from "./views/overview.js";
+import { plugins } from "./views/plugins.js";
+import { polls } from "./views/polls.js";
 import { requests } from "./views/requests.js";
-import { cron, polls } from "./views/schedules.js";
 import { sessions } from "./views/sessions.js";
+import { turns } from "./views/turns.js";
 import { usage } from "./views/usage.js";
 import { webhooks } from "./views/webhooks.js";
-import { turns } from "./views/work.js";
 
 /**
  * Each page has an `id`, which is its address, a `title`, and one of two ways to show itself:

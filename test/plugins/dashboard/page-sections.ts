@@ -65,7 +65,7 @@ testSignedIn("each section is filled, and what others wrote stays text", async (
   await broken.getByRole("button", { name: "Enable broken" }).click();
   await broken.getByText("active", { exact: true }).waitFor();
   await broken.getByRole("link", { name: "broken" }).click();
-  await page.getByRole("heading", { name: "Lines of broken" }).waitFor();
+  await page.getByRole("heading", { name: "Lines that it logged" }).waitFor();
 
   await openSection(visitor, "Plugins");
   await page.getByRole("row").filter({ hasText: "dashboard" }).getByText("active").waitFor();
@@ -81,7 +81,7 @@ testSignedIn("each section is filled, and what others wrote stays text", async (
   await page.getByRole("button", { name: "Run now: tea time" }).click();
   await page.getByText("tea time: run now done").waitFor();
   await page.getByRole("link", { name: "tea time" }).click();
-  await page.getByRole("heading", { name: "Runs of tea time" }).waitFor();
+  await page.getByRole("heading", { name: "Runs" }).waitFor();
   await page.getByRole("cell", { name: "manual" }).waitFor();
   await picture(page, "cron");
 
@@ -151,14 +151,14 @@ testSignedIn("what is done with the keyboard leaves it where it was", async (vis
   const focus = () => focused(page);
   await openSection(visitor, "Hooks");
   await page.getByRole("button", { name: "Disable quiet" }).press("Enter");
-  await page.getByText("quiet: disable done").waitFor();
+  await page.getByText("quiet: disabled").waitFor();
   await page.getByRole("button", { name: "Enable quiet" }).waitFor();
   assert.is(await focus(), "Enable quiet");
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Disable quiet" }).waitFor();
   assert.is(await focus(), "Disable quiet");
   await page.getByRole("button", { name: "Reload quiet" }).press("Enter");
-  await page.getByText("quiet: reload done").waitFor();
+  await page.getByText("quiet: reloaded").waitFor();
   assert.is(await focus(), "Reload quiet");
 });
 

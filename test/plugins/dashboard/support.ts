@@ -35,7 +35,12 @@ export async function startFilled(): Promise<InProcessGateway> {
     files: {
       ...hook("broken", `throw new Error(${JSON.stringify(`no luck ${EVIL}`)})`),
       ...hook("quiet", ""),
+      ...hook(
+        "changing",
+        "if (event.context.content === 'one') event.context.content += ', changed';",
+      ),
       "news.txt": "first",
+      "workspace/news.txt": "first",
     },
   });
   await gateway.json("POST", "/cron/jobs", {

@@ -27,7 +27,6 @@ function upstreamFields(channel, providers, isNew) {
       name: "baseUrl",
       label: "Address",
       value: channel.baseUrl,
-      placeholder: "https://…",
       suggestions: providers.flatMap(({ baseUrl }) => baseUrl ?? []),
       hint: "Empty: the provider's own. For openai with its /v1, for others the host root.",
     },

@@ -33,6 +33,7 @@ const requestFilters = filters({
     ["model", "Model or alias"],
     ["channel", "Channel"],
     ["principal", "Principal"],
+    ["hook", "Hook that ran"],
     ["id", "Request id"],
   ],
 });

@@ -1,143 +1,313 @@
-/** Cron jobs and polls: when they come, how they went. */
-import { attempt, get, post } from "../api.js";
+/** What cron jobs and polls have in common: a list, one beside it with its runs, and what is done with one. */
+import { attempt, del, get, post } from "../api.js";
 import {
   action,
   ago,
   badge,
   beginning,
+  confirmDialog,
+  count,
+  dataTable,
   duration,
+  entryLink,
+  exactTime,
+  facts,
   h,
-  opened,
+  href,
   problem,
   section,
+  showError,
   table,
 } from "../dom.js";
 import { lengthOf, more } from "../lists.js";
 
-export const cron = view({
-  id: "cron",
-  title: "Cron",
-  root: "/cron/jobs",
-  list: ({ jobs }) => jobs,
-  next: ({ nextRunAt }) => nextRunAt,
-  last: ({ lastRunAt }) => lastRunAt,
-  what: ({ payload }) => payload.message ?? payload.text ?? payload.event ?? payload.kind,
-  empty: "There are no jobs. `portico cron add NAME --every 1h --message TEXT` makes one.",
-});
+const FIRST_RUNS = 50;
 
-export const polls = view({
-  id: "polls",
-  title: "Polls",
-  root: "/polls",
-  list: ({ polls: all }) => all,
-  next: ({ nextCheckAt }) => nextCheckAt,
-  last: ({ lastCheckAt }) => lastCheckAt,
-  what: ({ source }) => `${source.kind} ${source.url ?? source.path ?? ""}`,
-  empty: "There are no polls. `portico polls add` makes one.",
-});
-
-function view({ id, title, root, list, next, last, what, empty }) {
-  const at = (job) => `${root}/${encodeURIComponent(job)}`;
-  const columns = [
-    [
-      "name",
-      (job) => [
-        h(
-          "a",
-          { href: `#/${id}/${encodeURIComponent(job.id)}`, "data-key": `${id}-${job.id}` },
-          job.name,
-        ),
-        h("div", { class: "muted small" }, beginning(what(job) ?? "")),
-      ],
-    ],
-    ["when", (job) => job.every ?? scheduleText(job.schedule)],
-    ["state", ({ status, state }) => [badge(status), problem(state.disabledReason)]],
-    ["next", ({ state }) => ago(next(state))],
-    [
-      "last",
-      ({ state }) => [
-        ago(last(state)),
-        state.lastStatus ? [" ", badge(state.lastStatus)] : null,
-        problem(state.lastError),
-      ],
-    ],
-    [
-      "",
-      (job) =>
-        h(
-          "div",
-          { class: "row" },
-          [
-            ["Run now", "run"],
-            job.status === "enabled" ? ["Disable", "disable"] : ["Enable", "enable"],
-          ].map(([label, verb]) =>
-            action(
-              label,
-              `${verb === "run" ? verb : "toggle"}-${job.id}`,
-              () =>
-                post(`${at(job.id)}/${verb}`).then(
-                  () => `${job.name}: ${label.toLowerCase()} done`,
-                ),
-              {
-                "aria-label": `${label}: ${job.name}`,
-              },
-            ),
-          ),
-        ),
-    ],
-  ];
+/**
+ * A page of schedules. `list(value)`: the entries; `stateOf(entry)`: `{ nextAt, lastAt }`; `summary(entry)`: a line of
+ * text; `details(entry)`: rows of facts; `edit(entry)` opens its form, without an entry that of a new one.
+ */
+export function schedulePage(kind) {
+  const { id, title, root } = kind;
+  const pathOf = (name) => `${root}/${encodeURIComponent(name)}`;
   return {
     id,
     title,
-    async load(job) {
-      const [all, runs] = await Promise.all([
-        attempt(get(root)),
-        job === undefined
-          ? undefined
-          : attempt(get(`${at(job)}/runs?limit=${lengthOf(`runs-${job}`, 50)}`)),
-      ]);
-      return { all, runs };
-    },
-    render({ all, runs }, job) {
-      const name =
-        list(all.value ?? { jobs: [], polls: [] })?.find((each) => each.id === job)?.name ?? job;
-      return h(
-        "div",
-        {},
-        section(title, all, (value) => [table(columns, list(value), empty)]),
-        runs
-          ? opened(`Runs of ${name}`, runs, ({ runs: rows }) => [
-              runTable(rows),
-              more(`runs-${job}`, 50, rows.length),
-            ])
-          : null,
-      );
+    load: () => attempt(get(root)),
+    render: (all, openId) =>
+      section(
+        title,
+        all,
+        (value) =>
+          dataTable({
+            key: id,
+            columns: columnsOf(kind, pathOf, openId),
+            rows: kind.list(value),
+            empty: kind.empty,
+          }),
+        openButton(`Add a ${kind.noun}`, () => kind.edit(), { class: "primary" }),
+      ),
+    detail: {
+      async load(name) {
+        const [entry, runs] = await Promise.all([
+          get(pathOf(name)),
+          get(`${pathOf(name)}/runs?limit=${lengthOf(`runs-${name}`, FIRST_RUNS)}`),
+        ]);
+        return { entry, runs: runs.runs };
+      },
+      render: (data) => renderDetail(kind, pathOf, data),
     },
   };
 }
 
-function runTable(rows) {
+/** Opens something that reads first; an error is shown above the page. */
+function openButton(label, open, attributes = {}) {
+  const onclick = async () => {
+    try {
+      await open();
+    } catch (error) {
+      showError(error);
+    }
+  };
+  return h("button", { type: "button", "data-key": label, ...attributes, onclick }, label);
+}
+
+function columnsOf(kind, pathOf, openId) {
+  const columns = [
+    {
+      title: "name",
+      value: ({ name }) => name,
+      cell: (entry) => [
+        entryLink(kind.id, entry.id, entry.name, { isCurrent: entry.id === openId }),
+        h("div", { class: "muted small" }, beginning(kind.summary(entry) ?? "", 120)),
+      ],
+    },
+    {
+      title: "state",
+      value: ({ status }) => status,
+      cell: ({ status, state }) => [badge(status), problem(state.disabledReason)],
+    },
+    {
+      title: "next",
+      value: ({ state }) => kind.stateOf(state).nextAt,
+      cell: ({ state }) => ago(kind.stateOf(state).nextAt),
+    },
+  ];
+  if (openId !== undefined) return columns;
+  return [
+    columns[0],
+    { title: "when", cell: whenText },
+    columns[1],
+    columns[2],
+    {
+      title: "last",
+      value: ({ state }) => kind.stateOf(state).lastAt,
+      cell: ({ state }) => lastRun(kind, state),
+    },
+    { title: "", kind: "actions", cell: (entry) => runButtons(kind, pathOf, entry) },
+  ];
+}
+
+function lastRun(kind, { lastStatus, lastError, ...state }) {
+  const status = lastStatus ? [" ", badge(lastStatus)] : null;
+  return [ago(kind.stateOf(state).lastAt), status, problem(lastError)];
+}
+
+export function whenText({ every, schedule }) {
+  if (every !== undefined) return `every ${every}`;
+  if (typeof schedule === "string") return schedule;
+  if (schedule.kind === "cron") return `${schedule.expr}${schedule.tz ? ` ${schedule.tz}` : ""}`;
+  if (schedule.kind === "every") return `every ${duration(schedule.everyMs)}`;
+  return `at ${exactTime(schedule.at)}`;
+}
+
+function runButtons(kind, pathOf, { id, name, status }) {
+  const press = (label, key, verb) => {
+    const work = async () => {
+      await post(`${pathOf(id)}/${verb}`);
+      return `${name}: ${label.toLowerCase()} done`;
+    };
+    return action(label, `${key}-${id}`, work, { "aria-label": `${label}: ${name}` });
+  };
+  return h(
+    "div",
+    { class: "row" },
+    press(kind.runLabel, "run", "run"),
+    status === "enabled"
+      ? press("Disable", "toggle", "disable")
+      : press("Enable", "toggle", "enable"),
+  );
+}
+
+function renderDetail(kind, pathOf, { entry, runs }) {
+  const { id, name, source, state, nextDates = [] } = entry;
+  const isOurs = source !== "config";
+  return [
+    facts([
+      ["name", name],
+      ["state", [badge(entry.status), problem(state.disabledReason)]],
+      ["when", whenText(entry)],
+      ["last", lastRun(kind, state)],
+      ...kind.details(entry),
+      ["made by", entry.principal],
+      ["delivery", deliveryText(entry.payload?.delivery)],
+    ]),
+    h(
+      "div",
+      { class: "row" },
+      runButtons(kind, pathOf, entry),
+      isOurs ? openButton("Edit", () => kind.edit(entry)) : null,
+      isOurs
+        ? action("Delete", `delete-${id}`, () => remove(kind, pathOf(id), name), {
+            class: "danger",
+          })
+        : null,
+      kind.buttons?.(entry),
+    ),
+    isOurs
+      ? null
+      : h(
+          "p",
+          { class: "hint" },
+          "It stands in the ",
+          h("a", { href: href("configuration") }, "configuration"),
+          " and is changed there.",
+        ),
+    h("h3", {}, "What it does"),
+    h("pre", {}, kind.task(entry)),
+    nextDates.length > 0
+      ? [h("h3", {}, "Next dates"), dateList(nextDates, entry.schedule?.tz)]
+      : null,
+    h("h3", {}, "Runs"),
+    runTable(runs),
+    more(`runs-${id}`, FIRST_RUNS, runs.length),
+  ];
+}
+
+const deliveryText = (delivery) => (typeof delivery === "object" ? delivery.url : delivery);
+
+/** Each in the zone of the schedule, where it has one. */
+export function dateList(dates, timeZone) {
+  const text = (date) =>
+    new Date(date).toLocaleString(undefined, { dateStyle: "full", timeStyle: "short", timeZone });
+  return h(
+    "ul",
+    { class: "plain" },
+    dates.map((date) => h("li", {}, `${text(date)}${timeZone ? ` ${timeZone}` : ""}, `, ago(date))),
+  );
+}
+
+async function remove(kind, path, name) {
+  const isConfirmed = await confirmDialog({
+    title: `Delete the ${kind.noun} ${name}?`,
+    content: "It is deleted with the history of its runs.",
+    confirm: "Delete",
+  });
+  if (!isConfirmed) return false;
+  await del(path);
+  location.hash = href(kind.id);
+  return `${name} is deleted`;
+}
+
+function runTable(runs) {
   return table(
     [
       ["began", ({ startedAt }) => ago(startedAt)],
       ["status", ({ status }) => badge(status)],
-      ["took", ({ durationMs }) => duration(durationMs)],
-      ["by", ({ trigger }) => trigger ?? ""],
+      ["took", ({ durationMs }) => duration(durationMs), "number"],
+      ["by", ({ trigger }) => trigger ?? "", "word"],
       [
         "outcome",
-        ({ error, result, reason, count }) => [
+        ({ error, result, reason, count: news, turnId }) => [
           problem(error),
-          reason ?? result ?? (count === undefined ? "" : `${count} new`),
+          beginning(reason ?? result ?? (news === undefined ? "" : `${count(news)} new`)),
+          turnId ? [" ", h("a", { href: href("turns", turnId) }, "its turn")] : null,
         ],
       ],
     ],
-    rows,
+    runs,
     "It has not run yet.",
   );
 }
 
-function scheduleText(schedule) {
-  if (schedule.kind === "cron") return `${schedule.expr}${schedule.tz ? ` ${schedule.tz}` : ""}`;
-  if (schedule.kind === "every") return `every ${duration(schedule.everyMs)}`;
-  return `at ${new Date(schedule.at).toLocaleString()}`;
+/** The fields of what a job or a poll does, and how they are read. */
+export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
+  {
+    name: "does",
+    label: "What it does",
+    kind: "choice",
+    value: payload.kind,
+    options: [
+      { value: "agentTurn", label: "starts a turn of the agent" },
+      { value: "systemEvent", label: "queues an event for the heartbeat" },
+      { value: "hook", label: "emits an event for hooks" },
+    ],
+  },
+  {
+    name: "message",
+    label: "Message",
+    kind: "long",
+    rows: 4,
+    hint,
+    value: payload.message ?? payload.text,
+    when: ({ does }) => does !== "hook",
+  },
+  {
+    name: "event",
+    label: "Event",
+    value: payload.event,
+    placeholder: "report:daily",
+    when: ({ does }) => does === "hook",
+  },
+  {
+    name: "session",
+    label: "Session",
+    value: payload.session,
+    when: ({ does }) => does === "agentTurn",
+  },
+  {
+    name: "model",
+    label: "Model",
+    value: payload.model,
+    hint: "Empty: agents.defaults.model.",
+    when: ({ does }) => does === "agentTurn",
+  },
+  {
+    name: "announce",
+    label: "Post the result to the main session",
+    kind: "flag",
+    value: payload.delivery === "announce",
+    when: ({ does }) => does === "agentTurn" && typeof payload.delivery !== "object",
+  },
+];
+
+/** What the form does not show, such as where a result is delivered, stays as it was. */
+export function payloadOf({ does, message, event, session, model, announce }, before = {}) {
+  const kept = before.kind === does ? before : {};
+  if (does === "hook") return without({ ...kept, kind: "hook", event });
+  if (does === "systemEvent") return without({ ...kept, kind: "systemEvent", text: message });
+  const delivery = typeof kept.delivery === "object" ? kept.delivery : announce && "announce";
+  return without({
+    ...kept,
+    kind: "agentTurn",
+    message,
+    session,
+    model,
+    delivery: delivery || undefined,
+  });
+}
+
+export const without = (value) =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+
+export function taskText({ payload = {} }) {
+  return payload.message ?? payload.text ?? payload.event ?? JSON.stringify(payload, null, 2);
+}
+
+/** The members that differ, as a merge patch: null takes one away. */
+export function patchOf(before, after) {
+  const differing = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
+  return Object.fromEntries(differing.map(([name, value]) => [name, value ?? null]));
 }

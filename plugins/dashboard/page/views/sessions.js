@@ -1,79 +1,142 @@
-/** Conversations of the agent, and what was said in one. */
-import { attempt, del, get } from "../api.js";
-import { action, ago, h, opened, section, table } from "../dom.js";
+/** Conversations of the agent; beside the list what was said in one, and a way to go on with it. */
+import { attempt, del, get, post } from "../api.js";
+import {
+  action,
+  ago,
+  confirmDialog,
+  count,
+  dataTable,
+  emptyText,
+  entryLink,
+  facts,
+  h,
+  href,
+  section,
+} from "../dom.js";
+import { openForm } from "../forms.js";
 import { lengthOf, more } from "../lists.js";
+import { markdown } from "../markdown.js";
+
+const FIRST = 100;
+const FIRST_MESSAGES = 200;
+const pathOf = (id) => `/sessions/${encodeURIComponent(id)}`;
 
 export const sessions = {
   id: "sessions",
   title: "Sessions",
-  async load(id) {
-    const [list, one] = await Promise.all([
-      attempt(get(`/sessions?limit=${lengthOf("sessions", 100)}`)),
-      id === undefined
-        ? undefined
-        : attempt(get(`/sessions/${encodeURIComponent(id)}?last=${lengthOf(`said-${id}`, 200)}`)),
-    ]);
-    return { list, one };
-  },
-  render({ list, one }, id) {
-    return h(
-      "div",
-      { class: "columns" },
-      section("Sessions", list, ({ sessions: all }) => [
-        table(
-          [
-            [
-              "session",
-              (row) =>
-                h(
-                  "a",
-                  {
-                    href: `#/sessions/${encodeURIComponent(row.id)}`,
-                    "data-key": `session-${row.id}`,
-                    "aria-current": row.id === id ? "true" : false,
-                  },
-                  row.id,
-                ),
-            ],
-            ["messages", ({ messageCount }) => String(messageCount), "number"],
-            ["used", ({ updatedAt }) => ago(updatedAt)],
-          ],
-          all,
-          'There are no sessions yet. `portico agent "hello"` starts one.',
-        ),
-        more("sessions", 100, all.length),
-      ]),
-      one ? transcript(id, one) : null,
-    );
+  load: () => attempt(get(`/sessions?limit=${lengthOf("sessions", FIRST)}`)),
+  render: (list, openId) =>
+    section("Sessions", list, ({ sessions: rows }) => [
+      dataTable({
+        key: "sessions",
+        columns: columnsOf(openId),
+        rows,
+        empty: 'There are no sessions yet. `portico agent "hello"` starts one.',
+      }),
+      more("sessions", FIRST, rows.length),
+    ]),
+  detail: {
+    load: (id) => get(`${pathOf(id)}?last=${lengthOf(`messages-${id}`, FIRST_MESSAGES)}`),
+    render: renderDetail,
   },
 };
 
-function transcript(id, one) {
-  const remove = action("Delete", "delete-session", async () => {
-    if (!confirm(`Delete the session ${id} and all that was said in it?`))
-      return "Nothing was deleted";
-    await del(`/sessions/${encodeURIComponent(id)}`);
-    location.hash = "#/sessions";
-    return `${id} is deleted`;
-  });
-  return opened(
-    id,
-    one,
-    ({ messages }) => [
-      messages.length === 0 ? h("p", { class: "empty" }, "Nothing was said.") : null,
-      more(`said-${id}`, 200, messages.length),
-      h("div", { class: "transcript" }, messages.map(message)),
-    ],
-    remove,
-  );
+function columnsOf(openId) {
+  const columns = [
+    {
+      title: "session",
+      value: ({ id }) => id,
+      cell: ({ id }) => entryLink("sessions", id, id, { isCurrent: id === openId }),
+    },
+    { title: "used", value: ({ updatedAt }) => updatedAt, cell: ({ updatedAt }) => ago(updatedAt) },
+  ];
+  if (openId !== undefined) return columns;
+  return [
+    columns[0],
+    {
+      title: "from",
+      value: ({ source }) => source,
+      cell: ({ source }) => source ?? "–",
+      kind: "word",
+    },
+    {
+      title: "for",
+      value: ({ principal }) => principal,
+      cell: ({ principal }) => principal ?? "–",
+    },
+    {
+      title: "messages",
+      kind: "number",
+      value: ({ messageCount }) => messageCount,
+      cell: ({ messageCount }) => count(messageCount),
+    },
+    columns[1],
+  ];
 }
 
-function message({ role, at, content, name, tool_calls: calls }) {
+function renderDetail(session, id) {
+  const { messages, createdAt, principal, agent } = session;
+  return [
+    facts([
+      ["messages", count(session.messageCount ?? messages.length)],
+      ["since", createdAt && ago(createdAt)],
+      ["for", principal],
+      ["agent", agent],
+    ]),
+    h(
+      "div",
+      { class: "row" },
+      h(
+        "button",
+        { type: "button", "data-key": "go-on", onclick: () => goOn(id) },
+        "Go on with it",
+      ),
+      action("Delete", "delete-session", () => remove(id), { class: "danger" }),
+    ),
+    messages.length === 0 ? emptyText("Nothing was said.") : null,
+    more(`messages-${id}`, FIRST_MESSAGES, messages.length),
+    h("div", { class: "transcript" }, messages.map(messageOf)),
+  ];
+}
+
+async function remove(id) {
+  const isConfirmed = await confirmDialog({
+    title: `Delete the session ${id}?`,
+    content: "All that was said in it is deleted, for good.",
+    confirm: "Delete",
+  });
+  if (!isConfirmed) return false;
+  await del(pathOf(id));
+  location.hash = href("sessions");
+  return `${id} is deleted`;
+}
+
+function goOn(session) {
+  openForm({
+    title: `Go on with ${session}`,
+    fields: [{ name: "message", label: "Message", kind: "long", rows: 5, required: true }],
+    save: "Send",
+    async submit({ message }) {
+      const { turnId } = await post("/agent", { message, session });
+      location.hash = turnId === undefined ? href("sessions", session) : href("turns", turnId);
+    },
+  });
+}
+
+function messageOf({ role, at, content, name, turnId, tool_calls: calls }) {
+  const text = textOf(content);
   return h(
     "article",
     { class: `message ${role}` },
-    h("h3", {}, name ? `${role} ${name}` : role, " ", h("span", { class: "muted small" }, ago(at))),
-    h("div", { class: "text" }, textOf(content)),
+    h(
+      "h3",
+      {},
+      name ? `${role} ${name}` : role,
+      " ",
+      h("span", { class: "muted small" }, ago(at)),
+      turnId ? [" ", h("a", { class: "small", href: href("turns", turnId) }, "turn")] : null,
+    ),
+    role === "assistant" ? markdown(text) : h("div", { class: "text" }, text),
     (calls ?? []).map((call) =>
       h("pre", {}, `${call.function?.name}(${call.function?.arguments ?? ""})`),
     ),

@@ -1,0 +1,230 @@
+/** One hook: its state, a trial on a sample, its code and versions, and its lines. */
+import { attempt, get, post } from "../api.js";
+import {
+  ago,
+  badge,
+  count,
+  duration,
+  facts,
+  fill,
+  h,
+  href,
+  notice,
+  problem,
+  table,
+} from "../dom.js";
+import { every } from "../rounds.js";
+import { hookButtons, hookState } from "./hook-state.js";
+import { lineDifferences } from "./line-differences.js";
+
+const ROUND_MS = 3000;
+
+export const hookDetail = {
+  async mount(root, signal, name) {
+    const parts = {
+      state: h("div", {}),
+      trial: h("div", {}),
+      code: h("div", {}),
+      lines: h("div", {}),
+    };
+    fill(root, parts.state, parts.trial, parts.code, parts.lines);
+    const path = `/kernel/hooks/${encodeURIComponent(name)}`;
+    const drawn = {};
+    /** Draws a part again only where its data differs: a selection and an open file stay. */
+    const draw = (part, { value, error }, render) => {
+      const text = JSON.stringify(value ?? error?.message);
+      if (signal.aborted || drawn[part] === text) return;
+      drawn[part] = text;
+      fill(parts[part], error ? notice(error) : render(value));
+    };
+    const refresh = async () => {
+      const [hook, code, log] = await Promise.all([
+        attempt(get(path, { signal })),
+        attempt(get(`${path}/code`, { signal })),
+        attempt(get(`${path}/logs?lines=100`, { signal })),
+      ]);
+      draw("state", hook, stateOf);
+      draw("code", code, codeOf);
+      draw("lines", log, linesOf);
+      return hook;
+    };
+    addEventListener("portico:changed", refresh, { signal });
+    const { value: hook } = await refresh();
+    const events = hook && (await attempt(get("/kernel/events", { signal })));
+    if (events?.value && !signal.aborted) fill(parts.trial, trialForm(hook, events.value.events));
+    void every(ROUND_MS, signal, refresh);
+  },
+};
+
+function stateOf(hook) {
+  const { name, loaded, lastRun, runs, failures } = hook;
+  return [
+    h("p", {}, hook.description ?? ""),
+    hookState(hook),
+    facts([
+      ["events", hook.events.map((event) => event.name).join(", ")],
+      ["runs", `${count(runs)}, ${count(failures)} failed`],
+      ["last run", lastRun && [ago(lastRun.at), `, ${duration(lastRun.ms)}`]],
+      ["version", loaded && [`load ${loaded.generation}, `, ago(loaded.loadedAt)]],
+      ["priority", String(hook.priority)],
+      ["time limit", duration(hook.timeoutMs)],
+      ["while it fails", hook.failClosed ? "its events are refused" : "its events pass"],
+      ["directory", hook.dir],
+    ]),
+    hookButtons(hook),
+    h(
+      "p",
+      {},
+      h("a", { href: href("requests", undefined, { hook: name }) }, "Requests that it ran on"),
+    ),
+  ];
+}
+
+/** A call by hand: it counts for nothing, and shows what the hook would change. */
+function trialForm({ name, events }, declared) {
+  const known = events.map((event) => event.name).filter((event) => sampleOf(event, declared));
+  if (known.length === 0) return null;
+  const event = h(
+    "select",
+    { id: "trial-event" },
+    known.map((each) => h("option", {}, each)),
+  );
+  const context = h("textarea", { id: "trial-context", rows: "8", spellcheck: "false" });
+  const outcome = h("div", { role: "status", "aria-label": "Outcome of the trial" });
+  const showSample = () => {
+    context.value = JSON.stringify(sampleOf(event.value, declared), null, 2);
+  };
+  event.addEventListener("change", showSample);
+  showSample();
+  const run = h("button", { type: "submit", class: "primary" }, "Try it");
+  const onsubmit = async (submitted) => {
+    submitted.preventDefault();
+    run.disabled = true;
+    fill(outcome, await tryHook(name, event.value, context.value));
+    run.disabled = false;
+  };
+  return h(
+    "form",
+    { onsubmit },
+    h("h3", {}, "Try it on a sample"),
+    h("div", { class: "row" }, h("label", { for: "trial-event" }, "Event"), event),
+    h("label", { for: "trial-context" }, "What the event holds, as JSON"),
+    context,
+    h(
+      "div",
+      { class: "row" },
+      run,
+      h("span", { class: "hint" }, "It changes nothing but the hook's own kv."),
+    ),
+    outcome,
+  );
+}
+
+const sampleOf = (name, declared) => declared.find((event) => event.name === name)?.sample;
+
+async function tryHook(name, event, text) {
+  try {
+    const context = JSON.parse(text);
+    const result = await post(`/kernel/hooks/${encodeURIComponent(name)}/run`, { event, context });
+    return outcomeOf(result);
+  } catch (error) {
+    return problem(error.message);
+  }
+}
+
+function outcomeOf({ ok, ms, effects, error, file, line, timedOut, logs, context }) {
+  const place = file ? ` (${file.split("/").slice(-2).join("/")}${line ? `:${line}` : ""})` : "";
+  return [
+    h("p", {}, badge(ok ? "ok" : "failed"), ` in ${duration(ms)}${timedOut ? ", too late" : ""}`),
+    problem(error && `${error}${place}`),
+    effects ? effectsOf(effects, context) : null,
+    logs.length > 0 ? linesTable(logs) : null,
+  ];
+}
+
+function effectsOf({ result, changed, messages, ignored }, context) {
+  const fields = Object.entries(changed);
+  const isIdle = !result && fields.length === 0 && messages.length === 0;
+  return [
+    isIdle ? h("p", { class: "muted" }, "It would change nothing.") : null,
+    result?.reply === undefined ? null : effect("It would answer at once:", result.reply),
+    result?.block === undefined ? null : effect("It would refuse:", result.block),
+    fields.map(([field, value]) => [
+      h("p", {}, "It would change ", h("strong", {}, field), ":"),
+      lineDifferences(textOf(context[field]), textOf(value)),
+    ]),
+    messages.map((message) => effect("It would send:", message)),
+    ignored.map(problem),
+  ];
+}
+
+const effect = (title, text) => [h("p", {}, title), h("pre", {}, text)];
+const textOf = (value) =>
+  typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+
+function codeOf({ files, versions }) {
+  return [
+    h("h3", {}, "Code on disk"),
+    files.length === 0 ? h("p", { class: "empty" }, "None of its files can be shown.") : null,
+    files.map(({ path, text }) => fileOf(path, h("pre", {}, text))),
+    h("h3", {}, "Versions that ran since the gateway's start"),
+    versions.length === 0
+      ? h("p", { class: "empty" }, "None is kept: bundled hooks change with the package only.")
+      : h(
+          "ol",
+          { class: "timeline" },
+          versions.map((version, i) => versionOf(version, versions[i + 1])),
+        ),
+  ];
+}
+
+const fileOf = (path, content) =>
+  h("details", { "data-key": `file-${path}` }, h("summary", {}, path), content);
+
+/** What it changed of the version before. */
+function versionOf({ hash, loadedAt, files }, before) {
+  const head = [ago(loadedAt), h("span", { class: "muted small" }, ` ${hash.slice(0, 12)}`)];
+  if (!before) return h("li", {}, head, h("span", { class: "muted" }, " the first"));
+  const textIn = (version, path) => version.files.find((file) => file.path === path)?.text ?? "";
+  const paths = new Set([...files, ...before.files].map(({ path }) => path));
+  const changed = [...paths].filter((path) => textIn({ files }, path) !== textIn(before, path));
+  return h(
+    "li",
+    {},
+    head,
+    changed.map((path) =>
+      h(
+        "details",
+        { "data-key": `version-${hash}-${path}` },
+        h("summary", {}, `${path} changed`),
+        lineDifferences(textIn(before, path), textIn({ files }, path)),
+      ),
+    ),
+  );
+}
+
+function linesOf({ lines }) {
+  return [
+    h("h3", {}, "Lines that it logged"),
+    lines.length === 0
+      ? h("p", { class: "empty" }, "It has logged nothing yet.")
+      : linesTable([...lines].reverse()),
+  ];
+}
+
+const linesTable = (lines) =>
+  table(
+    [
+      ["when", ({ at }) => ago(at)],
+      ["level", ({ level }) => badge(level)],
+      [
+        "line",
+        ({ message, fields }) => [
+          message,
+          fields ? h("div", { class: "muted small" }, JSON.stringify(fields)) : null,
+        ],
+      ],
+    ],
+    lines,
+    "",
+  );

@@ -1,0 +1,72 @@
+/** Hooks: what runs, what does not and why; beside the list one hook with its code and a trial. */
+import { attempt, get, post } from "../api.js";
+import { action, ago, count, dataTable, duration, entryLink, h, section } from "../dom.js";
+import { hookDetail } from "./hook-detail.js";
+import { hookButtons, hookState } from "./hook-state.js";
+
+export const hooks = {
+  id: "hooks",
+  title: "Hooks",
+  load: () => attempt(get("/kernel/hooks")),
+  render: (list, openName) =>
+    section(
+      "Hooks",
+      list,
+      ({ hooks: rows }) =>
+        dataTable({
+          key: "hooks",
+          columns: columnsOf(openName),
+          rows,
+          empty:
+            "There are no hooks. `portico hooks new NAME --event message:received` writes one.",
+        }),
+      action("Look at the disk", "rescan-hooks", rescan),
+    ),
+  detail: hookDetail,
+};
+
+async function rescan() {
+  const { hooks: all } = await post("/kernel/hooks/rescan");
+  return `${count(all.length)} hooks`;
+}
+
+/** One that a hook of the same name in a higher root replaces has no page: names lead to the one that counts. */
+function nameOf({ name, root, description, emoji, shadowedBy }, openName) {
+  const text = `${emoji ? `${emoji} ` : ""}${name}`;
+  return [
+    shadowedBy ? text : entryLink("hooks", name, text, { isCurrent: name === openName }),
+    h("span", { class: "muted" }, ` ${root}`),
+    h("div", { class: "muted small" }, description ?? ""),
+  ];
+}
+
+function columnsOf(openName) {
+  const columns = [
+    { title: "hook", value: ({ name }) => name, cell: (hook) => nameOf(hook, openName) },
+    { title: "state", value: ({ state }) => state, cell: hookState },
+  ];
+  if (openName !== undefined) return columns;
+  return [
+    columns[0],
+    { title: "events", cell: ({ events }) => events.map(eventName) },
+    columns[1],
+    { title: "runs", kind: "number", value: ({ runs }) => runs, cell: runsOf },
+    { title: "", kind: "actions", cell: (hook) => hookButtons(hook) },
+  ];
+}
+
+function eventName({ name, known, didYouMean }) {
+  if (known) return h("div", { class: "nowrap" }, name);
+  const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
+  return h("div", {}, `${name}: no event has this name${near}`);
+}
+
+function runsOf({ runs, failures, lastRun }) {
+  return [
+    count(runs),
+    failures > 0 ? h("div", { class: "small bad" }, `${count(failures)} failed`) : null,
+    lastRun
+      ? h("div", { class: "muted small" }, ago(lastRun.at), `, ${duration(lastRun.ms)}`)
+      : null,
+  ];
+}

@@ -1,0 +1,59 @@
+/** Which lines of a text went and came, with a few around them. */
+import { h } from "../dom.js";
+
+const AROUND = 2;
+/** Beyond this a text is shown as replaced: comparing takes time with the square of the lines. */
+const MOST_LINES = 600;
+
+export function lineDifferences(before, after) {
+  const lines = compare(before.split("\n"), after.split("\n"));
+  const isNear = (index) =>
+    lines.slice(Math.max(0, index - AROUND), index + AROUND + 1).some(({ sign }) => sign !== " ");
+  const visible = lines.filter((_, index) => isNear(index));
+  if (visible.length === 0) return h("p", { class: "empty" }, "No line differs.");
+  return h("div", { class: "difference lines" }, visible.map(lineOf));
+}
+
+const CLASSES = { "-": "removed", "+": "added", " ": "" };
+const lineOf = ({ sign, text }) => h("pre", { class: CLASSES[sign] }, `${sign} ${text}`);
+
+function compare(before, after) {
+  if (before.length > MOST_LINES || after.length > MOST_LINES)
+    return [...marked("-", before), ...marked("+", after)];
+  const lengths = commonLengths(before, after);
+  const lines = [];
+  let i = 0;
+  let j = 0;
+  while (i < before.length && j < after.length) {
+    if (before[i] === after[j]) {
+      lines.push({ sign: " ", text: before[i] });
+      i += 1;
+      j += 1;
+    } else if (lengths[i + 1][j] >= lengths[i][j + 1]) {
+      lines.push({ sign: "-", text: before[i] });
+      i += 1;
+    } else {
+      lines.push({ sign: "+", text: after[j] });
+      j += 1;
+    }
+  }
+  return [...lines, ...marked("-", before.slice(i)), ...marked("+", after.slice(j))];
+}
+
+const marked = (sign, texts) => texts.map((text) => ({ sign, text }));
+
+/** `lengths[i][j]`: how many lines the rests from `i` and `j` have in common, in this order. */
+function commonLengths(before, after) {
+  const lengths = Array.from({ length: before.length + 1 }, () =>
+    new Array(after.length + 1).fill(0),
+  );
+  for (let i = before.length - 1; i >= 0; i--) {
+    for (let j = after.length - 1; j >= 0; j--) {
+      lengths[i][j] =
+        before[i] === after[j]
+          ? lengths[i + 1][j + 1] + 1
+          : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
+    }
+  }
+  return lengths;
+}

@@ -1,0 +1,203 @@
+/** Polls: what is looked at, how often, and what was found. */
+import { change, post } from "../api.js";
+import { action, badge, count, facts, h, href, problem } from "../dom.js";
+import { openForm } from "../forms.js";
+import { patchOf, payloadFields, payloadOf, schedulePage, taskText, without } from "./schedules.js";
+
+const pathOf = (id) => `/polls/${encodeURIComponent(id)}`;
+const placeOf = ({ source }) => `${source.kind} ${source.url ?? source.path ?? ""}`;
+
+export const polls = schedulePage({
+  id: "polls",
+  title: "Polls",
+  noun: "poll",
+  root: "/polls",
+  runLabel: "Check now",
+  list: ({ polls: all }) => all,
+  stateOf: ({ nextCheckAt, lastCheckAt }) => ({ nextAt: nextCheckAt, lastAt: lastCheckAt }),
+  summary: placeOf,
+  task: taskText,
+  details: ({ source, payload }) => [
+    ["looks at", placeOf({ source })],
+    ["items", source.items],
+    ["key of an item", source.key],
+    ["selector", source.selector],
+    ["session", payload?.session],
+  ],
+  buttons: ({ id, name }) => action("Test", `test-${id}`, () => testPoll(id, name)),
+  edit: editPoll,
+  empty:
+    "There are no polls yet. A poll looks at a page, a feed, an API or a file, and tells what is new.",
+});
+
+function editPoll(poll) {
+  openForm({
+    title: poll ? `Edit ${poll.name}` : "Add a poll",
+    fields: [
+      { name: "name", label: "Name", required: true, value: poll?.name },
+      ...sourceFields(poll?.source),
+      {
+        name: "every",
+        label: "Every",
+        value: poll?.every ?? (poll ? undefined : "5m"),
+        placeholder: "5m",
+      },
+      ...payloadFields(
+        poll?.payload ?? { kind: "systemEvent", text: "New: {item.title} {item.url}" },
+        "With {item.title}, {item.url}, {item.text}, {diff}, {count}, {name}.",
+      ),
+      {
+        name: "fireOnFirst",
+        label: "Also tell what is there at the first check",
+        kind: "flag",
+        value: poll?.fireOnFirst,
+      },
+    ],
+    save: poll ? "Save" : "Add",
+    async submit(values) {
+      const wanted = pollOf(values, poll);
+      if (!poll) {
+        const { id } = await post("/polls", without(wanted));
+        location.hash = href("polls", id);
+        return;
+      }
+      const patch = patchOf(poll, wanted);
+      if (Object.keys(patch).length > 0) await change("PATCH", pathOf(poll.id), patch);
+      dispatchEvent(new Event("portico:changed"));
+    },
+  });
+}
+
+function sourceFields(source = { kind: "feed" }) {
+  const isOf =
+    (...kinds) =>
+    ({ kind }) =>
+      kinds.includes(kind);
+  return [
+    {
+      name: "kind",
+      label: "Looks at",
+      kind: "choice",
+      value: source.kind,
+      options: [
+        { value: "feed", label: "a feed (RSS, Atom, JSON)" },
+        { value: "json", label: "a list in JSON" },
+        { value: "html", label: "a part of a page" },
+        { value: "http", label: "a text on the web" },
+        { value: "file", label: "a file or directory" },
+      ],
+    },
+    {
+      name: "url",
+      label: "Address",
+      value: source.url,
+      when: ({ kind }) => kind !== "file",
+    },
+    {
+      name: "path",
+      label: "Path",
+      value: source.path,
+      hint: "Below the workspace or one of polls.roots.",
+      when: isOf("file"),
+    },
+    {
+      name: "items",
+      label: "Where the list is",
+      value: source.items,
+      placeholder: "data.items",
+      when: isOf("json"),
+    },
+    {
+      name: "key",
+      label: "What tells items apart",
+      value: source.key,
+      placeholder: "id",
+      when: isOf("json"),
+    },
+    {
+      name: "selector",
+      label: "CSS selector",
+      value: source.selector,
+      hint: "Empty: the whole page.",
+      when: isOf("html"),
+    },
+    {
+      name: "browser",
+      label: "As the browser renders it",
+      kind: "flag",
+      value: source.browser,
+      when: isOf("html", "http"),
+    },
+  ];
+}
+
+/** What the form does not show of the source, such as headers, stays as it was. */
+function pollOf(values, poll) {
+  const { name, kind, url, path, items, key, selector, browser, every, fireOnFirst } = values;
+  const kept = poll?.source.kind === kind ? poll.source : {};
+  return {
+    name,
+    every,
+    source: without({
+      ...kept,
+      kind,
+      url,
+      path,
+      items,
+      key,
+      selector,
+      browser: browser || undefined,
+    }),
+    payload: payloadOf(values, poll?.payload),
+    fireOnFirst: fireOnFirst || undefined,
+  };
+}
+
+/** What a check would find and send now; it keeps and sends nothing. */
+async function testPoll(id, name) {
+  const found = await post(`${pathOf(id)}/test`);
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "poll-test-title" },
+    h("h2", { id: "poll-test-title" }, `What ${name} finds now`),
+    ...outcomeOf(found),
+    h(
+      "div",
+      { class: "row end" },
+      h("button", { type: "button", onclick: () => dialog.close() }, "Close"),
+    ),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return false;
+}
+
+function outcomeOf({
+  status,
+  count: news,
+  listed,
+  httpStatus,
+  sample = [],
+  diff,
+  text,
+  wouldSend,
+}) {
+  return [
+    facts([
+      ["status", badge(status)],
+      ["new", count(news)],
+      ["listed", listed === undefined ? null : count(listed)],
+      ["HTTP", httpStatus],
+    ]),
+    h("h3", {}, "It would send"),
+    wouldSend === null
+      ? problem("Nothing: it found no item.")
+      : h("pre", { tabindex: "0" }, textOf(wouldSend)),
+    diff ? [h("h3", {}, "What changed"), h("pre", { tabindex: "0" }, diff)] : null,
+    sample.length > 0 ? [h("h3", {}, "Items"), h("pre", { tabindex: "0" }, textOf(sample))] : null,
+    sample.length === 0 && text ? h("pre", { tabindex: "0" }, text) : null,
+  ].flat();
+}
+
+const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

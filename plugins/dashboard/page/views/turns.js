@@ -1,0 +1,289 @@
+/** Turns of the agent: what waits for the owner, what runs and ran, and what happened in one of them, step by step. */
+import { attempt, get, post } from "../api.js";
+import {
+  action,
+  ago,
+  badge,
+  beginning,
+  count,
+  dataTable,
+  dollars,
+  duration,
+  emptyText,
+  entryLink,
+  facts,
+  h,
+  href,
+  problem,
+  section,
+  table,
+} from "../dom.js";
+import { events } from "../feed.js";
+import { openForm } from "../forms.js";
+import { lengthOf, more } from "../lists.js";
+
+const FIRST = 100;
+const pathOf = (id) => `/turns/${encodeURIComponent(id)}`;
+
+export const turns = {
+  id: "turns",
+  title: "Turns",
+  async load() {
+    const [waiting, list, beat] = await Promise.all([
+      attempt(get("/turns?state=waiting")),
+      attempt(get(`/turns?limit=${lengthOf("turns", FIRST)}`)),
+      attempt(get("/heartbeat")),
+    ]);
+    return { waiting, list, beat };
+  },
+  render: ({ waiting, list, beat }, openId) => [
+    section("Waiting for your yes or no", waiting, ({ turns: rows }) => waitingCalls(rows)),
+    section(
+      "Turns",
+      list,
+      ({ turns: rows }) => [
+        dataTable({
+          key: "turns",
+          columns: columnsOf(openId),
+          rows,
+          empty: "There are no turns yet.",
+        }),
+        more("turns", FIRST, rows.length),
+      ],
+      h("button", { type: "button", class: "primary", onclick: startTurn }, "Start a turn"),
+    ),
+    section("Queued events", beat, heartbeat, action("Heartbeat now", "beat", beatNow)),
+  ],
+  detail: {
+    everyMs: 1000,
+    async load(id) {
+      const turn = await get(pathOf(id));
+      return { turn, live: liveCalls(turn) };
+    },
+    render: renderDetail,
+  },
+};
+
+/** A turn that runs has stored no step yet: its tool calls are known from the event feed. */
+function liveCalls({ turnId, state }) {
+  if (state !== "running") return [];
+  return events
+    .filter(({ name, context }) => name === "agent:tool" && context?.turnId === turnId)
+    .map(({ key, context }) => ({ key, ...context }))
+    .reverse();
+}
+
+function waitingCalls(rows) {
+  const calls = rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call })));
+  if (calls.length === 0)
+    return emptyText(
+      "No tool call waits for you. The setting agents.defaults.tools.confirm says which calls do.",
+    );
+  return h("ul", { class: "timeline" }, calls.map(waitingCall));
+}
+
+/** With its arguments in full: nobody can allow what they do not see. */
+function waitingCall({ turn, call }) {
+  const decide = (answer, word) => async () => {
+    await post(`${pathOf(turn.turnId)}/${answer}`, { call: call.callId });
+    return `${call.tool}: ${word}`;
+  };
+  return h(
+    "li",
+    {},
+    h("strong", {}, call.tool),
+    ` in ${turn.sessionId} for ${turn.principal}, until `,
+    ago(call.until),
+    h("pre", {}, call.arguments),
+    h(
+      "div",
+      { class: "row" },
+      action(`Allow ${call.tool}`, `confirm-${call.callId}`, decide("confirm", "allowed"), {
+        class: "primary",
+      }),
+      action(`Refuse ${call.tool}`, `deny-${call.callId}`, decide("deny", "refused")),
+    ),
+  );
+}
+
+function columnsOf(openId) {
+  const columns = [
+    {
+      title: "session",
+      value: ({ sessionId }) => sessionId,
+      cell: ({ sessionId, turnId, createdAt }) => [
+        entryLink("turns", turnId, sessionId, { isCurrent: turnId === openId }),
+        h("div", { class: "muted small" }, ago(createdAt)),
+      ],
+    },
+    {
+      title: "state",
+      value: ({ state }) => state,
+      cell: ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)],
+    },
+  ];
+  if (openId !== undefined) return columns;
+  return [
+    ...columns,
+    { title: "from", kind: "word", value: ({ source }) => source, cell: ({ source }) => source },
+    { title: "for", value: ({ principal }) => principal, cell: ({ principal }) => principal },
+    {
+      title: "steps",
+      kind: "number",
+      value: ({ steps }) => steps,
+      cell: ({ steps }) => count(steps),
+    },
+    {
+      title: "tokens",
+      kind: "number",
+      value: ({ usage }) => usage?.total_tokens,
+      cell: ({ usage }) => count(usage?.total_tokens),
+    },
+    { title: "took", kind: "number", value: tookMs, cell: (turn) => duration(tookMs(turn)) },
+  ];
+}
+
+/** From when it was created: what it waited for counts. */
+function tookMs({ createdAt, finishedAt }) {
+  return finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt);
+}
+
+function renderDetail({ turn, live }) {
+  const { turnId, sessionId, trace, waitingCalls: waiting = [] } = turn;
+  return [
+    problem(turn.state === "done" ? undefined : turn.error?.message),
+    facts(factsOf(turn)),
+    buttonsOf(turn),
+    waiting.length > 0 ? waitingCalls([turn]) : null,
+    h("h3", {}, "Steps"),
+    stepsOf(trace, live, turn),
+    turn.result ? [h("h3", {}, "Result"), h("pre", {}, turn.result)] : null,
+    h("p", {}, h("a", { href: href("sessions", sessionId) }, "The whole session")),
+    h("p", { class: "muted small" }, turnId),
+  ];
+}
+
+function factsOf(turn) {
+  const { usage, cost, retryAt, attempts } = turn;
+  return [
+    ["state", badge(turn.state)],
+    ["session", turn.sessionId],
+    ["from", turn.source],
+    ["for", turn.principal],
+    ["model", turn.model],
+    ["created", ago(turn.createdAt)],
+    ["took", tookMs(turn) === undefined ? null : duration(tookMs(turn))],
+    ["attempts", String(attempts)],
+    ["next attempt", retryAt && ago(retryAt)],
+    ["tokens", usage && `${count(usage.prompt_tokens)} in, ${count(usage.completion_tokens)} out`],
+    ["cost", cost === undefined ? null : dollars(cost)],
+  ];
+}
+
+function stepsOf(trace, live, { state }) {
+  const steps = trace.map((step, index) => stepOf(step, index + 1));
+  const calls = live.map((call) =>
+    h(
+      "li",
+      {},
+      badge(call.ok ? "ok" : "failed"),
+      ` ${call.tool}, ${duration(call.ms)}`,
+      problem(call.error),
+    ),
+  );
+  const isEmpty = steps.length + calls.length === 0;
+  if (isEmpty && state === "running") return emptyText("It runs. Tool calls appear here.");
+  if (isEmpty) return emptyText("It has taken no step yet.");
+  return h("ol", { class: "timeline" }, steps, calls);
+}
+
+function stepOf({ model, requestId, ms, usage, cost, error, calls }, number) {
+  const amounts = [
+    duration(ms),
+    usage ? `${count(usage.prompt_tokens)} + ${count(usage.completion_tokens)} tokens` : null,
+    cost === undefined ? null : dollars(cost),
+  ];
+  return h(
+    "li",
+    {},
+    h("strong", {}, `${number}. ${model}`),
+    " ",
+    h("a", { class: "small", href: href("requests", requestId) }, "request"),
+    h("div", { class: "muted small" }, amounts.filter(Boolean).join(", ")),
+    problem(error),
+    calls.map((call, index) => callOf(call, `${number}-${index}`)),
+  );
+}
+
+function callOf({ tool, arguments: given, ok, ms, outcome, decision }, key) {
+  return h(
+    "details",
+    { "data-key": `call-${key}` },
+    h(
+      "summary",
+      {},
+      badge(ok ? "ok" : "failed"),
+      ` ${tool}, ${duration(ms)}${decision ? `, ${decision}` : ""} `,
+      h("span", { class: "muted small" }, beginning(given, 80)),
+    ),
+    h("pre", {}, given),
+    h("pre", {}, outcome),
+  );
+}
+
+function buttonsOf({ turnId, state }) {
+  if (state === "done") return null;
+  if (state === "dead" || state === "cancelled")
+    return h(
+      "div",
+      { class: "row" },
+      action("Try again", `replay-${turnId}`, () => press(turnId, "replay")),
+    );
+  return h(
+    "div",
+    { class: "row" },
+    action("Stop", `cancel-${turnId}`, () => press(turnId, "cancel")),
+  );
+}
+
+async function press(turnId, verb) {
+  await post(`${pathOf(turnId)}/${verb}`);
+  return verb === "replay" ? "It is tried again" : "It is stopped";
+}
+
+function startTurn() {
+  openForm({
+    title: "Start a turn of the agent",
+    fields: [
+      { name: "message", label: "What it is to do", kind: "long", rows: 5, required: true },
+      { name: "session", label: "Session", value: "main" },
+      { name: "model", label: "Model", hint: "Empty: agents.defaults.model." },
+    ],
+    save: "Start",
+    async submit(values) {
+      const { turnId } = await post("/agent", values);
+      location.hash = href("turns", turnId);
+    },
+  });
+}
+
+function heartbeat({ nextAt, queued, events: waiting }) {
+  const when = nextAt ? [", ", ago(nextAt)] : " (the heartbeat is off)";
+  return [
+    h("p", {}, `${count(queued)} for the next heartbeat`, when, "."),
+    table(
+      [
+        ["event", ({ eventId }) => eventId],
+        ["text", ({ text }) => beginning(String(text ?? ""), 300)],
+        ["came", ({ createdAt }) => ago(createdAt)],
+      ],
+      waiting,
+      "No event waits.",
+    ),
+  ];
+}
+
+async function beatNow() {
+  const { turnId } = await post("/heartbeat");
+  return turnId === undefined ? "There was nothing to do" : `The turn ${turnId} has begun`;
+}
