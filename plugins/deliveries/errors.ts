@@ -1,10 +1,33 @@
+/** Every error of the plugin `deliveries`. */
 import { PorticoError } from "portico";
 
-/** The codes of what keeps a delivery from being sent, with their statuses. */
-export const errors = {
-  delivery_secret_gone: 409,
-  delivery_key_unknown: 409,
-} as const;
-
-export const deliveryError = (code: keyof typeof errors, message: string, cause?: unknown) =>
-  new PorticoError(code, message, { status: errors[code], cause });
+export const errors = PorticoError.table({
+  secretGone: {
+    code: "delivery_secret_gone",
+    status: 409,
+    message: "The configuration no longer has {path}, which holds the secrets of the delivery.",
+  },
+  keyUnknown: {
+    code: "delivery_key_unknown",
+    status: 409,
+    message:
+      "The secrets of the delivery were encrypted with another key than state/delivery-key of this home. Start the work that delivers again.",
+  },
+  unknownDelivery: {
+    code: "not_found",
+    message: "There is no delivery {id}. `portico deliveries list` shows the newest.",
+  },
+  notEnded: {
+    code: "conflict",
+    message: "The delivery {id} has not ended yet. It is tried again by itself.",
+  },
+  placeholderInHost: {
+    code: "invalid_request_error",
+    message: "{key} may hold placeholders in its path and query, but not in its host.",
+  },
+  badHeader: { code: "invalid_request_error", message: "{key} is not a header that can be sent." },
+  badSecret: {
+    code: "invalid_request_error",
+    message: "{key} is not a signing secret. Write whsec_ and {bytes} bytes or more in Base64.",
+  },
+});

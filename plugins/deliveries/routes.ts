@@ -1,7 +1,8 @@
 /** What is going out: listing, single deliveries, replays. */
-import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } from "portico";
+import { isSecretHeader, MASK, maskAddress, type PluginContext } from "portico";
 import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
+import { errors } from "./errors.ts";
 import { DELIVERY, type DeliveryBody, deliveryItem, type StoredTarget } from "./message.ts";
 import { deliveryRoutes, STATES } from "./routes-schema.ts";
 import type { Sealing } from "./stored-target.ts";
@@ -31,11 +32,7 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
   ctx.route("POST", "/deliveries/:id/replay", deliveryRoutes.replay, async ({ params }) => {
     const item = await find(params["id"] ?? "");
     if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
-    if (item.state !== "done")
-      throw new PorticoError(
-        "conflict",
-        `The delivery ${item.id} has not ended yet: it is tried again by itself.`,
-      );
+    if (item.state !== "done") throw errors.notEnded({ id: item.id });
     const { target, message, principal = "outside" } = item.body;
     const name = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
     const again = deliveryItem(name, target, message, principal);
@@ -62,7 +59,7 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
     const exact = await items().get(id);
     if (exact?.kind === DELIVERY) return exact as WorkItem<DeliveryBody>;
     const item = byShortId(await items().list({ kind: DELIVERY, limit: MOST_LOOKED_AT }), id);
-    if (!item) throw new PorticoError("not_found", `There is no delivery ${id}.`);
+    if (!item) throw errors.unknownDelivery({ id });
     return item as WorkItem<DeliveryBody>;
   }
 }

@@ -1,6 +1,6 @@
 /** Signatures by Standard Webhooks: `webhook-id`, `webhook-timestamp` and, with a secret, `webhook-signature`. */
 import { createHmac } from "node:crypto";
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 
 const LEAST_KEY_BYTES = 16;
 
@@ -25,8 +25,7 @@ export function checkSecret(secret: string | undefined, param: string): void {
   if (secret === undefined) return;
   const text = secret.replace(/^whsec_/, "");
   if (/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && keyOf(secret).length >= LEAST_KEY_BYTES) return;
-  const message = `${param} is no signing secret: write whsec_ and ${LEAST_KEY_BYTES} bytes or more in Base64.`;
-  throw new PorticoError("invalid_request_error", message, { param });
+  throw errors.badSecret({ key: param, bytes: LEAST_KEY_BYTES }, { param });
 }
 
 function keyOf(secret: string): Buffer {

@@ -1,7 +1,7 @@
 /** Targets as they lie in the store: what is secret in them is a reference to the configuration, or encrypted. */
 import { isDeepStrictEqual } from "node:util";
 import type { PluginContext } from "portico";
-import { deliveryError } from "./errors.ts";
+import { errors } from "./errors.ts";
 import type { DeliveryTarget, StoredTarget } from "./message.ts";
 import type { Vault } from "./vault.ts";
 
@@ -40,7 +40,7 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
       try {
         return { ...target, ...JSON.parse(vault.decrypt(sealed)) };
       } catch (cause) {
-        throw deliveryError("delivery_key_unknown", KEY_UNKNOWN, cause);
+        throw errors.keyUnknown({ cause });
       }
     },
   };
@@ -48,13 +48,9 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
   function targetAt(path: string): DeliveryTarget {
     const target = configured()[path];
     if (target !== undefined) return plain(target);
-    const message = `The configuration no longer has ${path}, which holds the delivery's secrets.`;
-    throw deliveryError("delivery_secret_gone", message);
+    throw errors.secretGone({ path });
   }
 }
-
-const KEY_UNKNOWN =
-  "The delivery's secrets were encrypted with another key than state/delivery-key of this home: start the delivery's work again.";
 
 const isStored = (target: DeliveryTarget | StoredTarget): target is StoredTarget =>
   "from" in target || "sealed" in target;

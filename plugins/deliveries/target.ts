@@ -1,6 +1,6 @@
 /** Whether a result may be posted somewhere, as far as can be said before anything is sent. */
-import { PorticoError } from "portico";
 import { createGuard } from "portico/egress";
+import { errors } from "./errors.ts";
 import type { DeliveryTarget } from "./message.ts";
 import { checkSecret } from "./sign.ts";
 import { checkTemplates } from "./templates.ts";
@@ -9,7 +9,7 @@ import { checkTemplates } from "./templates.ts";
 const OWN_HEADERS =
   /^(host|connection|content-length|keep-alive|transfer-encoding|upgrade|webhook-.*)$/i;
 
-/** Whoever writes the body may name its type. */
+/** A target that has a body of its own may name its type. */
 const isOwnHeader = (name: string, { body }: DeliveryTarget): boolean =>
   OWN_HEADERS.test(name) || (body === undefined && /^content-type$/i.test(name));
 
@@ -37,8 +37,6 @@ export function checkTarget(target: DeliveryTarget, param: string): void {
     )
       continue;
     const at = `${param}.headers.${name}`;
-    throw new PorticoError("invalid_request_error", `${at} is no header that can be sent.`, {
-      param: at,
-    });
+    throw errors.badHeader({ key: at }, { param: at });
   }
 }

@@ -5,7 +5,7 @@
  * ended. Placeholders of the event, such as `{body.issue.number}` of a webhook, are filled in when the turn is queued
  * and travel along as `values`. `{json …}` writes a value as JSON.
  */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import type { DeliveryMessage, DeliveryTarget } from "./message.ts";
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z][^{}]*)\}/g;
@@ -42,11 +42,7 @@ export function checkTemplates({ url }: Pick<DeliveryTarget, "url">, param: stri
   const [, origin = ""] = /^(https?:\/\/[^/?#]*)/i.exec(url) ?? [];
   if (!/[{}]/.test(origin)) return;
   const at = `${param}.url`;
-  throw new PorticoError(
-    "invalid_request_error",
-    `${at} may hold placeholders in its path and query only, not in its host.`,
-    { param: at },
-  );
+  throw errors.placeholderInHost({ key: at }, { param: at });
 }
 
 /** Without a body of its own, a target gets the message itself. */

@@ -30,102 +30,109 @@ export function startDeliveries(
   settings: () => DeliveriesConfig,
   sealing: Sealing,
 ): void {
-  const store = () => ctx.use("store");
-
-  async function run(claim: Claim<DeliveryBody>, signal: AbortSignal): Promise<void> {
-    const { item } = claim;
-    const attempt = await post(item.id, item.body, signal);
-    if (signal.aborted) {
-      await store().finish(claim, {
-        state: "retry",
-        at: store().now(),
-        error: STOPPED,
-        interrupted: true,
-      });
-      return;
-    }
-    const outcome = outcomeOf(claim, attempt);
-    if (!(await store().finish(claim, outcome)) || outcome.state !== "dead") return;
-    const { target, message, principal } = item.body;
-    const context = {
-      deliveryId: item.id,
-      url: maskAddress(target.url),
-      type: message.type,
-      attempts: item.attempts,
-    };
-    ctx.log.warn({ ...context, error: outcome.error }, "a delivery is given up");
-    void ctx.emit("delivery:failed", { ...context, error: outcome.error }, { principal });
-  }
-
-  function outcomeOf(
-    { item }: Claim,
-    { status, error, final, retryAfterMs = 0 }: Attempt,
-  ): ClaimOutcome {
-    if (error === undefined) return { state: "done", result: { status } };
-    if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
-    const { retryMs } = settings();
-    const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
-    const jittered = pause * (1 + Math.random() * 0.1);
-    return {
-      state: "retry",
-      at: store().now() + Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS)),
-      error,
-    };
-  }
-
-  async function post(
-    id: string,
-    { target: stored, message, principal }: DeliveryBody,
-    signal: AbortSignal,
-  ): Promise<Attempt> {
-    try {
-      const target = sealing.open(stored);
-      const { url, headers: own, body } = renderDelivery(target, message);
-      const guard = guardOf(ctx, settings(), { target, principal });
-      const { status, headers } = await guardedFetch(guard, url, {
-        method: "POST",
-        headers: {
-          "user-agent": "portico",
-          ...own,
-          ...signedHeaders(id, body, target.secret, Date.now()),
-        },
-        body,
-        redirects: 0,
-        headOnly: true,
-        timeoutMs: settings().timeoutMs,
-        signal,
-      });
-      if (status >= 200 && status <= 299) return { status };
-      const error = { code: `http_${status}`, message: `The receiver answered ${status}.`, status };
-      return {
-        status,
-        error,
-        final: status === 410,
-        retryAfterMs: retryAfterMs(headers["retry-after"]),
-      };
-    } catch (failure) {
-      if (!isPorticoError(failure))
-        return { error: { code: "unreachable", message: String((failure as Error).message) } };
-      const { code, message: why, status } = failure;
-      // Another gateway at the same store may have the key, and at a start the plugin that holds the target may be late.
-      const isFinal = code === "address_blocked" || status === 400;
-      return { error: { code, message: why }, final: isFinal };
-    }
-  }
-
+  const sender = new Sender(ctx, settings, sealing);
   const loop = createClaimLoop<DeliveryBody>({
-    store,
+    store: () => ctx.use("store"),
     log: ctx.log,
     kinds: [DELIVERY],
     leaseMs: LEASE_MS,
     most: () => SIDE_BY_SIDE,
-    run,
+    run: (claim, signal) => sender.run(claim, signal),
   });
   const starting = setTimeout(loop.start, START_AFTER_MS).unref();
   ctx.defer(() => {
     clearTimeout(starting);
     return loop.stop({ graceMs: STOP_GRACE_MS });
   });
+}
+
+/** Makes one attempt of a claimed delivery, and writes what came of it. */
+class Sender {
+  readonly #ctx: PluginContext;
+  readonly #settings: () => DeliveriesConfig;
+  readonly #sealing: Sealing;
+
+  constructor(ctx: PluginContext, settings: () => DeliveriesConfig, sealing: Sealing) {
+    this.#ctx = ctx;
+    this.#settings = settings;
+    this.#sealing = sealing;
+  }
+
+  async run(claim: Claim<DeliveryBody>, signal: AbortSignal): Promise<void> {
+    const store = this.#ctx.use("store");
+    const { item } = claim;
+    const attempt = await this.#post(item.id, item.body, signal);
+    if (signal.aborted) {
+      const at = store.now();
+      await store.finish(claim, { state: "retry", at, error: STOPPED, interrupted: true });
+      return;
+    }
+    const outcome = this.#outcomeOf(claim, attempt);
+    const isWritten = await store.finish(claim, outcome);
+    if (isWritten && outcome.state === "dead") this.#report(item, outcome.error);
+  }
+
+  #report(
+    { id, body, attempts }: Claim<DeliveryBody>["item"],
+    error: { code: string; message: string },
+  ): void {
+    const { target, message, principal } = body;
+    const url = maskAddress(target.url);
+    const context = { deliveryId: id, url, type: message.type, attempts };
+    this.#ctx.log.warn({ ...context, error }, "A delivery has failed for good.");
+    void this.#ctx.emit("delivery:failed", { ...context, error }, { principal });
+  }
+
+  #outcomeOf({ item }: Claim, { status, error, final, retryAfterMs = 0 }: Attempt): ClaimOutcome {
+    if (error === undefined) return { state: "done", result: { status } };
+    if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
+    const { retryMs } = this.#settings();
+    const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
+    const jittered = pause * (1 + Math.random() * 0.1);
+    const waitMs = Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS));
+    return { state: "retry", at: this.#ctx.use("store").now() + waitMs, error };
+  }
+
+  async #post(id: string, body: DeliveryBody, signal: AbortSignal): Promise<Attempt> {
+    try {
+      const { status, headers } = await this.#send(id, body, signal);
+      if (status >= 200 && status <= 299) return { status };
+      const error = { code: `http_${status}`, message: `The receiver answered ${status}.`, status };
+      const isGone = status === 410;
+      return {
+        status,
+        error,
+        final: isGone,
+        retryAfterMs: retryAfterMs(headers["retry-after"]),
+      };
+    } catch (failure) {
+      if (!isPorticoError(failure))
+        return { error: { code: "unreachable", message: String((failure as Error).message) } };
+      const { code, message, status } = failure;
+      // Another gateway at the same store may have the key, and at a start the plugin that holds the target may be late.
+      const isFinal = code === "address_blocked" || status === 400;
+      return { error: { code, message }, final: isFinal };
+    }
+  }
+
+  #send(id: string, { target: stored, message, principal }: DeliveryBody, signal: AbortSignal) {
+    const settings = this.#settings();
+    const target = this.#sealing.open(stored);
+    const { url, headers, body } = renderDelivery(target, message);
+    return guardedFetch(guardOf(this.#ctx, settings, { target, principal }), url, {
+      method: "POST",
+      headers: {
+        "user-agent": "portico",
+        ...headers,
+        ...signedHeaders(id, body, target.secret, Date.now()),
+      },
+      body,
+      redirects: 0,
+      headOnly: true,
+      timeoutMs: settings.timeoutMs,
+      signal,
+    });
+  }
 }
 
 const STOPPED = { code: "shutdown", message: "The gateway was stopped." };

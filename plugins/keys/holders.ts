@@ -16,61 +16,76 @@ export interface Holders {
 }
 
 export function createHolders(ctx: PluginContext): Holders {
-  /** Name → the id that has been looked at in this process, and the looking. */
-  const settled = new Map<string, { keyId: string; looking: Promise<void> | undefined }>();
+  return new StoredHolders(ctx);
+}
 
-  async function look(name: string, keyId: string): Promise<void> {
-    const { kv } = ctx.use("store");
-    const last = await kv.get<string>(NAMESPACE, name);
-    if (last === keyId) return;
-    if (last !== undefined) await forget(name);
-    await kv.set(NAMESPACE, name, keyId);
+/** A key whose holder is known, or being looked up. */
+interface SettledKey {
+  keyId: string;
+  lookup: Promise<void> | undefined;
+}
+
+class StoredHolders implements Holders {
+  readonly #ctx: PluginContext;
+  /** By name: what this process has looked up. */
+  readonly #settled = new Map<string, SettledKey>();
+
+  constructor(ctx: PluginContext) {
+    this.#ctx = ctx;
   }
 
-  async function forget(name: string): Promise<void> {
-    const { sessions } = ctx.use("store");
-    const prefix = keySession(name, "");
-    let gone = 0;
-    for (;;) {
-      const left = await sessions.list({ prefix });
-      if (left.length === 0) break;
-      for (const { id } of left) {
-        await sessions.delete(id);
-        gone++;
-        if (ctx.declared("session:deleted"))
-          void ctx.emit(
-            "session:deleted",
-            { sessionId: id },
-            { sessionKey: id, principal: "owner" },
-          );
+  settle(name: string, keyId: string): Promise<void> | undefined {
+    const known = this.#settled.get(name);
+    if (known?.keyId === keyId) return known.lookup;
+    const entry: SettledKey = { keyId, lookup: undefined };
+    this.#settled.set(name, entry);
+    entry.lookup = this.#lookUp(name, entry);
+    return entry.lookup;
+  }
+
+  async #lookUp(name: string, entry: SettledKey): Promise<void> {
+    try {
+      const { kv } = this.#ctx.use("store");
+      const last = await kv.get<string>(NAMESPACE, name);
+      if (last !== entry.keyId) {
+        if (last !== undefined) await this.forget(name);
+        await kv.set(NAMESPACE, name, entry.keyId);
       }
+      entry.lookup = undefined;
+    } catch (error) {
+      if (this.#settled.get(name) === entry) this.#settled.delete(name);
+      throw error;
     }
+  }
+
+  async forget(name: string): Promise<void> {
+    const ctx = this.#ctx;
+    const sessions = await this.#deleteSessions(keySession(name, ""));
     if (ctx.declared("principal:forgotten")) {
       const principal = principalNamed("key", name);
       await ctx.emit("principal:forgotten", { principal }, { principal: "owner" });
     }
-    if (gone > 0)
-      ctx.log.info(
-        { key: name, sessions: gone },
-        "the sessions of a key's last holder were forgotten",
-      );
+    if (sessions > 0)
+      ctx.log.info({ key: name, sessions }, "The sessions of a key's last holder were deleted.");
   }
 
-  return {
-    settle(name, keyId) {
-      const known = settled.get(name);
-      if (known?.keyId === keyId) return known.looking;
-      const entry = { keyId, looking: undefined as Promise<void> | undefined };
-      settled.set(name, entry);
-      entry.looking = look(name, keyId).then(
-        () => void (entry.looking = undefined),
-        (error: unknown) => {
-          if (settled.get(name) === entry) settled.delete(name);
-          throw error;
-        },
-      );
-      return entry.looking;
-    },
-    forget,
-  };
+  /** Returns how many there were. */
+  async #deleteSessions(prefix: string): Promise<number> {
+    const { sessions } = this.#ctx.use("store");
+    let count = 0;
+    for (let page = await sessions.list({ prefix }); page.length > 0; ) {
+      for (const { id } of page) await this.#deleteSession(id);
+      count += page.length;
+      page = await sessions.list({ prefix });
+    }
+    return count;
+  }
+
+  async #deleteSession(id: string): Promise<void> {
+    const ctx = this.#ctx;
+    await ctx.use("store").sessions.delete(id);
+    if (!ctx.declared("session:deleted")) return;
+    const about = { sessionKey: id, principal: "owner" } as const;
+    void ctx.emit("session:deleted", { sessionId: id }, about);
+  }
 }

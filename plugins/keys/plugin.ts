@@ -61,6 +61,6 @@ export default definePlugin({
       name: "keys",
       collect: async () => (await import("./metrics.ts")).keyMetrics(ctx, keys),
     });
-    mountKeys(ctx, () => keys, stored, holders);
+    mountKeys({ ctx, keys: () => keys, stored, holders });
   },
 });

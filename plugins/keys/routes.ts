@@ -29,121 +29,141 @@ const DEFAULT_OVERLAP = "24h";
 const MAKING = "keys.making";
 const MAKING_MS = 30_000;
 
-export function mountKeys(
-  ctx: PluginContext,
-  keys: () => KeysConfig,
-  stored: StoredKeys,
-  holders: Holders,
-): void {
-  const now = () => ctx.use("store").now();
-  const configure = (name: string, key: object | undefined) =>
-    ctx.setConfig(["gateway", "keys", name], key);
+export interface KeysOptions {
+  ctx: PluginContext;
+  keys: () => KeysConfig;
+  stored: StoredKeys;
+  holders: Holders;
+}
 
-  const view = (name: string, key: KeyConfig) => viewOf(ctx, name, key);
+export function mountKeys(options: KeysOptions): void {
+  const { ctx } = options;
+  const keys = new KeyManagement(options);
+  ctx.route("GET", "/keys", keyRoutes.list, () => keys.list());
+  ctx.route("GET", "/keys/:name", keyRoutes.show, (call) => keys.show(call));
+  ctx.route("POST", "/keys", keyRoutes.make, (call) => keys.create(call));
+  ctx.route("PATCH", "/keys/:name", keyRoutes.change, (call) => keys.change(call));
+  ctx.route("POST", "/keys/:name/rotate", keyRoutes.rotate, (call) => keys.rotate(call));
+  ctx.route("DELETE", "/keys/:name", keyRoutes.revoke, (call) => keys.revoke(call));
+}
 
-  /** Of several who make a key of one name at once, on whichever gateway or worker, one gets it. */
-  async function make(call: Call) {
+class KeyManagement {
+  readonly #options: KeysOptions;
+
+  constructor(options: KeysOptions) {
+    this.#options = options;
+  }
+
+  async list() {
+    // Without the store, the keys that are known already are shown.
+    await this.#options.stored.refresh().catch(() => {});
+    const keys = Object.entries(this.#options.keys());
+    return { keys: await Promise.all(keys.map(([name, key]) => this.#view(name, key))) };
+  }
+
+  async show({ params }: Call) {
+    await this.#options.stored.refresh().catch(() => {});
+    const name = params["name"] ?? "";
+    return withTag(await this.#view(name, this.#keyNamed(name)));
+  }
+
+  /** Several callers may create a key of one name at once, on any gateway or worker: one of them succeeds. */
+  async create(call: Call) {
     const { name, ...limits } = await call.json<Static<typeof createRequest>>();
     checkLimits(limits);
-    return alone(name, () => makeAlone(name, limits));
+    return this.#exclusively(name, () => this.#create(name, limits));
   }
 
-  async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const { kv } = ctx.use("store");
-    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw errors.nameTaken({ name });
-    try {
-      return await work();
-    } finally {
-      await kv.delete(MAKING, name).catch(() => {}); // it goes by itself
-    }
-  }
-
-  /** A new secret for the same holder; the old one works on for the overlap. */
-  async function rotate(call: Call) {
-    const name = call.params["name"] ?? "";
-    const { overlap = DEFAULT_OVERLAP } = await call.json<Static<typeof rotateRequest>>();
-    const overlapMs = parseDuration(overlap, "overlap", 0);
-    return alone(name, async () => {
-      await stored.refresh();
-      const known = keyNamed(name);
-      const key = newKey();
-      const until = new Date(now() + overlapMs).toISOString();
-      const next: KeyConfig = {
-        ...known,
-        hash: hashOf(key),
-        previous: { hash: known.hash, until },
-        id: idOf(known),
-      };
-      if (stored.has(name)) await stored.replace(known.hash, name, next);
-      else await configure(name, next);
-      return { ...(await view(name, keyNamed(name))), key };
-    });
-  }
-
-  /** Changes what is named, and nothing else; `null` removes a limit. */
-  async function change(call: Call) {
-    const name = call.params["name"] ?? "";
-    const limits = await call.json<Static<typeof changeRequest>>();
-    const expected = expectedVersions(call, "GET /keys/:name");
-    return alone(name, async () => {
-      await stored.refresh();
-      const known = keyNamed(name);
-      const next = changed(known, limits);
-      checkLimits(next);
-      checkVersion(name, known, expected);
-      if (stored.has(name)) await stored.change(name, next);
-      else await ctx.use("host").config.change(editsOf(name, known, next));
-      return withTag(await view(name, keyNamed(name)));
-    });
-  }
-
-  /** Throws `not_found`. */
-  function keyNamed(name: string): KeyConfig {
-    const known = Object.hasOwn(keys(), name) ? keys()[name] : undefined;
-    if (known !== undefined) return known;
-    throw errors.unknownKey({ name });
-  }
-
-  async function makeAlone(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
+  async #create(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
+    const { keys, stored, holders } = this.#options;
     await stored.refresh();
     if (Object.hasOwn(keys(), name)) throw errors.nameTaken({ name });
     await holders.forget(name);
     const key = newKey();
     const hash = hashOf(key);
     if (stored.isShared) await stored.put(name, { hash, enabled: true, ...limits });
-    else await configure(name, { hash, ...limits });
-    const made = keys()[name];
-    if (made === undefined) throw errors.notInForce();
-    const shown = await view(name, made);
-    if (shown.state !== "expired") return reply(201, { ...shown, key });
-    const over = `it has expired already (${limits.expiresAt ?? limits.expires}), and opens nothing`;
-    return reply(201, { ...shown, warnings: [over, ...(shown.warnings ?? [])], key });
+    else await this.#configure(name, { hash, ...limits });
+    const created = keys()[name];
+    if (created === undefined) throw errors.notInForce();
+    const view = await this.#view(name, created);
+    if (view.state !== "expired") return reply(201, { ...view, key });
+    const warning = `it has expired already (${limits.expiresAt ?? limits.expires}), and opens nothing`;
+    return reply(201, { ...view, warnings: [warning, ...(view.warnings ?? [])], key });
   }
 
-  async function revoke({ params }: Call) {
+  /** Changes what is named, and nothing else; `null` removes a limit. */
+  async change(call: Call) {
+    const { ctx, stored } = this.#options;
+    const name = call.params["name"] ?? "";
+    const limits = await call.json<Static<typeof changeRequest>>();
+    const expected = expectedVersions(call, "GET /keys/:name");
+    return this.#exclusively(name, async () => {
+      await stored.refresh();
+      const known = this.#keyNamed(name);
+      const next = changed(known, limits);
+      checkLimits(next);
+      checkVersion(name, known, expected);
+      if (stored.has(name)) await stored.change(name, next);
+      else await ctx.use("host").config.change(editsOf(name, known, next));
+      return withTag(await this.#view(name, this.#keyNamed(name)));
+    });
+  }
+
+  /** A new secret for the same holder. The old one works for the overlap. */
+  async rotate(call: Call) {
+    const { ctx, stored } = this.#options;
+    const name = call.params["name"] ?? "";
+    const { overlap = DEFAULT_OVERLAP } = await call.json<Static<typeof rotateRequest>>();
+    const overlapMs = parseDuration(overlap, "overlap", 0);
+    return this.#exclusively(name, async () => {
+      await stored.refresh();
+      const known = this.#keyNamed(name);
+      const key = newKey();
+      const until = new Date(ctx.use("store").now() + overlapMs).toISOString();
+      const previous = { hash: known.hash, until };
+      const next: KeyConfig = { ...known, hash: hashOf(key), previous, id: idOf(known) };
+      if (stored.has(name)) await stored.replace(known.hash, name, next);
+      else await this.#configure(name, next);
+      return { ...(await this.#view(name, this.#keyNamed(name))), key };
+    });
+  }
+
+  async revoke({ params }: Call) {
+    const { keys, stored } = this.#options;
     const name = params["name"] ?? "";
     await stored.refresh();
-    keyNamed(name);
+    this.#keyNamed(name);
     await stored.remove(name);
-    if (Object.hasOwn(keys(), name)) await configure(name, undefined);
+    if (Object.hasOwn(keys(), name)) await this.#configure(name, undefined);
     return { name, revoked: true };
   }
 
-  ctx.route("GET", "/keys", keyRoutes.list, async () => {
-    await stored.refresh().catch(() => {}); // without the store: those that are known
-    return {
-      keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
-    };
-  });
-  ctx.route("GET", "/keys/:name", keyRoutes.show, async ({ params }) => {
-    await stored.refresh().catch(() => {});
-    const name = params["name"] ?? "";
-    return withTag(await view(name, keyNamed(name)));
-  });
-  ctx.route("POST", "/keys", keyRoutes.make, make);
-  ctx.route("PATCH", "/keys/:name", keyRoutes.change, change);
-  ctx.route("POST", "/keys/:name/rotate", keyRoutes.rotate, rotate);
-  ctx.route("DELETE", "/keys/:name", keyRoutes.revoke, revoke);
+  /** Throws `not_found`. */
+  #keyNamed(name: string): KeyConfig {
+    const keys = this.#options.keys();
+    const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
+    if (key === undefined) throw errors.unknownKey({ name });
+    return key;
+  }
+
+  /** Throws `conflict` where somebody else is changing a key of this name. */
+  async #exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const { kv } = this.#options.ctx.use("store");
+    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw errors.nameTaken({ name });
+    try {
+      return await work();
+    } finally {
+      await kv.delete(MAKING, name).catch(() => {}); // it expires by itself
+    }
+  }
+
+  #configure(name: string, key: object | undefined): Promise<unknown> {
+    return this.#options.ctx.setConfig(["gateway", "keys", name], key);
+  }
+
+  #view(name: string, key: KeyConfig): Promise<KeyView> {
+    return viewOf(this.#options.ctx, name, key);
+  }
 }
 
 const withTag = (key: KeyView) => reply(200, key, { etag: versionTag(key.version) });

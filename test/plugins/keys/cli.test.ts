@@ -33,8 +33,10 @@ test("portico keys and portico usage", async () => {
     assert.ok(key, made.stdout);
 
     const { keys } = await gateway.json("GET", "/keys");
-    const { expires, expiresAt, version: _, ...shown } = keys[0];
+    const { expires, expiresAt, version, ...shown } = keys[0];
     assert.is(expires, expiresAt, "its older name");
+    const listed = await gateway.request("GET", "/keys/ci");
+    assert.is(listed.headers.get("etag"), `"${version}"`, "for If-Match");
     assert.equal(shown, {
       name: "ci",
       state: "active",
