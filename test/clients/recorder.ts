@@ -32,7 +32,8 @@ export const recordingsDir = join(import.meta.dirname, "recordings");
 
 export function recordingOf({ name, wayIn }: ClientProgram): string {
   const text = `${name} ${wayIn.replace("/v1/", "")}`;
-  return `${text.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.json`;
+  const words = text.toLowerCase().match(/[a-z0-9]+/g)!;
+  return `${words.join("-")}.json`;
 }
 
 /** The requests over one upstream; those over others differ in ids, and in what the program knows of the model. */

@@ -2,13 +2,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { startGateway } from "../support/gateway.ts";
+import { type InProcessGateway, startGateway } from "../support/gateway.ts";
 import { suite } from "../support/suite.ts";
 import { bedrock } from "../support/upstreams/bedrock.ts";
-import type { Dialect } from "../support/upstreams/dialect.ts";
+import type { Dialect, Script, SeenRequest, View } from "../support/upstreams/dialect.ts";
 import { gemini } from "../support/upstreams/gemini.ts";
 import { mistral } from "../support/upstreams/mistral.ts";
-import { startProvider, type Step } from "../support/upstreams/server.ts";
+import { type FakeProvider, startProvider, type Step } from "../support/upstreams/server.ts";
 import { actAsModel } from "./model.ts";
 import { programs } from "./programs/index.ts";
 import type { ClientProgram } from "./programs/program.ts";
@@ -24,8 +24,30 @@ const LAST_EVENTS: Record<string, string> = {
   "/v1/responses": "event: response.completed\n",
 };
 
+const ups = new Map<Dialect, FakeProvider>();
+let gateway: InProcessGateway;
+/** What the models do with a request, in the test that runs. */
+let act: (request: { view: View; seen: SeenRequest }) => Step;
+
+test.before(async () => {
+  const channels: Record<string, unknown> = {};
+  for (const dialect of dialects) {
+    const up = await startProvider(dialect);
+    actAsModel(up, (request) => act(request));
+    ups.set(dialect, up);
+    channels[dialect.name] = { ...dialect.channel(up.root), maxRetries: 0 };
+  }
+  gateway = await startGateway({ config: { channels } });
+});
+test.after(async () => {
+  await gateway?.stop();
+  for (const up of ups.values()) await up.close();
+});
+
 for (const program of programs) {
   const file = join(recordingsDir, recordingOf(program));
+  test(`${program.name}, ${program.wayIn}: there is a recording`, () =>
+    assert.ok(existsSync(file)));
   if (!existsSync(file)) continue;
   const requests = JSON.parse(readFileSync(file, "utf8")) as Recording[];
   for (const dialect of dialects)
@@ -38,48 +60,75 @@ async function replay(
   requests: readonly Recording[],
   dialect: Dialect,
 ): Promise<void> {
-  const up = await startProvider(dialect);
-  const channel = { ...dialect.channel(up.root), maxRetries: 0 };
-  const gateway = await startGateway({ config: { channels: { up: channel } } });
-  const steps: Step[] = [];
-  try {
-    actAsModel(up, (request) => {
-      const step = program.act(request, { dir: "/work/dir" });
-      steps.push(step);
-      return step;
-    });
-    assert.ok(requests.length > 0, "There are requests.");
-    for (const recording of requests) {
-      const { method, path, headers, body } = recording;
-      const known = !JSON.stringify(body).includes("no-such-model");
-      const model = known ? `up/${dialect.model}` : "up/no-such-model";
-      const before = steps.length;
-      const asked = { ...(body as object), model };
-      const response = await gateway.request(method, path, asked, { headers });
-      const step = steps.slice(before).at(-1);
-      const text = await response.text();
-      if (step !== undefined && "refuse" in step)
-        assert.is(response.status, dialect.refusal(step.refuse).status, text);
-      else assertAnswer(recording, step, response.status, text);
-    }
-    assert.equal(up.refusals, [], "The upstream refused nothing.");
-  } finally {
-    await gateway.stop();
-    await up.close();
+  const { refusals } = ups.get(dialect)!;
+  refusals.length = 0;
+  let step: Step | undefined;
+  act = (request) => {
+    step = program.act(request, { dir: "/work/dir" });
+    return step;
+  };
+  assert.ok(requests.length > 0, "There are requests.");
+  let last = "";
+  for (const recording of requests) {
+    const { method, path, headers, body } = recording;
+    step = undefined;
+    const asked = { ...continued(body as Body, last), model: modelOf(recording, dialect) };
+    const response = await gateway.request(method, path, asked, { headers });
+    last = await response.text();
+    assertAnswer({ recording, dialect, step, status: response.status, text: last });
   }
+  assert.equal(refusals, [], "The upstream refused nothing.");
 }
 
-/** What the model says comes to the client in the client's own form. */
-function assertAnswer(
-  { path, body, status: recorded = 200 }: Recording,
-  step: Step | undefined,
-  status: number,
-  text: string,
-): void {
-  assert.is(status, recorded, text);
-  if (step === undefined || !("answer" in step)) return;
-  for (const word of step.answer.text ?? []) assertHolds(text, word);
-  for (const { name } of step.answer.calls ?? []) assertHolds(text, name.split(/\/|__/).at(-1)!);
+interface Body {
+  previous_response_id?: string;
+  input?: { call_id?: string }[];
+}
+
+function modelOf({ body }: Recording, { name, model }: Dialect): string {
+  return JSON.stringify(body).includes("no-such-model")
+    ? `${name}/no-such-model`
+    : `${name}/${model}`;
+}
+
+function isThread(body: unknown): boolean {
+  return (body as { thread?: object }).thread !== undefined;
+}
+
+/** A request that goes on with the last response names that one and its calls, not those of the recorded run. */
+function continued(body: Body, last: string): Body {
+  if (body.previous_response_id === undefined) return body;
+  const [id] = /resp_\w+/.exec(last) ?? [];
+  const calls = [...new Set([...last.matchAll(/"call_id":"([^"]+)"/g)].map(([, call]) => call!))];
+  const input = body.input?.map((item, i) => ({ ...item, call_id: calls[i] }));
+  return { ...body, previous_response_id: id!, input: input! };
+}
+
+interface Answered {
+  recording: Recording;
+  dialect: Dialect;
+  step: Step | undefined;
+  status: number;
+  text: string;
+}
+
+/** What the model says, or the provider refuses, comes to the client in the client's own form. */
+function assertAnswer({ recording, dialect, step, status, text }: Answered): void {
+  if (isThread(recording.body) && dialect !== strictAnthropic) {
+    assert.match(text, "thread_unsupported_request");
+    return;
+  }
+  if (step !== undefined && "refuse" in step) {
+    assert.is(status, dialect.refusal(step.refuse).status, text);
+    return;
+  }
+  assert.is(status, recording.status, text);
+  if (step !== undefined && "answer" in step) assertSays(recording, step.answer, text);
+}
+
+function assertSays({ path, body }: Recording, answer: Script, text: string): void {
+  for (const word of answer.text ?? []) assertHolds(text, word);
+  for (const { name } of answer.calls ?? []) assertHolds(text, name.split(/\/|__/).at(-1)!);
   const isStream = (body as { stream?: boolean }).stream === true;
   const lastEvent = LAST_EVENTS[path.replace(/\?.*/, "")];
   if (lastEvent !== undefined) assert.is(text.includes(lastEvent), isStream, text);

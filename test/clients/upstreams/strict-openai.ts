@@ -10,16 +10,17 @@ const BODY = [
   ...["metadata", "service_tier", "modalities", "audio", "prediction", "web_search_options"],
   ...["prompt_cache_key", "prompt_cache_retention", "safety_identifier"],
 ];
+/** `cache_control`: clients add it where a model's name makes them think of Claude, and what they add passes as it is. */
 const MESSAGE: Record<string, string[]> = {
-  system: ["role", "content", "name"],
-  developer: ["role", "content", "name"],
-  user: ["role", "content", "name"],
+  system: ["role", "content", "name", "cache_control"],
+  developer: ["role", "content", "name", "cache_control"],
+  user: ["role", "content", "name", "cache_control"],
   assistant: [
     ...["role", "content", "name", "refusal", "audio", "tool_calls", "function_call"],
     // The gateway leaves them out at OpenAI's own address only; other servers of the format want them back.
-    ...["reasoning_content", "extra_content"],
+    ...["reasoning_content", "extra_content", "cache_control"],
   ],
-  tool: ["role", "content", "tool_call_id"],
+  tool: ["role", "content", "tool_call_id", "cache_control"],
 };
 
 export const strictOpenai: Dialect = {

@@ -225,5 +225,7 @@ export const anthropic: Dialect = {
     return { status, body, ...(problem === "rate_limit" && { headers: { "retry-after": "30" } }) };
   },
   errorEvent: (message) => event({ type: "error", error: { type: "api_error", message } }),
+  countTokens: (path) =>
+    path === "/v1/messages/count_tokens" ? { input_tokens: TOKENS.prompt } : undefined,
   clientId: (id) => `call_${id}`,
 };

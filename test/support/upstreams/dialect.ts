@@ -89,6 +89,8 @@ export interface Dialect {
   };
   /** An error inside a stream. */
   errorEvent(message: string): Buffer;
+  /** The response to a request that counts tokens, by its path; `undefined` for other paths. */
+  countTokens?(path: string): object | undefined;
   /** The id of a call as it must come to the client, where the upstream gives ids. */
   clientId?(upstreamId: string): string;
 }

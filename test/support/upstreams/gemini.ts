@@ -191,5 +191,7 @@ export const gemini: Dialect = {
     };
   },
   errorEvent: (message) => sse({ error: { code: 500, message, status: "INTERNAL" } }),
+  countTokens: (path) =>
+    path.endsWith(":countTokens") ? { totalTokens: TOKENS.prompt } : undefined,
   clientId: (id) => `call_${id}`,
 };

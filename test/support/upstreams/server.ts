@@ -36,6 +36,11 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     req.on("end", () => {
       // The list of models, which this provider does not have.
       if (req.method === "GET") return res.writeHead(404).end();
+      const counted = dialect.countTokens?.(req.url ?? "");
+      if (counted !== undefined) {
+        res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(counted));
+        return;
+      }
       fake.left = new Promise((resolve) =>
         res.once("close", () => !res.writableFinished && resolve()),
       );
