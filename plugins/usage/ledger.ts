@@ -31,6 +31,7 @@ const SPENT_FRESH_MS = 5_000;
 const SETTLED_MS = 86_400_000;
 const SETTLED_FRESH_MS = 60_000;
 const LONGEST_NAME = 200;
+const LONGEST_PRINCIPAL = 100;
 const MOST_FACTS = 2000;
 
 export interface LedgerServices {
@@ -227,6 +228,8 @@ export class Ledger {
       key,
       channel: record.channel.slice(0, LONGEST_NAME),
       model: record.model.slice(0, LONGEST_NAME),
+      alias: (record.story?.model ?? "").slice(0, LONGEST_NAME),
+      principal: (record.story?.principal ?? "").slice(0, LONGEST_PRINCIPAL),
     };
     const sum = this.#sumOf(where);
     if (sum === undefined) return false;
@@ -264,18 +267,11 @@ export class Ledger {
   }
 
   /** Undefined where there is no room for another one. */
-  #sumOf({ at, key, channel, model, tag }: Where): Sum | undefined {
+  #sumOf(where: Where): Sum | undefined {
     const last = this.#lastSum;
-    if (
-      last?.at === at &&
-      last.key === key &&
-      last.channel === channel &&
-      last.model === model &&
-      last.tag === tag
-    )
-      return last;
-    // The model comes last: of these names it alone may hold a line break.
-    const id = `${at}\n${key}\n${channel}\n${tag ?? ""}\n${model}`;
+    if (last !== undefined && isSame(last, where)) return last;
+    const { at, key, channel, model, alias, principal, tag } = where;
+    const id = JSON.stringify([at, key, channel, model, alias, principal, tag]);
     const known = this.#sums.get(id);
     if (known === undefined && this.#sums.size >= MOST_SUMS) {
       if (this.#lost === 0)
@@ -283,7 +279,7 @@ export class Ledger {
       this.#lost++;
       return undefined;
     }
-    const sum: Sum = known ?? { at, key, channel, model, tag, ...NOTHING };
+    const sum: Sum = known ?? { at, key, channel, model, alias, principal, tag, ...NOTHING };
     this.#sums.set(id, sum);
     this.#lastSum = sum;
     return sum;
@@ -339,13 +335,26 @@ const ADDED = [
   "unmetered",
   "unpriced",
   "estimated",
+  "durationMs",
 ] as const;
 
 type AddedAmounts = Readonly<Record<(typeof ADDED)[number], number>>;
-type Where = Pick<Sum, "at" | "key" | "channel" | "model" | "tag">;
+type Where = Pick<Sum, "at" | "key" | "channel" | "model" | "alias" | "principal" | "tag">;
 
 const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as AddedAmounts;
 const NO_TAGS: readonly string[] = [];
+
+function isSame(a: Where, b: Where): boolean {
+  return (
+    a.at === b.at &&
+    a.key === b.key &&
+    a.channel === b.channel &&
+    a.model === b.model &&
+    a.alias === b.alias &&
+    a.principal === b.principal &&
+    a.tag === b.tag
+  );
+}
 
 function addAmounts(sum: Sum, amounts: AddedAmounts): void {
   for (const field of ADDED) sum[field] += amounts[field];
@@ -368,6 +377,7 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
     unmetered: isTold || !isAnswered || composite || cached === true ? 0 : 1,
     unpriced: cost === undefined ? 1 : 0,
     estimated: isEstimated ? 1 : 0,
+    durationMs: Math.round(record.ms),
   };
 }
 

@@ -6,14 +6,18 @@ const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
 const DEFAULT_RANGE = "30d";
 
-const GROUPS = ["model", "channel", "key", "tag", "day", "hour"] as const;
+/** What single requests can be chosen by. */
+const REQUEST_FILTERS = ["channel", "model", "key", "tag"] as const;
+const FILTERS = [...REQUEST_FILTERS, "alias", "principal"] as const;
+type Filter = (typeof FILTERS)[number];
+const GROUPS = ["model", "channel", "key", "alias", "principal", "tag", "day", "hour"] as const;
 export type Group = (typeof GROUPS)[number];
 
 export interface Range {
   from: number;
   /** Included. */
   to: number;
-  filter: Pick<UsageFilter, "channel" | "model" | "key" | "tag">;
+  filter: Pick<UsageFilter, Filter>;
 }
 export interface UsageQuery extends Range {
   by: Group[];
@@ -21,11 +25,15 @@ export interface UsageQuery extends Range {
 
 /** Reads the query of `GET /usage`. Throws `invalid_request_error` with `param`. */
 export function readQuery(query: URLSearchParams, now: number): UsageQuery {
-  return { ...readRange(query, now), by: readGroups(query.getAll("by").join(",")) };
+  return { ...readRange(query, now, FILTERS), by: readGroups(query.getAll("by").join(",")) };
 }
 
 /** Reads the part of the query that both have. Throws as `readQuery` does. */
-export function readRange(query: URLSearchParams, now: number): Range {
+export function readRange(
+  query: URLSearchParams,
+  now: number,
+  filters: readonly Filter[] = REQUEST_FILTERS,
+): Range {
   const since = query.get("since");
   if (since !== null && query.has("from")) refuse("Give `since` or `from`, not both.", "since");
   const from = readTime(
@@ -37,7 +45,7 @@ export function readRange(query: URLSearchParams, now: number): Range {
   const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
   if (from > to) refuse("`from` is later than `to`.", "from");
   const filter: Range["filter"] = {};
-  for (const name of ["channel", "model", "key", "tag"] as const) {
+  for (const name of filters) {
     const value = query.get(name);
     if (value !== null) filter[name] = value;
   }

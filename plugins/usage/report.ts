@@ -17,13 +17,17 @@ export interface Amounts {
   unmetered: number;
   /** Answers whose price is not known. */
   unpriced: number;
-  /** Answers whose tokens are the gateway's estimate: their upstream told none that can be true, or the client left. */
+  /** Responses whose tokens are estimated: the upstream sent no plausible count, or the client left. */
   estimated: number;
+  /** How long a request took on average; null where no request has a known time. */
+  averageMs: number | null;
 }
 export type Row = Amounts & {
   model?: string;
   channel?: string;
   key?: string | null;
+  alias?: string;
+  principal?: string;
   tag?: string;
   day?: string;
   hour?: string;
@@ -51,6 +55,8 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
     for (const key of COUNTS) total[key] += one[key];
   }
   total.costUsd = known(costs, total.unpriced);
+  const durations = sums.reduce((all, { durationMs }) => all + durationMs, 0);
+  total.averageMs = average(durations, total.requests);
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), by, rows, total };
 }
 
@@ -63,6 +69,8 @@ function rowOf(sum: UsageSum, by: readonly Group[]): Row {
     model: by.includes("model") ? (sum.model ?? "") : undefined,
     // The owner has no key.
     key: by.includes("key") ? sum.key || null : undefined,
+    alias: by.includes("alias") ? (sum.alias ?? "") : undefined,
+    principal: by.includes("principal") ? (sum.principal ?? "") : undefined,
     tag: by.includes("tag") ? (sum.tag ?? "") : undefined,
     ...amountsOf(sum),
   };
@@ -82,6 +90,7 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
     unmetered: sum?.unmetered ?? 0,
     unpriced: sum?.unpriced ?? 0,
     estimated: sum?.estimated ?? 0,
+    averageMs: average(sum?.durationMs ?? 0, sum?.requests ?? 0),
   };
 }
 
@@ -97,7 +106,12 @@ const COUNTS = [
   "estimated",
 ] as const;
 
-/** What nobody knows is not nothing. */
+/** Sums that an older version wrote have no times. */
+function average(durationMs: number, requests: number): number | null {
+  return durationMs === 0 || requests === 0 ? null : Math.round(durationMs / requests);
+}
+
+/** An unknown cost is not zero. */
 function known(usd: number, unpriced: number): number | null {
   return usd === 0 && unpriced > 0 ? null : rounded(usd);
 }

@@ -30,12 +30,17 @@ const amounts = {
   unmetered: Count,
   unpriced: Count,
   estimated: Count,
+  averageMs: Type.Union([Type.Number(), Type.Null()], {
+    description: "How long a request took on average; null where that is not known",
+  }),
 };
 
 const group = {
   model: Text,
   channel: Text,
   key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  alias: Text,
+  principal: Text,
   tag: Text,
   day: Text,
   hour: Text,
@@ -60,9 +65,14 @@ export const usageRoutes = {
     summary: "Tokens and costs",
     query: Type.Object({
       ...range,
+      alias: Type.Optional(Type.String({ description: "The model as clients name it" })),
+      principal: Type.Optional(
+        Type.String({ description: "owner, key:NAME, webhook:NAME or poll:NAME" }),
+      ),
       by: Type.Optional(
         Type.Array(Type.String(), {
-          description: "model, channel, key, tag, day or hour; several with commas or repeated",
+          description:
+            "model, channel, key, alias, principal, tag, day or hour; several with commas or repeated",
         }),
       ),
     }),

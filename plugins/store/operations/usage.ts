@@ -7,6 +7,7 @@ import type {
   RequestBlock,
   RequestRange,
   UsageFilter,
+  UsageGroup,
   UsageRecord,
   UsageSum,
 } from "../types.ts";
@@ -24,10 +25,12 @@ const SUMS = [
   "unmetered",
   "unpriced",
   "estimated",
+  "duration_ms",
 ] as const;
 
-const addMinutes = additionTo("usage_minutes", ["minute", "client", "channel", "model"]);
-const addTags = additionTo("usage_tags", ["minute", "tag", "client", "channel", "model"]);
+const WHERE = ["client", "channel", "model", "alias", "principal"];
+const addMinutes = additionTo("usage_minutes", ["minute", ...WHERE]);
+const addTags = additionTo("usage_tags", ["minute", "tag", ...WHERE]);
 
 function additionTo(table: string, key: readonly string[]): string {
   const columns = [...key, ...SUMS];
@@ -43,7 +46,8 @@ function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<
   for (const record of records) {
     const at = record.at ?? tx.now;
     const minute = at - (at % MINUTE);
-    const where = [record.key ?? "", record.channel ?? "", record.model ?? ""];
+    const { key: client = "", channel = "", model = "", alias = "", principal = "" } = record;
+    const where = [client, channel, model, alias, principal];
     const { tag } = record;
     const key = tag === undefined ? [minute, ...where] : [minute, tag, ...where];
     yield {
@@ -66,6 +70,7 @@ function sumsOf(record: UsageRecord): number[] {
     record.unmetered ?? 0,
     record.unpriced ?? 0,
     record.estimated ?? 0,
+    record.durationMs ?? 0,
   ];
 }
 
@@ -74,9 +79,8 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
   const isByTag = filter.tag !== undefined || filter.by?.includes("tag") === true;
   const groups = new Map<string, string>();
   for (const by of filter.by ?? []) {
-    if (by === "key") groups.set("key", "client");
-    else if (by === "channel" || by === "model" || by === "tag") groups.set(by, by);
-    else groups.set("at", `minute - minute % ${PERIODS[by]}`);
+    if (isPeriod(by)) groups.set("at", `minute - minute % ${PERIODS[by]}`);
+    else groups.set(by, by === "key" ? "client" : by);
   }
   const { where, params } = conditions([
     [
@@ -88,6 +92,8 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
     ["model = ?", filter.model],
     ["client = ?", filter.key],
     ["tag = ?", filter.tag],
+    ["alias = ?", filter.alias],
+    ["principal = ?", filter.principal],
   ]);
   const selected = [...groups].map(([name, sql]) => `${sql} AS "${name}", `).join("");
   const rows = yield* all<Record<string, unknown>>(
@@ -95,12 +101,16 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
        COALESCE(SUM(prompt_tokens), 0) AS "promptTokens", COALESCE(SUM(completion_tokens), 0) AS "completionTokens",
        COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost,
        COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced,
-       COALESCE(SUM(estimated), 0) AS estimated
+       COALESCE(SUM(estimated), 0) AS estimated, COALESCE(SUM(duration_ms), 0) AS "durationMs"
      FROM ${isByTag ? "usage_tags" : "usage_minutes"} ${where}
      ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
     ...params,
   );
   return rows.map((row) => ({ ...row }) as unknown as UsageSum);
+}
+
+function isPeriod(by: UsageGroup): by is keyof typeof PERIODS {
+  return by in PERIODS;
 }
 
 /** In transactions of their own, so that nothing else waits for the usage of other gateways. */

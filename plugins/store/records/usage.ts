@@ -6,6 +6,10 @@ export interface UsageRecord {
   model?: string;
   /** The client key; absent for the owner. */
   key?: string;
+  /** The model as the client named it. */
+  alias?: string;
+  /** On whose behalf: `owner`, `key:ci`, `webhook:shop`. */
+  principal?: string;
   promptTokens?: number;
   completionTokens?: number;
   cachedTokens?: number;
@@ -20,6 +24,8 @@ export interface UsageRecord {
   unpriced?: number;
   /** Responses whose tokens are estimated. */
   estimated?: number;
+  /** Of all requests together, whole milliseconds. */
+  durationMs?: number;
   /** Adds to the sums of this tag, and not to those of all requests. */
   tag?: string;
 }
@@ -31,14 +37,29 @@ export interface UsageFilter {
   model?: string;
   key?: string;
   tag?: string;
-  by?: readonly ("channel" | "model" | "key" | "tag" | "minute" | "hour" | "day")[];
+  alias?: string;
+  principal?: string;
+  by?: readonly UsageGroup[];
 }
+
+export type UsageGroup =
+  | "channel"
+  | "model"
+  | "key"
+  | "alias"
+  | "principal"
+  | "tag"
+  | "minute"
+  | "hour"
+  | "day";
 
 export interface UsageSum {
   channel?: string;
   model?: string;
   key?: string;
   tag?: string;
+  alias?: string;
+  principal?: string;
   /** The beginning of the minute, hour or day (UTC). */
   at?: number;
   requests: number;
@@ -50,6 +71,7 @@ export interface UsageSum {
   unmetered: number;
   unpriced: number;
   estimated: number;
+  durationMs: number;
 }
 
 /** Requests as lines of text, one after the other: what is in them is the writer's affair. */

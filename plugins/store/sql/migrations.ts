@@ -218,4 +218,40 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     "ALTER TABLE sessions ADD COLUMN principal TEXT",
     "CREATE INDEX sessions_principal ON sessions (principal)",
   ],
+  [
+    // sums by the model as clients name it, and by principal; and how long requests took
+    ...widenUsage("usage_minutes", ["minute"]),
+    ...widenUsage("usage_tags", ["minute", "tag"]),
+    "CREATE INDEX usage_client ON usage_minutes (client, minute)",
+  ],
 ];
+
+/** A primary key cannot be widened on SQLite, so the rows move to a new table. Older ones know only principals of keys. */
+function widenUsage(table: string, first: readonly string[]): string[] {
+  const sums =
+    "requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost, unmetered, unpriced, estimated";
+  const names = [...first.slice(1), "client", "channel", "model"];
+  const key = [...first, "client", "channel", "model"].join(", ");
+  const principal = "CASE client WHEN '' THEN '' ELSE 'key:' || client END";
+  return [
+    `CREATE TABLE usage_wider (
+      minute BIGINT NOT NULL,
+      ${[...names, "alias", "principal"].map((name) => `${name} TEXT NOT NULL`).join(", ")},
+      requests BIGINT NOT NULL,
+      errors BIGINT NOT NULL,
+      prompt_tokens BIGINT NOT NULL,
+      completion_tokens BIGINT NOT NULL,
+      cached_tokens BIGINT NOT NULL,
+      cost DOUBLE PRECISION NOT NULL,
+      unmetered BIGINT NOT NULL,
+      unpriced BIGINT NOT NULL,
+      estimated BIGINT NOT NULL,
+      duration_ms BIGINT NOT NULL,
+      PRIMARY KEY (${key}, alias, principal)
+    )`,
+    `INSERT INTO usage_wider (${key}, alias, principal, ${sums}, duration_ms)
+      SELECT ${key}, '', ${principal}, ${sums}, 0 FROM ${table}`,
+    `DROP TABLE ${table}`,
+    `ALTER TABLE usage_wider RENAME TO ${table}`,
+  ];
+}

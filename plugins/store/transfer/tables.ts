@@ -47,6 +47,14 @@ function readTables(statements: readonly string[]): Table[] {
       table.columns = table.columns.filter((each) => each !== dropped);
       table.texts = table.texts.filter((each) => each !== dropped);
     }
+    const [, removed = ""] = /^DROP TABLE (\w+)$/.exec(sql) ?? [];
+    found.delete(removed);
+    const [, old = "", name = ""] = /^ALTER TABLE (\w+) RENAME TO (\w+)$/.exec(sql) ?? [];
+    const renamed = found.get(old);
+    if (renamed) {
+      found.delete(old);
+      found.set(name, { ...renamed, name });
+    }
   }
   return [...found.values()];
 }

@@ -9,16 +9,19 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
   name: "usage",
   summary: "Tokens and costs of models",
   description:
-    "Sums of the last 30 days, unless told otherwise. Days are those of UTC. Costs are US dollars by list price: no bill.",
+    "Sums of the last 30 days by default. Days are those of UTC. Costs are estimates in US dollars by list price.",
   options: {
     ...rangeOptions,
     by: {
       value: "WHAT",
-      description: "a row for each model, channel, key, tag, day or hour; default model",
+      description:
+        "a row for each model, channel, key, alias, principal, tag, day or hour; default model",
       read: (names: readonly string[]) => names.join(","),
       fallback: "model",
     },
     ...filterOptions,
+    alias: { value: "NAME", description: "only requests that named this model" },
+    principal: { value: "NAME", description: "only this principal: key:ci" },
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
   commands: [requests],

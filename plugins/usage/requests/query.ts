@@ -18,6 +18,9 @@ export interface RequestsQuery extends Range {
 
 /** Throws `invalid_request_error` with `param`. */
 export function readRequestsQuery(query: URLSearchParams, now: number): RequestsQuery {
+  for (const name of ["alias", "principal"])
+    if (query.has(name))
+      refuse(`Single requests are kept without \`${name}\`. \`GET /requests\` has it.`, name);
   return {
     ...readRange(query, now),
     status: readStatus(query.get("status")),

@@ -480,6 +480,48 @@ testOfFile(
   },
 );
 
+testOfFile(
+  "sums of usage that an older version wrote keep their amounts, and keys are principals",
+  async () => {
+    const file = join(t.dir, "old-usage.db");
+    const old = new Libsql(file);
+    const before = migrations.findIndex((parts) => parts.some((part) => isWidening(part)));
+    for (const part of migrations.slice(0, before).flat())
+      if (typeof part === "string" && !part.startsWith("{")) old.exec(sqliteOf(part));
+    old.exec(`PRAGMA user_version = ${before}`);
+    const amounts = "1, 0, 10, 5, 2, 0.25, 0, 0, 0";
+    for (const [table, where] of [
+      ["usage_minutes", "60000, '', 'c', 'm'"],
+      ["usage_minutes", "60000, 'ci', 'c', 'm'"],
+      ["usage_tags", "60000, 'nightly', 'ci', 'c', 'm'"],
+    ])
+      old.exec(`INSERT INTO ${table} VALUES (${where}, ${amounts})`);
+    old.close();
+    const upgraded = openStore({ url: file, log: quietLog() });
+    try {
+      const sums = await upgraded.usage.sum({ by: ["principal"] });
+      assert.equal(
+        sums.map(({ principal, requests, cost }) => [principal, requests, cost]),
+        [
+          ["", 1, 0.25],
+          ["key:ci", 1, 0.25],
+        ],
+      );
+      const tags = await upgraded.usage.sum({ by: ["tag"], principal: "key:ci" });
+      assert.equal(
+        tags.map(({ tag, promptTokens }) => [tag, promptTokens]),
+        [["nightly", 10]],
+      );
+      assert.equal(await upgraded.check(), []);
+    } finally {
+      await upgraded.close();
+    }
+  },
+);
+
+const isWidening = (part: unknown) =>
+  typeof part === "string" && part.startsWith("CREATE TABLE usage_wider");
+
 test("the character that stands for NUL comes back as itself out of JSON", async () => {
   const body = { text: "\u{10FFFE} and \0" };
   await store.enqueue({

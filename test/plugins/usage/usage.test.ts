@@ -81,7 +81,9 @@ const row = async (channel: string, model: string, from = gateway) =>
 
 test("a whole answer counts with its provider's tokens, and with their price", async () => {
   await (await ask("main/gpt-4o-mini")).json();
-  assert.equal(await row("main", "gpt-4o-mini"), {
+  const { averageMs, ...amounts } = await row("main", "gpt-4o-mini");
+  assert.ok(averageMs > 0);
+  assert.equal(amounts, {
     channel: "main",
     model: "gpt-4o-mini",
     requests: 1,
@@ -95,6 +97,38 @@ test("a whole answer counts with its provider's tokens, and with their price", a
     unpriced: 0,
     estimated: 0,
   });
+});
+
+test("sums by alias and by principal: what clients named, and on whose behalf", async () => {
+  const other = await startGateway({
+    config: { ...configFor(up), models: { smart: "main/gpt-4o-mini" } },
+  });
+  try {
+    const { key } = await other.json("POST", "/keys", { name: "ci" });
+    const body = { model: "smart", messages };
+    await (await other.request("POST", "/v1/chat/completions", body)).json();
+    await (await other.request("POST", "/v1/chat/completions", body, { token: key })).json();
+    await other.json("POST", "/v1/chat/completions", { ...body, model: "main/gpt-4o" });
+    const rowsBy = async (query: string, name: string) => {
+      const { rows } = await other.json("GET", `/usage?${query}`);
+      return rows
+        .map((row: Record<string, unknown>) => [row[name], row["requests"]])
+        .sort() as unknown;
+    };
+    assert.equal(await rowsBy("by=alias", "alias"), [
+      ["main/gpt-4o", 1],
+      ["smart", 2],
+    ]);
+    assert.equal(await rowsBy("by=principal&alias=smart", "principal"), [
+      ["key:ci", 1],
+      ["owner", 1],
+    ]);
+    assert.equal(await rowsBy("by=model&principal=key:ci", "model"), [["gpt-4o-mini", 1]]);
+    const refused = await other.request("GET", "/usage/requests?alias=smart");
+    assert.is(refused.status, 400, "single requests are kept without their alias");
+  } finally {
+    await other.stop();
+  }
 });
 
 test("a stream's usage is asked for, counted, and kept from a client who did not want it", async () => {
