@@ -6,6 +6,7 @@ import { openStaticFiles, type StaticFiles } from "portico/static-files";
 /** Where the page finds each library, below its own files. */
 const LIBRARIES: Readonly<Record<string, (require: NodeJS.Require) => string>> = {
   marked: (require) => require.resolve("marked"),
+  uplot: (require) => require.resolve("uplot/dist/uPlot.esm.js"),
 };
 
 export function openPageFiles(pluginDir: string): StaticFiles {

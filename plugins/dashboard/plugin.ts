@@ -1,4 +1,4 @@
-/** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
+/** The console: one page at `/`, its files, and what the page needs of channels and of the browser. */
 import type { IncomingHttpHeaders } from "node:http";
 import { definePlugin } from "portico";
 import type { StaticFiles } from "portico/static-files";
@@ -6,21 +6,21 @@ import type { History, Read } from "./history.ts";
 import { browserRoutes, dashboardRoutes } from "./routes-schema.ts";
 
 const STEP_MS = 10_000;
-/** Under which workers ask each other for their channels' last hour. */
+/** The topic under which workers ask each other for the last hour of their channels. */
 const TOPIC = "channel history";
 
 export default definePlugin({
   name: "dashboard",
-  description: "What the gateway does, to look at and to steer, as a page at /",
+  description: "A console at /: what the gateway does, and its settings",
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
-    // Nothing is read before somebody looks.
+    // The files are read when a reader first opens the page.
     let files: Promise<StaticFiles> | undefined;
     const serve = async (name: string, request: IncomingHttpHeaders) => {
       files ??= import("./page-files.ts")
         .then(({ openPageFiles }) => openPageFiles(ctx.dir))
         .catch((error: unknown) => {
-          files = undefined; // for want of a file handle, say: the next one may find it
+          files = undefined; // The next request tries again: file handles may have run out.
           throw error;
         });
       return (await files).answer(name, request);
@@ -45,7 +45,7 @@ export default definePlugin({
       return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
     });
 
-    // The control server refuses every page by design, so the gateway asks it for ours.
+    // The browser's control server refuses every web page by design, so the gateway asks it for this one.
     for (const [method, path] of [
       ["GET", "profiles"],
       ["GET", "tabs"],

@@ -1,48 +1,225 @@
-/** What models were asked and what that cost, by day and by model. */
+/** What models were used for and what that cost: over time, and by model, channel, key, alias, principal or tag. */
 import { attempt, get } from "../api.js";
-import { bars } from "../chart.js";
-import { h, section, table } from "../dom.js";
+import {
+  action,
+  count,
+  dataTable,
+  dollars,
+  emptyText,
+  facts,
+  fill,
+  h,
+  href,
+  notice,
+  readAddress,
+  setQuery,
+} from "../dom.js";
+import { every } from "../rounds.js";
+import { drawUsageChart } from "../usage-chart.js";
+import { downloadCsv } from "./usage-csv.js";
 
-const number = (n) => Number(n).toLocaleString();
-/** What has no known price costs an unknown sum, not none. */
-const cost = ({ costUsd, unpriced }) =>
-  costUsd === null
-    ? "unknown"
-    : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
-
-const amounts = [
-  ["requests", ({ requests }) => number(requests), "number"],
-  ["errors", ({ errors }) => number(errors), "number"],
-  ["tokens", ({ totalTokens }) => number(totalTokens), "number"],
-  ["cost", cost, "number"],
+const ROUND_MS = 10_000;
+const HOUR_S = 3600;
+const DAY_S = 86_400;
+/** The name of the value in the address, and what readers see. */
+const RANGES = [
+  ["24h", "last 24 hours"],
+  ["7d", "last 7 days"],
+  ["30d", "last 30 days"],
+  ["90d", "last 90 days"],
+  ["365d", "last 365 days"],
 ];
+const DEFAULTS = { since: "30d", by: "model", show: "requests" };
+const GROUPS = ["model", "channel", "key", "alias", "principal", "tag"].map((name) => [name, name]);
+const MEASURES = [
+  ["costUsd", "cost"],
+  ["totalTokens", "tokens"],
+  ["requests", "requests"],
+  ["errors", "errors"],
+];
+/** Which filter of the page "Requests" shows the requests of a group. */
+const REQUEST_FILTERS = {
+  model: "model",
+  alias: "model",
+  channel: "channel",
+  key: "key",
+  principal: "principal",
+};
 
 export const usage = {
   id: "usage",
   title: "Usage",
-  async load() {
-    const [days, models] = await Promise.all([
-      attempt(get("/usage?by=day")),
-      attempt(get("/usage?by=model")),
-    ]);
-    return { days, models };
-  },
-  render({ days, models }) {
-    return h(
-      "div",
-      {},
-      section("The last 30 days", days, ({ rows }) => [
-        rows.length === 0
-          ? null
-          : bars(
-              rows.map(({ totalTokens }) => totalTokens),
-              "Tokens a day",
-            ),
-        table([["day", ({ day }) => day], ...amounts], rows, "No model was asked yet."),
-      ]),
-      section("Models", models, ({ rows }) => [
-        table([["model", ({ model }) => model], ...amounts], rows, "No model was asked yet."),
-      ]),
-    );
+  tools: filterForm,
+  mount(root, signal) {
+    const place = h("div", {});
+    fill(root, place);
+    let drawn;
+    let chart = new AbortController();
+    const refresh = async () => {
+      const choice = choiceOf(readAddress().query);
+      const data = await load(choice, signal);
+      const text = JSON.stringify([choice, data]);
+      if (signal.aborted || text === drawn) return;
+      drawn = text;
+      chart.abort();
+      chart = new AbortController();
+      draw(place, choice, data, AbortSignal.any([signal, chart.signal]));
+    };
+    addEventListener("portico:changed", refresh, { signal });
+    return every(ROUND_MS, signal, refresh);
   },
 };
+
+/** What the address asks for, with the defaults. */
+function choiceOf(query) {
+  const { since, by, show } = { ...DEFAULTS, ...Object.fromEntries(query) };
+  const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
+  const range = from === "" ? { since } : { from };
+  if (to !== "") range.to = to;
+  const isHourly = from === "" && since === "24h";
+  return { range, by, show, step: isHourly ? "hour" : "day" };
+}
+
+function filterForm(query) {
+  const chosen = { ...DEFAULTS, ...Object.fromEntries(query) };
+  const select = (name, title, choices) => {
+    const onchange = ({ target }) => setQuery({ [name]: target.value });
+    const options = choices.map(([value, label]) =>
+      h("option", { value, selected: value === chosen[name] }, label),
+    );
+    return labelled(title, h("select", { name, onchange }, options));
+  };
+  const date = (name, title) => {
+    const onchange = ({ target }) => setQuery({ [name]: target.value });
+    return labelled(title, h("input", { name, type: "date", value: chosen[name], onchange }));
+  };
+  return h(
+    "section",
+    {},
+    h(
+      "form",
+      { class: "filters", onsubmit: (event) => event.preventDefault() },
+      select("since", "Range", RANGES),
+      date("from", "or from"),
+      date("to", "to"),
+      select("by", "Group by", GROUPS),
+      select("show", "Chart shows", MEASURES),
+    ),
+  );
+}
+
+const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
+
+async function load({ range, by, step }, signal) {
+  const read = (groups) =>
+    get(`/usage?${new URLSearchParams({ ...range, by: groups })}`, { signal });
+  const [overTime, byGroup] = await Promise.all([attempt(read(step)), attempt(read(by))]);
+  return { overTime, byGroup };
+}
+
+function draw(place, choice, { overTime, byGroup }, signal) {
+  const error = overTime.error ?? byGroup.error;
+  if (error) return fill(place, h("section", {}, notice(error)));
+  const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(choice) });
+  const { total, rows } = overTime.value;
+  fill(
+    place,
+    h("section", {}, totals(total)),
+    h(
+      "section",
+      {},
+      h("div", { class: "title" }, h("h2", {}, chartTitle(choice))),
+      rows.length === 0 ? emptyText("No model was used in this time.") : plot,
+      valuesTable(choice, rows),
+    ),
+    groupSection(choice, byGroup.value.rows),
+  );
+  if (rows.length > 0) drawUsageChart(plot, chartOf(choice, overTime.value), signal);
+}
+
+const measureName = ({ show }) => MEASURES.find(([name]) => name === show)?.[1] ?? show;
+const chartTitle = (choice) => `${capital(measureName(choice))} by ${choice.step}`;
+const chartLabel = (choice) => `${chartTitle(choice)}. The values are in the table below.`;
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const formatOf = (show) => (show === "costUsd" ? dollars : count);
+
+function totals(total) {
+  return facts([
+    ["requests", count(total.requests)],
+    ["errors", `${count(total.errors)}${shareOf(total.errors, total.requests)}`],
+    ["prompt tokens", count(total.promptTokens)],
+    ["of these cached", count(total.cachedTokens)],
+    ["response tokens", count(total.completionTokens)],
+    ["cost", costText(total)],
+  ]);
+}
+
+const shareOf = (part, whole) => (part > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : "");
+
+/** Requests without a known price are not in the sum: it is unknown, or a lower bound. */
+function costText({ costUsd, unpriced }) {
+  if (costUsd === null) return "unknown";
+  return `${dollars(costUsd)}${unpriced > 0 ? " or more" : ""}`;
+}
+
+/** One value for each hour or day of the range, zero where nothing was used. */
+function chartOf({ show, step }, { from, to, rows }) {
+  const stepSeconds = step === "hour" ? HOUR_S : DAY_S;
+  const known = new Map(rows.map((row) => [Date.parse(row[step]) / 1000, row[show] ?? 0]));
+  const start = (iso) => Math.floor(Date.parse(iso) / 1000 / stepSeconds) * stepSeconds;
+  const times = [];
+  for (let time = start(from); time <= start(to); time += stepSeconds) times.push(time);
+  const values = times.map((time) => known.get(time) ?? 0);
+  return { times, values, title: measureName({ show }), format: formatOf(show), stepSeconds };
+}
+
+const amounts = [
+  numberColumn("requests", ({ requests }) => requests),
+  numberColumn("errors", ({ errors }) => errors),
+  numberColumn("tokens", ({ totalTokens }) => totalTokens),
+  { title: "cost", kind: "number", value: ({ costUsd }) => costUsd, cell: costText },
+];
+
+function numberColumn(title, value) {
+  return { title, kind: "number", value, cell: (row) => count(value(row)) };
+}
+
+function valuesTable({ step }, rows) {
+  if (rows.length === 0) return null;
+  const time = { title: step, value: (row) => row[step], cell: (row) => row[step] };
+  return h(
+    "details",
+    { "data-key": "values" },
+    h("summary", {}, "Values"),
+    dataTable({ key: "usage-values", columns: [time, ...amounts], rows, empty: "" }),
+  );
+}
+
+function groupSection({ range, by, step }, rows) {
+  const name = {
+    title: by,
+    value: (row) => row[by] ?? "",
+    cell: (row) => groupCell(by, row[by]),
+  };
+  const download = action("Download CSV", "csv", () => downloadCsv(range, step, by));
+  return h(
+    "section",
+    {},
+    h("div", { class: "title" }, h("h2", {}, `By ${by}`), download),
+    dataTable({
+      key: "usage-groups",
+      columns: [name, ...amounts],
+      rows,
+      empty:
+        by === "tag" ? "No request in this time has a tag." : "No model was used in this time.",
+    }),
+  );
+}
+
+function groupCell(by, value) {
+  if (value === null) return "no key (the owner)";
+  if (value === "") return "none";
+  const filter = REQUEST_FILTERS[by];
+  if (filter === undefined) return value;
+  return h("a", { href: href("requests", undefined, { [filter]: value }) }, value);
+}

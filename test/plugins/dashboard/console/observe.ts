@@ -1,4 +1,5 @@
 /** The pages of "Observe". */
+import { readFile } from "node:fs/promises";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
 import type { Setting, Visitor } from "../support.ts";
@@ -41,6 +42,28 @@ export const observePages: PageRow[] = [
     title: "Usage",
     path: "usage",
     shows: (page) => page.getByRole("cell", { name: "echo" }).first(),
+    async change({ page }) {
+      await page.locator(".usage-chart canvas").waitFor();
+      for (const [group, value] of [
+        ["alias", "away/gone"],
+        ["principal", "owner"],
+      ] as const) {
+        await page.getByLabel("Group by").selectOption(group);
+        await page.getByRole("cell", { name: value }).first().waitFor();
+      }
+      await page.getByLabel("Range").selectOption("24h");
+      await page.getByRole("heading", { name: "Requests by hour" }).waitFor();
+      await page.locator(".u-over").hover();
+      await page
+        .getByText(/\d{4}-\d\d-\d\d \d\d:00/)
+        .first()
+        .waitFor();
+      const download = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Download CSV" }).click();
+      const csv = await readFile(await (await download).path(), "utf8");
+      assert.match(csv, /^hour,principal,requests,errors,/);
+      assert.match(csv, /,owner,\d+,\d+,/);
+    },
   },
   {
     title: "Events",
