@@ -25,7 +25,7 @@ const MINUTE = 60_000;
 const MOST_PENDING = 2000;
 /** So many sums wait for a store that fails, about a day of a busy gateway. */
 const MOST_SUMS = 50_000;
-/** The store may be written by hand: what was spent is read anew this often. */
+/** The store may be written by hand: what was spent is read again this often. */
 const SPENT_FRESH_MS = 5_000;
 /** Older sums than this change no more, but for what a store that failed for so long takes late. */
 const SETTLED_MS = 86_400_000;
@@ -255,7 +255,7 @@ export class Ledger {
     return found.filter((spent) => spent !== undefined);
   }
 
-  /** Writes at once: whoever asks for this budget elsewhere has to see it, and so has the next start after a crash. */
+  /** Writes at once: another gateway that asks for this budget must see it, and so has the next start after a crash. */
   #tell(): Promise<void> | undefined {
     if (this.#isShared) return this.flush();
     setImmediate(() => this.flush());
