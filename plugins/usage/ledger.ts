@@ -32,6 +32,7 @@ const SETTLED_MS = 86_400_000;
 const SETTLED_FRESH_MS = 60_000;
 const LONGEST_NAME = 200;
 const LONGEST_PRINCIPAL = 100;
+const LONGEST_REQUEST_MS = 86_400_000;
 const MOST_FACTS = 2000;
 
 export interface LedgerServices {
@@ -377,8 +378,13 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
     unmetered: isTold || !isAnswered || composite || cached === true ? 0 : 1,
     unpriced: cost === undefined ? 1 : 0,
     estimated: isEstimated ? 1 : 0,
-    durationMs: Math.round(record.ms),
+    durationMs: wholeMs(record.ms),
   };
+}
+
+/** Sums are whole numbers in the store, so one absurd time must not break them. */
+function wholeMs(ms: number): number {
+  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), LONGEST_REQUEST_MS) : 0;
 }
 
 function spenderId({ key, channel }: Spender): string {
