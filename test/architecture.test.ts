@@ -157,11 +157,13 @@ test("the folders of the kernel import each other only downwards, and no entry p
   );
 });
 
+/** The table of errors of a folder is at the bottom: everything in the folder uses it. */
 test("a folder of the kernel and its own subfolders import each other in one direction only", () => {
   const arrows = new Map<string, string>();
   for (const { from, to } of imports) {
     const [source, target] = [dirname(from), dirname(to)];
     const isNested = source.startsWith(`${target}/`) || target.startsWith(`${source}/`);
+    if (to === `${target}/errors.ts`) continue;
     if (isNested && source.startsWith("kernel/"))
       arrows.set(`${source} → ${target}`, `${from} → ${to}`);
   }

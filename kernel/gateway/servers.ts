@@ -1,9 +1,9 @@
 /** The gateway's own server, and the loopback ones that plugins open beside it. */
 import type { ConfigStore } from "../config/config.ts";
-import { createAuth } from "../http/access/auth.ts";
+import { Auth } from "../http/access/auth.ts";
 import { createConnectionLimit } from "../http/connection-limit.ts";
 import { createServerPool } from "../http/pool.ts";
-import { createServer } from "../http/server.ts";
+import { HttpServer } from "../http/server.ts";
 import { createThrottle } from "../http/access/throttle.ts";
 import type { LogBook } from "../log/log.ts";
 import type { ContributionRegistry } from "../host/registry.ts";
@@ -30,7 +30,7 @@ export function createServers({
 }: ServersOptions) {
   const settings = () => config.kernel.gateway;
   const throttle = createThrottle();
-  const auth = createAuth({
+  const auth = new Auth({
     settings: () => settings().auth,
     authenticators: () => contributions.list("authenticator"),
     log,
@@ -56,9 +56,9 @@ export function createServers({
     contributions.list("requestWatcher").length > 0 ? tellWatchers : undefined;
   const changeWatchers = () => contributions.list("changeWatcher");
   const common = { log, access, settings, auth, connectionLimit, changeWatchers };
-  const own = createServer({ name: "gateway", ...common, watchers, opens, tls });
+  const own = new HttpServer({ name: "gateway", ...common, watchers, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
-    const server = createServer({ name, ...common, loopbackOnly: true, origins });
+    const server = new HttpServer({ name, ...common, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
     return {
       server,
@@ -88,5 +88,7 @@ export function createServers({
 
 export type GatewayServers = ReturnType<typeof createServers>;
 
-const hostForUrl = (bind: string): string =>
-  /^(0\.0\.0\.0|::)$/.test(bind) ? "127.0.0.1" : bind.includes(":") ? `[${bind}]` : bind;
+function hostForUrl(bind: string): string {
+  if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";
+  return bind.includes(":") ? `[${bind}]` : bind;
+}

@@ -47,7 +47,7 @@ export function stateOf({
     hooks: () =>
       hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
-    requests: own.requests,
+    requests: () => own.requests(),
     /** Of credentials that were refused. */
     attempts: throttle,
     /** Requests that are under way. */

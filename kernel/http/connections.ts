@@ -10,13 +10,13 @@ import type { RequestContext } from "./request/context.ts";
 /** The requests of a connection that are under way. */
 export interface Running {
   count: number;
-  /** Bytes that have gone out with those before. */
+  /** Bytes that have gone out with the responses before. */
   sent: number;
-  /** The last of them. There from the start: a member that is added later lies in an array of its own. */
+  /** The last of them. Present from the start, so that all objects have one shape. */
   call?: RequestContext | undefined;
 }
 
-/** How long those that are cut have for a last word. */
+/** How long requests that are cut have for a last word. */
 const LAST_WORD_MS = 1_000;
 
 const WORK = Symbol("work");
@@ -26,149 +26,179 @@ type Answering = ServerResponse & {
 
 type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
-export type Connections = ReturnType<typeof createConnections>;
-
 export interface ConnectionsOptions {
   /** Writes the line of one request. */
   access: (entry: AccessEntry) => void;
-  /** Who hears of each request that has ended; undefined where nobody does. */
+  /** The listener for ended requests; undefined where there is none. */
   watchers: (() => ((request: EndedRequest) => void) | undefined) | undefined;
   closing: AbortSignal;
 }
 
-/** A page that asks again and again says so with this header, and its requests do not fill the log. */
+/** Pages that ask again and again send this header, so that their requests do not fill the log. */
 const POLL_HEADER = "x-portico-poll";
 
-export function createConnections({ access, watchers, closing }: ConnectionsOptions) {
-  const connections = new Map<Duplex, Running>();
-  const handedOver = new Set<Duplex>();
-  let active = 0;
-  let changed = (): void => {};
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #connections = new Map<Duplex, Running>();
+  readonly #handedOver = new Set<Duplex>();
+  #active = 0;
+  /** Called when a connection ends. */
+  #onChange = (): void => {};
+  /** A listener that all responses share: a closure for each would live as long as the request. */
+  readonly #onClose: (this: Answering) => void;
 
-  /** Resolves when all are gone, at the latest after `graceMs`. */
-  function gone(sockets: Sockets, graceMs: number): Promise<void> {
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    const connections = this;
+    this.#onClose = function (this: Answering) {
+      connections.#finish(this);
+    };
+  }
+
+  /** Requests under way. */
+  get active(): number {
+    return this.#active;
+  }
+
+  add(socket: Socket): void {
+    this.#connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
+    socket.once("close", () => {
+      setImmediate(closeUnsent, this.running(socket));
+      this.#connections.delete(socket);
+      this.#handedOver.delete(socket);
+      this.#onChange();
+    });
+  }
+
+  /** From here on the connection belongs to its new owner, and carries no HTTP any more. */
+  handOver(socket: Duplex): void {
+    this.#connections.delete(socket);
+    this.#handedOver.add(socket);
+    this.#onChange();
+  }
+
+  /** Counts a request until its response is out or its client gone, then logs its line. False: it gets no response. */
+  begin(call: RequestContext): boolean {
+    const res: Answering = call.plain;
+    const { socket } = call.req;
+    const connection = this.running(socket);
+    // It came behind the request that ends the connection (RFC 9112, 9.6). Node would begin a response, and fail.
+    if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close")
+      return false;
+    connection.count++;
+    call.before = connection.call;
+    connection.call = call;
+    this.#active++;
+    res[WORK] = { call, connection, startedAt: performance.now() };
+    res.on("close", this.#onClose);
+    return true;
+  }
+
+  running(socket: Duplex): Running {
+    return this.#connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
+  }
+
+  /** Whether a connection could be closed without harm: it waits for a request, or for the rest of its head. */
+  isIdle(socket: Duplex): boolean {
+    return this.#connections.get(socket)?.count === 0;
+  }
+
+  /**
+   * Ends idle connections at once, and the others with their response. Connections that are left after `graceMs` are
+   * cut, after `overdue` had the chance to send a last word.
+   */
+  async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
+    for (const [socket, { count, call }] of this.#connections) {
+      if (count === 0) (socket as Socket).destroySoon();
+      else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
+    }
+    await this.#allGone(this.#connections, graceMs);
+    for (const { call } of this.#connections.values()) if (call) overdue(call);
+    await this.#cut(this.#connections, LAST_WORD_MS);
+  }
+
+  /** Waits `graceMs` for the owners of handed-over sockets to end them, then cuts those that are left. */
+  cut(graceMs: number): Promise<void> {
+    return this.#cut(this.#handedOver, graceMs);
+  }
+
+  async #cut(sockets: Sockets, graceMs: number): Promise<void> {
+    await this.#allGone(sockets, graceMs);
+    for (const socket of sockets.keys()) socket.destroy();
+  }
+
+  /** Resolves when none of the sockets is left, at the latest after `graceMs`. */
+  #allGone(sockets: Sockets, graceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, graceMs);
-      changed = () => {
+      this.#onChange = () => {
         if (sockets.size > 0) return;
         clearTimeout(timer);
         resolve();
       };
-      changed();
+      this.#onChange();
     });
   }
 
-  /** What is left after `graceMs` is cut. */
-  async function cut(sockets: Sockets, graceMs: number): Promise<void> {
-    await gone(sockets, graceMs);
-    for (const socket of sockets.keys()) socket.destroy();
-  }
-
-  const running = (socket: Duplex): Running =>
-    connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
-
-  /** A listener that all responses share: a closure for each would live as long as the request. */
-  function onClose(this: Answering): void {
-    const { call, connection, startedAt } = this[WORK]!;
-    call.before = undefined;
-    active--;
-    if (--connection.count === 0) {
-      connection.call = undefined;
-      if (closing.aborted) call.req.socket.destroySoon();
-    }
-    // 499 is for the log and the counts only: the client left before there was a response.
-    const status = this.headersSent ? this.statusCode : 499;
-    const { id, isOwnId, method, path, tally, client, subject, error } = call;
-    tally?.set(status, (tally.get(status) ?? 0) + 1);
+  /** The response is out, or the client gone. */
+  #finish(res: Answering): void {
+    const { call, connection, startedAt } = res[WORK]!;
+    this.#leave(call, connection);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const bytes = call.req.socket.bytesWritten - connection.sent;
-    const cut = !this.writableFinished;
-    access({
-      id,
-      isOwnId,
-      method,
-      path,
-      status,
-      ms,
-      bytes,
-      cut,
-      isPoll: isPoll(call, status),
-      key: client.key,
-      subject,
-      code: error?.code,
-    });
-    watchers?.()?.(endedRequest(call, { status, ms, cut }));
+    this.#report(call, { ms, bytes, cut: !res.writableFinished, status: statusOf(res) });
     connection.sent += bytes;
     call.req.settle();
     call.closed();
   }
 
-  /** Responses whose turn has not come belong to no socket yet: of its end, some versions of Node tell the first one only. */
-  function closeUnsent({ call }: Running): void {
-    while (call && !call.plain.closed) {
-      const { plain, before }: RequestContext = call;
-      if (plain.socket === null) plain.destroy().emit("close");
-      call = before;
-    }
+  #leave(call: RequestContext, connection: Running): void {
+    call.before = undefined;
+    this.#active--;
+    connection.count--;
+    if (connection.count > 0) return;
+    connection.call = undefined;
+    if (this.#options.closing.aborted) call.req.socket.destroySoon();
   }
 
-  return {
-    add(socket: Socket): void {
-      connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
-      socket.once("close", () => {
-        setImmediate(closeUnsent, running(socket));
-        connections.delete(socket);
-        handedOver.delete(socket);
-        changed();
-      });
-    },
-    /** From here on the connection is no HTTP any more, but its new owner's. */
-    handOver(socket: Duplex): void {
-      connections.delete(socket);
-      handedOver.add(socket);
-      changed();
-    },
-    /** Counts a request until its response is out or its client gone, then logs its line. False: it gets no response. */
-    begin(call: RequestContext): boolean {
-      const res: Answering = call.plain;
-      const { socket } = call.req;
-      const connection = running(socket);
-      // It came behind the one that ends the connection (RFC 9112, 9.6). Node would begin a response, and trip over it.
-      if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close")
-        return false;
-      connection.count++;
-      call.before = connection.call;
-      connection.call = call;
-      active++;
-      res[WORK] = { call, connection, startedAt: performance.now() };
-      res.on("close", onClose);
-      return true;
-    },
-    running,
-    /** Whether a connection could be closed without harm: it waits for a request, or for the rest of its head. */
-    isIdle: (socket: Duplex): boolean => connections.get(socket)?.count === 0,
-
-    /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. `overdue` sends a last word. */
-    async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
-      for (const [socket, { count, call }] of connections) {
-        if (count === 0) (socket as Socket).destroySoon();
-        else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
-      }
-      await gone(connections, graceMs);
-      for (const { call } of connections.values()) if (call) overdue(call);
-      await cut(connections, LAST_WORD_MS);
-    },
-    /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
-    cut: (graceMs: number) => cut(handedOver, graceMs),
-
-    /** Requests under way. */
-    get active() {
-      return active;
-    },
-  };
+  #report(
+    call: RequestContext,
+    ending: { status: number; ms: number; bytes: number; cut: boolean },
+  ): void {
+    const { id, isOwnId, method, path, tally, client, subject, error } = call;
+    const { status, ms, cut } = ending;
+    tally?.set(status, (tally.get(status) ?? 0) + 1);
+    this.#options.access({
+      id,
+      isOwnId,
+      method,
+      path,
+      ...ending,
+      isPoll: isPoll(call, status),
+      key: client.key,
+      subject,
+      code: error?.code,
+    });
+    this.#options.watchers?.()?.(endedRequest(call, { status, ms, cut }));
+  }
 }
 
-/** Who looks again and again at what went well; a refusal is logged like any other. */
+/** 499 is for the log and the counts only: the client left before there was a response. */
+function statusOf({ headersSent, statusCode }: ServerResponse): number {
+  return headersSent ? statusCode : 499;
+}
+
+/** Responses whose turn has not come have no socket yet. Some versions of Node report its end to the first one only. */
+function closeUnsent({ call }: Running): void {
+  let unsent = call;
+  while (unsent && !unsent.plain.closed) {
+    const { plain, before }: RequestContext = unsent;
+    if (plain.socket === null) plain.destroy().emit("close");
+    unsent = before;
+  }
+}
+
+/** Whether a page asks again and again, and with success: a refusal is logged like any other. */
 function isPoll({ method, req }: RequestContext, status: number): boolean {
   return method === "GET" && status < 400 && req.headers[POLL_HEADER] !== undefined;
 }

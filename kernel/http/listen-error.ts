@@ -1,4 +1,5 @@
-import { PorticoError } from "../errors.ts";
+import type { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 
 /** Why a port cannot be listened on, for the person who starts the gateway. */
 export function listenError(
@@ -6,9 +7,7 @@ export function listenError(
   host: string,
   port: number,
 ): PorticoError {
-  const inUse = error.code === "EADDRINUSE";
-  const message = inUse
-    ? `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`
-    : `Cannot listen on ${host}:${port} (${error.code ?? error.message}).`;
-  return new PorticoError(inUse ? "port_in_use" : "cannot_listen", message, { cause: error });
+  if (error.code === "EADDRINUSE") return errors.portInUse({ host, port }, { cause: error });
+  const reason = error.code ?? error.message;
+  return errors.cannotListen({ host, port, reason }, { cause: error });
 }

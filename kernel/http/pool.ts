@@ -1,5 +1,5 @@
 /** The loopback servers that plugins open: one of each name, shared by two versions of a plugin while it is reloaded. */
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../contract/index.ts";
 import type { HttpServer } from "./server.ts";
 
@@ -25,8 +25,7 @@ export function createServerPool(
 
   function enter(options: ServerOptions): Entry {
     const known = entries.get(options.name);
-    if (known && options.port !== undefined)
-      throw new PorticoError("port_in_use", `The server ${options.name} is open already.`);
+    if (known && options.port !== undefined) throw errors.serverOpen({ name: options.name });
     if (known) return known;
     const entry = { ...create(options), holders: 0 };
     entries.set(options.name, entry);

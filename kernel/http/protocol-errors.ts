@@ -1,6 +1,7 @@
 /** Clients that break HTTP, or are too slow with a head. */
 import type { Duplex } from "node:stream";
-import { PorticoError } from "../errors.ts";
+import type { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import type { Running } from "./connections.ts";
 import { mintId } from "./request/context.ts";
 import type { ErrorForms } from "./response/errors.ts";
@@ -28,11 +29,7 @@ export function endBroken(
 }
 
 function protocolError(code: string | undefined): PorticoError {
-  if (code === "HPE_HEADER_OVERFLOW")
-    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", {
-      status: 431,
-    });
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return new PorticoError("request_timeout", "The request did not arrive in time.");
-  return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
+  if (code === "HPE_HEADER_OVERFLOW") return errors.headTooLarge();
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return errors.headTooSlow();
+  return errors.malformed();
 }

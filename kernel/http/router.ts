@@ -61,7 +61,7 @@ function build<R>(entries: readonly Entry<R>[]) {
   const byHandler = new Map<unknown, Entry<R>>();
   // A path without parameters is the most literal match there can be: one look-up finds it.
   const literal = new Map<string, Map<string, R>>();
-  const sorted = [...entries].sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
+  const sorted = [...entries].sort(byRank);
   for (const entry of sorted) {
     const handler = (): void => {};
     byHandler.set(handler, entry);
@@ -76,6 +76,11 @@ function build<R>(entries: readonly Entry<R>[]) {
   return { app, byHandler, literal };
 }
 
+function byRank(a: Entry<unknown>, b: Entry<unknown>): number {
+  if (a.rank === b.rank) return 0;
+  return a.rank < b.rank ? -1 : 1;
+}
+
 function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<string, string> {
   const params: Record<string, string> = {};
   const values = pattern.exec(path) ?? [];
@@ -86,20 +91,30 @@ function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<stri
 
 /** polka's own patterns ignore the case of paths and take a dot for any character. */
 function patternOf(path: string): Pick<Entry<unknown>, "pattern" | "names" | "rank"> {
-  const names: string[] = [];
-  let rank = "";
-  const segments = path.split("/").filter(Boolean);
-  const pattern = segments.map((segment) => {
-    const [, name, optional, ending = ""] = /^:([^.?]+)(\?)?(\..*)?$/.exec(segment) ?? [];
-    const isRest = segment.startsWith("*");
-    rank += isRest ? 3 : name === undefined ? 0 : optional ? 2 : 1;
-    if (isRest) names.push("*");
-    else if (name !== undefined) names.push(name);
-    if (isRest) return "/(.*)";
-    if (name === undefined) return `/${escaped(segment)}`;
-    return optional ? `(?:/([^/]+?)${escaped(ending)})?` : `/([^/]+?)${escaped(ending)}`;
-  });
-  return { pattern: new RegExp(`^${pattern.join("")}/?$`), names, rank };
+  const segments = path.split("/").filter(Boolean).map(readSegment);
+  return {
+    pattern: new RegExp(`^${segments.map(({ source }) => source).join("")}/?$`),
+    names: segments.flatMap(({ name }) => name ?? []),
+    rank: segments.map(({ rank }) => rank).join(""),
+  };
+}
+
+interface Segment {
+  /** The regular expression that matches it, with the slash before it. */
+  source: string;
+  /** The name of the parameter that it holds. */
+  name?: string | undefined;
+  /** The more literal, the lower. */
+  rank: 0 | 1 | 2 | 3;
+}
+
+/** `a`, `:b`, `:b?`, `:b.json` or a trailing `*`. */
+function readSegment(segment: string): Segment {
+  if (segment.startsWith("*")) return { source: "/(.*)", name: "*", rank: 3 };
+  const [, name, optional, ending = ""] = /^:([^.?]+)(\?)?(\..*)?$/.exec(segment) ?? [];
+  if (name === undefined) return { source: `/${escaped(segment)}`, rank: 0 };
+  if (optional) return { source: `(?:/([^/]+?)${escaped(ending)})?`, name, rank: 2 };
+  return { source: `/([^/]+?)${escaped(ending)}`, name, rank: 1 };
 }
 
 const escaped = (text: string): string => text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");

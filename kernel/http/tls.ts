@@ -3,7 +3,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, statSync, unwatchFile, watchFile } from "node:fs";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
-import { PorticoError } from "../errors.ts";
+import type { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import { absolutePath } from "../files/paths.ts";
 import type { Logger } from "../contract/index.ts";
 
@@ -66,4 +67,4 @@ function readOne(files: TlsFiles, key: keyof TlsFiles): Buffer {
 }
 
 const unusable = (what: string, cause: unknown): PorticoError =>
-  new PorticoError("config_error", `gateway.tls${what} (${(cause as Error).message}).`, { cause });
+  errors.unusableTls({ what, reason: (cause as Error).message }, { cause });

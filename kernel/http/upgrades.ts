@@ -1,7 +1,7 @@
 /** WebSocket upgrades: the same guards and credentials as for requests, with responses on the raw socket. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import type { Access, UpgradeHandler } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import type { RequestsOptions } from "./requests.ts";
@@ -30,8 +30,7 @@ export async function handleUpgrade(
   try {
     const route = find(path);
     guards.check(req, { origins: route?.origins });
-    if (!route)
-      throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
+    if (!route) throw errors.noWebSocket({ path: path.slice(0, 200) });
     const address = addressOf(req, server.settings().trustedProxies);
     await auth.authenticate(req, route.access, { address });
     if (!socket.destroyed) await route.handler(req, socket, head, address);

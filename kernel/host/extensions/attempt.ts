@@ -8,7 +8,7 @@ import type { Problem } from "../../loader/problem.ts";
 export type Attempt =
   /** The host has not tried the version on disk, or must try it again. */
   | { readonly state: "due"; readonly problem?: Problem | undefined }
-  /** Somebody asked for a reload: the version must be loaded again, although nothing has changed. */
+  /** A reload was demanded: the version must be loaded again, although nothing has changed. */
   | { readonly state: "forced"; readonly problem?: Problem | undefined }
   /** The version is being loaded, or its start takes long. */
   | { readonly state: "starting"; readonly id: string; readonly problem?: Problem | undefined }
@@ -50,7 +50,7 @@ const TRANSITIONS = {
   /** What the version depends on has changed, such as its configuration, or nothing runs any more. */
   retry: ({ state, problem }: Attempt, _: Nothing): Attempt =>
     state === "forced" ? { state, problem } : { state: "due", problem },
-  /** Somebody asks for a reload. */
+  /** A command or a route demands a reload. */
   force: ({ problem }: Attempt, _: Nothing): Attempt => ({ state: "forced", problem }),
   /** The extension is switched off or may not run. That is no error. */
   disable: (_attempt: Attempt, _: Nothing): Attempt => ({ state: "due" }),

@@ -1,8 +1,9 @@
 /** Who a request comes from: the owner (token or password), a client key, or nobody. */
 import type { IncomingMessage } from "node:http";
 import type { KernelConfig } from "../../config/schema.ts";
-import { isPorticoError, PorticoError } from "../../errors.ts";
+import { isPorticoError, type PorticoError } from "../../errors.ts";
 import type { Access, Authenticator, Call, Client, Logger } from "../../contract/index.ts";
+import { errors } from "../errors.ts";
 import { type Secret, secretOf } from "./secret.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
@@ -26,111 +27,127 @@ const OWNER: Client = Object.freeze({ kind: "owner" });
 const BEARER = 'Bearer realm="portico"';
 const BASIC = 'Basic realm="portico", charset="UTF-8"';
 
-const MISSING =
-  "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.";
-const WRONG =
-  "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it.";
+type Refusal = typeof errors.credentialsWrong;
 
-export type Auth = ReturnType<typeof createAuth>;
+/** What a request presents: the owner's credential, nothing that could be one, or a token that may be a client key. */
+type Verdict = { kind: "owner" } | { kind: "none" } | { kind: "token"; token: string };
 
-export function createAuth(options: AuthOptions) {
-  const { settings, authenticators, log } = options;
-  const throttle = options.throttle ?? createThrottle();
-  const token = latestSecret();
-  const password = latestSecret();
+const IS_OWNER: Verdict = { kind: "owner" };
+const NONE: Verdict = { kind: "none" };
 
-  function refuse(access: Access, { address }: Caller, why: string): PorticoError {
-    const tooMany = why === MISSING ? undefined : throttle.fail(address);
-    if (tooMany) return tooMany;
-    const challenge = access === "control" ? `${BEARER}, ${BASIC}` : BEARER;
-    const headers = { "www-authenticate": challenge };
-    return new PorticoError("unauthorized", why, { headers, type: "authentication_error" });
+/** The header that an access takes beside `Authorization`. */
+const OTHER_HEADERS: Partial<Record<Access, "x-api-key" | "x-service-password">> = {
+  client: "x-api-key",
+  control: "x-service-password",
+};
+
+export class Auth {
+  readonly #settings: () => AuthSettings;
+  readonly #authenticators: () => readonly Authenticator[];
+  readonly #log: Logger;
+  readonly #throttle: Throttle;
+  readonly #token = latestSecret();
+  readonly #password = latestSecret();
+
+  constructor({ settings, authenticators, log, throttle = createThrottle() }: AuthOptions) {
+    this.#settings = settings;
+    this.#authenticators = authenticators;
+    this.#log = log;
+    this.#throttle = throttle;
   }
 
-  function isOwner(credential: string, set: AuthSettings): boolean {
-    return set.token
-      ? token(set.token).equals(credential)
-      : password(set.password).equals(credential);
+  /**
+   * The client behind a request: at once where the credential is the owner's; otherwise the authenticators decide.
+   * Throws (or rejects with) `unauthorized`, `too_many_attempts`, or `forbidden` for a client key on a route of the
+   * owner's.
+   */
+  authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client> {
+    if (access === "public" || access === "own") return ANONYMOUS;
+    if (occursTwice(req.rawHeaders, "authorization"))
+      throw this.#refusal(access, caller, errors.credentialsTwice);
+    const verdict = this.#check(req, access);
+    if (verdict.kind === "owner") return OWNER;
+    if (verdict.kind === "token" && this.#authenticators().length > 0)
+      return this.#askAuthenticators(req, access, caller, verdict.token);
+    const isPresent = (req.headers.authorization ?? otherHeader(req, access)) !== undefined;
+    if (isPresent) throw this.#refusal(access, caller, errors.credentialsWrong);
+    throw errors.credentialsMissing({ headers: challengeOf(access) });
   }
 
-  /** True, false, or the bearer token (for client keys also `x-api-key`) that is not the owner's. */
-  function checkOwner(req: IncomingMessage, access: Access): boolean | string {
+  #check(req: IncomingMessage, access: Access): Verdict {
     const { authorization } = req.headers;
-    const set = settings();
-    const header = access === "control" ? req.headers["x-service-password"] : undefined;
-    if (typeof header === "string" && password(set.password).equals(header)) return true;
-    if (authorization !== undefined) {
-      const bearer = bearerOf(authorization);
-      if (bearer !== undefined) return isOwner(bearer, set) || bearer;
-      if (access !== "control") return false;
-      return password(set.password).equals(basicPasswordOf(authorization));
-    }
-    const apiKey = access === "client" ? req.headers["x-api-key"] : undefined;
-    return (
-      typeof apiKey === "string" &&
-      apiKey !== "" &&
-      !/[ \t]/.test(apiKey) &&
-      (isOwner(apiKey, set) || apiKey)
-    );
+    const other = otherHeader(req, access);
+    if (access === "control" && typeof other === "string" && this.#isPassword(other))
+      return IS_OWNER;
+    if (authorization !== undefined) return this.#checkAuthorization(authorization, access);
+    if (access !== "client" || typeof other !== "string") return NONE;
+    return other === "" || /[ \t]/.test(other) ? NONE : this.#checkToken(other);
   }
 
-  async function askAuthenticators(
+  #checkAuthorization(authorization: string, access: Access): Verdict {
+    const bearer = bearerOf(authorization);
+    if (bearer !== undefined) return this.#checkToken(bearer);
+    const isOwner = access === "control" && this.#isPassword(basicPasswordOf(authorization));
+    return isOwner ? IS_OWNER : NONE;
+  }
+
+  #checkToken(token: string): Verdict {
+    const { token: ownersToken } = this.#settings();
+    const isOwner = ownersToken ? this.#token(ownersToken).equals(token) : this.#isPassword(token);
+    return isOwner ? IS_OWNER : { kind: "token", token };
+  }
+
+  #isPassword(text: string): boolean {
+    return this.#password(this.#settings().password).equals(text);
+  }
+
+  async #askAuthenticators(
     req: IncomingMessage,
     access: Access,
     caller: Caller,
-    bearer: string,
-  ) {
-    let failure: unknown;
-    for (const authenticator of authenticators()) {
+    token: string,
+  ): Promise<Client> {
+    let hasFailed = false;
+    for (const authenticator of this.#authenticators()) {
       try {
-        const client = await authenticator.authenticate(bearer, req, caller);
+        const client = await authenticator.authenticate(token, req, caller);
         if (!client) continue;
-        if (client.kind === "owner" || access === "client") return client;
+        // Also where the client is refused: the log and change watchers name it.
         caller.client = client;
-        throw new PorticoError(
-          "forbidden",
-          "A client key may not do this: use the gateway's own token.",
-          {
-            type: "permission_error",
-          },
-        );
+        return allowed(client, access);
       } catch (error) {
         if (isPorticoError(error)) throw error;
-        log.error({ err: error, authenticator: authenticator.name }, "an authenticator failed");
-        failure = error;
+        this.#log.error(
+          { err: error, authenticator: authenticator.name },
+          "an authenticator failed",
+        );
+        hasFailed = true;
       }
     }
-    // Nobody can say that the credential is wrong while one of those who might know it is broken.
-    if (failure)
-      throw new PorticoError(
-        "service_unavailable",
-        "Credentials cannot be checked at the moment. Try again later.",
-      );
-    throw refuse(access, caller, WRONG);
+    // The credential may be right as long as an authenticator that might know it is broken.
+    if (hasFailed) throw errors.credentialsUncheckable();
+    throw this.#refusal(access, caller, errors.credentialsWrong);
   }
 
-  return {
-    /**
-     * The client behind a request: at once where the credential is the owner's; the authenticators are asked otherwise.
-     * Throws (or rejects with) `unauthorized`, `too_many_attempts`, or `forbidden` for a client key on a route of the
-     * owner's.
-     */
-    authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client> {
-      if (access === "public" || access === "own") return ANONYMOUS;
-      if (occursTwice(req.rawHeaders, "authorization"))
-        throw refuse(access, caller, "The request has two Authorization headers. Send one.");
-      const verdict = checkOwner(req, access);
-      if (verdict === true) return OWNER;
-      if (typeof verdict === "string" && authenticators().length > 0)
-        return askAuthenticators(req, access, caller, verdict);
-      const others: Partial<Record<Access, string>> = {
-        client: "x-api-key",
-        control: "x-service-password",
-      };
-      const presented = req.headers.authorization ?? req.headers[others[access] ?? ""];
-      throw refuse(access, caller, presented === undefined ? MISSING : WRONG);
-    },
-  };
+  /** Counts the failure of this caller. */
+  #refusal(access: Access, { address }: Caller, refusal: Refusal): PorticoError {
+    return this.#throttle.fail(address) ?? refusal({ headers: challengeOf(access) });
+  }
+}
+
+function otherHeader({ headers }: IncomingMessage, access: Access): string | string[] | undefined {
+  const name = OTHER_HEADERS[access];
+  return name === undefined ? undefined : headers[name];
+}
+
+function challengeOf(access: Access): Record<string, string> {
+  return { "www-authenticate": access === "control" ? `${BEARER}, ${BASIC}` : BEARER };
+}
+
+/** Throws `forbidden` for a client key on a route of the owner's. */
+function allowed(client: Client, access: Access): Client {
+  if (client.kind === "owner" || access === "client") return client;
+  throw errors.ownersOnly();
 }
 
 /** The token of `Bearer <token>`; undefined for another scheme or white space around the token. */

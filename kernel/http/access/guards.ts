@@ -7,8 +7,8 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { HttpSettings } from "../../config/schema.ts";
-import { PorticoError } from "../../errors.ts";
 import { isLoopback } from "../../net/address.ts";
+import { errors } from "../errors.ts";
 import { occursTwice } from "./auth.ts";
 import { derived } from "../../memory/derived.ts";
 
@@ -22,74 +22,96 @@ export interface GuardOptions {
 
 const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
 
-export type Guards = ReturnType<typeof createGuards>;
+interface CheckOptions {
+  /** Further origins that may call, for this request alone. */
+  origins?: readonly string[] | undefined;
+  /** Links of other sites may lead here. */
+  linkable?: boolean;
+}
 
-export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) {
-  let hostRestricted = true;
-  let names: readonly string[] = LOOPBACK_NAMES;
-  const hostsOf = derived(
+export class Guards {
+  readonly #settings: () => HttpSettings;
+  readonly #loopbackOnly: boolean;
+  /** False where the server is bound to another interface than loopback. */
+  #hostRestricted = true;
+  /** The names that always are the server's own. */
+  #names: readonly string[] = LOOPBACK_NAMES;
+  readonly #hostsOf = derived(
     (allowed: readonly string[]) => new Set(allowed.map((host) => host.toLowerCase())),
   );
-  const pagesOf = derived(
-    (allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)),
-  );
+  readonly #originsOf: (allowed: readonly string[]) => ReadonlySet<string>;
 
-  function checkHost(host: string): void {
-    if (names.includes(host)) return;
-    const hosts = hostsOf(settings().http.allowedHosts);
-    if (!hostRestricted && hosts.size === 0) return;
-    if (hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) return;
-    throw new PorticoError(
-      "forbidden_host",
-      "This gateway is not reached under that Host name. Use 127.0.0.1 or localhost with its port, or name the host in gateway.http.allowedHosts.",
+  constructor({ settings, loopbackOnly, origins }: GuardOptions) {
+    this.#settings = settings;
+    this.#loopbackOnly = loopbackOnly;
+    this.#originsOf = derived(
+      (allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)),
     );
   }
 
-  return {
-    /** Told by `listen`. */
-    bind(host: string, port: number): void {
-      hostRestricted = host === "localhost" || isLoopback(host);
-      const own = hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
-      // without a port: nginx's $host
-      names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
-    },
+  /** The server listens there from now on. */
+  bind(host: string, port: number): void {
+    this.#hostRestricted = host === "localhost" || isLoopback(host);
+    const own = this.#hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
+    // Also without the port: nginx's $host has none.
+    this.#names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
+  }
 
-    /** Returns the allowed foreign origin, which gets CORS headers, or throws. `linkable`: other sites' links may lead here. */
-    check(
-      req: IncomingMessage,
-      {
-        origins: extra,
-        linkable = false,
-      }: { origins?: readonly string[] | undefined; linkable?: boolean } = {},
-    ): string | undefined {
-      if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? ""))
-        throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
-      const { origin, host: given, "sec-fetch-site": site } = req.headers;
-      if (given === undefined || occursTwice(req.rawHeaders, "host"))
-        throw new PorticoError(
-          "invalid_request_error",
-          "The request needs exactly one Host header.",
-        );
-      const isOwn = names.includes(given); // nearly always
-      const host = isOwn ? given : given.toLowerCase();
-      if (!isOwn) checkHost(host);
-      const page = origin === undefined ? undefined : normalOrigin(origin);
-      if (page !== undefined && page !== `http://${host}` && page !== `https://${host}`) {
-        const isAllowed = page !== "null" && pagesOf(settings().http.allowedOrigins).has(page);
-        if (isAllowed || extra?.some((one) => normalOrigin(one) === page)) return origin;
-        throw new PorticoError(
-          "forbidden_origin",
-          "Pages of that origin may not call this gateway. Name the origin in gateway.http.allowedOrigins if they should.",
-        );
-      }
-      if (site === undefined || site === "none" || site === "same-origin") return undefined;
-      if (linkable && page === undefined && isLinkFollowed(req)) return undefined;
-      throw new PorticoError("forbidden_origin", "Other sites' pages may not call this gateway.");
-    },
-  };
+  /** Returns the foreign origin that may call, which gets CORS headers. Throws for a request that may not pass. */
+  check(
+    req: IncomingMessage,
+    { origins = [], linkable = false }: CheckOptions = {},
+  ): string | undefined {
+    if (this.#loopbackOnly && !isLoopback(req.socket.remoteAddress ?? ""))
+      throw errors.notThisMachine();
+    const host = this.#checkHost(req);
+    const { origin } = req.headers;
+    if (origin !== undefined && !isSameOrigin(origin, host)) {
+      if (this.#isAllowed(origin, origins)) return origin;
+      throw errors.foreignOrigin();
+    }
+    checkSite(req, linkable && origin === undefined);
+    return undefined;
+  }
+
+  /** Returns the Host name in lower case. */
+  #checkHost({ headers, rawHeaders }: IncomingMessage): string {
+    const { host } = headers;
+    if (host === undefined || occursTwice(rawHeaders, "host")) throw errors.needsOneHost();
+    if (this.#names.includes(host)) return host;
+    const name = host.toLowerCase();
+    if (!this.#isOwnName(name)) throw errors.unknownHost();
+    return name;
+  }
+
+  #isOwnName(host: string): boolean {
+    if (this.#names.includes(host)) return true;
+    const hosts = this.#hostsOf(this.#settings().http.allowedHosts);
+    if (!this.#hostRestricted && hosts.size === 0) return true;
+    return hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""));
+  }
+
+  #isAllowed(origin: string, further: readonly string[]): boolean {
+    const page = normalOrigin(origin);
+    if (further.some((other) => normalOrigin(other) === page)) return true;
+    return page !== "null" && this.#originsOf(this.#settings().http.allowedOrigins).has(page);
+  }
 }
 
-/** A page that is opened as one: in a tab of its own, not in a frame, and not as part of another page. */
+function isSameOrigin(origin: string, host: string): boolean {
+  const page = normalOrigin(origin);
+  return page === `http://${host}` || page === `https://${host}`;
+}
+
+/** Refuses requests that a browser makes for a page of another site, except where a person followed a link. */
+function checkSite(req: IncomingMessage, linkable: boolean): void {
+  const site = req.headers["sec-fetch-site"];
+  if (site === undefined || site === "none" || site === "same-origin") return;
+  if (linkable && isLinkFollowed(req)) return;
+  throw errors.foreignSite();
+}
+
+/** Whether the browser opens a page in a tab of its own, not in a frame and not as part of another page. */
 function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
   const { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } = headers;
   return (
@@ -115,7 +137,7 @@ export function corsHeaders(origin: string): Record<string, string> {
   };
 }
 
-/** True for the request by which a browser asks whether the real one may be sent. It carries no credentials. */
+/** Whether a browser asks if it may send the real request. A preflight carries no credentials. */
 export const isPreflight = (req: IncomingMessage): boolean =>
   req.method === "OPTIONS" && req.headers["access-control-request-method"] !== undefined;
 

@@ -1,10 +1,11 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
 import { BoundedMap } from "../../memory/bounded-map.ts";
-import { PorticoError } from "../../errors.ts";
+import type { PorticoError } from "../../errors.ts";
 import { callerOf } from "../../net/address.ts";
+import { errors } from "../errors.ts";
 
 export interface ThrottleOptions {
-  /** Failures within the window that are still told as such; default 20. */
+  /** Failures within the window that are answered as what they are; default 20. */
   limit?: number;
   /** Default 60000. */
   windowMs?: number;
@@ -28,7 +29,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
     maxBytes: maxAddresses * 1000,
     sizeOf: (times) => times.length * 8,
   });
-  let tell = (_address: string): void => {};
+  let notifyOthers = (_address: string): void => {};
 
   function recentOf(address: string): number[] {
     return (failures.get(callerOf(address)) ?? []).filter((at) => at > now() - windowMs);
@@ -46,12 +47,15 @@ export function createThrottle(options: ThrottleOptions = {}) {
       const recent = recentOf(address);
       if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
       note(address);
-      tell(address);
+      notifyOthers(address);
       return undefined;
     },
-    /** Notes a failure that another process has seen; `share` says who is told of those that are seen here. */
+    /** Notes a failure that another process has seen. */
     note,
-    share: (to: typeof tell) => void (tell = to),
+    /** Sets the function that tells other processes of the failures that are seen here. */
+    share(notify: (address: string) => void): void {
+      notifyOthers = notify;
+    },
     /** How many failures a caller may still have, and the time until all have left the window. */
     look(address: string) {
       const recent = recentOf(address);
@@ -63,9 +67,5 @@ export function createThrottle(options: ThrottleOptions = {}) {
 
 function tooMany(waitMs: number): PorticoError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return new PorticoError(
-    "too_many_attempts",
-    `Too many failed attempts from this address. Try again in ${seconds} s.`,
-    { headers: { "retry-after": String(seconds) }, type: "rate_limit_error" },
-  );
+  return errors.tooManyAttempts({ seconds }, { headers: { "retry-after": String(seconds) } });
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 import type { Transform } from "node:stream";
 import { promisify } from "node:util";
 import zlib from "node:zlib";
-import { PorticoError } from "../../errors.ts";
-import { tooLarge } from "./request.ts";
+import type { PorticoError } from "../../errors.ts";
+import { errors } from "../errors.ts";
 
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
@@ -46,19 +46,8 @@ export function contentEncoding({ headers }: IncomingMessage): string | undefine
 }
 
 function unsupported(encoding: string): PorticoError {
-  return new PorticoError(
-    "unsupported_media_type",
-    `Content-Encoding ${JSON.stringify(encoding.slice(0, 60))} is not supported. Send the body as it is, or in one of: ${SUPPORTED}.`,
-    { headers: { "accept-encoding": SUPPORTED } },
-  );
-}
-
-function broken(encoding: string, cause: unknown): PorticoError {
-  return new PorticoError(
-    "invalid_request_error",
-    `The request body cannot be decompressed: it is not valid ${encoding}.`,
-    { cause, type: "invalid_request_error" },
-  );
+  const values = { encoding: JSON.stringify(encoding.slice(0, 60)), supported: SUPPORTED };
+  return errors.unknownEncoding(values, { headers: { "accept-encoding": SUPPORTED } });
 }
 
 /** Throws `unsupported_media_type` for a coding that nothing here decompresses. */
@@ -72,8 +61,8 @@ export function decompressorOf(
       return await decompress(bytes, { maxOutputLength: maxBytes });
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
-        throw tooLarge(maxBytes);
-      throw broken(encoding, cause);
+        throw errors.bodyTooLarge({ maxBytes });
+      throw errors.wrongEncoding({ encoding }, { cause });
     }
   };
 }
@@ -111,7 +100,7 @@ export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> 
     yield* decoder as AsyncIterable<Buffer>;
   } catch (cause) {
     const hasLeft = req.destroyed && !req.complete;
-    throw hasLeft ? cause : broken(encoding, cause);
+    throw hasLeft ? cause : errors.wrongEncoding({ encoding }, { cause });
   } finally {
     req.off("close", stop);
     req.unpipe(decoder);

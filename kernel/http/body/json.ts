@@ -1,9 +1,9 @@
 /** Bodies in JSON. */
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { PorticoError } from "../../errors.ts";
 import { exactJson } from "../../text/exact-json.ts";
 import type { BodyLimits } from "../../contract/index.ts";
+import { errors } from "../errors.ts";
 import { checkJsonLimits, DEFAULT_BODY_LIMITS } from "./limits.ts";
 import { hasBody } from "./read.ts";
 
@@ -13,18 +13,11 @@ export function checkJsonType(req: IncomingMessage): void {
   if (type === "application/json") return;
   if (type === undefined && !hasBody(req)) return;
   const [essence = "", ...parameters] = (type ?? "").toLowerCase().split(";");
-  if (!/^\s*application\/(json|[\w.!#$&^-]+\+json)\s*$/.test(essence))
-    throw new PorticoError(
-      "unsupported_media_type",
-      "Send the body as JSON with `Content-Type: application/json`.",
-    );
+  if (!/^\s*application\/(json|[\w.!#$&^-]+\+json)\s*$/.test(essence)) throw errors.needsJson();
   for (const parameter of parameters) {
     const charset = /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1];
     if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
-      throw new PorticoError(
-        "unsupported_media_type",
-        "JSON is taken in UTF-8 only: leave the charset out.",
-      );
+      throw errors.needsUtf8();
   }
 }
 
@@ -46,7 +39,7 @@ export function parseJson(
   bytes: Buffer,
   { latin1, limits = DEFAULT_BODY_LIMITS, exact = false }: ParseOptions = {},
 ): unknown {
-  if (bytes.length === 0) throw invalid("The request body is empty. Send a JSON value.");
+  if (bytes.length === 0) throw errors.emptyBody();
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
   const { longIntegers } = checkJsonLimits(text, limits);
   try {
@@ -55,10 +48,8 @@ export function parseJson(
     const value = exactJson.parse(text, longIntegers);
     return hasProtoKey(text) ? withoutProtoKeys(value) : value;
   } catch (error) {
-    const place = /at position (\d+)/.exec((error as Error).message)?.[1];
-    throw invalid(
-      `The request body is not valid JSON${place ? `: look at character ${place}` : ""}.`,
-    );
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+    throw errors.notJson({ place: position ? `: look at character ${position}` : "" });
   }
 }
 
@@ -75,7 +66,7 @@ function withoutProtoKeys(value: unknown): unknown {
 }
 
 function decoded(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw invalid("The request body is not valid UTF-8.");
+  if (!isUtf8(bytes)) throw errors.notUtf8();
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return bytes.toString("utf8", marked ? 3 : 0);
 }
@@ -88,6 +79,3 @@ function hasProtoKey(text: string): boolean {
   if (text.includes("__proto__") && text.includes('"__proto__"')) return true;
   return text.includes("\\u00") && PROTO_KEY.test(text);
 }
-
-const invalid = (message: string): PorticoError =>
-  new PorticoError("invalid_json", message, { type: "invalid_request_error" });

@@ -1,6 +1,7 @@
 /** What a body may hold, in whatever form it is written. Its readers count before they build anything of it. */
 import type { BodyLimits } from "../../contract/index.ts";
-import { PorticoError } from "../../errors.ts";
+import type { PorticoError } from "../../errors.ts";
+import { errors } from "../errors.ts";
 import { DEFAULT_JSON_LIMITS, type JsonScan, scanJson } from "../../text/json-scan.ts";
 
 export const DEFAULT_BODY_LIMITS: BodyLimits = DEFAULT_JSON_LIMITS;
@@ -13,11 +14,7 @@ export function limitError(limit: keyof BodyLimits, limits: BodyLimits): Portico
     maxMembers: `has an object with more than ${most} members`,
     maxDepth: `is nested more than ${most} levels deep`,
   }[limit];
-  return new PorticoError(
-    "invalid_request_error",
-    `The request body ${excess}. Send less, or raise gateway.http.${limit}.`,
-    { type: "invalid_request_error" },
-  );
+  return errors.overLimit({ excess, limit });
 }
 
 /** Throws `invalid_request_error` for a JSON text that breaks one of the limits. */

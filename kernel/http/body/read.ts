@@ -1,7 +1,8 @@
 /** Reading request bodies, within bounds of size and time. */
 import type { IncomingMessage } from "node:http";
 import { contentEncoding, decompressorOf } from "./compressed.ts";
-import { type HttpRequest, tooLarge } from "./request.ts";
+import { errors } from "../errors.ts";
+import type { HttpRequest } from "./request.ts";
 
 /** True where the head announces a body. */
 export function hasBody(req: IncomingMessage): boolean {
@@ -26,7 +27,8 @@ export function readBody(
 ): Promise<Buffer> {
   const { req } = source;
   if (!hasBody(req)) return Promise.resolve(Buffer.alloc(0));
-  if (Number(req.headers["content-length"]) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  if (Number(req.headers["content-length"]) > maxBytes)
+    return Promise.reject(errors.bodyTooLarge({ maxBytes }));
   const encoding = contentEncoding(req);
   if (encoding === undefined) {
     source.sendContinue();

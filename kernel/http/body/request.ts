@@ -1,6 +1,7 @@
 /** A request as the server makes it: a body that is asked for as a whole goes past the stream, which costs more than all else of it. */
 import { IncomingMessage } from "node:http";
-import { PorticoError } from "../../errors.ts";
+import type { PorticoError } from "../../errors.ts";
+import { errors } from "../errors.ts";
 
 interface Taker {
   readonly maxBytes: number;
@@ -65,11 +66,7 @@ export class HttpRequest extends IncomingMessage {
       this.#size === Number(this.headers["content-length"])
     )
       return;
-    const late = "The request body did not arrive in time. Send it without long pauses.";
-    this.#timer = setTimeout(
-      () => this.#fail(new PorticoError("request_timeout", late)),
-      timeoutMs,
-    ).unref();
+    this.#timer = setTimeout(() => this.#fail(errors.bodyTooSlow()), timeoutMs).unref();
   }
 
   #take(part: Buffer): void {
@@ -78,7 +75,7 @@ export class HttpRequest extends IncomingMessage {
     // Mostly it is the only one: a list that has grown to it has room for seventeen.
     if (this.#size === part.length) this.#parts = [part];
     else this.#parts.push(part);
-    if (this.#size > maxBytes) this.#fail(tooLarge(maxBytes));
+    if (this.#size > maxBytes) this.#fail(errors.bodyTooLarge({ maxBytes }));
     else if (this.#size >= this.#nextStride) {
       this.#nextStride = this.#size + STRIDE;
       this.#timer?.refresh();
@@ -91,11 +88,7 @@ export class HttpRequest extends IncomingMessage {
   }
 
   #left(): void {
-    this.#fail(
-      new PorticoError("client_closed", "The client left before its request was complete.", {
-        status: 499,
-      }),
-    );
+    this.#fail(errors.clientDisconnected());
   }
 
   #fail(error: PorticoError): void {
@@ -117,8 +110,3 @@ Object.defineProperty(HttpRequest.prototype, "readableEnded", {
     return this.isRead || Reflect.get(IncomingMessage.prototype, "readableEnded", this);
   },
 });
-
-export function tooLarge(maxBytes: number): PorticoError {
-  const message = `The request body is larger than the ${maxBytes} bytes that this route takes.`;
-  return new PorticoError("body_too_large", message);
-}

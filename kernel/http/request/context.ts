@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../../config/schema.ts";
-import { PorticoError } from "../../errors.ts";
+import type { PorticoError } from "../../errors.ts";
 import type {
   Access,
   BodyLimits,
@@ -14,6 +14,7 @@ import type {
 } from "../../contract/index.ts";
 import { addressOf } from "../../net/address.ts";
 import { ANONYMOUS } from "../access/auth.ts";
+import { errors } from "../errors.ts";
 import { bodyChunks } from "../body/compressed.ts";
 import { checkJsonType, parseJson } from "../body/json.ts";
 import { readBody } from "../body/read.ts";
@@ -72,9 +73,9 @@ export class RequestContext implements Call {
     readonly req: HttpRequest,
     readonly plain: ServerResponse,
   ) {
-    const given = givenId(req);
-    this.isOwnId = given === undefined;
-    this.id = given ?? mintId();
+    const callersId = givenId(req);
+    this.isOwnId = callersId === undefined;
+    this.id = callersId ?? mintId();
     const url = req.url as string;
     const mark = url.indexOf("?");
     this.path = mark < 0 ? url : url.slice(0, mark);
@@ -98,15 +99,18 @@ export class RequestContext implements Call {
   }
 
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#search));
+    this.#query ??= new URLSearchParams(this.#search);
+    return this.#query;
   }
 
   get address(): string {
-    return (this.#address ??= addressOf(this.req, this.server.settings().trustedProxies));
+    this.#address ??= addressOf(this.req, this.server.settings().trustedProxies);
+    return this.#address;
   }
 
   get log(): Logger {
-    return (this.#log ??= this.server.log.child({ id: this.id }));
+    this.#log ??= this.server.log.child({ id: this.id });
+    return this.#log;
   }
 
   get closing(): AbortSignal {
@@ -117,7 +121,9 @@ export class RequestContext implements Call {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      this.onDisconnect(() => abort.abort(new DOMException("The client left.", "AbortError")));
+      this.onDisconnect(() =>
+        abort.abort(new DOMException("The client disconnected.", "AbortError")),
+      );
     }
     return this.#abort.signal;
   }
@@ -155,7 +161,8 @@ export class RequestContext implements Call {
   body(): Promise<Buffer> {
     const { http } = this.server.settings();
     const maxBytes = this.maxBodyBytes ?? http.maxBodyBytes;
-    return (this.#body ??= readBody(this, { maxBytes, timeoutMs: http.bodyTimeoutMs }));
+    this.#body ??= readBody(this, { maxBytes, timeoutMs: http.bodyTimeoutMs });
+    return this.#body;
   }
 
   chunks(): AsyncIterable<Buffer> {
@@ -197,7 +204,7 @@ export class RequestContext implements Call {
     const value = await this.#parsedBody();
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
-    throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
+    throw errors.needsObject();
   }
 }
 
@@ -207,8 +214,8 @@ let minted = 0;
 
 /** The caller's own id, where it is well-formed. */
 export function givenId({ headers }: IncomingMessage): string | undefined {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && WELL_FORMED.test(given) ? given : undefined;
+  const id = headers["x-request-id"];
+  return typeof id === "string" && WELL_FORMED.test(id) ? id : undefined;
 }
 
 /** `req_`, 72 random bits of this process, and a count. */

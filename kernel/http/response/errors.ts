@@ -1,6 +1,7 @@
 /** Turns whatever was thrown into a response in the form of the surface it happened on. */
 import { type TSchema, Type } from "@sinclair/typebox";
-import { isPorticoError, PorticoError } from "../../errors.ts";
+import { isPorticoError, type PorticoError } from "../../errors.ts";
+import { errors } from "../errors.ts";
 import type { Dispose, ErrorForm, ErrorFormOptions, Logger } from "../../contract/index.ts";
 
 export type ErrorForms = ReturnType<typeof createErrorForms>;
@@ -32,7 +33,9 @@ export function createErrorForms(log: Logger) {
     add(prefix: string, form: ErrorForm, options: ErrorFormOptions = {}): Dispose {
       const entry = { ...options, prefix: prefix.replace(/\/+$/, ""), form };
       forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
-      return () => void (forms = forms.filter((other) => other !== entry));
+      return () => {
+        forms = forms.filter((other) => other !== entry);
+      };
     },
 
     /** The prefixes that clients have in their base address. */
@@ -64,14 +67,7 @@ export function createErrorForms(log: Logger) {
 /** What the caller may see of a failure: a `PorticoError` as it is, anything else as `internal_error`. */
 export function publicError(failure: unknown, requestId: string): PorticoError {
   if (isPorticoError(failure)) return failure;
-  return new PorticoError(
-    "internal_error",
-    `Something went wrong here. The log has the details under ${requestId}.`,
-    {
-      cause: failure,
-      type: "api_error",
-    },
-  );
+  return errors.internal({ id: requestId }, { cause: failure });
 }
 
 /** Logs what an operator has to know: our own bugs with their stack, other 5xx with their cause; refusals not at all. */

@@ -60,18 +60,13 @@ export function outgoing(value: unknown): Outgoing {
   if (body === undefined || isBodiless(status))
     return { status, headers, type: undefined, body: "" };
   const text = typeof body === "string" || body instanceof Buffer ? body : toJson(body);
-  const type =
-    text !== body
-      ? JSON_TYPE
-      : typeof body === "string"
-        ? "text/plain; charset=utf-8"
-        : "application/octet-stream";
-  return {
-    status,
-    headers,
-    type: headers?.["content-type"] === undefined ? type : undefined,
-    body: text,
-  };
+  const type = headers?.["content-type"] === undefined ? typeOf(body) : undefined;
+  return { status, headers, type, body: text };
+}
+
+function typeOf(body: unknown): string {
+  if (typeof body === "string") return "text/plain; charset=utf-8";
+  return body instanceof Buffer ? "application/octet-stream" : JSON_TYPE;
 }
 
 export function jsonResponse(status: number, body: string, headers?: ReplyHeaders): Outgoing {

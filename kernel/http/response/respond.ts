@@ -65,31 +65,35 @@ export function createResponder(log: Logger, forms: ErrorForms) {
 }
 
 /** Throws for headers that cannot be sent; nothing has been sent then. `late`: the request's body is not waited for. */
-function send(call: RequestContext, { status, headers, type, body }: Outgoing, late = false): void {
+function send(call: RequestContext, response: Outgoing, late = false): void {
+  const { status, body } = response;
   const { req, plain: res, awaitsContinue } = call;
   const unread = mustClose(req);
   if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
-  const length = isBodiless(status)
-    ? undefined
-    : typeof body === "string"
-      ? Buffer.byteLength(body)
-      : body.length;
-  const lines: unknown[] = call.dressed
-    ? []
-    : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
-  for (const name in headers) {
-    const value = headers[name]!;
-    lines.push(name, typeof value === "number" ? String(value) : value);
-  }
-  if (type !== undefined && !res.hasHeader("content-type")) lines.push("content-type", type);
-  if (length !== undefined) lines.push("content-length", String(length));
-  res.writeHead(status, lines as string[]);
+  const length = isBodiless(status) ? undefined : Buffer.byteLength(body);
+  res.writeHead(status, headLines(call, response, length));
   if (unread && !late && !awaitsContinue) {
     res.flushHeaders();
     res.write(body);
     endAndLinger(req, res);
   } else if (body.length === 0) res.end();
   else end(res, body, length);
+}
+
+/** Names and values in turn, as `writeHead` takes them. */
+function headLines(
+  { plain: res, dressed, id }: RequestContext,
+  { headers, type }: Outgoing,
+  length: number | undefined,
+): string[] {
+  const lines: unknown[] = dressed ? [] : ["x-request-id", id, "x-content-type-options", "nosniff"];
+  for (const name in headers) {
+    const value = headers[name]!;
+    lines.push(name, typeof value === "number" ? String(value) : value);
+  }
+  if (type !== undefined && !res.hasHeader("content-type")) lines.push("content-type", type);
+  if (length !== undefined) lines.push("content-length", String(length));
+  return lines as string[];
 }
 
 /** Up to here a copy into one string is cheaper than a second buffer to write. */

@@ -1,8 +1,8 @@
 /** A process under test for `http.bench.ts`: argument `bare` is node:http alone, `portico` the kernel's server. */
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import { createServer as createBare } from "node:http";
-import { createAuth } from "../../../kernel/http/access/auth.ts";
-import { createServer } from "../../../kernel/http/server.ts";
+import { Auth } from "../../../kernel/http/access/auth.ts";
+import { HttpServer } from "../../../kernel/http/server.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 
 const answer = { ok: true, id: "item-1", tags: ["a", "b"] };
@@ -40,12 +40,12 @@ function portico(): Promise<number> {
     bodyTimeoutMs: 30_000,
   };
   const settings = { http, trustedProxies: [] };
-  const auth = createAuth({
+  const auth = new Auth({
     settings: () => ({ token: "bench-token" }),
     authenticators: () => [],
     log,
   });
-  const server = createServer({
+  const server = new HttpServer({
     name: "bench",
     log,
     access: () => {},

@@ -1,11 +1,7 @@
 /** A server of the kernel's own on a free port, and a client that sends exactly the bytes it is told to. */
 import { connect, type Socket } from "node:net";
-import {
-  type AuthOptions,
-  type AuthSettings,
-  createAuth,
-} from "../../../kernel/http/access/auth.ts";
-import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
+import { type AuthOptions, type AuthSettings, Auth } from "../../../kernel/http/access/auth.ts";
+import { HttpServer } from "../../../kernel/http/server.ts";
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/contract/index.ts";
@@ -62,13 +58,13 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     token: "right-token",
     password: "right-password",
   };
-  const auth = createAuth({
+  const auth = new Auth({
     settings: () => credentials,
     authenticators: options.authenticators ?? (() => []),
     log,
     ...(options.throttle && { throttle: options.throttle }),
   });
-  const server = createServer({
+  const server = new HttpServer({
     name: "test",
     log,
     access: (entry) => log.info(entry, "request"),

@@ -4,9 +4,9 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";
-import { createAuth } from "../../../kernel/http/access/auth.ts";
+import { Auth } from "../../../kernel/http/access/auth.ts";
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
-import { createServer } from "../../../kernel/http/server.ts";
+import { HttpServer } from "../../../kernel/http/server.ts";
 import { until } from "../../support/until.ts";
 import {
   ask,
@@ -33,11 +33,11 @@ function request(port: number, path: string, headers = ""): Socket {
 test("a port in use is told with the port and the way out", async () => {
   const first = await startServer();
   const log = collectLog([]);
-  const auth = createAuth({ settings: () => ({}), authenticators: () => [], log });
+  const auth = new Auth({ settings: () => ({}), authenticators: () => [], log });
   const settings = () => ({ http: first.settings, trustedProxies: [] });
   const connectionLimit = createConnectionLimit(() => first.settings);
   const fresh = () =>
-    createServer({ name: "x", log, access: () => {}, settings, auth, connectionLimit });
+    new HttpServer({ name: "x", log, access: () => {}, settings, auth, connectionLimit });
   try {
     await fresh().listen(first.port, "127.0.0.1");
     assert.unreachable();

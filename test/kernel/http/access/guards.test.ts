@@ -1,7 +1,7 @@
 import { networkInterfaces } from "node:os";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createGuards } from "../../../../kernel/http/access/guards.ts";
+import { Guards } from "../../../../kernel/http/access/guards.ts";
 import { ask, closeAll, codeOf, exchange, head, startServer } from "../harness.ts";
 
 test.after(closeAll);
@@ -234,7 +234,7 @@ test("OPTIONS that is no preflight is an ordinary request", async () => {
 
 test("loopbackOnly goes by the peer's address", async () => {
   const { settings } = await guarded();
-  const guards = createGuards({
+  const guards = new Guards({
     settings: () => ({ http: settings, trustedProxies: [] }),
     loopbackOnly: true,
     origins: [],
