@@ -59,11 +59,7 @@ const importers: Record<string, string[]> = {
   diff: ["plugins/polls/checking/diff.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   picomatch: ["plugins/polls/sources/file.ts"],
-  re2js: [
-    "plugins/webhooks/mappings/patterns.ts",
-    "plugins/polls/sources/pages/ignore.ts",
-    "plugins/provider-echo/fitting-text.ts",
-  ],
+  re2js: ["plugins/webhooks/mappings/patterns.ts", "plugins/polls/sources/pages/ignore.ts"],
   ws: ["plugins/browser/net/web-socket.ts"],
 };
 

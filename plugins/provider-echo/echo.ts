@@ -62,12 +62,7 @@ export const echo: ChatProvider = {
       });
       yield chunk({ role: "assistant", content: said.call === undefined ? "" : null });
       if (said.call !== undefined) yield* streamCall(said.call, chunk);
-      let written = 0;
-      for (const word of wordsOf(said.text ?? "")) {
-        if (delayOf(target) > 0) await pause(target);
-        else if (++written % BURST === 0) await setImmediate();
-        yield chunk({ content: word });
-      }
+      for await (const word of pacedWords(said.text ?? "", target)) yield chunk({ content: word });
       yield chunk({}, said.call === undefined ? "stop" : "tool_calls");
     }
     yield { ...head, choices: [], usage: usageOf(request, said) };
@@ -77,7 +72,17 @@ export const echo: ChatProvider = {
 /** Loaded where a request brings schemas: most do not. */
 async function valueMaker({ tools, response_format: format }: ChatRequest): Promise<MakeValue> {
   if (tools == null && format == null) return () => ({});
-  return (await import("./smallest-value.ts")).smallest;
+  return (await import("./schema-value.ts")).smallestValue;
+}
+
+/** The words, at the pace of the channel's `delayMs`; others get their turn in between. */
+async function* pacedWords(text: string, target: Target): AsyncGenerator<string> {
+  let written = 0;
+  for (const word of wordsOf(text)) {
+    if (delayOf(target) > 0) await pause(target);
+    else if (++written % BURST === 0) await setImmediate();
+    yield word;
+  }
 }
 
 function* streamCall(

@@ -1,8 +1,5 @@
-import { Value } from "@sinclair/typebox/value";
-import { Type } from "@sinclair/typebox";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { smallest } from "../../../plugins/provider-echo/smallest-value.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { contentOf, eventsOf } from "../../support/upstreams/upstream.ts";
@@ -181,61 +178,6 @@ test("a delayed echo stops when its client leaves", async () => {
         (one: { name: string }) => one.name === "slow",
       ).inFlight === 0,
   );
-});
-
-test("smallest: the schema accepts what it makes", () => {
-  const schemas = [
-    Type.Object({}),
-    Type.Object({ a: Type.String({ minLength: 3 }), b: Type.Optional(Type.String()) }),
-    Type.Object({
-      n: Type.Integer({ minimum: 7, multipleOf: 5 }),
-      m: Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 }),
-      neg: Type.Number({ maximum: -2 }),
-    }),
-    Type.Object({
-      list: Type.Array(Type.Integer(), { minItems: 2, uniqueItems: true }),
-      flag: Type.Boolean(),
-      nil: Type.Null(),
-    }),
-    Type.Object({
-      u: Type.Union([Type.Literal("left"), Type.Number()]),
-      t: Type.Tuple([Type.String(), Type.Number()]),
-    }),
-    Type.Object({
-      p: Type.String({ pattern: "^[A-Z]{2}$" }),
-      q: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }),
-    }),
-    Type.Object({
-      deep: Type.Object({ er: Type.Object({ x: Type.Integer({ exclusiveMinimum: 4 }) }) }),
-    }),
-  ];
-  for (const schema of schemas)
-    assert.ok(Value.Check(schema, smallest(schema)), JSON.stringify([schema, smallest(schema)]));
-});
-
-test("smallest: references, alternatives, merged schemas, schemas without a type or that turn on themselves", () => {
-  const node = {
-    $defs: { n: { type: "object", properties: { v: { const: 1 } }, required: ["v"] } },
-    type: "object",
-    properties: { n: { $ref: "#/$defs/n" } },
-    required: ["n"],
-  };
-  assert.equal(smallest(node), { n: { v: 1 } });
-  assert.equal(
-    smallest({
-      allOf: [
-        { properties: { a: { type: "integer" } }, required: ["a"] },
-        { properties: { b: { type: "string" } }, required: ["b"] },
-      ],
-    }),
-    { a: 0, b: "" },
-  );
-  assert.equal(smallest({ anyOf: [{ type: "object", required: ["z"] }, { type: "null" }] }), {
-    z: null,
-  });
-  assert.equal(smallest({}, "object"), {});
-  assert.equal(smallest({ type: ["string", "null"] }), "");
-  assert.ok(smallest({ type: "object", properties: { me: { $ref: "#" } }, required: ["me"] }));
 });
 
 test("a channel of echo's is tested like any other", async () => {

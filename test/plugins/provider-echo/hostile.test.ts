@@ -1,7 +1,7 @@
 /** Schemas, names and texts that ask echo for more than it should do. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { smallest } from "../../../plugins/provider-echo/smallest-value.ts";
+import { smallestValue } from "../../../plugins/provider-echo/schema-value.ts";
 import { wordsOf } from "../../../plugins/provider-echo/words.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { assertLinear } from "../../support/growth.ts";
@@ -53,59 +53,15 @@ test("tools and choices that name nothing to call are refused with their place",
   }
 });
 
-test("a caller's pattern meets no backtracking engine", async () => {
-  const patterns = [
-    "^(a+)+b$",
-    "^(a|a)*$b",
-    "(x+x+)+y",
-    "^(\\w+\\s?)*$!",
-    "(.*)*=",
-    "(?=(a+)+b)",
-    "(a*)*\\1b",
-    "[",
-    "(",
-  ];
+test("a pattern that backtracks without end holds nobody up", async () => {
+  const patterns = ["^(a+)+b$", "^(a|a)*$b", "(a*a*)*b", "(?=(a+)+b)", "(a*)*\\1b", "[", "("];
   for (const pattern of patterns)
-    assert.is((await property({ type: "string", minLength: 40, pattern })).status, 200);
-  const big = [
-    "a{1000}",
-    "((a{1,50}){1,50}){1,50}",
-    "(".repeat(5000),
-    "a?".repeat(2000),
-    "[^a]*".repeat(2000),
-  ];
-  for (const pattern of big) assert.is((await property({ type: "string", pattern })).status, 200);
+    assert.is((await property({ type: "string", minLength: 40, pattern })).status, 400, pattern);
+  const names = Array.from({ length: 300 }, (_, i) => `a${i}`);
   const many = Object.fromEntries(
-    Array.from({ length: 3000 }, (_, i) => [`p${i}`, { type: "string", pattern: `^${i}(b+)+$` }]),
+    names.map((name) => [name, { type: "string", minLength: 40, pattern: "^(a+)+b$" }]),
   );
-  assert.is((await withSchema({ properties: many, required: Object.keys(many) })).status, 200);
-});
-
-test("a pattern's sets and groups take time in line with its size", () => {
-  const characters = (size: number) =>
-    Array.from({ length: size }, (_, i) => String.fromCodePoint(0x4e00 + i)).join("");
-  for (const sign of ["", "^"])
-    assertLinear(
-      `[${sign}…]`,
-      2000,
-      (size) => `^[${sign}${characters(size)}]$`,
-      (pattern) => smallest({ pattern }),
-    );
-  assertLinear(
-    "named groups",
-    2000,
-    (size) => "(?<a>b)".repeat(size),
-    (pattern) => smallest({ pattern }),
-  );
-});
-
-test("what can be met still is", () => {
-  assert.is(smallest({ pattern: "^[0-9]{4}$" }), "0000");
-  assert.is(smallest({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }), "1970-01-01");
-  assert.match(
-    String(smallest({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" })),
-    /^0{8}-/,
-  );
+  assert.is((await withSchema({ properties: many, required: names })).status, 400);
 });
 
 test("values that would be large are refused with the schema's place", async () => {
@@ -166,7 +122,7 @@ test("a schema that is nested without end is no failure of ours", async () => {
 
 test("references that are broken are no failure of ours", async () => {
   for (const $ref of ["#/%E0%A4%A", "#/~2", "#/a/b/c", "http://x", "#/__proto__/x", "#"])
-    assert.is((await property({ $ref })).status, 200, $ref);
+    assert.is((await property({ $ref })).status, 400, $ref);
 });
 
 test("schemas of any size take time in proportion", async () => {
@@ -174,7 +130,7 @@ test("schemas of any size take time in proportion", async () => {
   const items = (n: number, schema: object) => ({ type: "array", minItems: n, items: schema });
   const attempt = (schema: object) => {
     try {
-      smallest(schema);
+      smallestValue(schema, "schema");
     } catch (error) {
       assert.is((error as { status?: number }).status, 400);
     }

@@ -1,0 +1,223 @@
+/** The making of a value for a JSON Schema, without a check of what it is not made for. */
+import { isSchema, listOf, merge, numberOf, type Schema } from "./schema.ts";
+
+/** No value is made for the schema; the message says why, as the end of a sentence. */
+export class Unmet extends Error {
+  override name = "Unmet";
+}
+
+/** Makes the value of one schema, down to a depth. */
+export class Maker {
+  readonly #root: unknown;
+  readonly #maxDepth: number;
+  readonly #budget: { left: number };
+
+  constructor(root: unknown, maxDepth: number, budget: { left: number }) {
+    this.#root = root;
+    this.#maxDepth = maxDepth;
+    this.#budget = budget;
+  }
+
+  /** `fallback` is the type where the schema names none. */
+  make(schema: unknown, fallback: string, depth = 0): unknown {
+    if (schema === false) throw new Unmet("nothing fits `false`");
+    if (!isSchema(schema)) return fallback === "object" ? {} : null;
+    if (depth > this.#maxDepth) throw new Unmet("it nests too deep");
+    this.#take(1 + Object.keys(schema).length);
+    const flat = this.#flatten(schema, 0);
+    for (const key of ["anyOf", "oneOf"])
+      if (Array.isArray(flat[key])) return this.#firstOf(flat, key, fallback, depth);
+    if ("const" in flat) return this.#copied(flat["const"]);
+    if (Array.isArray(flat["enum"])) return this.#copied(firstOfType(flat["enum"], flat["type"]));
+    return this.#ofType(firstType(flat) ?? fallback, flat, depth);
+  }
+
+  #take(amount: number): void {
+    this.#budget.left -= amount;
+    if (!(this.#budget.left >= 0)) throw new Unmet("it asks for a large value");
+  }
+
+  /** A value that the schema holds may be long, and may be referred to often. */
+  #copied(value: unknown): unknown {
+    this.#take(JSON.stringify(value)?.length ?? 0);
+    return value;
+  }
+
+  /** The first alternative for which a value is made. */
+  #firstOf(schema: Schema, key: string, fallback: string, depth: number): unknown {
+    const { [key]: alternatives, ...rest } = schema;
+    let reason: unknown = new Unmet(`its ${key} is empty`);
+    for (const alternative of alternatives as unknown[]) {
+      try {
+        const chosen = isSchema(alternative)
+          ? merge(rest, this.#flatten(alternative, 0))
+          : alternative && rest;
+        return this.make(chosen, fallback, depth + 1);
+      } catch (error) {
+        if (!(error instanceof Unmet) || this.#budget.left < 0) throw error;
+        reason = error;
+      }
+    }
+    throw reason;
+  }
+
+  /** The schema with what its `$ref` and `allOf` say. */
+  #flatten(schema: Schema, depth: number): Schema {
+    const { $ref, allOf, ...rest } = schema;
+    if ($ref === undefined && allOf === undefined) return schema;
+    if (depth > this.#maxDepth) throw new Unmet("its references nest too deep");
+    const parts = Array.isArray(allOf) ? [...allOf] : [];
+    if (typeof $ref === "string") parts.push(this.#follow($ref));
+    let flat: Schema = rest;
+    for (const part of parts) {
+      if (part === false) throw new Unmet("nothing fits `false`");
+      if (!isSchema(part)) continue;
+      this.#take(1 + Object.keys(part).length + Object.keys(flat).length);
+      flat = merge(flat, this.#flatten(part, depth + 1));
+      this.#take(isSchema(flat["properties"]) ? Object.keys(flat["properties"]).length : 0);
+    }
+    return flat;
+  }
+
+  /** A reference within the same schema: `#`, `#/$defs/x`. */
+  #follow(reference: string): unknown {
+    this.#take(reference.length);
+    const steps = reference.startsWith("#") ? reference.slice(1).split("/") : [];
+    let target: unknown = reference.startsWith("#") ? this.#root : undefined;
+    for (const step of steps.filter((text) => text !== "")) {
+      const key = unescapePointer(step);
+      target = isSchema(target) && Object.hasOwn(target, key) ? target[key] : undefined;
+    }
+    if (target === undefined) throw new Unmet(`there is nothing at ${reference.slice(0, 100)}`);
+    return target;
+  }
+
+  #ofType(type: unknown, schema: Schema, depth: number): unknown {
+    if (type === "object") return this.#object(schema, depth);
+    if (type === "array") return this.#array(schema, depth);
+    if (type === "string") return this.#string(schema);
+    if (type === "number" || type === "integer") {
+      const number = smallestNumber(schema, type === "integer");
+      if (number === undefined) throw new Unmet("no number lies within its bounds");
+      return number + 0; // not -0, which JSON does not have
+    }
+    return type === "boolean" ? false : null;
+  }
+
+  #object(schema: Schema, depth: number): Schema {
+    const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
+    const names = new Set(listOf(schema["required"]).filter((name) => typeof name === "string"));
+    const least = numberOf(schema["minProperties"]) ?? 0;
+    this.#take(names.size + least);
+    for (const name of Object.keys(properties)) if (names.size < least) names.add(name);
+    const entries = [...names].map((name) => {
+      this.#take(name.length);
+      const isDeclared = Object.hasOwn(properties, name);
+      const member = isDeclared ? properties[name] : schema["additionalProperties"];
+      return [name, this.make(member, "string", depth + 1)];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  #array(schema: Schema, depth: number): unknown[] {
+    const least = numberOf(schema["minItems"]) ?? 0;
+    this.#take(least);
+    const first = listOf(schema["prefixItems"] ?? schema["items"]);
+    const further = Array.isArray(schema["items"]) ? undefined : schema["items"];
+    return Array.from({ length: least }, (_, index) =>
+      this.make(index < first.length ? first[index] : further, "null", depth + 1),
+    );
+  }
+
+  #string({ format, minLength }: Schema): string {
+    const least = numberOf(minLength) ?? 0;
+    this.#take(least);
+    const formatted = typeof format === "string" && Object.hasOwn(FORMATS, format);
+    return formatted ? (FORMATS[format] as string) : "a".repeat(least);
+  }
+}
+
+const FORMATS: Record<string, string> = {
+  "date-time": "1970-01-01T00:00:00Z",
+  date: "1970-01-01",
+  time: "00:00:00Z",
+  duration: "P0D",
+  email: "a@b.co",
+  "idn-email": "a@b.co",
+  hostname: "a",
+  ipv4: "0.0.0.0",
+  ipv6: "::",
+  uri: "a:b",
+  iri: "a:b",
+  url: "http://a",
+  uuid: "00000000-0000-0000-0000-000000000000",
+  "relative-json-pointer": "0",
+};
+
+/** The number nearest to 0 that lies within the bounds; `undefined` if none of the likely ones does. */
+function smallestNumber(schema: Schema, isInteger: boolean): number | undefined {
+  const bound = (key: string, otherwise: number) => numberOf(schema[key]) ?? otherwise;
+  const minimum = bound("minimum", Number.NEGATIVE_INFINITY);
+  const maximum = bound("maximum", Number.POSITIVE_INFINITY);
+  const above = bound("exclusiveMinimum", Number.NEGATIVE_INFINITY);
+  const below = bound("exclusiveMaximum", Number.POSITIVE_INFINITY);
+  const step = bound("multipleOf", isInteger ? 1 : 0);
+  const roundUp = (value: number) => (step > 0 ? Math.ceil(value / step) * step : value);
+  const roundDown = (value: number) => (step > 0 ? Math.floor(value / step) * step : value);
+  const low = roundUp(Math.max(minimum, above));
+  const high = roundDown(Math.min(maximum, below));
+  const unit = step > 0 ? step : 1;
+  const likely = [0, low, low + unit, high, high - unit, (low + high) / 2];
+  const isAllowed = (value: number) =>
+    value >= minimum &&
+    value <= maximum &&
+    value > above &&
+    value < below &&
+    (!isInteger || Number.isInteger(value));
+  const [nearest] = likely
+    .filter((value) => Number.isFinite(value) && isAllowed(value))
+    .sort((one, other) => Math.abs(one) - Math.abs(other));
+  return nearest;
+}
+
+/** The type that is named first, or the one that the schema's other keywords are for. */
+function firstType(schema: Schema): unknown {
+  if (schema["type"] !== undefined) return firstTypeIn(schema["type"]);
+  const has = (...keys: string[]) => keys.some((key) => key in schema);
+  if (has("properties", "required")) return "object";
+  if (has("items", "prefixItems")) return "array";
+  if (has("minLength", "pattern", "format")) return "string";
+  if (has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+    return "number";
+  return undefined;
+}
+
+function firstTypeIn(type: unknown): unknown {
+  if (!Array.isArray(type)) return type;
+  if (type.length === 0) throw new Unmet("no type fits all of its parts");
+  return type[0];
+}
+
+function firstOfType(values: readonly unknown[], type: unknown): unknown {
+  const types = [type].flat();
+  const index = values.findIndex((value) => type === undefined || types.some(isType(value)));
+  if (index < 0) throw new Unmet("nothing in its enum is of its type");
+  return values[index];
+}
+
+function isType(value: unknown): (type: unknown) => boolean {
+  return (type) => {
+    if (type === "integer") return Number.isInteger(value);
+    if (type === "array") return Array.isArray(value);
+    if (type === "object") return isSchema(value);
+    return type === "null" ? value === null : typeof value === type;
+  };
+}
+
+function unescapePointer(step: string): string {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return step;
+  }
+}
