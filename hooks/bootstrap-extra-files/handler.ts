@@ -30,7 +30,7 @@ const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
 export default handler;
 
 function listOf(value: unknown): string[] {
-  const list = typeof value === "string" ? [value] : Array.isArray(value) ? value : [];
+  const list = Array.isArray(value) ? value : [value];
   return list.filter((item): item is string => typeof item === "string" && item !== "");
 }
 
@@ -40,21 +40,22 @@ async function matching(workspace: string, patterns: readonly string[]): Promise
   const depth = patterns.some((pattern) => pattern.includes("**"))
     ? 8
     : Math.max(...patterns.map((p) => p.split("/").length));
-  const found: string[] = [];
-  const walk = async (dir: string, level: number): Promise<void> => {
-    for (const entry of await readdir(dir, { withFileTypes: true })) {
-      if (entry.name === "node_modules" || entry.name === ".git") continue;
-      const path = join(dir, entry.name);
-      if (entry.isDirectory()) {
-        if (level < depth) await walk(path, level + 1);
-        continue;
-      }
-      const name = relative(workspace, path).split(sep).join("/");
-      if (tests.some((test) => test.test(name))) found.push(name);
-    }
-  };
-  await walk(workspace, 1);
-  return found.sort();
+  const names = (await listFiles(workspace, depth)).map((file) =>
+    relative(workspace, file).split(sep).join("/"),
+  );
+  return names.filter((name) => tests.some((test) => test.test(name))).sort();
+}
+
+/** All files so many directories deep, without those of packages and of Git. */
+async function listFiles(directory: string, depth: number): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const lists = entries.map(async (entry) => {
+    if (entry.name === "node_modules" || entry.name === ".git") return [];
+    const path = join(directory, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return depth > 1 ? listFiles(path, depth - 1) : [];
+  });
+  return (await Promise.all(lists)).flat();
 }
 
 function expressionOf(pattern: string): RegExp {

@@ -2,9 +2,10 @@
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { relative } from "node:path";
-import { type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, Type } from "portico";
 import { type OwnWords, ownWords } from "portico/agent";
 import { clip } from "portico/strings";
+import { errors } from "./errors.ts";
 import { existing, groundOf, writable } from "./files/confine.ts";
 import type { GuardedPlace, GuardedPlaces } from "./files/rules.ts";
 import { MOST_BYTES, readText } from "./files/text-file.ts";
@@ -60,9 +61,7 @@ async function append(place: GuardedPlace, path: string, text: string): Promise<
   try {
     const { size } = await file.stat();
     if (size + Buffer.byteLength(text) > MOST_BYTES)
-      throw new PorticoError("invalid_request_error", `${path} is full: take another note.`, {
-        param: "note",
-      });
+      throw errors.noteFull({ path }, { param: "note" });
     await file.writeFile(`${size > 0 ? "\n" : ""}${text.trim()}\n`);
   } finally {
     await file.close();

@@ -1,8 +1,10 @@
 /** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
-import { type PluginContext, PorticoError, type ToolCall, Type } from "portico";
+import { type PluginContext, type ToolCall, Type } from "portico";
+import type { AgentService } from "portico/agent";
 import { clip, fitsPattern } from "portico/strings";
 import type { ChatMessage } from "portico/provider";
-import type { Session } from "portico/store";
+import type { Session, Store } from "portico/store";
+import { errors } from "./errors.ts";
 import { needed } from "./files/tool.ts";
 
 const SOURCE = "sessions";
@@ -24,7 +26,6 @@ const parameters = Type.Object({
 });
 
 export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): void {
-  const store = () => ctx.use("store");
   ctx.tool({
     name: "sessions",
     description:
@@ -33,91 +34,82 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
     principals: ["key", "webhook", "poll"],
     ownErrors: true,
     async handler(args, call) {
+      const store = ctx.use("store");
       const reach = reachOf(call, isSandboxed());
       const { limit = 20 } = args;
-      if (args.action === "list") {
-        return (await newestWithin(reach, limit)).map(({ id, messages, updatedAt }) => ({
+      if (args.action === "list")
+        return (await newestWithin(store, reach, limit)).map(({ id, messages, updatedAt }) => ({
           session: id,
           messages,
           usedAt: new Date(updatedAt).toISOString(),
         }));
-      }
       const session = needed(args.session, "session", args.action);
-      if (!reach.includes(session)) throw noSession(session);
-      if (args.action === "history") return history(session, limit);
-      return send(session, needed(args.message, "message", "send"), call);
+      if (!reach.includes(session)) throw unknownSession(session);
+      if (args.action === "history") return history(store, session, limit);
+      return send(ctx.use("agent"), session, needed(args.message, "message", "send"), call);
     },
   });
-
-  /** Last used first. */
-  async function newestWithin(reach: Reach, limit: number): Promise<Session[]> {
-    const { sessions } = store();
-    const lists = await Promise.all(
-      reach.patterns.map(async (pattern) => {
-        const star = pattern.indexOf("*");
-        if (star < 0) return [await sessions.get(pattern)];
-        return newestLike(pattern, pattern.slice(0, star), limit);
-      }),
-    );
-    const byId = new Map(
-      lists.flat().flatMap((session) => (session ? [[session.id, session]] : [])),
-    );
-    return [...byId.values()].sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
-  }
-
-  /** The store knows prefixes: what a pattern says beyond its first star is judged here. */
-  async function newestLike(pattern: string, prefix: string, limit: number): Promise<Session[]> {
-    const isPrefix = pattern === `${prefix}*`;
-    const most = isPrefix ? limit : MOST_SEARCHED;
-    const listed = await store().sessions.list({ limit: most, prefix: prefix || undefined });
-    return listed.filter(({ id }) => fitsPattern(pattern, id));
-  }
-
-  async function history(session: string, last: number) {
-    if ((await store().sessions.get(session)) === undefined) throw noSession(session);
-    const stored = await store().sessions.transcript(session, { last });
-    return stored.map(({ at, body }) => {
-      const { role, content, tool_calls: calls } = body as ChatMessage;
-      const text =
-        typeof content === "string"
-          ? content
-          : (content ?? []).map((part) => part.text ?? "").join("");
-      return {
-        at: new Date(at).toISOString(),
-        role,
-        text: clip(text, MESSAGE_CHARS),
-        calls: calls?.map((one) => one.function?.name),
-      };
-    });
-  }
-
-  async function send(session: string, message: string, call: ToolCall) {
-    const { sessionKey, turnId, principal, access } = call;
-    if (session === sessionKey)
-      throw refused("That is this session itself: just answer.", "session");
-    if (!access.isOwner)
-      throw refused("A turn of a client, a sender or a poll starts no turns elsewhere.", "action");
-    const agent = ctx.use("agent");
-    // two that send to each other would never end
-    if (turnId !== undefined && (await agent.turn(turnId))?.source === SOURCE)
-      throw refused(
-        "This turn was itself sent from another session: its answer is read there.",
-        "action",
-      );
-    const started = await agent.startTurn({
-      message: `[from your session ${sessionKey}] ${message}`,
-      session,
-      source: SOURCE,
-      principal,
-    });
-    return { turnId: started.turnId, session: started.sessionId, state: started.state };
-  }
 }
 
-const refused = (message: string, param: string) =>
-  new PorticoError("invalid_request_error", message, { param });
-const noSession = (session: string) =>
-  new PorticoError("not_found", `There is no session ${JSON.stringify(session)}.`);
+/** Last used first. */
+async function newestWithin(store: Store, reach: Reach, limit: number): Promise<Session[]> {
+  const lists = await Promise.all(
+    reach.patterns.map(async (pattern) => {
+      const star = pattern.indexOf("*");
+      if (star < 0) return [await store.sessions.get(pattern)];
+      return newestLike(store, pattern, pattern.slice(0, star), limit);
+    }),
+  );
+  const byId = new Map(lists.flat().flatMap((session) => (session ? [[session.id, session]] : [])));
+  return [...byId.values()].sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
+}
+
+/** The store knows prefixes: what a pattern says beyond its first star is judged here. */
+async function newestLike(
+  store: Store,
+  pattern: string,
+  prefix: string,
+  limit: number,
+): Promise<Session[]> {
+  const isPrefix = pattern === `${prefix}*`;
+  const most = isPrefix ? limit : MOST_SEARCHED;
+  const listed = await store.sessions.list({ limit: most, prefix: prefix || undefined });
+  return listed.filter(({ id }) => fitsPattern(pattern, id));
+}
+
+async function history(store: Store, session: string, last: number) {
+  if ((await store.sessions.get(session)) === undefined) throw unknownSession(session);
+  const stored = await store.sessions.transcript(session, { last });
+  return stored.map(({ at, body }) => {
+    const { role, content, tool_calls: calls } = body as ChatMessage;
+    const parts = typeof content === "string" ? [{ text: content }] : (content ?? []);
+    return {
+      at: new Date(at).toISOString(),
+      role,
+      text: clip(parts.map(({ text = "" }) => text).join(""), MESSAGE_CHARS),
+      calls: calls?.map((call) => call.function?.name),
+    };
+  });
+}
+
+async function send(agent: AgentService, session: string, message: string, call: ToolCall) {
+  const { sessionKey, turnId, principal, access } = call;
+  if (session === sessionKey) throw errors.sendToItself({ param: "session" });
+  if (!access.isOwner) throw errors.mayNotSend({ param: "action" });
+  // Two sessions that send to each other would never end.
+  if (turnId !== undefined && (await agent.turn(turnId))?.source === SOURCE)
+    throw errors.sendFromSent({ param: "action" });
+  const turn = await agent.startTurn({
+    message: `[from your session ${sessionKey}] ${message}`,
+    session,
+    source: SOURCE,
+    principal,
+  });
+  return { turnId: turn.turnId, session: turn.sessionId, state: turn.state };
+}
+
+const unknownSession = (session: string) =>
+  errors.unknownSession({ session: JSON.stringify(session) });
 
 /** Which sessions a call may see. */
 interface Reach {
@@ -125,7 +117,7 @@ interface Reach {
   includes(session: string): boolean;
 }
 
-/** A sandboxed session sees itself alone. Every turn sees the session that it runs in, whoever named that. */
+/** A sandboxed session sees itself alone. Every turn sees the session that it runs in. */
 function reachOf({ sessionKey, access }: ToolCall, sandboxed: boolean): Reach {
   if (sandboxed) return { patterns: [sessionKey], includes: (session) => session === sessionKey };
   return {

@@ -62,12 +62,14 @@ const makeRanges = (): Record<AddressKind, [IPv4 | IPv6, number][]> => ({
   ),
   public: ranges("0.0.0.0/0", "2000::/3"),
 });
-let made: ReturnType<typeof makeRanges> | undefined;
+let madeRanges: ReturnType<typeof makeRanges> | undefined;
 
 const worst = (a: AddressKind, b: AddressKind): AddressKind => (RANK[a] >= RANK[b] ? a : b);
 
-const rangeOf = (address: IPv4 | IPv6): AddressKind =>
-  ipaddr.subnetMatch(address, (made ??= makeRanges()), "private") as AddressKind;
+function rangeOf(address: IPv4 | IPv6): AddressKind {
+  madeRanges ??= makeRanges();
+  return ipaddr.subnetMatch(address, madeRanges, "private") as AddressKind;
+}
 
 /** The IPv4 address in two groups of an IPv6 one. */
 const carried = (high = 0, low = 0): IPv4 =>

@@ -1,20 +1,93 @@
+/**
+ * Every error of the plugin `egress`. Each states its status: the guard also runs on a node, where no plugin is loaded.
+ */
 import { PorticoError } from "portico";
 
-/** The codes of what cannot be had or may not be reached, with their statuses. */
-export const errors = {
-  address_blocked: 403,
-  name_not_resolved: 502,
-  response_too_large: 502,
-  too_many_redirects: 502,
-  upstream_error: 502,
-  upstream_timeout: 504,
-} as const;
+export const errors = PorticoError.table({
+  // addresses
+  nameNotResolved: {
+    code: "name_not_resolved",
+    status: 502,
+    message: "The name {host} has no address.",
+  },
+  notAUrl: { code: "invalid_request_error", status: 400, message: "This is not a URL." },
+  notHttp: {
+    code: "invalid_request_error",
+    status: 400,
+    message: "This is not an http or https URL.",
+  },
+  notAHostAndPort: {
+    code: "invalid_request_error",
+    status: 400,
+    message: "This is not a host and port.",
+  },
 
-/** Carries its status along: the guard also runs on a node, where no plugin is loaded. */
-export function egressError(
-  code: keyof typeof errors,
+  // responses
+  responseTooLarge: {
+    code: "response_too_large",
+    status: 502,
+    message: "The response is larger than {maxBytes} bytes.",
+  },
+  responseCutOff: {
+    code: "upstream_error",
+    status: 502,
+    message: "The response was cut off before its end.",
+  },
+  unknownEncoding: {
+    code: "upstream_error",
+    status: 502,
+    message: "The content encoding {encoding} of the response is not supported.",
+  },
+  badRedirect: {
+    code: "upstream_error",
+    status: 502,
+    message: "The response redirects to something that is not a URL.",
+  },
+  unexpectedRedirect: {
+    code: "too_many_redirects",
+    status: 502,
+    message: "The response is a redirect.",
+  },
+  tooManyRedirects: {
+    code: "too_many_redirects",
+    status: 502,
+    message: "The request was redirected more than {redirects} times.",
+  },
+  requestFailed: {
+    code: "upstream_error",
+    status: 502,
+    message: "The request failed: {reason}",
+  },
+  responseTooSlow: {
+    code: "upstream_timeout",
+    status: 504,
+    message: "The whole response did not arrive within {ms} ms.",
+  },
+  streamSilent: {
+    code: "upstream_timeout",
+    status: 504,
+    message: "The stream sent nothing for {ms} ms.",
+  },
+
+  // proxies
+  ownProxy: { code: "forbidden", status: 403, message: "The proxy does not connect to itself." },
+  badProxy: {
+    code: "invalid_request_error",
+    status: 400,
+    message: "The proxy must be like http://host:3128 or socks5://host:1080.",
+  },
+  badProxyVariable: {
+    code: "invalid_request_error",
+    status: 400,
+    message: "{name} is not the address of a proxy. Write http://host:port.",
+  },
+});
+
+/** A destination that the policy forbids. Each surface that has a guard names the code. */
+export function blockedError(
+  code: string,
   message: string,
-  options: { details?: Record<string, unknown>; cause?: unknown } = {},
+  details: { reason: string; host: string },
 ): PorticoError {
-  return new PorticoError(code, message, { status: errors[code], ...options });
+  return new PorticoError(code, message, { status: 403, details });
 }

@@ -3,9 +3,9 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { isIP } from "node:net";
-import { isPorticoError, PorticoError, withDeadline } from "portico";
+import { isPorticoError, withDeadline } from "portico";
 import { parseUrl } from "portico/strings";
-import { egressError } from "./errors.ts";
+import { errors } from "./errors.ts";
 import { plainHost } from "./names.ts";
 import { readBody } from "./response-body.ts";
 import type {
@@ -93,8 +93,7 @@ function nextHop(
 ) {
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
   const to = parseUrl(location, from);
-  if (!to)
-    throw egressError("upstream_error", "The response redirects to something that is not a URL.");
+  if (!to) throw errors.badRedirect();
   to.hash = "";
   const crossed = from.origin !== to.origin;
   const rewritten = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";
@@ -109,7 +108,7 @@ function nextHop(
     : { ...hop, url: to.href, headers };
 }
 
-/** A response whose head is there. Whoever has it reads its body, or destroys the message. */
+/** A response whose head is there. The caller reads its body, or destroys the message. */
 export interface OpenResponse {
   message: IncomingMessage;
   url: URL;
@@ -117,7 +116,7 @@ export interface OpenResponse {
   method: string;
 }
 
-/** Follows redirects, each judged anew, to the head of a response. */
+/** Follows redirects, each judged again, to the head of a response. */
 export async function openResponse(
   guard: Guard,
   first: Hop,
@@ -128,16 +127,12 @@ export async function openResponse(
   for (let redirected = 0; ; redirected++) {
     const checked = await guard.checkUrl(hop.url);
     signal.throwIfAborted();
-    if (checked.url.protocol === "about:")
-      throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", {
-        param: "url",
-      });
+    if (checked.url.protocol === "about:") throw errors.notHttp({ param: "url" });
     const message = await send(checked, hop, signal);
     try {
       const next = redirects > 0 ? nextHop(hop, checked.url, message) : undefined;
       if (next === undefined) return { message, url: checked.url, redirected, method: hop.method };
-      if (redirected >= redirects)
-        throw egressError("too_many_redirects", `More than ${redirects} redirects.`);
+      if (redirected >= redirects) throw errors.tooManyRedirects({ redirects });
       hop = next;
       message.destroy();
     } catch (error) {
@@ -164,11 +159,11 @@ async function fetchWhole(
   }
 }
 
-/** What a failed request is for whoever made it. */
+/** The error that the caller of a failed request gets. */
 export function requestError(error: unknown): unknown {
   if (isPorticoError(error)) return error;
   const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-  return egressError("upstream_error", `The request failed: ${reason}`, { cause: error });
+  return errors.requestFailed({ reason }, { cause: error });
 }
 
 /** Settles as `work` does, or rejects as soon as the signal aborts: a resolver cannot be cancelled. */
@@ -205,7 +200,7 @@ export async function guardedFetch(
     const response = withDeadline(
       fetchWhole(guard, first, options, controller.signal),
       timeoutMs,
-      () => egressError("upstream_timeout", `No whole response within ${timeoutMs} ms.`),
+      () => errors.responseTooSlow({ ms: timeoutMs }),
     );
     return await orAborted(response, signal);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** The policy for addresses that the owner wrote into the configuration. */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import { parseUrl } from "portico/strings";
 import { plainHost } from "./names.ts";
 import { createGuard } from "./policy.ts";
@@ -20,9 +20,7 @@ const fromOutside = createGuard({
 export function createOwnerGuard(configured: string | URL): Guard {
   const trusted = parseUrl(String(configured));
   if (trusted === undefined || !/^https?:$/.test(trusted.protocol))
-    throw new PorticoError("invalid_request_error", "This is not an http or https URL.", {
-      param: "url",
-    });
+    throw errors.notHttp({ param: "url" });
   const trustedHost = plainHost(trusted.hostname);
   /** The URL where it is the owner's; undefined where the guard has to judge it. */
   const ownUrl = (input: string | URL): URL | undefined => {
@@ -41,6 +39,6 @@ export function createOwnerGuard(configured: string | URL): Guard {
       if (url === undefined) return fromOutside.checkUrl(input);
       return { url, addresses: [...(await addressesOf(plainHost(url.hostname)))] };
     },
-    checkHost: fromOutside.checkHost,
+    checkHost: (host, port, origin) => fromOutside.checkHost(host, port, origin),
   };
 }

@@ -1,7 +1,7 @@
 /** The guarded, bounded fetch in the form of the platform's `fetch`, for libraries that take one. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { egressError } from "./errors.ts";
+import { errors } from "./errors.ts";
 import {
   flatHeaders,
   OUR_HEADERS,
@@ -28,8 +28,7 @@ export function createFetch(guard: Guard, limits: FetchLimits): Fetch {
     if (request.signal.aborted) abort();
     request.signal.addEventListener("abort", abort, { once: true });
     const deadline = setTimeout(() => {
-      const message = `No whole response within ${limits.timeoutMs} ms.`;
-      controller.abort(egressError("upstream_timeout", message));
+      controller.abort(errors.responseTooSlow({ ms: limits.timeoutMs }));
     }, limits.timeoutMs);
     const release = (): void => {
       clearTimeout(deadline);
@@ -64,7 +63,7 @@ async function send(guard: Guard, request: Request, signal: AbortSignal): Promis
   if (request.redirect !== "error" || Math.floor((message.statusCode ?? 0) / 100) !== 3)
     return open;
   message.destroy();
-  throw egressError("too_many_redirects", "The response is a redirect.");
+  throw errors.unexpectedRedirect();
 }
 
 const isEventStream = (message: IncomingMessage): boolean =>
@@ -131,7 +130,7 @@ function sizeOfOpenEvent(before: number, chunk: Buffer): number {
 /** Ends a stream that sends nothing for too long. The time that its reader takes does not count. */
 async function* withIdleTime(source: Readable, idleMs: number): AsyncGenerator<Buffer> {
   const stop = (): void => {
-    source.destroy(egressError("upstream_timeout", `The stream sent nothing for ${idleMs} ms.`));
+    source.destroy(errors.streamSilent({ ms: idleMs }));
   };
   let timer = setTimeout(stop, idleMs);
   try {

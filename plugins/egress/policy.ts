@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "./addresses.ts";
+import { blockedError, errors } from "./errors.ts";
 import { isLoopbackName, matchesHost, nameKind, plainHost } from "./names.ts";
 import { addressesOf, systemLookup } from "./resolve.ts";
 import type { BlockReason, CheckedUrl, Guard, GuardOptions, ResolvedAddress } from "./types.ts";
@@ -12,165 +12,162 @@ const DEBUG_PORTS = [18800, 18899] as const;
 
 /** This machine's own addresses: a port of ours that is bound to all interfaces is reachable at each of them. */
 function ownAddresses(): Set<string> {
-  const found = new Set<string>();
+  const addresses = new Set<string>();
   for (const list of Object.values(networkInterfaces()))
-    for (const { address } of list ?? []) found.add(plainAddress(address));
-  return found;
+    for (const { address } of list ?? []) addresses.add(plainAddress(address));
+  return addresses;
 }
 
 const portOf = (url: URL): number => Number(url.port || (url.protocol === "https:" ? 443 : 80));
 
-/** Makes the guard of one surface. It keeps no state but a short memory of this machine's own addresses. */
+/** How long this machine's own addresses are remembered. */
+const OWN_ADDRESSES_MS = 5_000;
+
+/** Makes the guard of one surface. */
 export function createGuard(options: GuardOptions): Guard {
-  const resolve = options.resolve ?? systemLookup;
-  const code = options.code ?? "navigation_blocked";
-  let own: { at: number; addresses: Set<string> } | undefined;
+  return new PolicyGuard(options);
+}
 
-  function refuse(reason: BlockReason, host: string, message: string): never {
-    throw new PorticoError(code, message, { status: 403, details: { reason, host } });
+/** Where a request goes: a name or an address, its port, and the origin of its URL. */
+interface Destination {
+  host: string;
+  port: number;
+  origin: string | undefined;
+}
+
+/** It keeps no state but a short memory of this machine's own addresses. */
+class PolicyGuard implements Guard {
+  readonly #options: GuardOptions;
+  #own: { at: number; addresses: Set<string> } | undefined;
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
   }
 
-  function isOwnMachine(address: string): boolean {
-    if (own === undefined || Date.now() - own.at > 5_000)
-      own = { at: Date.now(), addresses: ownAddresses() };
-    const plain = plainAddress(address);
-    return (
-      own.addresses.has(plain) ||
-      (options.ownAddresses?.().some((one) => plainAddress(one) === plain) ?? false)
-    );
+  precheck(input: string | URL): URL {
+    const url = parseUrl(String(input));
+    if (url === undefined) throw errors.notAUrl({ param: "url" });
+    if (url.href === "about:blank") return url;
+    if (url.protocol !== "http:" && url.protocol !== "https:")
+      this.#refuse(
+        "scheme",
+        "",
+        `Only http:, https: and about:blank can be opened, not ${url.protocol}`,
+      );
+    const destination = destinationOf(url);
+    if (url.username !== "" || url.password !== "")
+      this.#refuse(
+        "userinfo",
+        destination.host,
+        "A URL with a user name or password is refused. Remove the part before the @.",
+      );
+    this.#judgeName(destination);
+    return url;
   }
 
-  const isOwnPort = (port: number): boolean =>
-    (port >= DEBUG_PORTS[0] && port <= DEBUG_PORTS[1]) || options.ownPorts().includes(port);
-
-  /** True where the caller's policy lets this host lead to a private address. */
-  function mayBePrivate(host: string, origin: string | undefined): boolean {
-    const policy = options.policy();
-    return (
-      policy.allowPrivate ||
-      matchesHost(host, policy.allowedHostnames ?? []) ||
-      (origin !== undefined && (policy.allowedOrigins ?? []).includes(origin))
-    );
+  async checkUrl(input: string | URL): Promise<CheckedUrl> {
+    const url = this.precheck(input);
+    if (url.protocol === "about:") return { url, addresses: [] };
+    return { url, addresses: await this.#resolve(destinationOf(url)) };
   }
 
-  function judgeAddress(
-    address: string,
-    host: string,
-    port: number,
-    origin: string | undefined,
-  ): void {
-    const kind = addressKind(address) ?? "metadata";
-    const shown = host === address ? host : `${host} (${address})`;
-    if (kind === "metadata")
-      refuse(
-        "metadata",
-        host,
-        `${shown} is a cloud metadata service, which is never reachable from here.`,
-      );
-    if (kind === "link_local")
-      refuse(
-        "link_local",
-        host,
-        `${shown} is a link-local address, which is never reachable from here.`,
-      );
-    if (isOwnPort(port) && (kind === "loopback" || isOwnMachine(address))) {
-      refuse(
-        "own_port",
-        host,
-        `Port ${port} of this machine belongs to the gateway or to a browser it controls.`,
-      );
-    }
-    if (kind !== "public" && !mayBePrivate(host, origin)) {
-      refuse(
-        "private_address",
-        host,
-        `${shown} is not a public address, and the policy allows public addresses only.`,
-      );
-    }
+  async checkHost(host: string, port: number, origin?: string): Promise<ResolvedAddress[]> {
+    const url = urlOfHost(host, port);
+    if (url === undefined) throw errors.notAHostAndPort({ param: "host" });
+    const destination = { host: plainHost(url.hostname), port, origin };
+    this.#judgeName(destination);
+    return this.#resolve(destination);
   }
 
-  /** All that can be said of a host without asking a resolver. */
-  function judgeName(host: string, port: number, origin: string | undefined): void {
-    const { hostnameAllowlist = [] } = options.policy();
-    const literal = isIP(host.replace(/%.*$/s, "")) !== 0;
-    const kind = literal ? undefined : nameKind(host);
-    if (kind === "metadata")
-      refuse(
-        "metadata",
-        host,
-        `${host} is a cloud metadata service, which is never reachable from here.`,
-      );
-    if (hostnameAllowlist.length > 0 && !matchesHost(host, hostnameAllowlist)) {
-      refuse("not_allowlisted", host, `${host} is not on the list of allowed host names.`);
-    }
-    if (literal) judgeAddress(host, host, port, origin);
-    else if (isLoopbackName(host) && isOwnPort(port)) judgeAddress("127.0.0.1", host, port, origin);
-    else if (kind === "private" && !mayBePrivate(host, origin)) {
-      refuse(
+  async #resolve(destination: Destination): Promise<ResolvedAddress[]> {
+    const addresses = await addressesOf(destination.host, this.#options.resolve ?? systemLookup);
+    for (const { address } of addresses) this.#judgeAddress(address, destination);
+    return [...addresses];
+  }
+
+  /** Judges all that a name shows without asking a resolver. */
+  #judgeName(destination: Destination): void {
+    const { host, port } = destination;
+    const { hostnameAllowlist = [] } = this.#options.policy();
+    const isLiteral = isIP(host.replace(/%.*$/s, "")) !== 0;
+    const kind = isLiteral ? undefined : nameKind(host);
+    if (kind === "metadata") this.#refuse("metadata", host, `${host} ${METADATA}`);
+    if (hostnameAllowlist.length > 0 && !matchesHost(host, hostnameAllowlist))
+      this.#refuse("not_allowlisted", host, `${host} is not on the list of allowed host names.`);
+    if (isLiteral) this.#judgeAddress(host, destination);
+    else if (isLoopbackName(host) && this.#isOwnPort(port))
+      this.#judgeAddress("127.0.0.1", destination);
+    else if (kind === "private" && !this.#mayBePrivate(destination))
+      this.#refuse(
         "private_name",
         host,
         `${host} is a name of a private network, and the policy allows public addresses only.`,
       );
-    }
   }
 
-  function precheck(input: string | URL): URL {
-    const text = String(input);
-    const url = parseUrl(text);
-    if (!url)
-      throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
-    if (url.href === "about:blank") return url;
-    if (url.protocol !== "http:" && url.protocol !== "https:") {
-      refuse("scheme", "", `Only http:, https: and about:blank can be opened, not ${url.protocol}`);
-    }
-    const host = plainHost(url.hostname);
-    if (url.username !== "" || url.password !== "") {
-      refuse(
-        "userinfo",
+  #judgeAddress(address: string, destination: Destination): void {
+    const { host, port } = destination;
+    const kind = addressKind(address) ?? "metadata";
+    const name = host === address ? host : `${host} (${address})`;
+    if (kind === "metadata") this.#refuse("metadata", host, `${name} ${METADATA}`);
+    if (kind === "link_local")
+      this.#refuse(
+        "link_local",
         host,
-        "A URL with a user name or password in it is refused: remove what stands before the @.",
+        `${name} is a link-local address, which is never reachable from here.`,
       );
-    }
-    judgeName(host, portOf(url), url.origin);
-    return url;
+    if (this.#isOwnPort(port) && (kind === "loopback" || this.#isOwnMachine(address)))
+      this.#refuse(
+        "own_port",
+        host,
+        `Port ${port} of this machine belongs to the gateway or to a browser that it controls.`,
+      );
+    if (kind !== "public" && !this.#mayBePrivate(destination))
+      this.#refuse(
+        "private_address",
+        host,
+        `${name} is not a public address, and the policy allows public addresses only.`,
+      );
   }
 
-  async function resolved(
-    host: string,
-    port: number,
-    origin: string | undefined,
-  ): Promise<ResolvedAddress[]> {
-    const addresses = await addressesOf(host, resolve);
-    for (const { address } of addresses) judgeAddress(address, host, port, origin);
-    return [...addresses];
+  /** True where the caller's policy lets this host lead to a private address. */
+  #mayBePrivate({ host, origin }: Destination): boolean {
+    const { allowPrivate, allowedHostnames = [], allowedOrigins = [] } = this.#options.policy();
+    if (allowPrivate || matchesHost(host, allowedHostnames)) return true;
+    return origin !== undefined && allowedOrigins.includes(origin);
   }
 
-  return {
-    precheck,
-    async checkUrl(input): Promise<CheckedUrl> {
-      const url = precheck(input);
-      if (url.protocol === "about:") return { url, addresses: [] };
-      return { url, addresses: await resolved(plainHost(url.hostname), portOf(url), url.origin) };
-    },
-    async checkHost(host, port, origin) {
-      // The URL parser folds every spelling of an address (octal, hexadecimal, short, full-width) into one.
-      const bracketed = isIP(host) === 6 ? `[${host}]` : host;
-      const text = `http://${bracketed}:${port}/`;
-      const url = parseUrl(text);
-      if (
-        url === undefined ||
-        url.pathname !== "/" ||
-        url.search + url.hash !== "" ||
-        url.username !== "" ||
-        !(port > 0 && port < 65536)
-      ) {
-        throw new PorticoError("invalid_request_error", "This is not a host and port.", {
-          param: "host",
-        });
-      }
-      const name = plainHost(url.hostname);
-      judgeName(name, port, origin);
-      return resolved(name, port, origin);
-    },
-  };
+  #isOwnPort(port: number): boolean {
+    const [first, last] = DEBUG_PORTS;
+    return (port >= first && port <= last) || this.#options.ownPorts().includes(port);
+  }
+
+  #isOwnMachine(address: string): boolean {
+    const now = Date.now();
+    if (this.#own === undefined || now - this.#own.at > OWN_ADDRESSES_MS)
+      this.#own = { at: now, addresses: ownAddresses() };
+    const plain = plainAddress(address);
+    const configured = this.#options.ownAddresses?.() ?? [];
+    return this.#own.addresses.has(plain) || configured.some((own) => plainAddress(own) === plain);
+  }
+
+  #refuse(reason: BlockReason, host: string, message: string): never {
+    const code = this.#options.code ?? "navigation_blocked";
+    throw blockedError(code, message, { reason, host });
+  }
+}
+
+const METADATA = "is a cloud metadata service, which is never reachable from here.";
+
+function destinationOf(url: URL): Destination {
+  return { host: plainHost(url.hostname), port: portOf(url), origin: url.origin };
+}
+
+/** The URL parser turns every spelling of an address (octal, hexadecimal, short, full-width) into one. */
+function urlOfHost(host: string, port: number): URL | undefined {
+  if (!(port > 0 && port < 65536)) return undefined;
+  const bracketed = isIP(host) === 6 ? `[${host}]` : host;
+  const url = parseUrl(`http://${bracketed}:${port}/`);
+  if (url === undefined || url.pathname !== "/") return undefined;
+  return url.search + url.hash + url.username === "" ? url : undefined;
 }

@@ -1,7 +1,7 @@
 /** From a host, as it stands in a URL, to its addresses. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { egressError } from "./errors.ts";
+import { errors } from "./errors.ts";
 import { isLoopbackName } from "./names.ts";
 import type { LookupAll, ResolvedAddress } from "./types.ts";
 
@@ -32,8 +32,5 @@ export async function addressesOf(
     cause = error;
   }
   if (addresses.length > 0) return addresses;
-  throw egressError("name_not_resolved", `The name ${host} has no address.`, {
-    details: { host },
-    cause,
-  });
+  throw errors.nameNotResolved({ host }, { details: { host }, cause });
 }

@@ -3,12 +3,10 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { createDecompressor } from "./decompressor.ts";
-import { egressError } from "./errors.ts";
+import { errors } from "./errors.ts";
 
 export const tooLarge = (maxBytes: number) =>
-  egressError("response_too_large", `The response is larger than ${maxBytes} bytes.`, {
-    details: { maxBytes },
-  });
+  errors.responseTooLarge({ maxBytes }, { details: { maxBytes } });
 
 /** The whole body, decoded. One that ends before its length, its last chunk or its compression does is an error. */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
@@ -34,9 +32,7 @@ export function readingError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   // Z_BUF_ERROR: the compressed data ends in the middle.
   if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") return error;
-  return egressError("upstream_error", "The response was cut off before its end.", {
-    cause: error,
-  });
+  return errors.responseCutOff({ cause: error });
 }
 
 /** The response's body without its content coding. */
@@ -47,10 +43,7 @@ export async function decoded(message: IncomingMessage): Promise<Readable> {
   if (first === undefined) return message;
   const decoder = createDecompressor(encoding, first);
   if (decoder === undefined) {
-    throw egressError(
-      "upstream_error",
-      `The response's content encoding ${JSON.stringify(encoding)} is not understood.`,
-    );
+    throw errors.unknownEncoding({ encoding: JSON.stringify(encoding) });
   }
   message.on("error", (error) => decoder.destroy(error));
   return message.pipe(decoder);

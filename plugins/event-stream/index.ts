@@ -1,4 +1,5 @@
 /** `portico/event-stream`: server-sent events as the response to a request. */
+import type { ServerResponse } from "node:http";
 import { type Call, inBurst, type PluginContext } from "portico";
 
 export interface SseOptions {
@@ -27,96 +28,111 @@ export interface Sse {
   onClose(done: () => void): void;
 }
 
-/** What is gathered goes out at once when it is as long as this. */
+/** Gathered text of this length is written at once. */
 const GATHERED_CHARS = 16_384;
 
 /** Begins an event stream as the response to a call. The handler then returns nothing. */
 export function openSse(call: Call, options: SseOptions = {}): Sse {
-  const {
-    keepAliveMs = 15_000,
-    maxBufferedBytes = 1024 * 1024,
-    endOnClose = true,
-    headers,
-  } = options;
-  const { res } = call;
-  const stopping = endOnClose ? call.closing : undefined;
-  const done: (() => void)[] = [];
-  let closed = false;
+  return new EventStream(call, options);
+}
 
-  res.writeHead(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
-    ...headers,
-  });
-  res.flushHeaders();
+class EventStream implements Sse {
+  readonly #res: ServerResponse;
+  readonly #maxBufferedBytes: number;
+  /** Aborted when the server begins to close; undefined where the stream ends by itself. */
+  readonly #stopping: AbortSignal | undefined;
+  readonly #keepAlive: NodeJS.Timeout | undefined;
+  readonly #endHandlers: (() => void)[] = [];
+  /** Events of one turn of the event loop leave together: a write for each costs more than the event does. */
+  #gathered = "";
+  #isClosed = false;
 
-  const timer =
-    keepAliveMs > 0 ? setInterval(() => write(": keep-alive\n\n"), keepAliveMs).unref() : undefined;
-
-  // Events of one turn of the loop leave together: a write for each costs more than the event does.
-  let gathered = "";
-
-  function write(text: string): boolean {
-    if (closed) return false;
-    const isFirst = gathered === "";
-    gathered += text;
-    if (gathered.length >= GATHERED_CHARS) flush();
-    else if (isFirst) inBurst(flush);
-    return !res.writableNeedDrain;
-  }
-  function flush(): void {
-    if (closed || gathered === "") return;
-    timer?.refresh();
-    const text = gathered;
-    gathered = "";
-    if (!res.write(text) && res.writableLength > maxBufferedBytes) res.destroy();
-  }
-  function close(): void {
-    flush();
-    if (!closed) res.end();
-    ended();
-  }
-  function ended(): void {
-    if (closed) return;
-    closed = true;
-    clearInterval(timer);
-    stopping?.removeEventListener("abort", close);
-    for (const act of done.splice(0)) act();
+  constructor({ res, closing }: Call, options: SseOptions) {
+    const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true } = options;
+    this.#res = res;
+    this.#maxBufferedBytes = maxBufferedBytes;
+    this.#stopping = endOnClose ? closing : undefined;
+    res.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      ...options.headers,
+    });
+    res.flushHeaders();
+    const writeKeepAlive = () => void this.#write(": keep-alive\n\n");
+    this.#keepAlive =
+      keepAliveMs > 0 ? setInterval(writeKeepAlive, keepAliveMs).unref() : undefined;
+    res.once("close", this.#end);
+    if (res.destroyed) this.#end();
+    else if (this.#stopping?.aborted) this.close();
+    else this.#stopping?.addEventListener("abort", this.#closeAtStop);
   }
 
-  res.once("close", ended);
-  if (res.destroyed) ended();
-  else if (stopping?.aborted) close();
-  else stopping?.addEventListener("abort", close);
+  get closed(): boolean {
+    return this.#isClosed;
+  }
 
-  return {
-    send(event, data, id) {
-      const text = typeof data === "string" ? data : JSON.stringify(data);
-      return write(`${field("id", id)}${field("event", event)}${lines("data", text)}\n`);
-    },
-    comment: (text) => write(`${lines("", text)}\n`),
-    drained() {
-      flush();
-      if (closed || !res.writableNeedDrain) return Promise.resolve();
-      return new Promise((resolve) => {
-        const settle = (): void => {
-          res.off("drain", settle);
-          res.off("close", settle);
-          resolve();
-        };
-        res.on("drain", settle);
-        res.on("close", settle);
-      });
-    },
-    close,
-    get closed() {
-      return closed;
-    },
-    onClose(act) {
-      if (closed) act();
-      else done.push(act);
-    },
+  send(event: string | undefined, data: unknown, id?: string): boolean {
+    const text = typeof data === "string" ? data : JSON.stringify(data);
+    return this.#write(`${field("id", id)}${field("event", event)}${lines("data", text)}\n`);
+  }
+
+  comment(text: string): boolean {
+    return this.#write(`${lines("", text)}\n`);
+  }
+
+  drained(): Promise<void> {
+    this.#flush();
+    const res = this.#res;
+    if (this.#isClosed || !res.writableNeedDrain) return Promise.resolve();
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        res.off("drain", settle);
+        res.off("close", settle);
+        resolve();
+      };
+      res.on("drain", settle);
+      res.on("close", settle);
+    });
+  }
+
+  close(): void {
+    this.#flush();
+    if (!this.#isClosed) this.#res.end();
+    this.#end();
+  }
+
+  onClose(handler: () => void): void {
+    if (this.#isClosed) handler();
+    else this.#endHandlers.push(handler);
+  }
+
+  #write(text: string): boolean {
+    if (this.#isClosed) return false;
+    const isFirst = this.#gathered === "";
+    this.#gathered += text;
+    if (this.#gathered.length >= GATHERED_CHARS) this.#flush();
+    else if (isFirst) inBurst(() => this.#flush());
+    return !this.#res.writableNeedDrain;
+  }
+
+  #flush(): void {
+    if (this.#isClosed || this.#gathered === "") return;
+    this.#keepAlive?.refresh();
+    const text = this.#gathered;
+    this.#gathered = "";
+    const res = this.#res;
+    if (!res.write(text) && res.writableLength > this.#maxBufferedBytes) res.destroy();
+  }
+
+  readonly #closeAtStop = (): void => this.close();
+
+  readonly #end = (): void => {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#keepAlive);
+    this.#stopping?.removeEventListener("abort", this.#closeAtStop);
+    for (const handle of this.#endHandlers.splice(0)) handle();
   };
 }
 

@@ -4,11 +4,11 @@
  */
 import { lstat, mkdir, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { GuardedPlace } from "./rules.ts";
 
-const refused = (message: string) =>
-  new PorticoError("invalid_request_error", message, { param: "path" });
+/** Every refusal here is about the parameter `path`. */
+const OF_PATH = { param: "path" };
 const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /** Packages are code that hooks import. */
@@ -40,18 +40,14 @@ export function isBarred(path: string, { root, barred, isDenied }: Ground): bool
 }
 
 function judge(path: string, ground: Ground): string {
-  if (!isWithin(ground.root, path))
-    throw refused("The path leads out of the workspace: name one inside it.");
-  if (isBarred(path, ground))
-    throw refused(
-      "The agent may not read or write this path: it belongs to hooks/, plugins/, node_modules/ or the gateway, or agents.defaults.files.deny lists it.",
-    );
+  if (!isWithin(ground.root, path)) throw errors.outsideWorkspace(OF_PATH);
+  if (isBarred(path, ground)) throw errors.barredPath(OF_PATH);
   return path;
 }
 
 /** The path by its spelling, from the real root on. */
 function spelled(place: GuardedPlace, ground: Ground, path: string): string {
-  if (path.includes("\0")) throw refused("The path holds a NUL character.");
+  if (path.includes("\0")) throw errors.nulInPath(OF_PATH);
   const full = resolve(place.root, path);
   const base = isWithin(ground.root, full) ? ground.root : resolve(place.root);
   return judge(isWithin(base, full) ? join(ground.root, relative(base, full)) : full, ground);
@@ -63,8 +59,8 @@ export async function existing(place: GuardedPlace, path: string): Promise<strin
   const real = await realpath(spelled(place, ground, path)).catch((error: unknown) => {
     const why = errno(error);
     if (why === "ENOENT" || why === "ENOTDIR")
-      throw new PorticoError("not_found", `There is no ${JSON.stringify(path)} in the workspace.`);
-    throw refused(`The path cannot be read: ${why}.`);
+      throw errors.unknownFile({ path: JSON.stringify(path) });
+    throw errors.unreadablePath({ reason: why ?? "unknown reason" }, OF_PATH);
   });
   return judge(real, ground);
 }
@@ -76,25 +72,22 @@ export async function existing(place: GuardedPlace, path: string): Promise<strin
 export async function writable(place: GuardedPlace, path: string, bytes: number): Promise<string> {
   const ground = await groundOf(place);
   const wanted = spelled(place, ground, path);
-  if (wanted === ground.root) throw refused("Name a file, not the workspace itself.");
+  if (wanted === ground.root) throw errors.workspaceAsFile(OF_PATH);
   const why = place.whyProtected(wanted);
-  if (why !== undefined) throw refused(`The agent may not write this file: ${why}.`);
+  if (why !== undefined) throw errors.protectedFile({ reason: why }, OF_PATH);
   await place.admit(bytes);
   let at = ground.root;
   for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
     at = join(at, part);
     await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
       if (errno(error) !== "EEXIST")
-        throw refused(`The directory cannot be made: ${errno(error)}.`);
+        throw errors.directoryNotMade({ reason: errno(error) ?? "unknown reason" }, OF_PATH);
     });
-    if (!(await lstat(at)).isDirectory())
-      throw refused("A part of the path is a file or a link, not a directory.");
+    if (!(await lstat(at)).isDirectory()) throw errors.notADirectory(OF_PATH);
   }
   const target = join(at, basename(wanted));
   const there = await lstat(target).catch(() => undefined);
   if (there !== undefined && !(there.isFile() && there.nlink === 1))
-    throw refused(
-      "What is in the place of the path is no regular file of its own: a directory, or a link.",
-    );
+    throw errors.notAFileOfItsOwn(OF_PATH);
   return target;
 }

@@ -1,7 +1,7 @@
 /** What the tool `files` does. */
 import { stat } from "node:fs/promises";
 import { relative } from "node:path";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { type OwnWords, ownWords } from "portico/agent";
 import { clip, fitsPattern } from "portico/strings";
 import { existing, groundOf, writable } from "./confine.ts";
@@ -17,9 +17,6 @@ const LINE_CHARS = 300;
 /** Deeper trees are none of a person's. */
 const MOST_DEPTH = 32;
 
-const refused = (message: string, param: string) =>
-  new PorticoError("invalid_request_error", message, { param });
-
 /** Lines from `offset` (the first is 1), as they stand in the file. */
 export async function read(
   place: GuardedPlace,
@@ -30,13 +27,14 @@ export async function read(
   if (range.offset === undefined && range.limit === undefined) return text;
   const begin = (range.offset ?? 1) - 1;
   const lines = text.split("\n");
-  if (begin >= lines.length) throw refused(`The file has ${lines.length} lines.`, "offset");
+  if (begin >= lines.length)
+    throw errors.offsetBeyondEnd({ lines: lines.length }, { param: "offset" });
   return lines.slice(begin, begin + (range.limit ?? lines.length)).join("\n");
 }
 
 export async function write(place: GuardedPlace, path: string, content: string): Promise<OwnWords> {
   const bytes = Buffer.byteLength(content);
-  if (bytes > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
+  if (bytes > MOST_BYTES) throw errors.contentTooLarge({ max: MOST_BYTES }, { param: "content" });
   await writeText(await writable(place, path, bytes), content);
   return ownWords(`Wrote ${path}.`);
 }
@@ -50,18 +48,10 @@ export async function edit(
   const real = await existing(place, path);
   const parts = (await readText(real)).split(change.old);
   const times = parts.length - 1;
-  if (times === 0)
-    throw refused(
-      "The file does not hold the text of old: read it, and take it from there.",
-      "old",
-    );
-  if (times > 1 && !change.all)
-    throw refused(
-      `The text of old stands in the file ${times} times: give more of it, or all: true.`,
-      "old",
-    );
+  if (times === 0) throw errors.textNotInFile({ param: "old" });
+  if (times > 1 && !change.all) throw errors.textNotUnique({ times }, { param: "old" });
   const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
-  if (size > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "new");
+  if (size > MOST_BYTES) throw errors.contentTooLarge({ max: MOST_BYTES }, { param: "new" });
   const growth = Math.max(0, times * (change.new.length - change.old.length));
   await writeText(await writable(place, real, growth), parts.join(change.new));
   return ownWords(`Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`);
@@ -75,7 +65,7 @@ export async function list(
   signal: AbortSignal,
 ): Promise<string | OwnWords> {
   const dir = await existing(place, path);
-  if (!(await stat(dir)).isDirectory()) throw refused("That is a file: read it.", "path");
+  if (!(await stat(dir)).isDirectory()) throw errors.fileListed({ param: "path" });
   const ground = await groundOf(place);
   const lines: string[] = [];
   for await (const { path: found, kind } of walk(dir, ground, { depth, signal })) {

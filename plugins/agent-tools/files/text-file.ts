@@ -3,13 +3,13 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 /** Larger files are not for a model to read. */
 export const MOST_BYTES = 5_000_000;
 
-const refused = (message: string) =>
-  new PorticoError("invalid_request_error", message, { param: "path" });
+/** Every refusal here is about the parameter `path`. */
+const OF_PATH = { param: "path" };
 
 /** Opened without waiting for the other end of a pipe, and through no link. */
 async function openFile(path: string): Promise<FileHandle> {
@@ -17,15 +17,15 @@ async function openFile(path: string): Promise<FileHandle> {
     path,
     constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
   ).catch((error: NodeJS.ErrnoException) => {
-    throw refused(`The file cannot be read: ${error.code}.`);
+    throw errors.unreadableFile({ reason: error.code ?? error.message }, OF_PATH);
   });
   const facts = await file.stat();
   if (facts.isFile() && facts.nlink === 1 && facts.size <= MOST_BYTES) return file;
   await file.close();
-  if (facts.isDirectory()) throw refused("That is a directory: list it.");
-  if (!facts.isFile()) throw refused("Only regular files are read.");
-  if (facts.nlink !== 1) throw refused("The file has several hard links, and may be another's.");
-  throw refused(`The file has ${facts.size} bytes, which is more than ${MOST_BYTES}.`);
+  if (facts.isDirectory()) throw errors.directoryRead(OF_PATH);
+  if (!facts.isFile()) throw errors.notRegular(OF_PATH);
+  if (facts.nlink !== 1) throw errors.hardLinked(OF_PATH);
+  throw errors.fileTooLarge({ bytes: facts.size, max: MOST_BYTES }, OF_PATH);
 }
 
 /** The real path `path` was judged before. Throws 400 for what is no text of a size to be read. */
@@ -33,7 +33,7 @@ export async function readText(path: string): Promise<string> {
   const file = await openFile(path);
   try {
     const bytes = await file.readFile();
-    if (bytes.includes(0)) throw refused("The file is not text.");
+    if (bytes.includes(0)) throw errors.notText(OF_PATH);
     return bytes.toString("utf8");
   } finally {
     await file.close();
@@ -55,6 +55,9 @@ export async function writeText(path: string, text: string): Promise<void> {
     await rename(temporary, path);
   } catch (error) {
     await unlink(temporary).catch(() => {});
-    throw refused(`The file cannot be written: ${(error as NodeJS.ErrnoException).code}.`);
+    throw errors.unwritableFile(
+      { reason: (error as NodeJS.ErrnoException).code ?? "unknown reason" },
+      OF_PATH,
+    );
   }
 }

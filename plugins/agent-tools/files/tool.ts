@@ -1,4 +1,5 @@
-import { type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, Type } from "portico";
+import { errors } from "../errors.ts";
 import { edit, list, read, search, write } from "./operations.ts";
 import type { GuardedPlaces } from "./rules.ts";
 
@@ -71,5 +72,5 @@ export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
 
 export function needed(value: string | undefined, param: string, action: string): string {
   if (value !== undefined) return value;
-  throw new PorticoError("invalid_request_error", `${action} needs ${param}.`, { param });
+  throw errors.parameterMissing({ action, param }, { param });
 }

@@ -1,4 +1,5 @@
 /** What lies below a directory of the workspace, in order, without what is not the agent's; links are not followed. */
+import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Ground, isBarred } from "./confine.ts";
@@ -14,6 +15,11 @@ interface WalkOptions {
   signal: AbortSignal;
 }
 
+function kindOf(entry: Dirent): Found["kind"] {
+  if (entry.isFile()) return "file";
+  return entry.isDirectory() ? "directory" : "other";
+}
+
 export async function* walk(
   dir: string,
   ground: Ground,
@@ -25,7 +31,7 @@ export async function* walk(
   for (const entry of entries) {
     const path = join(dir, entry.name);
     if (entry.name === ".git" || isBarred(path, ground)) continue;
-    const kind = entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other";
+    const kind = kindOf(entry);
     yield { path, kind };
     if (kind === "directory" && depth > 1) yield* walk(path, ground, { depth: depth - 1, signal });
   }

@@ -18,54 +18,84 @@ export interface PageText {
 
 /** Forgiving, in one pass: the time grows with the length of the page. `base` makes links absolute. */
 export function pageText(html: string, base: string): PageText {
-  const parts: string[] = [];
-  let title = "";
-  let isTitle = false;
-  let silent = 0;
-  let href: string | undefined;
-  let linked = 0;
+  const collector = new TextCollector(base);
   const parser = new Parser(
     {
-      onopentag(name, attributes) {
-        if (name === "title") isTitle = title === "";
-        if (SILENT.has(name)) silent++;
-        if (silent > 0) return;
-        if (BREAKS.has(name)) parts.push("\n");
-        if (/^h[1-6]$/.test(name)) parts.push(`${"#".repeat(Number(name[1]))} `);
-        if (name === "li") parts.push("- ");
-        if (name === "td" || name === "th") parts.push(" ");
-        if (name === "img" && attributes["alt"]) parts.push(attributes["alt"]);
-        if (name === "a") {
-          href = attributes["href"];
-          linked = parts.length;
-        }
-      },
-      ontext(text) {
-        if (isTitle) title += text;
-        else if (silent === 0) parts.push(text.replace(/\s+/g, " "));
-      },
-      onclosetag(name) {
-        if (name === "title") isTitle = false;
-        if (SILENT.has(name)) silent = Math.max(0, silent - 1);
-        else if (silent === 0 && name === "a" && href !== undefined) {
-          const target = absolute(href, base);
-          const said = parts.slice(linked).join("");
-          if (target !== undefined && said.trim() !== "") parts.push(` (${target})`);
-          href = undefined;
-        } else if (silent === 0 && BREAKS.has(name)) parts.push("\n");
-      },
+      onopentag: (name, attributes) => collector.open(name, attributes),
+      ontext: (text) => collector.add(text),
+      onclosetag: (name) => collector.close(name),
     },
     { decodeEntities: true },
   );
   parser.end(html);
-  const lines = parts
-    .join("")
-    .split("\n")
-    .map((line) => line.replace(/[ \t\r\f\v]+/g, " ").trim());
-  return {
-    title: title.replace(/\s+/g, " ").trim(),
-    text: lines.filter((line) => line !== "").join("\n"),
-  };
+  return collector.page();
+}
+
+/** Collects a page's text from its tags and texts, in order. */
+class TextCollector {
+  readonly #base: string;
+  readonly #parts: string[] = [];
+  #title = "";
+  #isTitle = false;
+  /** How many elements that show nothing are open. */
+  #silent = 0;
+  /** The open link: its address, and where its text begins. */
+  #link: { href: string; start: number } | undefined;
+
+  constructor(base: string) {
+    this.#base = base;
+  }
+
+  open(name: string, attributes: Record<string, string>): void {
+    if (name === "title") this.#isTitle = this.#title === "";
+    if (SILENT.has(name)) this.#silent++;
+    if (this.#silent > 0) return;
+    const parts = this.#parts;
+    if (BREAKS.has(name)) parts.push("\n");
+    if (/^h[1-6]$/.test(name)) parts.push(`${"#".repeat(Number(name[1]))} `);
+    if (name === "li") parts.push("- ");
+    if (name === "td" || name === "th") parts.push(" ");
+    if (name === "img" && attributes["alt"]) parts.push(attributes["alt"]);
+    const { href } = attributes;
+    if (name === "a") this.#link = href === undefined ? undefined : { href, start: parts.length };
+  }
+
+  add(text: string): void {
+    if (this.#isTitle) this.#title += text;
+    else if (this.#silent === 0) this.#parts.push(text.replace(/\s+/g, " "));
+  }
+
+  close(name: string): void {
+    if (name === "title") this.#isTitle = false;
+    if (SILENT.has(name)) {
+      this.#silent = Math.max(0, this.#silent - 1);
+      return;
+    }
+    if (this.#silent > 0) return;
+    if (name === "a") this.#closeLink();
+    else if (BREAKS.has(name)) this.#parts.push("\n");
+  }
+
+  /** Puts the address behind the text of the link. */
+  #closeLink(): void {
+    const link = this.#link;
+    this.#link = undefined;
+    if (link === undefined) return;
+    const target = absolute(link.href, this.#base);
+    const hasText = this.#parts.slice(link.start).join("").trim() !== "";
+    if (target !== undefined && hasText) this.#parts.push(` (${target})`);
+  }
+
+  page(): PageText {
+    const lines = this.#parts
+      .join("")
+      .split("\n")
+      .map((line) => line.replace(/[ \t\r\f\v]+/g, " ").trim());
+    return {
+      title: this.#title.replace(/\s+/g, " ").trim(),
+      text: lines.filter((line) => line !== "").join("\n"),
+    };
+  }
 }
 
 function absolute(href: string, base: string): string | undefined {

@@ -1,7 +1,8 @@
-import { type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, Type } from "portico";
 import { ownWords } from "portico/agent";
 import { clip, decodeText } from "portico/strings";
 import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress";
+import { errors } from "../errors.ts";
 import type { WebSettings } from "../schema.ts";
 
 const MOST_CHARS = 40_000;
@@ -71,14 +72,10 @@ async function textOf(response: GuardedResponse): Promise<{ title: string; text:
     ? (await import("./page-text.ts")).pageText(text, response.url)
     : { title: "", text };
   if (status < 200 || status > 299)
-    throw new PorticoError(
-      "upstream_error",
-      `The server answered ${status}: ${clip(page.title || page.text, 300)}`,
-    );
+    throw errors.pageError({ status, text: clip(page.title || page.text, 300) });
   if (!isHtml && body.includes(0))
-    throw new PorticoError(
-      "invalid_request_error",
-      `That is no text but ${type || "something else"} (${body.length} bytes).`,
+    throw errors.notATextPage(
+      { type: type || "an unknown type", bytes: body.length },
       { param: "url" },
     );
   return page;

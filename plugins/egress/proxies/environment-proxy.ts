@@ -1,7 +1,7 @@
 /** Which proxy of the environment a request goes through: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as curl and Go read them. */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "../addresses.ts";
 import { isLoopbackName, plainHost } from "../names.ts";
@@ -38,13 +38,7 @@ export function parseProxy(value: string, name: string): URL {
     ["http:", "https:"].includes(url.protocol)
   )
     return url;
-  throw new PorticoError(
-    "invalid_request_error",
-    `${name} is no address of a proxy: write http://host:port.`,
-    {
-      param: name,
-    },
-  );
+  throw errors.badProxyVariable({ name }, { param: name });
 }
 
 /**

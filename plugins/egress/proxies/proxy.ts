@@ -4,9 +4,10 @@
  * address are covered without the browser's help. What passes is not touched: TLS stays end to end, and a request costs
  * next to nothing.
  */
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { isPorticoError, PorticoError, withDeadline } from "portico";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { isPorticoError, withDeadline } from "portico";
 import { addressKind } from "../addresses.ts";
+import { errors } from "../errors.ts";
 import { pinnedLookup } from "../fetch.ts";
 import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
 import { dialProxy, proxyAddress, tunnel } from "./upstream-proxy.ts";
@@ -71,69 +72,83 @@ function dismiss(client: Socket, code: number | undefined): void {
 
 /** Starts a proxy on a free port of 127.0.0.1. Give each browser profile its own: the port is what tells them apart. */
 export async function startEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
-  const { guard, log, connectTimeoutMs = 15_000 } = options;
-  const denials: Denial[] = [];
-  const clients = new Set<Socket>();
-  const tunnels = new Map<Socket, Target>();
-  const proxy = options.proxyUrl === undefined ? undefined : proxyAddress(options.proxyUrl);
-  let ownPort = 0;
+  const proxy = new SocksProxy(options);
+  await proxy.listen();
+  return proxy;
+}
 
-  async function judge({ host, port }: Target): Promise<ResolvedAddress[]> {
-    const addresses = await guard.checkHost(host, port);
-    if (port === ownPort && addresses.some(({ address }) => addressKind(address) === "loopback")) {
-      throw new PorticoError("forbidden", "The proxy does not connect to itself.", {
-        details: { reason: "own_port" },
-      });
-    }
-    return addresses;
+class SocksProxy implements EgressProxy {
+  readonly #options: EgressProxyOptions;
+  readonly #connectTimeoutMs: number;
+  /** The proxy that this one goes through, where there is one. */
+  readonly #upstreamProxy: URL | undefined;
+  readonly #denials: Denial[] = [];
+  readonly #clients = new Set<Socket>();
+  readonly #tunnels = new Map<Socket, Target>();
+  readonly #server: Server;
+
+  constructor(options: EgressProxyOptions) {
+    this.#options = options;
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? 15_000;
+    this.#upstreamProxy =
+      options.proxyUrl === undefined ? undefined : proxyAddress(options.proxyUrl);
+    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (client) =>
+      this.#accept(client),
+    );
   }
 
-  function refuse(client: Socket, { host, port }: Target, error: unknown): void {
-    const { code, reason, message } = refusalOf(error);
-    denials.push({ at: Date.now(), host, port, reason, message });
-    if (denials.length > KEPT_DENIALS) denials.shift();
-    log?.debug({ host, port, reason }, "egress refused");
-    dismiss(client, code);
-  }
-
-  /** A connection to a judged address; it ends with the client's. */
-  async function open(client: Socket, target: Target): Promise<Socket | undefined> {
-    const addresses = await judge(target);
-    if (client.destroyed) return undefined;
-    const upstream = proxy
-      ? dialProxy(proxy)
-      : connect({ ...target, lookup: pinnedLookup(addresses), noDelay: true, allowHalfOpen: true });
-    tunnels.set(upstream, target);
-    upstream.once("close", () => tunnels.delete(upstream));
-    client.once("close", () => upstream.destroy());
-    await connected(upstream, connectTimeoutMs);
-    if (proxy === undefined) return upstream;
-    const asking = tunnel(upstream, proxy, addresses[0]!.address, target.port);
-    await withDeadline(asking, connectTimeoutMs, () => {
-      upstream.destroy();
-      return Object.assign(new Error("the upstream proxy is silent"), { code: "ETIMEDOUT" });
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(0, "127.0.0.1", resolve);
     });
-    return upstream;
   }
 
-  /** Whether the process at the other end may use the proxy. */
-  async function mayUse({ remotePort, localPort }: Socket): Promise<boolean> {
-    if (options.isClient === undefined) return true;
-    if (remotePort === undefined || localPort === undefined) return false;
-    return options.isClient({ remotePort, localPort });
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
-  async function serve(client: Socket): Promise<void> {
+  get url(): string {
+    return `socks5://127.0.0.1:${this.port}`;
+  }
+
+  denied(sinceMs = 0): Denial[] {
+    return this.#denials.filter(({ at }) => at >= sinceMs);
+  }
+
+  async recheck(): Promise<void> {
+    const tunnels = [...this.#tunnels];
+    await Promise.all(
+      tunnels.map(([upstream, target]) => this.#judge(target).catch(() => upstream.destroy())),
+    );
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of [...this.#tunnels.keys(), ...this.#clients]) socket.destroy();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    this.#clients.add(client);
+    client.once("close", () => this.#clients.delete(client));
+    for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
+    this.#serve(client).catch((error: unknown) =>
+      dismiss(client, error instanceof ProtocolError ? error.code : undefined),
+    );
+  }
+
+  async #serve(client: Socket): Promise<void> {
     client.setTimeout(HANDSHAKE_MS);
-    if (!(await mayUse(client))) {
-      log?.warn({}, "a process that is not the browser's was refused by its egress proxy");
+    if (!(await this.#mayUse(client))) {
+      this.#options.log?.warn({}, "a process that is not the browser's was refused by its proxy");
       client.destroy();
       return;
     }
     const target = await handshake(client);
     client.setTimeout(0);
-    const upstream = await open(client, target).catch((error: unknown) => {
-      if (!client.destroyed) refuse(client, target, error);
+    const upstream = await this.#open(client, target).catch((error: unknown) => {
+      if (!client.destroyed) this.#refuse(client, target, error);
       return undefined;
     });
     if (upstream === undefined) return;
@@ -143,33 +158,48 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     client.pipe(upstream);
   }
 
-  const server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
-    clients.add(client);
-    client.once("close", () => clients.delete(client));
-    for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
-    serve(client).catch((error: unknown) =>
-      dismiss(client, error instanceof ProtocolError ? error.code : undefined),
-    );
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  ownPort = (server.address() as AddressInfo).port;
+  /** Whether the process at the other end may use the proxy. */
+  async #mayUse({ remotePort, localPort }: Socket): Promise<boolean> {
+    const { isClient } = this.#options;
+    if (isClient === undefined) return true;
+    if (remotePort === undefined || localPort === undefined) return false;
+    return isClient({ remotePort, localPort });
+  }
 
-  return {
-    port: ownPort,
-    url: `socks5://127.0.0.1:${ownPort}`,
-    denied: (sinceMs = 0) => denials.filter(({ at }) => at >= sinceMs),
-    async recheck() {
-      await Promise.all(
-        [...tunnels].map(([upstream, target]) => judge(target).catch(() => upstream.destroy())),
-      );
-    },
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of [...tunnels.keys(), ...clients]) socket.destroy();
-      await closed;
-    },
-  };
+  async #judge({ host, port }: Target): Promise<ResolvedAddress[]> {
+    const addresses = await this.#options.guard.checkHost(host, port);
+    const isLoopback = addresses.some(({ address }) => addressKind(address) === "loopback");
+    if (port === this.port && isLoopback)
+      throw errors.ownProxy({ details: { reason: "own_port" } });
+    return addresses;
+  }
+
+  /** Connects to a judged address. The connection ends with the client's. */
+  async #open(client: Socket, target: Target): Promise<Socket | undefined> {
+    const addresses = await this.#judge(target);
+    if (client.destroyed) return undefined;
+    const proxy = this.#upstreamProxy;
+    const upstream = proxy
+      ? dialProxy(proxy)
+      : connect({ ...target, lookup: pinnedLookup(addresses), noDelay: true, allowHalfOpen: true });
+    this.#tunnels.set(upstream, target);
+    upstream.once("close", () => this.#tunnels.delete(upstream));
+    client.once("close", () => upstream.destroy());
+    await connected(upstream, this.#connectTimeoutMs);
+    if (proxy === undefined) return upstream;
+    const opening = tunnel(upstream, proxy, addresses[0]!.address, target.port);
+    await withDeadline(opening, this.#connectTimeoutMs, () => {
+      upstream.destroy();
+      return Object.assign(new Error("the upstream proxy is silent"), { code: "ETIMEDOUT" });
+    });
+    return upstream;
+  }
+
+  #refuse(client: Socket, { host, port }: Target, error: unknown): void {
+    const { code, reason, message } = refusalOf(error);
+    this.#denials.push({ at: Date.now(), host, port, reason, message });
+    if (this.#denials.length > KEPT_DENIALS) this.#denials.shift();
+    this.#options.log?.debug({ host, port, reason }, "egress refused");
+    dismiss(client, code);
+  }
 }

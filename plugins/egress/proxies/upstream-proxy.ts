@@ -1,7 +1,7 @@
 /** A further proxy that connections go through, as a network asks for it: HTTP CONNECT (RFC 9110) or SOCKS5 (RFC 1928, 1929). */
 import { connect, isIPv6, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { parseUrl } from "portico/strings";
 import { Opening } from "./socks.ts";
 
@@ -17,13 +17,7 @@ export function proxyAddress(text: string): URL {
   const url = parseUrl(text);
   if (url !== undefined && Object.hasOwn(DEFAULT_PORTS, url.protocol) && url.hostname !== "")
     return url;
-  throw new PorticoError(
-    "invalid_request_error",
-    "The proxy must be like http://host:3128 or socks5://host:1080.",
-    {
-      param: "proxy",
-    },
-  );
+  throw errors.badProxy({ param: "proxy" });
 }
 
 /** Begins to connect to the proxy itself. */
@@ -113,9 +107,18 @@ async function socks(
     : Buffer.from([1, ...address.split(".").map(Number)]);
   socket.write(Buffer.concat([Buffer.from([5, 1, 0]), at, Buffer.from([port >> 8, port & 0xff])]));
   const [, status, , type] = await opening.take(4);
-  const length = type === 1 ? 4 : type === 4 ? 16 : ((await opening.take(1))[0] ?? 0);
-  await opening.take(length + 2);
+  await opening.take((await addressLength(opening, type)) + PORT_BYTES);
   if (status !== 0) throw new Error(`status ${status}`);
+}
+
+const PORT_BYTES = 2;
+
+/** The bytes of the address that follows: IPv4, IPv6, or a name that its own length precedes. */
+async function addressLength(opening: Opening, type: number | undefined): Promise<number> {
+  if (type === 1) return 4;
+  if (type === 4) return 16;
+  const [length = 0] = await opening.take(1);
+  return length;
 }
 
 /** The 16 bytes of an address, which may end in the IPv4 form. */

@@ -44,28 +44,32 @@ export interface RequestPage {
 /** Rejects where the store cannot be read. */
 export async function requestPage(store: Store, query: RequestsQuery): Promise<RequestPage> {
   const { from, to, limit } = query;
+  const lines = await newestLines(store, query);
+  const last = lines.length > limit ? lines[limit - 1] : undefined;
+  return {
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    requests: lines.slice(0, limit).map(viewOf),
+    next: last && placeText(last),
+  };
+}
+
+/** The newest lines that the query asks for, and one more where another page follows. */
+async function newestLines(store: Store, query: RequestsQuery): Promise<Line[]> {
+  const { from, to, limit } = query;
   const until = Math.min(to, query.before?.at ?? to);
   const fits = filterOf(query);
-  const found: Line[] = [];
+  const lines: Line[] = [];
   let after: RequestBlock | undefined;
   for (;;) {
     const least = after === undefined ? limit + 1 : AT_A_TIME;
     const blocks = await store.usage.requests({ since: from, until, after, least });
-    for (const block of blocks)
-      for (const line of readLines(block)) if (fits(line)) found.push(line);
-    found.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
+    lines.push(...blocks.flatMap((block) => [...readLines(block)].filter(fits)));
+    lines.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
     after = blocks.at(-1);
-    // One more than the page holds tells whether another follows.
-    if (after === undefined || isSettled(found[limit], after)) break;
+    if (after === undefined || isSettled(lines[limit], after)) return lines;
     await nextTurn();
   }
-  const last = found.length > limit ? found[limit - 1] : undefined;
-  return {
-    from: new Date(from).toISOString(),
-    to: new Date(to).toISOString(),
-    requests: found.slice(0, limit).map(viewOf),
-    next: last && placeText(last),
-  };
 }
 
 /**

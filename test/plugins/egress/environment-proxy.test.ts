@@ -38,7 +38,7 @@ test("a proxy's address: with credentials, without a scheme, over TLS; anything 
       proxyFor("https://a.b", { HTTPS_PROXY: bad });
       assert.unreachable(bad);
     } catch (error) {
-      assert.match((error as Error).message, /^HTTPS_PROXY is no address of a proxy/);
+      assert.match((error as Error).message, /^HTTPS_PROXY /);
       assert.not.match((error as Error).message, "s3cret");
     }
   }
