@@ -50,6 +50,24 @@ export interface ClientOptions {
   signal: AbortSignal;
 }
 
+function payloadOf(body: unknown): Buffer | undefined {
+  if (body === undefined || Buffer.isBuffer(body)) return body;
+  return Buffer.from(JSON.stringify(body));
+}
+
+function headersFor(
+  token: string | undefined,
+  payload: Buffer | undefined,
+): Record<string, string | number> {
+  return {
+    accept: "application/json",
+    "user-agent": "portico-cli/1",
+    // in UTF-8, one character for each byte, since a header takes no others
+    ...(token && { authorization: `Bearer ${Buffer.from(token).toString("latin1")}` }),
+    ...(payload && { "content-type": "application/json", "content-length": payload.length }),
+  };
+}
+
 export function createClient(options: ClientOptions): GatewayClient {
   // `start` prints the address with the /v1 that clients of OpenAI's format want.
   const base = options.url.replace(/(?:\/v1)?\/*$/, "");
@@ -82,25 +100,8 @@ export function createClient(options: ClientOptions): GatewayClient {
     for (const [key, value] of Object.entries(extra.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const payload =
-      body === undefined
-        ? undefined
-        : Buffer.isBuffer(body)
-          ? body
-          : Buffer.from(JSON.stringify(body));
-    const headers: Record<string, string | number> = {
-      accept: "application/json",
-      "user-agent": "portico-cli/1",
-    };
-    // in UTF-8, a character for each byte: a header takes no others
-    if (options.token)
-      headers["authorization"] = `Bearer ${Buffer.from(options.token).toString("latin1")}`;
-    if (payload)
-      Object.assign(headers, {
-        "content-type": "application/json",
-        "content-length": payload.length,
-      });
-    Object.assign(headers, extra.headers);
+    const payload = payloadOf(body);
+    const headers = { ...headersFor(options.token, payload), ...extra.headers };
     const open =
       url.protocol === "https:"
         ? (await import("./https.ts")).requestTrusting(options.cert)

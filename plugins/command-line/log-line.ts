@@ -11,8 +11,10 @@ export function logLine(line: string): [text: string, tone: "warn" | "error" | u
     .map(([key, value]) => ` ${key}=${value}`)
     .join("");
   const text = `${time.slice(11, 19)} ${level.padEnd(5)} ${msg ?? ""}${fields}${err?.stack ? `\n${err.stack}` : ""}`;
-  return [
-    text,
-    level === "warn" ? "warn" : level === "error" || level === "fatal" ? "error" : undefined,
-  ];
+  return [text, toneOf(level)];
+}
+
+function toneOf(level: string): "warn" | "error" | undefined {
+  if (level === "warn") return "warn";
+  return level === "error" || level === "fatal" ? "error" : undefined;
 }

@@ -126,16 +126,8 @@ export function parseWords(
       ]),
     ),
   });
-  for (const token of tokens) {
-    if (token.kind !== "option") continue;
-    const spec = specs[token.name] ?? specs[token.name.replace(/^no-/, "")];
-    if (!spec) throw unknownOption(token.rawName, Object.keys(specs), path);
-    if (spec.type !== "boolean" && token.value === undefined) {
-      throw new UsageError(
-        `${token.rawName} needs a value: ${token.rawName} ${spec.value ?? "VALUE"}.`,
-      );
-    }
-  }
+  const given = tokens.filter((token) => token.kind === "option");
+  for (const token of given) checkOption(token, specs, path);
   const options: Record<string, OptionValue> = {};
   for (const [name, value] of Object.entries(values)) {
     const spec = specs[name];
@@ -144,9 +136,7 @@ export function parseWords(
   let gatewayUrl = options["url"] as string | undefined;
   if (command.options?.["url"] !== undefined) {
     // It has one of its own (a page to watch): the gateway's is the one before its name.
-    const urls = tokens.flatMap((token) =>
-      token.kind === "option" && token.name === "url" ? [token] : [],
-    );
+    const urls = given.filter(({ name }) => name === "url");
     gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
     options["url"] = urls.findLast(({ index }) => index >= before)?.value;
   }
@@ -155,6 +145,18 @@ export function parseWords(
     gatewayUrl,
     args: options["help"] ? {} : nameArgs(command.args ?? [], plain(positionals), path),
   };
+}
+
+/** Refuses an option that the command does not have, and one whose value is missing. */
+function checkOption(
+  { name, rawName, value }: { name: string; rawName: string; value?: string | undefined },
+  specs: Readonly<Record<string, OptionSpec>>,
+  path: readonly string[],
+): void {
+  const spec = specs[name] ?? specs[name.replace(/^no-/, "")];
+  if (!spec) throw unknownOption(rawName, Object.keys(specs), path);
+  if (spec.type !== "boolean" && value === undefined)
+    throw new UsageError(`${rawName} needs a value: ${rawName} ${spec.value ?? "VALUE"}.`);
 }
 
 /** A latitude, a priority: a value, and no option that begins with a digit. */

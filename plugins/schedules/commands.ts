@@ -40,14 +40,20 @@ export function payloadFromOptions({ options: given }: CommandIO): unknown {
   const text = given["text"] ?? given["system-event"];
   if ([message, text, hook].filter((value) => value !== undefined).length > 1)
     throw new Error("Give only one of --message, --text and --hook.");
-  const mode = now === undefined ? undefined : now ? "now" : "next-heartbeat";
-  const delivery = announce === undefined ? undefined : announce ? "announce" : "none";
+  const mode = choose(now, "now", "next-heartbeat");
+  const delivery = choose(announce, "announce", "none");
   const turn = { message, model, channel, session, delivery };
   if (text !== undefined) return { kind: "systemEvent", text, mode };
   if (hook !== undefined) return { kind: "hook", event: hook };
   if (message !== undefined) return { kind: "agentTurn", ...turn };
   const parts = { ...turn, mode };
   return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
+}
+
+/** What a flag stands for; `undefined` where it is not given. */
+function choose(flag: unknown, yes: string, no: string): string | undefined {
+  if (flag === undefined) return undefined;
+  return flag ? yes : no;
 }
 
 /** A schedule that is given as a text, in the zone that is given beside it; what `completed` can fill but for intervals. */

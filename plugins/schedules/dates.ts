@@ -196,8 +196,7 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
   }
   const iso = at.trim().replace(" ", "T");
   const [time] = iso.split(/\s*(?:Z|[+-]\d\d:?\d\d)$/i, 1) as [string];
-  const local =
-    time.length === 10 ? `${time}T00:00:00` : time.length === 16 ? `${time}:00` : time.slice(0, 19);
+  const local = toSeconds(time);
   const wall = Date.parse(`${local}Z`);
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
     fail(`${JSON.stringify(at)} is not a date that exists.`, param);
@@ -288,4 +287,10 @@ export function parseSchedule(
   if (next === undefined)
     fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
   return { kind: "cron", expr, tz };
+}
+
+/** A date or a time of day in the length of `2027-01-31T09:00:00`. */
+function toSeconds(time: string): string {
+  if (time.length === "2027-01-31".length) return `${time}T00:00:00`;
+  return time.length === "2027-01-31T09:00".length ? `${time}:00` : time.slice(0, 19);
 }

@@ -21,13 +21,7 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
     decided({ subject, id, error, isOvertaken }: Vote): void {
       const decide = waiting.get(`${subject} ${id}`);
       waiting.delete(`${subject} ${id}`);
-      decide?.(
-        error === undefined
-          ? undefined
-          : isOvertaken
-            ? new PorticoError("conflict", error)
-            : new Error(error),
-      );
+      decide?.(refusalOf(error, isOvertaken));
     },
     /** One that has it already says so; one that still does not see it does not have it. A vote is an answer too. */
     async lookFor({ subject, id }: Vote): Promise<void> {
@@ -41,6 +35,13 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
       const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;
       send({ subject, id, error: seen.id === id ? undefined : why, isAnswer: true });
     },
-    onLook: (next: typeof look) => void (look = next),
+    onLook(next: typeof look): void {
+      look = next;
+    },
   };
+}
+
+function refusalOf(error: string | undefined, isOvertaken = false): Error | undefined {
+  if (error === undefined) return undefined;
+  return isOvertaken ? new PorticoError("conflict", error) : new Error(error);
 }

@@ -92,13 +92,8 @@ function catchStrayErrors(
   const handle = (kind: string) => (thrown: unknown) => {
     const one = gateway();
     if (!one) {
-      const whose = owner();
-      const from = whose === undefined ? "" : `${kind} of ${whose}: `;
-      process.stderr.write(
-        `portico: ${from}${thrown instanceof Error ? thrown.stack : String(thrown)}\n`,
-      );
-      if (whose !== undefined) return;
-      process.exit(1);
+      reportBeforeStart(kind, thrown, owner());
+      return;
     }
     if (one.strayError(kind, thrown) || kind === "unhandled rejection") return;
     link?.leave();
@@ -106,6 +101,14 @@ function catchStrayErrors(
   };
   process.on("uncaughtException", handle("uncaught exception"));
   process.on("unhandledRejection", handle("unhandled rejection"));
+}
+
+/** Ends the process, unless the error belongs to an extension. */
+function reportBeforeStart(kind: string, thrown: unknown, extension: string | undefined): void {
+  const source = extension === undefined ? "" : `${kind} of ${extension}: `;
+  const text = thrown instanceof Error ? thrown.stack : String(thrown);
+  process.stderr.write(`portico: ${source}${text}\n`);
+  if (extension === undefined) process.exit(1);
 }
 
 /** An extension that ends the process would take everybody's requests along: its call fails instead, as its own error. */

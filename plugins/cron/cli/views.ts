@@ -34,12 +34,11 @@ export interface RunView {
   result?: string;
 }
 
-export const when = ({ schedule }: JobView): string =>
-  schedule.kind === "cron"
-    ? `${schedule.expr} (${schedule.tz})`
-    : schedule.kind === "every"
-      ? `every ${formatDuration(schedule.everyMs ?? 0)}`
-      : `at ${timeText(schedule.at, schedule.tz)}`;
+export function when({ schedule }: JobView): string {
+  if (schedule.kind === "cron") return `${schedule.expr} (${schedule.tz})`;
+  if (schedule.kind === "every") return `every ${formatDuration(schedule.everyMs ?? 0)}`;
+  return `at ${timeText(schedule.at, schedule.tz)}`;
+}
 
 /** A cron expression in words, so that a slip in it shows at once. */
 function meaningOf({ schedule }: JobView): string[] {

@@ -1,9 +1,12 @@
-/** The only importer of node-cron: the hourly tidying up, where a missed or doubled run does no harm. */
+/**
+ * The hourly pruning of histories: the one task of node-cron, since a run that is missed or comes twice does no harm here.
+ * CONTRIBUTING.md says why croner computes all other dates.
+ */
 import { schedule } from "node-cron";
 import type { PluginContext } from "portico";
 import { KIND } from "../job.ts";
 
-/** Cuts the histories of all jobs to their length, once an hour. Answers its undo. */
+/** Starts to cut the histories of all jobs to their length, once an hour. Returns what stops it. */
 export function startHousekeeping(ctx: PluginContext, keepRuns: () => number): () => Promise<void> {
   const task = schedule(
     "17 * * * *",
