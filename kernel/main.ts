@@ -26,4 +26,6 @@ void runProgram({
   stdout: process.stdout,
   stderr: process.stderr,
   loaderFor,
-}).then((code) => void (process.exitCode = code));
+}).then((code) => {
+  process.exitCode = code;
+});

@@ -49,26 +49,38 @@ async function renderPages(pages: readonly Page[]): Promise<RenderedPage[]> {
   return pages.map((page) => {
     const markdown = new MarkdownIt({ html: false, linkify: false });
     const tokens = markdown.parse(withoutComments(page.markdown), {});
-    const sections: { title: string; anchor: string; text: string }[] = [];
-    for (const [index, token] of tokens.entries()) {
-      const inline = tokens[index + 1];
-      if (token.type === "heading_open" && inline) {
-        const title = plainText(inline.content);
-        const anchor = anchorOf(title);
-        token.attrSet("id", anchor);
-        sections.push({ title, anchor, text: "" });
-      } else if (token.type === "inline" || token.type === "fence") {
-        const section = sections.at(-1);
-        if (section) section.text += `${plainText(token.content)} `;
-      }
+    const sections = readSections(tokens);
+    for (const token of tokens)
       for (const child of token.children ?? []) rewriteLink(child, page, urlsBySource);
-    }
     const body = markdown.renderer.render(tokens, markdown.options, {});
     const html = body
       .replaceAll("<table>", '<div class="table"><table>')
       .replaceAll("</table>", "</table></div>");
     return { page, title: sections[0]?.title ?? page.url, html, sections };
   });
+}
+
+interface PageToken {
+  type: string;
+  content: string;
+  attrSet(name: string, value: string): void;
+}
+
+/** The sections of a page with their texts, for the search. Each heading gets its anchor. */
+function readSections(tokens: readonly PageToken[]): Section[] {
+  const sections: Section[] = [];
+  for (const [index, token] of tokens.entries()) {
+    const next = tokens[index + 1];
+    const section = sections.at(-1);
+    if (token.type === "heading_open" && next) {
+      const title = plainText(next.content);
+      const anchor = anchorOf(title);
+      token.attrSet("id", anchor);
+      sections.push({ title, anchor, text: "" });
+    } else if (section && (token.type === "inline" || token.type === "fence"))
+      section.text += `${plainText(token.content)} `;
+  }
+  return sections;
 }
 
 interface LinkToken {

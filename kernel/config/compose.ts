@@ -17,15 +17,18 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
   for (const schemas of definitions) {
     for (const [path, schema] of Object.entries(schemas)) {
       let branch = root;
-      for (const step of path.split(".")) {
-        let child = branch.children.get(step);
-        if (!child) branch.children.set(step, (child = { schema: undefined, children: new Map() }));
-        branch = child;
-      }
+      for (const step of path.split(".")) branch = childOf(branch, step);
       branch.schema = branch.schema ? mergeSchemas(branch.schema, strict(schema)) : strict(schema);
     }
   }
   return join(root) as TObject;
+}
+
+/** The branch below another one; it is made where it is missing. */
+function childOf({ children }: Branch, step: string): Branch {
+  const child = children.get(step) ?? { schema: undefined, children: new Map() };
+  children.set(step, child);
+  return child;
 }
 
 function join(branch: Branch): TSchema {
@@ -106,28 +109,31 @@ function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema
   return copy;
 }
 
-/** The schema of what lies at a path; of several variants, the first that knows the path. */
+/** The schema of the value at a path; of several variants, the first that knows the path. */
 export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
   if (path.length === 0 || schema[Kind] === "Any" || schema[Kind] === "Unknown") return schema;
-  const variants = schema["anyOf"] ?? schema["allOf"];
-  if (variants) {
-    for (const variant of variants as TSchema[]) {
-      const found = schemaAt(variant, path);
-      if (found) return found;
-    }
-    return undefined;
-  }
+  const variants = (schema["anyOf"] ?? schema["allOf"]) as TSchema[] | undefined;
+  if (variants) return firstDefined(variants, (variant) => schemaAt(variant, path));
   const [step, ...further] = path;
-  const members = (schema["properties"] ?? {}) as Record<string, TSchema>;
   const next =
     typeof step === "number"
       ? (schema["items"] as TSchema | undefined)
-      : Object.hasOwn(members, step!)
-        ? members[step!]
-        : schema["additionalProperties"] === true
-          ? Type.Unknown()
-          : mapValueSchema(schema);
+      : schemaOfMember(schema, step as string);
   return next && schemaAt(next, further);
+}
+
+function schemaOfMember(schema: TSchema, name: string): TSchema | undefined {
+  const members = (schema["properties"] ?? {}) as Record<string, TSchema>;
+  if (Object.hasOwn(members, name)) return members[name];
+  return schema["additionalProperties"] === true ? Type.Unknown() : mapValueSchema(schema);
+}
+
+function firstDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const result = map(item);
+    if (result !== undefined) return result;
+  }
+  return undefined;
 }
 
 /** Of changed keys, those that a running gateway takes at its next start: `atNextStart: true` in their schema, or above. */

@@ -10,7 +10,7 @@ export interface ConfigProblem {
   column?: number | undefined;
   /** The known key that was probably meant. */
   nearest?: string | undefined;
-  /** What else helps to mend it. */
+  /** Further advice on how to fix it. */
   hint?: string | undefined;
 }
 
@@ -30,8 +30,14 @@ export class ConfigError extends PorticoError {
 export function problemText({ key, message, line, column, nearest, hint }: ConfigProblem): string {
   const at = key === "" && column !== undefined ? `, column ${column}` : "";
   const place = line === undefined ? "" : `line ${line}${at}: `;
-  return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? (hint ? `; ${hint}` : "") : `; did you mean ${nearest}?`}`;
+  const subject = key === "" ? "" : `${key} `;
+  return `${place}${subject}${message}${advice(nearest, hint)}`;
 }
 
-/** The same, wherever it stands. */
+function advice(nearest: string | undefined, hint: string | undefined): string {
+  if (nearest !== undefined) return `; did you mean ${nearest}?`;
+  return hint ? `; ${hint}` : "";
+}
+
+/** The same without the place. */
 export const sameText = ({ key, message }: ConfigProblem): string => problemText({ key, message });

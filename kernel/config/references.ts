@@ -20,6 +20,15 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Whether a text is one reference and nothing else. */
 export const isWholeReference = (text: string): boolean => WHOLE.test(text);
 
+interface Expansion {
+  text: string;
+  hasReference: boolean;
+  unset: string[];
+  blank: string[];
+  /** What was written like a reference and is none. */
+  malformed: string[];
+}
+
 /**
  * Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. `typed` gets what a
  * reference that is the whole string stands for, and returns what it means there.
@@ -31,42 +40,42 @@ export function expandReferences(
 ) {
   const references: Reference[] = [];
   const problems: Problem[] = [];
-
-  const text = (source: string, path: (string | number)[]): unknown => {
-    const unset: string[] = [];
-    const blank: string[] = [];
-    let found = false;
-    const value = source.replace(
-      REFERENCE,
-      (whole: string, name: string | undefined, brace: string) => {
-        if (name === undefined) return "${";
-        if (brace === "" || !VARIABLE.test(name)) {
-          problems.push({
-            path,
-            message: `holds "${whole}", which names no environment variable; write $\${ for a literal \${`,
-            kind: "value",
-          });
-          return whole;
-        }
-        found = true;
-        const set = Object.hasOwn(env, name) ? env[name] : undefined;
-        if (set === undefined) unset.push(name);
-        else if (BLANK.test(set)) blank.push(name);
-        return set ?? whole;
-      },
-    );
-    for (const name of unset)
-      problems.push({
-        path,
-        message: `refers to the environment variable ${name}, which is not set`,
-        kind: "value",
-      });
-    if (found) references.push({ path, unset, blank });
-    return unset.length === 0 && WHOLE.test(source) ? typed(value, path) : value;
-  };
-
-  const value = mapStrings(raw, (source, path) =>
-    source.includes("${") ? text(source, path) : source,
-  );
+  const value = mapStrings(raw, (source, path) => {
+    if (!source.includes("${")) return source;
+    const { text, hasReference, unset, blank, malformed } = expand(source, env);
+    for (const message of [...malformed.map(describeMalformed), ...unset.map(describeUnset)])
+      problems.push({ path, message, kind: "value" });
+    if (hasReference) references.push({ path, unset, blank });
+    return unset.length === 0 && WHOLE.test(source) ? typed(text, path) : text;
+  });
   return { value, references, problems };
 }
+
+function expand(source: string, env: Record<string, string | undefined>): Expansion {
+  const unset: string[] = [];
+  const blank: string[] = [];
+  const malformed: string[] = [];
+  let hasReference = false;
+  const text = source.replace(
+    REFERENCE,
+    (written: string, name: string | undefined, brace: string) => {
+      if (name === undefined) return "${";
+      if (brace === "" || !VARIABLE.test(name)) {
+        malformed.push(written);
+        return written;
+      }
+      hasReference = true;
+      const value = Object.hasOwn(env, name) ? env[name] : undefined;
+      if (value === undefined) unset.push(name);
+      else if (BLANK.test(value)) blank.push(name);
+      return value ?? written;
+    },
+  );
+  return { text, hasReference, unset, blank, malformed };
+}
+
+const describeMalformed = (written: string): string =>
+  `holds "${written}", which names no environment variable; write $\${ for a literal \${`;
+
+const describeUnset = (name: string): string =>
+  `refers to the environment variable ${name}, which is not set`;

@@ -24,7 +24,10 @@ export async function watchFiles(
     if (!stopped) timer = setTimeout(start, QUIET_MS).unref();
   };
   const start = (): void => {
-    if (busy) return void (again = true);
+    if (busy) {
+      again = true;
+      return;
+    }
     busy = look().finally(() => {
       busy = undefined;
       if (again) hint();

@@ -97,11 +97,14 @@ export class Gateway {
       write: options.write,
     });
     const { log, access } = this.log;
-    const bus = (this.bus = createBus(log));
+    const bus = createBus(log);
+    this.bus = bus;
     for (const [name, spec] of Object.entries(kernelEvents))
       bus.declare(name as EventName, spec as EventSpec);
     const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
-    const opens = new Promise<void>((resolve) => (this.#open = resolve));
+    const opens = new Promise<void>((resolve) => {
+      this.#open = resolve;
+    });
     const servers = createServers({
       config,
       contributions,

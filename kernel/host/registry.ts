@@ -55,7 +55,9 @@ export function createServices() {
       throw new PorticoError("service_unavailable", message);
     },
     /** From now on this is called whenever a service is provided. */
-    onProvide: (listener: () => void): void => void (onProvide = listener),
+    onProvide(listener: () => void): void {
+      onProvide = listener;
+    },
   };
 }
 export type ServiceRegistry = ReturnType<typeof createServices>;

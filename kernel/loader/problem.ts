@@ -64,19 +64,22 @@ export function placeOf(error: Error, dir: string): Location | undefined {
 export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {
   const error = asError(thrown);
   const { message, name } = error;
-  // An interruption may have come anywhere.
-  const place =
-    error instanceof LoadError ? error : name === "Interrupted" ? undefined : placeOf(error, dir);
-  const isPlain = [
-    "Error",
-    "LoadError",
-    "DeadlineError",
-    "EndlessLoopError",
-    "Interrupted",
-    "",
-  ].includes(name);
-  const { file = fallback, line, column } = place ?? {};
-  return { message: isPlain ? message : `${name}: ${message}`, file, line, column };
+  const { file = fallback, line, column } = locate(error, dir) ?? {};
+  return {
+    message: PLAIN_NAMES.includes(name) ? message : `${name}: ${message}`,
+    file,
+    line,
+    column,
+  };
+}
+
+/** Names that tell no more than the message. */
+const PLAIN_NAMES = ["", "Error", "LoadError", "DeadlineError", "EndlessLoopError", "Interrupted"];
+
+function locate(error: Error, dir: string): Partial<Location> | undefined {
+  if (error instanceof LoadError) return error;
+  // An interruption may come anywhere.
+  return error.name === "Interrupted" ? undefined : placeOf(error, dir);
 }
 
 /** `handler.ts:3: message`; the message alone where no place is known or the message begins with it. */

@@ -1,9 +1,11 @@
-/** Remembers what was made of an object that never changes: another one stands in its place then. */
+/** Remembers what was derived from an object that never changes, such as a version of the configuration. */
 export function derived<K extends object, V>(derive: (from: K) => V): (from: K) => V {
   const known = new WeakMap<K, V>();
   return (from) => {
-    let value = known.get(from);
-    if (value === undefined) known.set(from, (value = derive(from)));
-    return value;
+    const value = known.get(from);
+    if (value !== undefined) return value;
+    const result = derive(from);
+    known.set(from, result);
+    return result;
   };
 }

@@ -11,26 +11,10 @@ type Also = "sections" | "nulls";
  * Ours, because TypeBox's `Default` changes the value in place, makes no required object, and visits every member twice
  * on each level: 64 times at the sixth.
  */
-export function fillDefaults(schema: TSchema, given: unknown, also?: Also): unknown {
-  let value = given;
-  if (value === undefined) {
-    if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
-    else if (
-      also === "sections" &&
-      /^(Object|Record)$/.test(schema[Kind]) &&
-      !(OptionalKind in schema)
-    )
-      value = {};
-    else return undefined;
-  }
+export function fillDefaults(schema: TSchema, input: unknown, also?: Also): unknown {
+  const value = input === undefined ? defaultOf(schema, also) : input;
   if (typeof value !== "object" || value === null || !(also || mayFill(schema))) return value;
-  if (schema["anyOf"]) {
-    for (const variant of schema["anyOf"] as TSchema[]) {
-      const filled = fillDefaults(variant, value, also);
-      if (Errors(variant, [], filled).First() === undefined) return filled;
-    }
-    return value;
-  }
+  if (schema["anyOf"]) return fillVariant(schema["anyOf"] as TSchema[], value, also);
   if (schema["allOf"])
     return (schema["allOf"] as TSchema[]).reduce<unknown>(
       (filled, part) => fillDefaults(part, filled, also),
@@ -38,6 +22,21 @@ export function fillDefaults(schema: TSchema, given: unknown, also?: Also): unkn
     );
   if (Array.isArray(value)) return fillItems(schema, value, also);
   return fillMembers(schema, value as Record<string, unknown>, also);
+}
+
+function defaultOf(schema: TSchema, also: Also | undefined): unknown {
+  if (schema["default"] !== undefined) return structuredClone(schema["default"]);
+  const isSection = /^(Object|Record)$/.test(schema[Kind]) && !(OptionalKind in schema);
+  return also === "sections" && isSection ? {} : undefined;
+}
+
+/** With the defaults of the first variant that the value fits then. */
+function fillVariant(variants: readonly TSchema[], value: object, also: Also | undefined): unknown {
+  for (const variant of variants) {
+    const filled = fillDefaults(variant, value, also);
+    if (Errors(variant, [], filled).First() === undefined) return filled;
+  }
+  return value;
 }
 
 function fillItems(schema: TSchema, value: unknown[], also: Also | undefined): unknown[] {
@@ -58,13 +57,12 @@ function fillMembers(
   let copy: Record<string, unknown> | undefined;
   const member = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
-    const filled = fillDefaults(
-      memberSchema,
-      also === "nulls" && isUnset(memberSchema, old) ? undefined : old,
-      also,
-    );
-    if (filled !== old) (copy ??= { ...value })[key] = filled;
-    if (filled === undefined && old === null) delete copy![key];
+    const isAbsent = also === "nulls" && isUnset(memberSchema, old);
+    const filled = fillDefaults(memberSchema, isAbsent ? undefined : old, also);
+    if (filled === old) return;
+    copy ??= { ...value };
+    if (filled === undefined && old === null) delete copy[key];
+    else copy[key] = filled;
   };
   const known = (schema["properties"] ?? {}) as Record<string, TSchema>;
   for (const key of Object.keys(known)) member(key, known[key]!);

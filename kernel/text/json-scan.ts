@@ -43,10 +43,11 @@ const NONE: readonly number[] = [];
  * `text` is JSON, or its bytes with one character for each; one that is not JSON is counted nevertheless, so that its
  * parser fails soon. Stops at the first limit that is broken.
  */
+// biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one pass in one function, as its benchmark demands
 export function scanJson(text: string, limits: JsonLimits): JsonScan {
   const { maxValues, maxMembers, maxDepth } = limits;
   const members: number[] = [0];
-  let longIntegers: number[] | undefined;
+  const longIntegers: number[] = [];
   let depth = 0;
   let values = 0;
   const end = text.length;
@@ -74,11 +75,11 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
       const from = i;
       i = scalarEnd(text, i) - 1;
       if (i - from + 1 >= LONG_DIGITS && isInteger(text, from, i + 1))
-        (longIntegers ??= []).push(from, i + 1);
+        longIntegers.push(from, i + 1);
     }
     if (values > maxValues) return { broken: "maxValues", longIntegers: NONE };
   }
-  return { broken: undefined, longIntegers: longIntegers ?? NONE };
+  return { broken: undefined, longIntegers };
 }
 
 /** The position of the quote that ends the string; the end of the text where none does. */

@@ -121,23 +121,24 @@ function lexemesIn(text: string): Lexeme[] {
     if (word === "/*") throw new SyntaxFault("this comment is never closed", text, at);
     if (word.startsWith("/")) continue;
     lexemes.push({ word, at });
-    if (word[0] !== '"' && word[0] !== "'") continue;
-    if (word.length === 1 || word.at(-1) !== word[0])
-      throw new SyntaxFault("this string is never closed", text, at);
-    for (const { 1: octal, 2: x, 3: u, index } of word.matchAll(BAD_ESCAPE)) {
-      if (octal) throw new SyntaxFault("an octal escape is not allowed", text, at + index);
-      if (x ?? u)
-        throw new SyntaxFault(
-          `\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`,
-          text,
-          at + index,
-        );
-    }
+    if (word.startsWith('"') || word.startsWith("'")) checkString(word, text, at);
   }
   const open = opensOf(lexemes).at(-1);
   if (open)
     throw new SyntaxFault(`the ${open.word} that opens here is never closed`, text, open.at);
   return lexemes;
+}
+
+/** Throws for a string that does not end on its line, and for an escape that JSON5 does not know. */
+function checkString(word: string, text: string, at: number): void {
+  if (word.length === 1 || word.at(-1) !== word[0])
+    throw new SyntaxFault("this string is never closed", text, at);
+  for (const { 1: octal, 2: x, 3: u, index } of word.matchAll(BAD_ESCAPE)) {
+    if (octal) throw new SyntaxFault("an octal escape is not allowed", text, at + index);
+    const digits = x ? 2 : 4;
+    if (x ?? u)
+      throw new SyntaxFault(`\\${x ?? u} needs ${digits} hexadecimal digits`, text, at + index);
+  }
 }
 
 /** The brackets that are open at the end, outermost first. */
@@ -150,29 +151,48 @@ function opensOf(lexemes: readonly Lexeme[]): Lexeme[] {
   return open;
 }
 
-/** Says in words what was expected where momoa stopped: what stands before it tells. */
+/** Describes what was expected where momoa stopped, by the words before that place. */
 function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): SyntaxFault {
   const fault = (message: string) => new SyntaxFault(message, text, offset);
   const behind = lexemes.filter(({ at }) => at < offset);
   const [before, last] = [behind.at(-2)?.word ?? "", behind.at(-1)?.word];
   const inside = opensOf(behind).at(-1)?.word;
-  const rest = text.slice(offset);
-  const found =
-    rest === ""
-      ? "the end of the file"
-      : JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
-  const isNext = last === "," || last === inside;
-  if (!inside && last) return fault(`expected the end of the file, found ${found}`);
-  if (inside === "{" && isNext) return fault(`expected a key or }, found ${found}`);
-  if (inside === "{" && last !== ":" && (before === "," || before === "{"))
-    return fault(`expected : after the key "${last?.replace(/^["']|["']$/g, "")}", found ${found}`);
-  if (last && last !== ":" && !isNext)
-    return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
-  if (/^[-+.\d]/.test(rest)) return fault("this is not a number");
-  const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
+  const expected = expectedAfter(before, last, inside);
   return fault(
-    word ? `"${word}" is not a value; put text in quotes` : `expected a value, found ${found}`,
+    expected === undefined
+      ? describeValue(text.slice(offset))
+      : `expected ${expected}, found ${firstIn(text.slice(offset))}`,
   );
+}
+
+/** What has to follow two words within a bracket; undefined where that is a value. */
+function expectedAfter(
+  before: string,
+  last: string | undefined,
+  inside: string | undefined,
+): string | undefined {
+  if (last === undefined) return undefined;
+  if (inside === undefined) return "the end of the file";
+  const isNext = last === "," || last === inside;
+  if (inside === "[") return isNext || last === ":" ? undefined : ", or ]";
+  if (isNext) return "a key or }";
+  if (last === ":") return undefined;
+  const isKey = before === "," || before === "{";
+  return isKey ? `: after the key "${last.replace(/^["']|["']$/g, "")}"` : ", or }";
+}
+
+function firstIn(rest: string): string {
+  if (rest === "") return "the end of the file";
+  return JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
+}
+
+/** Why the text does not begin with a value. */
+function describeValue(rest: string): string {
+  if (/^[-+.\d]/.test(rest)) return "this is not a number";
+  const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
+  return word
+    ? `"${word}" is not a value; put text in quotes`
+    : `expected a value, found ${firstIn(rest)}`;
 }
 
 const MAX_DEPTH = 200;

@@ -29,26 +29,29 @@ export function standingOf(slot: Described, candidate: Candidate) {
   const problem = disabled
     ? undefined
     : (candidate.problem ?? (isTop ? slot.attempt.problem : undefined));
-  const state = (): ExtensionState => {
-    if (slot.duplicates.includes(candidate)) return "failed";
-    if (disabled) return disabled.state;
-    if (!isTop) return runs ? "active" : "shadowed";
-    if (problem) return runs ? "stale" : "failed";
-    return runs ? "active" : "loading";
-  };
   const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
   // Being off is no error.
   const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
   return {
     name: slot.name,
     dir: candidate.dir,
-    state: state(),
+    state: slot.duplicates.includes(candidate)
+      ? "failed"
+      : (disabled?.state ?? stateOf({ isTop, runs, hasProblem: problem !== undefined })),
     error,
     reason,
     problem,
     isTop,
     runs,
   };
+}
+
+/** The state of an extension that may run. */
+function stateOf(facts: { isTop: boolean; runs: boolean; hasProblem: boolean }): ExtensionState {
+  const { isTop, runs, hasProblem } = facts;
+  if (!isTop) return runs ? "active" : "shadowed";
+  if (hasProblem) return runs ? "stale" : "failed";
+  return runs ? "active" : "loading";
 }
 
 export function describe(

@@ -90,7 +90,9 @@ async function portico(
   ...argv: string[]
 ): Promise<string> {
   let output = "";
-  const write = (text: string) => void (output += text);
+  const write = (text: string) => {
+    output += text;
+  };
   await runProgram({
     argv,
     env: { ...variables, PORTICO_HOME: home },

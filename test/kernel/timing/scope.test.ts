@@ -21,7 +21,9 @@ test("undos run last to first, awaited, and only once", async () => {
 test("an undo that throws does not keep the others from running", async () => {
   const scope = new Scope();
   let ran = false;
-  scope.add("first", () => void (ran = true));
+  scope.add("first", () => {
+    ran = true;
+  });
   scope.add("second", () => {
     throw new Error("boom");
   });
@@ -47,7 +49,9 @@ test("what is registered after disposal is undone at once", async () => {
   const scope = new Scope();
   await scope.dispose();
   let undone = false;
-  scope.add("late", () => void (undone = true));
+  scope.add("late", () => {
+    undone = true;
+  });
   assert.ok(undone);
   assert.ok(scope.signal.aborted);
   assert.equal(scope.effects, []);

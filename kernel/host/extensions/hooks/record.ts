@@ -45,12 +45,19 @@ export function describeHook(
     /** False where its content waits for its approval: nothing of it may be evaluated. */
     isApproved: () => permission.mayRun(candidate),
     /** Loads its code off to the side, and ends it; what is wrong with it. */
-    load: (): Promise<Problem | void> =>
-      loadHook(candidate, loader)
-        .then(endVersion)
-        .catch((thrown) => problemOf(thrown, realDir, handler)),
+    load: (): Promise<Problem | undefined> => tryToLoad(candidate, loader),
   });
 }
+
+async function tryToLoad(candidate: HookCandidate, loader: Loader): Promise<Problem | undefined> {
+  try {
+    await endVersion(await loadHook(candidate, loader));
+    return undefined;
+  } catch (thrown) {
+    return problemOf(thrown, candidate.realDir, candidate.handler);
+  }
+}
+
 /** The files outside a hook's directory that its code consists of; a package counts as its directory. */
 function outsideInputs({ source, realDir }: HookCandidate): string[] {
   const outside = (source?.inputs ?? []).filter((path) => !isInside(path, realDir));

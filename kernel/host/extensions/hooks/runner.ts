@@ -117,7 +117,8 @@ export function recordFailure(
   health.failures++;
   const failures = ++health.failuresInARow;
   health.blocked ||= thrown instanceof Interrupted || thrown instanceof EndlessLoopError;
-  const resting = (health.tripped ||= failures >= failuresBeforeTrip);
+  health.tripped ||= failures >= failuresBeforeTrip;
+  const resting = health.tripped;
   if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
   const rests = resting

@@ -37,61 +37,66 @@ export async function readPlugin(
   loader: Loader,
   before?: PluginCandidate,
 ): Promise<PluginCandidate> {
-  const isUsers = found.root.name !== "bundled";
   // The package's own files change with an update, which is a restart.
-  if (!isUsers && before?.meta) return before;
-  const began = performance.now();
+  if (!isOfUser(found) && before?.meta) return before;
   const candidate: PluginCandidate = { ...found, hash: "", warnings: [], loadMs: 0 };
   if (candidate.refused) return candidate;
   try {
-    const source = await loader.read(found.entry, { guarded: isUsers });
-    Object.assign(candidate, { source, hash: source.hash });
-    candidate.refused = whyInputsUnsafe(found.root, found.realDir, source.inputs);
-    if (candidate.refused) return candidate;
-    if (before?.meta && before.hash === source.hash && before.realDir === found.realDir)
-      return before;
-    const work = () => loader.evaluate(source, isUsers ? createLoopGuard(blockLimitMs) : undefined);
-    const { exports } = await (isUsers ? runAs(`plugin:${found.name}`, work) : work());
-    const definition = exports["default"] as PluginDefinition | undefined;
-    if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
-      throw new LoadError(
-        "plugin.ts must have a default export made by definePlugin({ name, setup })",
-        found.entry,
-        1,
-      );
-    if (!Array.isArray(definition.needs ?? []))
-      throw new LoadError("needs must be a list of services", found.entry, 1);
-    if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
-      throw new LoadError("events needs a mode for each: { name: { mode } }", found.entry, 1);
-    const taken = Object.keys(definition.hookContext ?? {}).find((member) =>
-      KERNEL_MEMBERS.test(member),
-    );
-    if (taken)
-      throw new LoadError(
-        `hookContext cannot give ${taken}: hooks have it from the gateway`,
-        found.entry,
-        1,
-      );
-    try {
-      // the whole configuration is read by them: one that is no schema would keep it from being read at all
-      if (isUsers)
-        for (const schema of Object.values(definition.config ?? {})) TypeCompiler.Code(schema);
-    } catch {
-      throw new LoadError(
-        "config needs a schema of Type for each section: { name: Type.Object({}) }",
-        found.entry,
-        1,
-      );
-    }
-    Object.assign(candidate, {
-      meta: definition,
-      name: definition.name,
-      loadMs: performance.now() - began,
-    });
+    return await readInto(candidate, loader, before);
   } catch (thrown) {
     candidate.problem = problemOf(thrown, found.realDir, found.entry);
+    return candidate;
   }
+}
+
+const isOfUser = ({ root }: Found): boolean => root.name !== "bundled";
+
+/** Returns the candidate of the scan before, where the files are the same. */
+async function readInto(
+  candidate: PluginCandidate,
+  loader: Loader,
+  before: PluginCandidate | undefined,
+): Promise<PluginCandidate> {
+  const { root, realDir, entry, name } = candidate;
+  const began = performance.now();
+  const isUsers = isOfUser(candidate);
+  const source = await loader.read(entry, { guarded: isUsers });
+  candidate.source = source;
+  candidate.hash = source.hash;
+  candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+  if (candidate.refused) return candidate;
+  if (before?.meta && before.hash === source.hash && before.realDir === realDir) return before;
+  const work = () => loader.evaluate(source, isUsers ? createLoopGuard(blockLimitMs) : undefined);
+  const { exports } = await (isUsers ? runAs(`plugin:${name}`, work) : work());
+  const definition = exports["default"] as PluginDefinition | undefined;
+  const fault = faultOf(definition) ?? (isUsers ? schemaFaultOf(definition) : undefined);
+  if (fault !== undefined) throw new LoadError(fault, entry, 1);
+  candidate.meta = definition as PluginDefinition;
+  candidate.name = candidate.meta.name;
+  candidate.loadMs = performance.now() - began;
   return candidate;
+}
+
+/** What is wrong with the shape of a definition. */
+function faultOf(definition: PluginDefinition | undefined): string | undefined {
+  if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
+    return "plugin.ts must have a default export made by definePlugin({ name, setup })";
+  if (!Array.isArray(definition.needs ?? [])) return "needs must be a list of services";
+  if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
+    return "events needs a mode for each: { name: { mode } }";
+  const members = Object.keys(definition.hookContext ?? {});
+  const taken = members.find((member) => KERNEL_MEMBERS.test(member));
+  return taken && `hookContext cannot give ${taken}: hooks have it from the gateway`;
+}
+
+/** The whole configuration is read by the schemas: one that is no schema would keep it from being read at all. */
+function schemaFaultOf(definition: PluginDefinition | undefined): string | undefined {
+  try {
+    for (const schema of Object.values(definition?.config ?? {})) TypeCompiler.Code(schema);
+    return undefined;
+  } catch {
+    return "config needs a schema of Type for each section: { name: Type.Object({}) }";
+  }
 }
 
 /** All below the roots, or that of one directory's name: for schemas and commands. */

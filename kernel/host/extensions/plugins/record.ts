@@ -11,15 +11,17 @@ export function pluginStanding(
   missing: Missing,
 ) {
   const { name, state, error } = standingOf(slot, candidate);
-  const waits = state === "loading";
-  // an older version runs until what this one needs is there
+  const isWaiting = state === "loading";
+  // An older version runs until the services that this one needs are there.
   const isOld = state === "active" && slot.active?.version.candidate.hash !== candidate.hash;
-  const lacks = waits || isOld ? missing(candidate).join(", ") : "";
-  return {
-    name,
-    state: waits ? ("waiting" as const) : isOld && lacks ? ("stale" as const) : state,
-    error: error ?? (lacks ? `it needs ${lacks}, which no active plugin provides` : undefined),
-  };
+  const services = isWaiting || isOld ? missing(candidate).join(", ") : "";
+  const need = services ? `it needs ${services}, which no active plugin provides` : undefined;
+  return { name, state: stateOf(), error: error ?? need };
+
+  function stateOf() {
+    if (isWaiting) return "waiting";
+    return isOld && services ? "stale" : state;
+  }
 }
 
 /** Assigned, for to spread it takes forty times as long. */
