@@ -87,6 +87,18 @@ export type DeclaredErrors = Statuses | ErrorTable<Readonly<Record<string, Error
 
 // A table may come from another copy of this module, as `PorticoError` may.
 const STATUSES = Symbol.for("portico.error-statuses");
+const ENTRIES = Symbol.for("portico.error-entries");
+
+/** The situations of a table, for listings; of a plain list of statuses, its codes. */
+export function entriesOf(errors: DeclaredErrors): ErrorEntry[] {
+  const entries = (errors as { [ENTRIES]?: Record<string, ErrorEntry> })[ENTRIES];
+  if (entries) return Object.values(entries);
+  return Object.entries(errors as Statuses).map(([code, status]) => ({
+    code,
+    status,
+    message: "",
+  }));
+}
 
 /** The codes of plugins, as their definitions declare them: each table for as long as its plugin is loaded. */
 const declared = new Set<Statuses>();
@@ -153,6 +165,7 @@ export class PorticoError extends Error {
       table[name] = errorFactory(entry);
     }
     Object.defineProperty(table, STATUSES, { value: statuses });
+    Object.defineProperty(table, ENTRIES, { value: entries });
     return table as ErrorTable<Entries>;
   }
 }

@@ -9,8 +9,8 @@ import { readmes } from "./support/sources/readme-commands.ts";
 import { test } from "./support/suite.ts";
 import { temporaryDir } from "./support/temporary.ts";
 
-test("the README's table of events is what `portico hooks events --markdown` prints", async () => {
-  const readme = readFileSync(join(packageDir, "README.md"), "utf8");
+test("the table of events on the page on hooks is what `portico hooks events --markdown` prints", async () => {
+  const readme = readFileSync(join(packageDir, "kernel/hooks/README.md"), "utf8");
   const [, table = ""] = /<!-- events -->\n+([\s\S]*?)\n+<!-- \/events -->/.exec(readme) ?? [];
   const words = ["hooks", "events", "--markdown", "--url", "http://127.0.0.1:9"];
   const { stdout } = await porticoHere(temporaryDir("portico-readme-"), words);

@@ -24,8 +24,11 @@ const guides = [
   "stripe-webhook",
   "slack",
   "nginx-workers-postgresql",
+  "postgresql",
   "upgrade",
   "back-up",
+  "configuration",
+  "surfaces",
   "troubleshooting",
 ];
 

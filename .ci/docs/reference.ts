@@ -1,6 +1,7 @@
 /** Reference pages in Markdown, made from what plugins declare: configuration, events, commands and error codes. */
 import type { TSchema } from "@sinclair/typebox";
 import { kernelSchemas } from "../../kernel/config/schema.ts";
+import { entriesOf, statusOf } from "../../kernel/errors.ts";
 import { kernelEvents } from "../../kernel/gateway/events.ts";
 import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import type { Command } from "../../plugins/command-line/command.ts";
@@ -138,16 +139,17 @@ function usageOf({ name, args = [] }: Command, prefix: string): string {
 
 function errorsPage(definitions: readonly PluginDefinition[]): string {
   const rows = definitions.flatMap(({ name, errors }) =>
-    Object.entries(errors ?? {}).map(([errorCode, status]) => [
-      code(errorCode),
-      String(status),
+    entriesOf(errors ?? {}).map((entry) => [
+      code(entry.code),
+      String(entry.status ?? statusOf(entry.code)),
+      entry.message,
       `[${name}](/docs/plugins/${name})`,
     ]),
   );
   const intro =
-    "Codes of errors that plugins declare, with their HTTP statuses. The forms of errors, and the codes of the kernel, are in [Getting started](/docs/start).";
+    "Errors that plugins declare: the code, the HTTP status and the message. `{name}` stands for a value of the request. The forms of errors are in [Configuration](/docs/configuration).";
   const sorted = rows.sort(([a = ""], [b = ""]) => a.localeCompare(b));
-  return `# Error codes\n\n${intro}\n\n${tableOf(["code", "status", "plugin"], sorted)}`;
+  return `# Error codes\n\n${intro}\n\n${tableOf(["code", "status", "message", "plugin"], sorted)}`;
 }
 
 const code = (text: string): string => `\`${text.replaceAll("`", "'")}\``;

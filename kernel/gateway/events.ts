@@ -14,7 +14,7 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   },
   "config:changed": {
     mode: "notify",
-    description: "A changed configuration is in force.",
+    description: "A changed configuration is active.",
     sample: { keys: ["log.level"] },
   },
   "hook:failed": {

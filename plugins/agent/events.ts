@@ -101,12 +101,12 @@ function commandEvent(command: "new" | "reset" | "stop") {
       command === "stop" ? undefined : { messages: [{ role: "user", content: "Good morning" }] },
   };
   return {
-    // a change event without changeable fields: whoever gave the command waits for what handlers have to say
+    // a change event without changeable fields: the caller of the command waits for what handlers have to say
     mode: "change" as const,
     description:
       command === "stop"
         ? "A session's turns were stopped."
-        : "A session begins anew; the old messages come along.",
+        : "A session starts again; the old messages come along.",
     sample,
   };
 }

@@ -32,7 +32,7 @@ export default definePlugin({
     },
     "poll:failed": {
       mode: "notify",
-      description: "A poll's check failed: its source could not be had, or not be read.",
+      description: "A poll's check failed: its source could not be fetched or read.",
       sample: {
         pollId: "poll_Ab3dEf6hIj9k",
         name: "releases",

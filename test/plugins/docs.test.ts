@@ -59,6 +59,10 @@ test("search finds the tasks that people look for", async ({ gateway }) => {
     litellm: "why-portico",
     "back up": "back-up",
     "add a provider": "add-a-provider",
+    budget: "fallback-and-budgets",
+    postgresql: "postgresql",
+    slack: "slack",
+    "who changed what": "plugins/audit",
   };
   for (const [query, page] of Object.entries(expected)) {
     const hits = index.search(query, { prefix: true, fuzzy: 0.15, boost: { title: 3 } });
@@ -76,7 +80,9 @@ test("the reference names keys, events and commands", async ({ gateway }) => {
   assert.match(await page("configuration"), "gateway.shutdownTimeoutMs");
   assert.match(await page("events"), "message:streaming");
   assert.match(await page("commands"), "portico hooks");
-  assert.match(await page("errors"), "model_not_found");
+  const errors = await page("errors");
+  assert.match(errors, "model_not_found");
+  assert.match(errors, "There is no key");
 });
 
 test.run();
