@@ -1,6 +1,7 @@
 /** `portico store migrate`: one engine's state to another, while no gateway runs. */
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
+import { errors } from "./errors.ts";
 import { isPostgres, openEngine, storeExists, urlOf } from "./open.ts";
 import { LISTENING } from "./postgres/notifications.ts";
 import type { Engine } from "./sql/engine.ts";
@@ -99,17 +100,11 @@ function ofOption(error: unknown, option: string): unknown {
   const isKnown = code === "store_unavailable";
   if (!isKnown && !/^E[A-Z]+$/.test(code)) return error;
   const problem = isKnown ? (problemOf(cause)?.problem ?? message) : code;
-  return new PorticoError(
-    "store_unavailable",
-    `The store is not moved: ${option} cannot be used: ${problem}.`,
-    {
-      cause: error,
-    },
-  );
+  return errors.moveFailed({ option, problem }, { cause: error });
 }
 
 function wrong(why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `The store is not moved: ${why}.`);
+  return errors.notMoved({ reason: why });
 }
 
 const ignore = (): void => {};

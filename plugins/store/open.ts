@@ -2,7 +2,8 @@
 import { statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Logger, PorticoError } from "portico";
+import type { Logger, PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import type { PoolOptions } from "./postgres/connection.ts";
 import { type TlsSettings, withTls } from "./postgres/tls.ts";
 import { postgresEngine } from "./postgres/engine.ts";
@@ -19,7 +20,7 @@ export interface StoreOptions {
   sharedBy?: Store["sharedBy"];
   /** Milliseconds since 1970, in the place of the engine's own; for tests. */
   clock?: () => number;
-  /** Also opens what is only a part of another store: for whoever moves the rest. */
+  /** Also opens what is only a part of another store: for the command that moves the rest. */
   isPart?: boolean;
   /** Of PostgreSQL. */
   connections?: PoolOptions;
@@ -89,7 +90,5 @@ function pathOf(url: string): string {
 }
 
 function wrongUrl(why: string): PorticoError {
-  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
-    param: "store.url",
-  });
+  return errors.badUrl({ reason: why }, { param: "store.url" });
 }

@@ -106,7 +106,7 @@ function* lockFree(tx: Transaction, ready: readonly LaneName[], max: number): Op
   return lanes;
 }
 
-/** Whoever the lane's next item counts for; empty for nobody. */
+/** The principal that the lane's next item counts for; empty where there is none. */
 const HOLDER = `COALESCE(
   (SELECT holder FROM items WHERE items.id = lanes.head),
   (SELECT holder FROM items

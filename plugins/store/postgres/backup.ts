@@ -1,6 +1,7 @@
 /** A copy of the whole store as a file of the embedded engine, which any gateway opens, and `store migrate` moves back. */
 import { existsSync, rmSync } from "node:fs";
-import { type Logger, PorticoError } from "portico";
+import type { Logger } from "portico";
+import { errors } from "../errors.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { sqliteEngine } from "../sqlite/engine.ts";
 import { type Source, transfer } from "../transfer/transfer.ts";
@@ -18,8 +19,7 @@ export async function copyToFile(
   client: Client,
   { file, log, now }: CopyOptions,
 ): Promise<{ bytes: number }> {
-  if (existsSync(file))
-    throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
+  if (existsSync(file)) throw errors.copyExists();
   const part = `${file}.copying`;
   const remove = () => {
     for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });

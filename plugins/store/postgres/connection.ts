@@ -1,7 +1,7 @@
 /** Connections to the server. The only importer of `pg`. */
 import { accessSync, constants } from "node:fs";
 import type { Socket } from "node:net";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { withNul, withoutNul } from "../sql/query.ts";
 
@@ -56,7 +56,7 @@ const CONNECT_MS = 5000;
 const SILENCE_MS = 1000;
 /** For statements that take their time on a large store, once a first one has found the server awake. */
 export const PATIENT_MS = 600_000;
-/** Whoever waits for a lock this long undoes everything and tries anew, so that it does not hold up others. */
+/** A transaction that waits for a lock this long rolls back and starts again, so that it does not hold up others. */
 const LOCK_MS = 1000;
 /** A gateway that sleeps within a transaction (a paused machine) loses it, so that nobody waits for it. */
 const IDLE_MS = 4000;
@@ -96,7 +96,7 @@ export async function openPool(
     application_name: "portico",
     types,
   });
-  // whoever uses a connection hears of its end too; without a listener an error would end the process
+  // The user of a connection hears of its end too. Without a listener an error would end the process.
   pg.on("connect", (client) => client.on("error", () => {}));
   return withSettings(pg, statementTimeoutMs);
 }
@@ -129,10 +129,7 @@ function withSettings(pg: Pool, statementTimeoutMs: number): Pool {
 function checked(url: string): string {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
   const wrong = (why: string, cause?: unknown) =>
-    new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
-      param: "store.url",
-      cause,
-    });
+    errors.badUrl({ reason: why }, { param: "store.url", cause });
   for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
     const file = query.get(name);
     try {
@@ -153,14 +150,7 @@ async function importPg(): Promise<Driver> {
   try {
     return ((await import(name)) as { default: Driver }).default;
   } catch (error) {
-    throw new PorticoError(
-      "config_error",
-      "store.url names PostgreSQL, which needs the package pg: npm install pg",
-      {
-        param: "store.url",
-        cause: error,
-      },
-    );
+    throw errors.driverMissing({ param: "store.url", cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 /** The way to one database: connections, its clock, and what is wrong with it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { type Client, openPool, type Pool, type PoolOptions } from "./connection.ts";
 import { isBroken, isFull, isWrong, problemOf, storeUnavailable } from "./failures.ts";
@@ -20,7 +21,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * What all gateways lock in the same place goes in transactions of its own, which are short: whoever waits for a limit
+ * What all gateways lock in the same place goes in transactions of its own, which are short: one that waits for a limit
  * waits for no turn's end, and nobody but other usage waits for usage.
  */
 export type WriteGroup = "limits" | "usage" | "work";
@@ -194,8 +195,5 @@ export function wrongUrl(error: unknown): PorticoError {
   const problem = typeof error === "string" ? error : problemOf(error);
   const why =
     problem ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
-  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
-    param: "store.url",
-    cause: error,
-  });
+  return errors.badUrl({ reason: why }, { param: "store.url", cause: error });
 }

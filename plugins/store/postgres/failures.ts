@@ -1,11 +1,12 @@
 /** What goes wrong with the server, in plain words. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { MissingLock } from "../sql/locks.ts";
 
 const BROKEN =
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
 const SILENT = /^(timeout exceeded|Query read timeout)/;
-/** Another gateway has changed the tables meanwhile: a new connection prepares its statements anew. */
+/** Another gateway has changed the tables meanwhile: a new connection prepares its statements again. */
 const STALE_PLAN = /^cached plan must not change result type/;
 /** The driver's words where it has no password, or an empty one. */
 const NO_PASSWORD = /^SASL: .*password must be/;
@@ -73,14 +74,7 @@ export function isWrong(error: unknown): boolean {
 }
 
 export function storeUnavailable(problem: string, cause: unknown): PorticoError {
-  return new PorticoError(
-    "store_unavailable",
-    `the store (PostgreSQL): ${problem}: nothing was accepted, try again later`,
-    {
-      headers: { "retry-after": "5" },
-      cause,
-    },
-  );
+  return errors.postgresUnavailable({ problem }, { headers: { "retry-after": "5" }, cause });
 }
 
 function codeOf(error: unknown): string {

@@ -1,5 +1,6 @@
 /** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { migrations } from "../sql/migrations.ts";
 import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
 import { perform } from "./perform.ts";
@@ -63,7 +64,5 @@ function translated(sql: string): string {
 }
 
 function wrong(why: string): PorticoError {
-  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
-    param: "store.url",
-  });
+  return errors.badUrl({ reason: why }, { param: "store.url" });
 }

@@ -11,7 +11,7 @@ const SLOW_LOOK_MS = 15_000;
 const CHANNEL = `'portico:' || CASE WHEN octet_length(current_schema()) > 55 OR strpos(current_schema(), '"') > 0
   THEN hashtextextended(current_schema(), 0)::text ELSE current_schema()::text END`;
 
-/** Held by whoever listens, for as long as it does. Every user of a database sees who holds its locks. */
+/** Each listener holds it for as long as it listens. Every user of a database sees who holds its locks. */
 const PRESENCE = `hashtextextended('portico:gateway:' || current_schema(), 0)`;
 
 /**

@@ -1,5 +1,5 @@
 /** `store.tls`: how connections to PostgreSQL are encrypted, as parameters of the address. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 export interface TlsSettings {
   mode?: "verify-full" | "no-verify" | "disable";
@@ -14,11 +14,7 @@ export function withTls(url: string, tls: TlsSettings | undefined): string {
   const [base = "", query = ""] = url.split("?", 2);
   const params = new URLSearchParams(query);
   if ([...params.keys()].some((name) => name.startsWith("ssl")))
-    throw new PorticoError(
-      "config_error",
-      "store.url and store.tls both configure TLS. Remove the ssl… parameters from store.url, or remove store.tls.",
-      { param: "store.tls" },
-    );
+    throw errors.tlsTwice({ param: "store.tls" });
   const { mode = "verify-full", ca, cert, key } = tls;
   const own = { sslmode: mode, sslrootcert: ca, sslcert: cert, sslkey: key };
   const added = Object.entries(own).flatMap(([name, value]) =>

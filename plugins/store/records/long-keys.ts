@@ -1,6 +1,6 @@
 /** Keys that come from outside may have any length, but PostgreSQL's index takes none of more than 2,700 bytes. */
 import { createHash } from "node:crypto";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 const LONGEST = 500;
 const LONGEST_NAME_BYTES = 2000;
@@ -15,8 +15,5 @@ export function shortKey(key: string): string {
 export function refuseLong(namespace: string, key: string): void {
   const bytes = Buffer.byteLength(namespace) + Buffer.byteLength(key);
   if (bytes > LONGEST_NAME_BYTES)
-    throw new PorticoError(
-      "invalid_request_error",
-      `The key ${key.slice(0, 40)}… and its namespace have ${bytes} bytes; at most ${LONGEST_NAME_BYTES} are taken.`,
-    );
+    throw errors.keyTooLong({ key: key.slice(0, 40), bytes, max: LONGEST_NAME_BYTES });
 }

@@ -2,7 +2,7 @@
  * Ids in short. An id is `<kind>_`, the moment, and random bits: those of one hour begin alike, so that its end is what
  * tells them apart.
  */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 /** Fewer characters are no name for anything. */
 const SHORTEST = 6;
@@ -33,10 +33,7 @@ export function byShortId<T extends { id: string }>(
   };
   const [found, ...more] = records.filter(fits);
   if (more.length === 0) return found;
-  throw new PorticoError(
-    "conflict",
-    `${more.length + 1} ids begin or end with ${given}: give more of it.`,
-  );
+  throw errors.ambiguousId({ count: more.length + 1, part: given });
 }
 
 const kindOf = (id: string): string => id.slice(0, id.indexOf("_") + 1);

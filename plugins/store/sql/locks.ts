@@ -18,7 +18,7 @@ export function isLimitLock(lock: Lock): boolean {
   return lock.startsWith("1 ");
 }
 
-/** A lane, and with it the items that wait in it or run: whoever changes one of them holds the lane. */
+/** A lane, and with it the items that wait in it or run: a transaction that changes one of them holds the lane. */
 export function laneLock({ kind, lane }: { kind: string; lane: string }): Lock {
   return `2 lane ${JSON.stringify([kind, lane])}`;
 }

@@ -11,7 +11,7 @@ const FREE_RUNS = 2;
 export interface Checkpoints {
   /** After each commit. */
   note(): void;
-  /** Where it is there, commits wait: the last of the log is moved, so that the log can begin anew. Never rejects. */
+  /** Where it is there, commits wait: the last of the log is moved, so that the log can start again. Never rejects. */
   readonly held: Promise<void> | undefined;
   /** Ends what is running. */
   stop(): Promise<void>;

@@ -52,7 +52,7 @@ const BUSY_MS = 5000;
 const BUSY_INSIDE_MS = 5;
 /** Pages of the log (64 MB) after which a commit moves it into the file itself: where nothing else has done so. */
 const LONGEST_LOG = 16_000;
-/** So much of its file stays when the log begins anew: large rows make it long, and nothing else would shorten it. */
+/** So much of its file stays when the log starts again: large rows make it long, and nothing else would shorten it. */
 const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 const NO_ROWS: Row[] = [];
@@ -96,7 +96,7 @@ export async function connect(file: string): Promise<Connection> {
   return connection;
 }
 
-/** Not before it is used: libsql takes its time to find out what system this is, for each of its two faces anew. */
+/** Not before it is used: libsql takes its time to find out what system this is, for each of its two faces again. */
 let background: Promise<Open<BackgroundDatabase>> | undefined;
 function importBackground(): Promise<Open<BackgroundDatabase>> {
   background ??= import("libsql/promise").then(

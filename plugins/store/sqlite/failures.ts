@@ -1,5 +1,6 @@
 /** What goes wrong with the file, in plain words. */
-import { type Logger, PorticoError } from "portico";
+import type { Logger, PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 const retryAfter = { headers: { "retry-after": "5" } };
 
@@ -13,7 +14,7 @@ const reasons: Record<string, string> = {
   SQLITE_BUSY: "the store is locked by another process",
 };
 
-/** What only a person mends. */
+/** What only a person can repair. */
 const LASTING = /^SQLITE_(CORRUPT|NOTADB)/;
 const MEND = "stop the gateway, and put a copy from state/backups in its place";
 
@@ -37,7 +38,7 @@ export function problemOf(
 }
 
 export function storeUnavailable(message: string, cause?: unknown): PorticoError {
-  return new PorticoError("store_unavailable", message, { ...retryAfter, cause });
+  return errors.unavailable({ problem: message }, { ...retryAfter, cause });
 }
 
 export function codeOf(error: unknown): string {

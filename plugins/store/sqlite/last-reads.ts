@@ -8,7 +8,7 @@ const ELSEWHERE: Query = { sql: "PRAGMA data_version", params: [], one: true };
 export class LastReads {
   #connection: Connection | undefined;
   #version: unknown;
-  /** It was asked within this callback of the event loop: whoever tells us of a commit elsewhere does so in another one. */
+  /** It was asked within this callback of the event loop: a commit elsewhere is announced in another one. */
   #isFresh = false;
   readonly #results = new Map<string, unknown>();
 

@@ -3,7 +3,8 @@
  * after the other. What goes wrong here is told to its caller alone, for it says nothing about the store's health.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf } from "./failures.ts";
 import { makePrivateFile } from "../private-files.ts";
@@ -13,7 +14,7 @@ import { textProblems } from "./texts.ts";
 export interface Maintenance {
   /** What `integrity_check` finds; nothing: empty. */
   check(): Promise<string[]>;
-  /** The log cannot begin anew meanwhile, and grows with what is written. */
+  /** The log cannot start again meanwhile, and grows with what is written. */
   copy(target: string): Promise<{ bytes: number }>;
   compact(): Promise<{ before: number; after: number }>;
   /** Where it is there, writes wait: SQLite rewrites the file under its write lock. Never rejects. */
@@ -52,8 +53,7 @@ export function createMaintenance(file: string): Maintenance {
         return found.length > 0 ? found : textProblems(connection, migrations.length);
       }),
     async copy(target) {
-      if (existsSync(target))
-        throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
+      if (existsSync(target)) throw errors.copyExists();
       // under its name there is never half a copy, also where the process ends
       const part = `${target}.part`;
       await inTurn("The store could not be copied", async (connection) => {
@@ -114,9 +114,7 @@ const reasons: Record<string, string> = {
 
 function failure(what: string, error: unknown): PorticoError {
   const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
-  return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, {
-    cause: error,
-  });
+  return errors.maintenanceFailed({ task: what, reason }, { cause: error });
 }
 
 function sizeOf(file: string): number {

@@ -6,7 +6,7 @@ import { type FSWatcher, utimesSync, watch } from "node:fs";
 import { type FileLock, openLock } from "./connection.ts";
 
 const ASK_EVERY_MS = 10;
-/** Whoever does not hear is not waited for any longer. */
+/** The time that the other process has to answer, in ms. */
 const ASK_FOR_MS = 2_000;
 
 export class SoleUse {

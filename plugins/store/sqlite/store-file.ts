@@ -1,4 +1,4 @@
-/** The store's file and the one connection that reads and writes it; it is opened anew where it has failed. */
+/** The store's file and the one connection that reads and writes it; it is opened again where it has failed. */
 import type { Logger } from "portico";
 import { type Connection, connect } from "./connection.ts";
 import { storeUnavailable } from "./failures.ts";
@@ -93,7 +93,7 @@ export class StoreFile {
     this.#options.onShared();
   }
 
-  /** The next call opens the file anew: a connection that saw an I/O error may hold a broken view of it. */
+  /** The next call opens the file again: a connection that saw an I/O error may hold a broken view of it. */
   drop(connection: Connection): void {
     if (this.#current !== connection) return;
     this.#current = undefined;

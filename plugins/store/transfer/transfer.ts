@@ -1,6 +1,6 @@
 /** Copies a whole store from one engine to another, page by page; what was broken off goes on where it was. */
 import { createHash } from "node:crypto";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param, Write } from "../sql/operation.ts";
 import { PART_MARK, partMark } from "../sql/part.ts";
@@ -48,14 +48,15 @@ export async function transfer(
     const expected = await sumOf(source, table);
     const found = await sumOf(target, table);
     if (expected.checksum !== found.checksum)
-      throw new PorticoError(
-        "conflict",
-        `${table.name}: the source has ${expected.rows} rows and the copy ${found.rows}, or they differ. Stop every gateway of the source, empty the target, and begin anew.`,
-      );
+      throw errors.copyDiffers({
+        table: table.name,
+        expected: expected.rows,
+        copied: found.rows,
+      });
     sums[table.name] = found;
   }
   await confirm?.();
-  // before the mark goes: whoever is killed in between begins behind what is there
+  // Before the mark goes: a process that is killed in between continues behind what is there.
   await target.copied();
   await target.write(alone(() => run("DELETE FROM counters WHERE name = ?", PART_MARK)));
   return sums;
@@ -65,11 +66,7 @@ export async function transfer(
 async function begin(target: Target, mark: number): Promise<void> {
   const marked = await target.read(partMark);
   if (marked === mark) return;
-  if (marked !== undefined || !(await isEmpty(target)))
-    throw new PorticoError(
-      "conflict",
-      "The target holds a store already, or part of another: name an empty one.",
-    );
+  if (marked !== undefined || !(await isEmpty(target))) throw errors.targetNotEmpty();
   const insertMark = "INSERT INTO counters (name, value) VALUES (?, ?)";
   await target.write(alone(() => run(insertMark, PART_MARK, mark)));
 }

@@ -293,7 +293,7 @@ test("portico store migrate moves this home's store, and says what it moved", as
   );
   const again = await porticoHere(home, ["store", "migrate", "--to", url]);
   assert.is(again.code, 1);
-  assert.match(again.stderr, /holds a store already/);
+  assert.match(again.stderr, /already holds a store/);
   const nowhere = await porticoHere(home, [
     "store",
     "migrate",
@@ -302,7 +302,7 @@ test("portico store migrate moves this home's store, and says what it moved", as
   ]);
   assert.is(nowhere.code, 1);
   assert.not.match(nowhere.stderr + again.stderr, /secret-word/);
-  assert.match(nowhere.stderr, /--to is no place/);
+  assert.match(nowhere.stderr, /--to cannot be used/);
 });
 
 test("a source that somebody uses, or that holds nothing, is not moved", async () => {
@@ -373,7 +373,7 @@ test("of a damaged source nothing is moved", async () => {
     assert.is(code, 1, `page ${at}`);
     assert.match(
       stderr,
-      /The store is not moved: (the source is damaged|--from cannot be used): /,
+      /The store was not moved: (the source is damaged|--from cannot be used): /,
       `page ${at}`,
     );
   }
@@ -405,7 +405,7 @@ test("a source that is not there is told, and neither made nor moved", async () 
     "--to",
     target,
   ]);
-  assert.match(relative.stderr, "--from is no place");
+  assert.match(relative.stderr, "--from cannot be used");
   const unnamed = await porticoHere(makeHome(), ["store", "migrate", "--to", target]);
   assert.match(unnamed.stderr, "there is none at file:", "a home that never ran");
   for (const url of [missing, target]) assert.not.ok(existsSync(url.replace("file:", "")));
