@@ -1,7 +1,7 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { createBus } from "../host/bus.ts";
+import { Bus } from "../host/bus.ts";
 import { keysAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
@@ -97,7 +97,7 @@ export class Gateway {
       write: options.write,
     });
     const { log, access } = this.log;
-    const bus = createBus(log);
+    const bus = new Bus(log);
     this.bus = bus;
     for (const [name, spec] of Object.entries(kernelEvents))
       bus.declare(name as EventName, spec as EventSpec);

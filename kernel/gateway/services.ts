@@ -94,7 +94,7 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
     notReady,
     /** What its owner should know of the gateway itself, a sentence each. */
     notices: (): string[] => exposureNotices(config.kernel.gateway),
-    events: bus.specs,
+    events: () => bus.specs(),
     config: {
       /** Why the file on disk is not active. */
       problem: () => config.problem,

@@ -1,9 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
-import { withDeadline } from "../timing/deadline.ts";
-import { asError, PorticoError } from "../errors.ts";
-import { runAs, running } from "./owner.ts";
-import { currentPrincipal } from "./principals.ts";
-import { createLists } from "./registry.ts";
+/**
+ * The event bus: handlers run one after another by priority, each with a deadline. A handler that throws or hangs is an
+ * outcome, and does not affect the others. An emit in flight keeps the handlers that it began with.
+ */
 import type {
   BusEvent,
   BusHandler,
@@ -13,301 +11,168 @@ import type {
   EventName,
   Events,
   EventSpec,
-  FieldChange,
-  HandlerResult,
-  HandlerRun,
   HandlerSelection,
   Logger,
   OnOptions,
   Outcome,
 } from "../contract/index.ts";
+import type { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
+import { runSeries } from "./event-series.ts";
+import { callHandler, type Entry, entryOf } from "./handler-call.ts";
+import { NotifyQueues } from "./notify-queues.ts";
+import { running } from "./owner.ts";
+import { currentPrincipal } from "./principals.ts";
+import { createLists } from "./registry.ts";
 
-type Entry = OnOptions &
-  Required<Pick<OnOptions, "priority" | "timeoutMs" | "owner" | "traced">> & {
-    handler: BusHandler;
-  };
-
-/** An event of a name and a context that nobody has checked. */
+/** An event whose name and context nobody has checked. */
 export interface GivenEvent extends EmitOptions {
   name: string;
   context: Record<string, unknown>;
 }
-type Trail = ((run: HandlerRun) => void) | undefined;
 
-interface Queue {
-  waiting: { event: BusEvent; entries: readonly Entry[]; trail: Trail }[];
-  dropped: number;
-  work?: Promise<void>;
-}
 type Observer = (event: BusEvent, result: EmitResult) => void;
 
-/** Where observers are listed, who look at all events. */
-const any = "*";
-/** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops here. */
-const maxDepth = 8;
-/** Beyond this many waiting events of one name the oldest is dropped, and said. */
-const maxQueue = 1000;
+/** Observers look at all events, and are listed under this name. */
+const ANY = "*";
+/** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops at this depth. */
+const MOST_NESTED = 8;
 
-/**
- * The event bus: handlers run one after another by priority, each with a deadline; one that throws or hangs is an
- * outcome and harms nobody. An emit in flight keeps the handlers that it began with.
- */
-export function createBus(log: Logger) {
-  /** In force: of each event's declarations the latest. */
-  const specs = new Map<string, EventSpec>();
-  const declarations = createLists<EventSpec>({
-    changed(name) {
-      const latest = declarations.of(name).at(-1);
-      if (latest) specs.set(name, latest);
-      else specs.delete(name);
-    },
+export class Bus {
+  readonly #log: Logger;
+  readonly #queues: NotifyQueues;
+  readonly #declarations = createLists<EventSpec>({ changed: (name) => this.#useLatest(name) });
+  /** The active declaration of each event: the latest. */
+  readonly #specs = new Map<string, EventSpec>();
+  readonly #handlers = createLists<Entry>({
+    order: byPriority,
+    changed: () => this.#entriesByEvent.clear(),
   });
-  /** Of the declared events that were asked for, until a handler comes or goes. */
-  const found = new Map<string, readonly Entry[]>();
-  const handlers = createLists<Entry>({ order: byPriority, changed: () => found.clear() });
-  const observers = createLists<Observer>();
-  const queues = new Map<string, Queue>();
+  /** The handlers of declared events, until one comes or goes. */
+  readonly #entriesByEvent = new Map<string, readonly Entry[]>();
+  readonly #observers = createLists<Observer>();
 
-  function on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose {
-    return handlers.add(name, entryOf(handler as unknown as BusHandler, options));
+  constructor(log: Logger) {
+    this.#log = log;
+    this.#queues = new NotifyQueues(log);
   }
 
-  /** Those of the event itself, and of all events of its kind (`command:*`). */
-  function handlersOf(name: string): readonly Entry[] {
-    let all = found.get(name);
-    if (all) return all;
-    const own = handlers.of(name);
-    const family = handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
-    all = family.length ? byPriority([...own, ...family]) : own;
-    if (specs.has(name)) found.set(name, all);
-    return all;
+  declare<K extends EventName>(name: K, spec: EventSpec<K>): Dispose {
+    return this.#declarations.add(name, spec as unknown as EventSpec);
   }
 
-  function selectHandlers(
-    name: string,
-    { unlessOwnerHandles: other }: HandlerSelection,
-  ): readonly Entry[] {
-    const entries = handlersOf(name);
-    if (other === undefined) return entries;
-    const owners = new Set(handlersOf(other).map(({ owner }) => owner));
-    return entries.filter(({ owner }) => !owners.has(owner));
+  on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose {
+    return this.#handlers.add(name, entryOf(handler as unknown as BusHandler, options));
   }
 
-  function emit<K extends EventName>(
+  onAny(observer: Observer): Dispose {
+    return this.#observers.add(ANY, observer);
+  }
+
+  /** Never rejects: see `EmitResult`. */
+  async emit<K extends EventName>(
     name: K,
     context: Events[K],
     options: EmitOptions = {},
   ): Promise<EmitResult<K>> {
-    const spec = specs.get(name);
-    const entries = selectHandlers(name, options);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
-    if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
-    if (!has(name, entries)) return Promise.resolve(result);
+    const spec = this.#specs.get(name);
+    if (!spec) return this.#misuse(result, errors.undeclaredEvent({ event: name }));
+    const entries = this.#select(name, options);
+    if (entries.length === 0 && !this.#isObserved()) return result;
     const chain = running()?.chain;
-    if (chain && chain.length >= maxDepth) {
-      const path = [...chain, name].join(" → ");
-      return misuse(result, "event_loop", `Events cause each other without end: ${path}.`);
-    }
+    if (chain && chain.length >= MOST_NESTED)
+      return this.#misuse(result, errors.eventLoop({ path: [...chain, name].join(" → ") }));
     const event = createEvent(name, context, options);
     const { trail } = options;
-    if (spec.mode !== "notify") return runSeries(spec, event, entries, result, trail);
-    if (entries.length) enqueue(name, event, entries, trail);
-    observe(event, result);
-    return Promise.resolve(result);
-  }
-
-  /** An outcome as any other: emit() never throws. */
-  function misuse<K extends EventName>(
-    result: EmitResult<K>,
-    code: string,
-    message: string,
-  ): Promise<EmitResult<K>> {
-    const error = new PorticoError(code, message);
-    log.error({ err: error }, message);
-    result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
-    return Promise.resolve(result);
-  }
-
-  function enqueue(name: string, event: BusEvent, entries: readonly Entry[], trail: Trail): void {
-    let queue = queues.get(name);
-    if (!queue) queues.set(name, (queue = { waiting: [], dropped: 0 }));
-    if (queue.waiting.length >= maxQueue) {
-      queue.waiting.shift();
-      if (queue.dropped++ % maxQueue === 0)
-        log.warn({ event: name, dropped: queue.dropped }, "handlers are too slow");
-    }
-    queue.waiting.push({ event, entries, trail });
-    queue.work ??= drainQueue(queue);
-  }
-
-  async function drainQueue(queue: Queue): Promise<void> {
-    for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
-      for (const entry of next.entries) {
-        const { outcome } = await runOne(entry, next.event);
-        next.trail?.({ event: next.event.name, outcome, changes: NO_CHANGES });
-      }
-    }
-    queue.work = undefined;
-  }
-
-  /** Fills in the result: the changed context, what was said and done, and how the event ended. */
-  async function runSeries<K extends EventName>(
-    spec: EventSpec,
-    event: BusEvent,
-    entries: readonly Entry[],
-    result: EmitResult<K>,
-    trail: Trail,
-  ): Promise<EmitResult<K>> {
-    const changes: readonly string[] = spec.changes ?? [];
-    const effects = spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []);
-    const context: Record<string, unknown> = { ...event.context };
-    result.context = context as Events[K];
-    for (const entry of entries) {
-      const view = entry.copies ? { ...context } : changeableView(context, changes);
-      const said: string[] = [];
-      const { outcome, result: given } = await runOne(entry, {
-        ...event,
-        context: view as BusEvent["context"],
-        messages: said,
-      });
-      result.outcomes.push(outcome);
-      trail?.({
-        event: event.name,
-        outcome,
-        changes: outcome.ok ? changesOf(changes, context, view) : NO_CHANGES,
-        effect: effectOf(given, effects),
-      });
-      if (!outcome.ok) {
-        if (!entry.failClosed) continue;
-        result.refusal = unavailable(entry, event.name);
-        result.block = result.refusal.message;
-        break;
-      }
-      for (const field of changes) context[field] = view[field];
-      result.messages.push(...said);
-      if (!given) continue;
-      if ("block" in given && given.block !== undefined && effects.includes("block")) {
-        result.block = String(given.block);
-        result.refusal = new PorticoError(
-          "blocked_by_hook",
-          result.block || "A hook refused this.",
-          {
-            type: "invalid_request_error",
-          },
-        );
-        break;
-      }
-      if ("reply" in given && given.reply !== undefined && effects.includes("reply")) {
-        result.reply = String(given.reply);
-        break;
-      }
-    }
-    observe(event, result);
+    if (spec.mode !== "notify") await runSeries({ spec, event, entries, result, trail }, this.#log);
+    else if (entries.length > 0) this.#queues.add({ event, entries, trail });
+    this.#observe(event, result);
     return result;
   }
 
-  async function runOne(
-    entry: Entry,
-    event: BusEvent,
-  ): Promise<{ outcome: Outcome; result?: HandlerResult }> {
-    const began = performance.now();
-    // Its signal costs more than most calls: it is made when somebody asks for it.
-    const controller = new AbortController();
-    const chain = running()?.chain;
-    let given: ReturnType<BusHandler>;
-    const begin = () => {
-      if (!entry.traced) given = entry.handler(event, controller);
-      else
-        given = runAs(entry.owner, () => entry.handler(event, controller), {
-          event: event.name,
-          chain,
-          principal: event.principal,
-        });
-    };
-    try {
-      if (entry.begin) await entry.begin(begin, event);
-      else begin();
-      if (given instanceof Object && "then" in given)
-        given = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
-          const error = new DeadlineError(
-            `still running after its deadline of ${entry.timeoutMs} ms`,
-          );
-          controller.abort(error);
-          return error;
-        });
-      return { outcome: settle(entry, event, began), result: given };
-    } catch (thrown) {
-      const error = asError(thrown);
-      if (!entry.settled)
-        log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
-      return { outcome: settle(entry, event, began, error) };
-    }
+  /** One call by hand, with an event that nobody else sees. The caller reports a failure. */
+  async call(
+    { name, context, ...emitOptions }: GivenEvent,
+    handler: BusHandler,
+    options: OnOptions,
+  ): Promise<Outcome> {
+    const entry = entryOf(handler, { settled: () => {}, ...options });
+    const event = createEvent(name, context, emitOptions);
+    return (await callHandler(entry, event, this.#log)).outcome;
   }
 
-  function has(name: string, entries = handlersOf(name)): boolean {
-    return entries.length > 0 || observers.of(any).length > 0;
+  /** Whether a handler or an observer sees the event. */
+  has(name: string): boolean {
+    return this.#entriesOf(name).length > 0 || this.#isObserved();
   }
 
-  function observe(event: BusEvent, result: EmitResult): void {
-    for (const observer of observers.of(any)) {
+  handles(name: string, selection: HandlerSelection = {}): boolean {
+    return this.#select(name, selection).length > 0;
+  }
+
+  spec(name: string): EventSpec | undefined {
+    return this.#specs.get(name);
+  }
+
+  specs(): ReadonlyMap<string, EventSpec> {
+    return this.#specs;
+  }
+
+  /** Resolves when every waiting `notify` event has been handled. */
+  drain(): Promise<void> {
+    return this.#queues.drained();
+  }
+
+  #useLatest(name: string): void {
+    const latest = this.#declarations.of(name).at(-1);
+    if (latest) this.#specs.set(name, latest);
+    else this.#specs.delete(name);
+  }
+
+  /** The handlers of the event itself, and of all events of its kind (`command:*`). */
+  #entriesOf(name: string): readonly Entry[] {
+    const known = this.#entriesByEvent.get(name);
+    if (known) return known;
+    const own = this.#handlers.of(name);
+    const ofKind = this.#handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
+    const entries = ofKind.length > 0 ? byPriority([...own, ...ofKind]) : own;
+    if (this.#specs.has(name)) this.#entriesByEvent.set(name, entries);
+    return entries;
+  }
+
+  #select(name: string, { unlessOwnerHandles }: HandlerSelection): readonly Entry[] {
+    const entries = this.#entriesOf(name);
+    if (unlessOwnerHandles === undefined) return entries;
+    const owners = new Set(this.#entriesOf(unlessOwnerHandles).map(({ owner }) => owner));
+    return entries.filter(({ owner }) => !owners.has(owner));
+  }
+
+  #isObserved(): boolean {
+    return this.#observers.of(ANY).length > 0;
+  }
+
+  #observe(event: BusEvent, result: EmitResult): void {
+    for (const observer of this.#observers.of(ANY)) {
       try {
         observer(event, result);
       } catch (error) {
-        log.error({ err: error, event: event.name }, "observer failed");
+        this.#log.error({ err: error, event: event.name }, "observer failed");
       }
     }
   }
 
-  return {
-    declare: <K extends EventName>(name: K, spec: EventSpec<K>): Dispose =>
-      declarations.add(name, spec as unknown as EventSpec),
-    on,
-    onAny: (observer: Observer): Dispose => observers.add(any, observer),
-    emit,
-    /** One call by hand, with an event that nobody else sees. The caller reports a failure. */
-    async call(
-      { name, context, ...to }: GivenEvent,
-      handler: BusHandler,
-      options: OnOptions,
-    ): Promise<Outcome> {
-      const entry = entryOf(handler, { settled: () => {}, ...options });
-      return (await runOne(entry, createEvent(name, context, to))).outcome;
-    },
-    has: (name: string): boolean => has(name),
-    handles: (name: string, selection: HandlerSelection = {}): boolean =>
-      selectHandlers(name, selection).length > 0,
-    spec: (name: string): EventSpec | undefined => specs.get(name),
-    specs: (): ReadonlyMap<string, EventSpec> => specs,
-    /** Resolves when every waiting `notify` event has been handled. */
-    async drain(): Promise<void> {
-      await Promise.all([...queues.values()].map((queue) => queue.work));
-    },
-  };
-}
-export type Bus = ReturnType<typeof createBus>;
-
-function entryOf(
-  handler: BusHandler,
-  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, ...how }: OnOptions = {},
-): Entry {
-  return { handler, priority, timeoutMs, owner, traced, ...how };
+  /** Turns a wrong use into an outcome, so that `emit` never throws. */
+  #misuse<K extends EventName>(result: EmitResult<K>, error: PorticoError): EmitResult<K> {
+    this.#log.error({ err: error }, error.message);
+    result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
+    return result;
+  }
 }
 
-function settle(entry: Entry, event: BusEvent, began: number, error?: Error): Outcome {
-  const outcome: Outcome = {
-    owner: entry.owner,
-    ok: error === undefined,
-    ms: performance.now() - began,
-  };
-  if (error)
-    Object.assign(outcome, { error, timedOut: error instanceof DeadlineError || undefined });
-  entry.settled?.(outcome, event);
-  return outcome;
-}
-
-/** A handler was still running at its deadline; its signal has been aborted. */
-class DeadlineError extends Error {
-  override name = "DeadlineError";
+/** A stable sort keeps the order of registration within one priority. */
+function byPriority(entries: Entry[]): Entry[] {
+  return entries.sort((a, b) => b.priority - a.priority);
 }
 
 /** Of one event or another from here on: only handlers know which. */
@@ -323,67 +188,4 @@ function createEvent(name: string, context: unknown, options: EmitOptions): BusE
     context: context as BusEvent["context"],
     messages: [],
   };
-}
-
-/** A stable sort keeps the order of registration within one priority. */
-const byPriority = (entries: Entry[]): Entry[] => entries.sort((a, b) => b.priority - a.priority);
-
-const NO_CHANGES: readonly FieldChange[] = [];
-
-/** What a handler changed. An object is compared member by member: `request` would say nothing. */
-function changesOf(
-  fields: readonly string[],
-  before: Record<string, unknown>,
-  after: Record<string, unknown>,
-): FieldChange[] {
-  return fields.flatMap((field) => {
-    const [old, next] = [before[field], after[field]];
-    if (isDeepStrictEqual(old, next)) return [];
-    if (!isMembers(old) || !isMembers(next)) return [{ field, before: old, after: next }];
-    return [...new Set([...Object.keys(old), ...Object.keys(next)])]
-      .filter((name) => !isDeepStrictEqual(old[name], next[name]))
-      .map((name) => ({ field: `${field}.${name}`, before: old[name], after: next[name] }));
-  });
-}
-
-function isMembers(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** How a handler's result ended the event; undefined where it did not. */
-function effectOf(
-  given: HandlerResult | undefined,
-  effects: readonly string[],
-): "reply" | "block" | undefined {
-  if (!given) return undefined;
-  if ("block" in given && given.block !== undefined && effects.includes("block")) return "block";
-  if ("reply" in given && given.reply !== undefined && effects.includes("reply")) return "reply";
-  return undefined;
-}
-
-/** What an event is refused with while a handler that has to judge it does not. */
-function unavailable(entry: Entry, event: string): PorticoError {
-  const who = entry.owner.replace(":", " ");
-  return new PorticoError(
-    "hook_unavailable",
-    `The ${who} has to judge ${event} and does not work: try again later.`,
-  );
-}
-
-/** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */
-function changeableView(
-  context: Record<string, unknown>,
-  changes: readonly string[],
-): Record<string, unknown> {
-  const view: Record<string, unknown> = {};
-  for (const key in context) {
-    const writable = changes.includes(key);
-    const value =
-      writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
-    Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
-  }
-  for (const key of changes)
-    if (!(key in view))
-      Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
-  return view;
 }

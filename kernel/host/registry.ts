@@ -1,5 +1,5 @@
 /** Services (one provider each, the latest wins) and contributions (many, in order of registration). */
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import type {
   ContributionPoint,
   Contributions,
@@ -51,8 +51,7 @@ export function createServices() {
     use<K extends ServiceName>(name: K): Services[K] {
       const service = find(name);
       if (service) return service;
-      const message = `The ${name} service is not running: see \`portico plugins list\`.`;
-      throw new PorticoError("service_unavailable", message);
+      throw errors.serviceMissing({ name });
     },
     /** From now on this is called whenever a service is provided. */
     onProvide(listener: () => void): void {

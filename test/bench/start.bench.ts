@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { createBus } from "../../kernel/host/bus.ts";
+import { Bus } from "../../kernel/host/bus.ts";
 import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
@@ -65,7 +65,7 @@ function timed(words: readonly string[] | undefined): number {
 }
 
 async function emitMicroseconds(): Promise<number> {
-  const bus = createBus(createLog({ level: "silent" }).log);
+  const bus = new Bus(createLog({ level: "silent" }).log);
   bus.declare("config:changed", { mode: "notify", description: "", sample: { keys: [] } });
   const context = { keys: [] };
   const rounds = 1_000_000;

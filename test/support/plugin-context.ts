@@ -1,7 +1,7 @@
 /** A plugin's context on a real store and a real bus, with an agent that only makes items and answers for them. */
 import type { PluginContext } from "portico";
 import type { NewItem } from "portico/store";
-import { createBus } from "../../kernel/host/bus.ts";
+import { Bus } from "../../kernel/host/bus.ts";
 import type { Store } from "../../plugins/store/types.ts";
 import { quietLog } from "./quiet-log.ts";
 
@@ -27,7 +27,7 @@ const agent = {
 };
 
 export function makeContext(store: Store) {
-  const bus = createBus(quietLog());
+  const bus = new Bus(quietLog());
   const emitted: { name: string; context: Record<string, unknown> }[] = [];
   bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));
   const turn = async (id: string) => {
@@ -47,9 +47,9 @@ export function makeContext(store: Store) {
     log: quietLog(),
     use: (name: string) => services[name],
     find: (name: string) => services[name],
-    emit: bus.emit,
-    on: bus.on,
-    event: bus.declare,
+    emit: bus.emit.bind(bus),
+    on: bus.on.bind(bus),
+    event: bus.declare.bind(bus),
     declared: (name: string) => bus.spec(name) !== undefined,
     busy: <T>(work: Promise<T>) => work,
   } as unknown as PluginContext;

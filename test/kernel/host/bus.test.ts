@@ -1,7 +1,6 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createBus } from "../../../kernel/host/bus.ts";
-import type { Bus } from "../../../kernel/host/bus.ts";
+import { Bus } from "../../../kernel/host/bus.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 import type { BusHandler, EventMode } from "../../../kernel/contract/index.ts";
 
@@ -15,7 +14,7 @@ declare module "portico" {
 }
 
 function makeBus(mode: EventMode = "answer"): Bus {
-  const bus = createBus(createLog({ level: "silent" }).log);
+  const bus = new Bus(createLog({ level: "silent" }).log);
   bus.declare("test:event", {
     mode,
     description: "",
@@ -43,7 +42,7 @@ test("handlers run by priority, then in the order of registration", async () => 
 });
 
 test("an event is declared for as long as somebody declares it, by the latest who does", async () => {
-  const bus = createBus(createLog({ level: "silent" }).log);
+  const bus = new Bus(createLog({ level: "silent" }).log);
   const spec = (description: string) => ({
     mode: "notify" as const,
     description,
@@ -184,7 +183,7 @@ test("an event that causes itself stops with the chain in the error", async () =
 });
 
 test("an undeclared event is an outcome", async () => {
-  const bus = createBus(createLog({ level: "silent" }).log);
+  const bus = new Bus(createLog({ level: "silent" }).log);
   const { outcomes, context } = await emit(bus);
   assert.match(outcomes[0]?.error?.message ?? "", /declared/);
   assert.equal(context, { text: "a" });
@@ -209,7 +208,7 @@ test("a handler that has to judge an event refuses it while it fails or hangs", 
 });
 
 test("an event that can only be blocked takes no reply", async () => {
-  const bus = createBus(createLog({ level: "silent" }).log);
+  const bus = new Bus(createLog({ level: "silent" }).log);
   bus.declare("test:event", {
     mode: "answer",
     effects: ["block"],

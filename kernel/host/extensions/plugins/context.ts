@@ -123,9 +123,9 @@ function eventCalls(
         bus.onAny(observer as Parameters<Bus["onAny"]>[0]),
       );
     },
-    emit: bus.emit,
-    hasListeners: bus.has,
-    hasHandlers: bus.handles,
+    emit: (name, context, options) => bus.emit(name, context, options),
+    hasListeners: (name) => bus.has(name),
+    hasHandlers: (name, selection) => bus.handles(name, selection),
     declared: (event) => bus.spec(event) !== undefined,
   };
 }

@@ -2,7 +2,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
-import { type Bus, createBus } from "../../../../../kernel/host/bus.ts";
+import { Bus } from "../../../../../kernel/host/bus.ts";
 import { kernelEvents } from "../../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
@@ -104,7 +104,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   const config = options.config ?? {};
   const lines: Record<string, unknown>[] = [];
   const book = createLog({ level: "debug", write: (line) => lines.push(JSON.parse(line)) });
-  const bus = createBus(book.log);
+  const bus = new Bus(book.log);
   for (const [name, spec] of Object.entries(kernelEvents))
     bus.declare(name as EventName, spec as EventSpec);
   bus.declare("test:asked", {
@@ -187,7 +187,7 @@ function withManagement(hooks: HookHost, bus: Bus, settings: HookSettings) {
     disable: async (name: string) => shown(await disableHook({ hooks, config }, name)),
     check: async (name: string) => checkHook(await hooks.look(name), bus.specs()),
     run: (name: string, request: HookRunRequest) =>
-      runHook({ hooks, events: bus.specs }, name, request),
+      runHook({ hooks, events: () => bus.specs() }, name, request),
   };
 }
 

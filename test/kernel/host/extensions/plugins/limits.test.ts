@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createBus } from "../../../../../kernel/host/bus.ts";
+import { Bus } from "../../../../../kernel/host/bus.ts";
 import { createLoader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
 import { createLog } from "../../../../../kernel/log/log.ts";
@@ -50,7 +50,7 @@ async function hostOf(plugins: Record<string, string>) {
     }),
     parts: {
       log,
-      bus: createBus(log),
+      bus: new Bus(log),
       services: createServices(),
       contributions: createContributions(),
       config: { define: () => () => {}, section: () => ({}), check() {} },

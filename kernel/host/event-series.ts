@@ -1,0 +1,141 @@
+/** Runs the handlers of an event that lets them change or end it, one after another. */
+import { isDeepStrictEqual } from "node:util";
+import type {
+  BusEvent,
+  EmitResult,
+  EventName,
+  EventSpec,
+  FieldChange,
+  HandlerResult,
+  HandlerRun,
+  Logger,
+} from "../contract/index.ts";
+import type { PorticoError } from "../errors.ts";
+import { callHandler, type Entry } from "./handler-call.ts";
+import { errors } from "./errors.ts";
+
+type Fields = Record<string, unknown>;
+type End = "reply" | "block";
+
+export interface Series<K extends EventName> {
+  spec: EventSpec;
+  event: BusEvent;
+  entries: readonly Entry[];
+  /** Gets the changed context, the messages, the outcomes, and how the event ended. */
+  result: EmitResult<K>;
+  /** Called after each handler. */
+  trail: ((run: HandlerRun) => void) | undefined;
+}
+
+export async function runSeries<K extends EventName>(
+  series: Series<K>,
+  log: Logger,
+): Promise<void> {
+  const { event, entries, result } = series;
+  const context: Fields = { ...event.context };
+  result.context = context as typeof result.context;
+  for (const entry of entries) {
+    const hasEnded = await runHandler(series, entry, context, log);
+    if (hasEnded) return;
+  }
+}
+
+/** Returns whether the handler ended the event. */
+async function runHandler<K extends EventName>(
+  { spec, event, result, trail }: Series<K>,
+  entry: Entry,
+  context: Fields,
+  log: Logger,
+): Promise<boolean> {
+  const changeable: readonly string[] = spec.changes ?? [];
+  const view = entry.copies ? { ...context } : changeableView(context, changeable);
+  const messages: string[] = [];
+  const ownEvent = { ...event, context: view as BusEvent["context"], messages };
+  const { outcome, result: returned } = await callHandler(entry, ownEvent, log);
+  const end = endOf(returned, endsOf(spec));
+  result.outcomes.push(outcome);
+  trail?.({
+    event: event.name,
+    outcome,
+    changes: outcome.ok ? changesOf(changeable, context, view) : NO_CHANGES,
+    effect: end,
+  });
+  if (!outcome.ok) return entry.failClosed === true && refuse(result, unavailable(entry, event));
+  for (const field of changeable) context[field] = view[field];
+  result.messages.push(...messages);
+  if (end === "block") {
+    const { block } = returned as { block: unknown };
+    return refuse(result, blocked(String(block)), String(block));
+  }
+  if (end === "reply") result.reply = String((returned as { reply: unknown }).reply);
+  return end !== undefined;
+}
+
+/** Ends the event with a refusal. */
+function refuse(result: EmitResult, refusal: PorticoError, reason = refusal.message): true {
+  result.refusal = refusal;
+  result.block = reason;
+  return true;
+}
+
+const blocked = (reason: string): PorticoError =>
+  errors.blocked({ reason: reason || "A hook refused this." });
+
+/** The refusal while a handler that must judge an event does not work. */
+function unavailable({ owner }: Entry, { name }: BusEvent): PorticoError {
+  return errors.hookUnavailable({ owner: owner.replace(":", " "), event: name });
+}
+
+/** How handlers may end an event. */
+function endsOf({ effects, mode }: EventSpec): readonly End[] {
+  return effects ?? (mode === "answer" ? ["reply", "block"] : []);
+}
+
+/** How a handler's result ends the event; undefined where it does not. */
+function endOf(returned: HandlerResult | undefined, ends: readonly End[]): End | undefined {
+  if (!returned) return undefined;
+  const { reply, block } = returned as { reply?: unknown; block?: unknown };
+  if (block !== undefined && ends.includes("block")) return "block";
+  return reply !== undefined && ends.includes("reply") ? "reply" : undefined;
+}
+
+export const NO_CHANGES: readonly FieldChange[] = [];
+
+/** What a handler changed. Objects are compared member by member, since their names alone would say nothing. */
+function changesOf(
+  fields: readonly string[],
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+): FieldChange[] {
+  return fields.flatMap((field) => {
+    const old = before[field];
+    const next = after[field];
+    if (isDeepStrictEqual(old, next)) return [];
+    if (!isMembers(old) || !isMembers(next)) return [{ field, before: old, after: next }];
+    return [...new Set([...Object.keys(old), ...Object.keys(next)])]
+      .filter((name) => !isDeepStrictEqual(old[name], next[name]))
+      .map((name) => ({ field: `${field}.${name}`, before: old[name], after: next[name] }));
+  });
+}
+
+function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A copy in which only the changeable fields can be set, so that a handler that fails half-way has changed nothing. */
+function changeableView(
+  context: Record<string, unknown>,
+  changes: readonly string[],
+): Record<string, unknown> {
+  const view: Record<string, unknown> = {};
+  for (const key in context) {
+    const writable = changes.includes(key);
+    const value =
+      writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
+    Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
+  }
+  for (const key of changes)
+    if (!(key in view))
+      Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
+  return view;
+}

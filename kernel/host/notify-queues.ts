@@ -1,0 +1,60 @@
+/** Queues of events that nobody waits for (`notify`): one for each name, handled in order. */
+import type { BusEvent, HandlerRun, Logger } from "../contract/index.ts";
+import { NO_CHANGES } from "./event-series.ts";
+import { callHandler, type Entry } from "./handler-call.ts";
+
+interface WaitingEvent {
+  event: BusEvent;
+  entries: readonly Entry[];
+  trail: ((run: HandlerRun) => void) | undefined;
+}
+
+interface Queue {
+  waiting: WaitingEvent[];
+  dropped: number;
+  work?: Promise<void> | undefined;
+}
+
+/** Beyond this many waiting events of one name, the oldest is dropped, and the log says so. */
+const MOST_WAITING = 1000;
+
+export class NotifyQueues {
+  readonly #log: Logger;
+  readonly #queues = new Map<string, Queue>();
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  add(item: WaitingEvent): void {
+    const { name } = item.event;
+    const queue = this.#queues.get(name) ?? { waiting: [], dropped: 0 };
+    this.#queues.set(name, queue);
+    if (queue.waiting.length >= MOST_WAITING) this.#drop(name, queue);
+    queue.waiting.push(item);
+    queue.work ??= this.#handleAll(queue);
+  }
+
+  /** Resolves when every waiting event has been handled. */
+  async drained(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map(({ work }) => work));
+  }
+
+  #drop(name: string, queue: Queue): void {
+    queue.waiting.shift();
+    if (queue.dropped % MOST_WAITING === 0)
+      this.#log.warn({ event: name, dropped: queue.dropped + 1 }, "handlers are too slow");
+    queue.dropped++;
+  }
+
+  async #handleAll(queue: Queue): Promise<void> {
+    for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
+      const { event, entries, trail } = next;
+      for (const entry of entries) {
+        const { outcome } = await callHandler(entry, event, this.#log);
+        trail?.({ event: event.name, outcome, changes: NO_CHANGES });
+      }
+    }
+    queue.work = undefined;
+  }
+}
