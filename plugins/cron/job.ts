@@ -1,6 +1,7 @@
 /** What a job is in the store, and how it is shown. */
-import { isoDate, maskedPayload, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
-import type { Principal } from "portico";
+import { viewPayload } from "portico/deliveries";
+import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
+import type { PluginContext, Principal } from "portico";
 import type { Run, Schedule } from "portico/store";
 import { nextDate, previewDates } from "portico/schedules";
 
@@ -65,7 +66,7 @@ export function toJob(row: Schedule): Job {
 
 /**
  * Whom a job acts for: who made it. Of a job that an older version's agent made nobody knows who had it made, so it runs
- * without tools until it is made anew.
+ * without tools until it is created again.
  */
 export function principalOfJob({ principal, source }: JobBody): Principal {
   return principal ?? (source === "agent" ? "outside" : "owner");
@@ -114,7 +115,12 @@ export function graceOf({ body, row }: Job, slotAt: number): number {
 }
 
 /** A job as its routes send it; `dates` adds the next ones. */
-export function viewJob(job: Job, now: number, dates = 0): Record<string, unknown> {
+export function viewJob(
+  ctx: Pick<PluginContext, "find">,
+  job: Job,
+  now: number,
+  dates = 0,
+): Record<string, unknown> {
   const { row, body, state } = job;
   const { anchorMs: _, ...definition } = body;
   return {
@@ -123,7 +129,7 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
     status: row.enabled ? "enabled" : "disabled",
     ...definition,
     principal: principalOfJob(body),
-    payload: maskedPayload(body.payload),
+    payload: viewPayload(ctx, body.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),
     state: {

@@ -1,5 +1,6 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError, type Principal } from "portico";
+import { openPayload, sealPayload } from "portico/deliveries";
 import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/schedules";
 import { parseSchedule } from "portico/schedules";
 import { checkPayload, declareHookEvent } from "./firing/payload.ts";
@@ -40,7 +41,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
   ): JobBody {
     const body: JobBody = {
       schedule: parseSchedule(given.schedule, now, zone()),
-      payload: unmaskedPayload(given.payload, before?.payload),
+      payload: unmaskedPayload(given.payload, before && openPayload(ctx, before.payload)),
       missed: given.missed ?? "skip",
       overlap: given.overlap ?? "skip",
       ...made,
@@ -50,7 +51,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
     checkPayload(ctx, body.payload);
     if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
-    return body;
+    return { ...body, payload: sealPayload(ctx, body.payload) };
   }
 
   const entries = createScheduleEntries<ConfiguredJob, Job>({
@@ -114,7 +115,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       if (!allowConfigured) entries.refuseConfigured(job);
       const { anchorMs, source, principal, ...before } = job.body;
       const moved = given.schedule !== undefined;
-      // whoever changes it, it goes on to act for the one who made it
+      // After a change by somebody else it still acts for its creator.
       const made = principal === undefined ? { source } : { source, principal };
       const body = bodyOf({ ...before, ...given } as ConfiguredJob, made, now, job.body);
       if (!moved) Object.assign(body, { schedule: job.body.schedule, anchorMs });
@@ -161,10 +162,10 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
   }
 
   /**
-   * Reckons the waiting slots anew: the rules of a zone may have changed since they were (a newer Node brings newer
+   * Calculates the waiting slots again: the rules of a zone may have changed since they were (a newer Node brings newer
    * zone data). Moves of more than a few hours are none of that, and are left alone.
    */
-  async function rereckon(now: number): Promise<void> {
+  async function recalculateSlots(now: number): Promise<void> {
     for (const job of await entries.list()) {
       const { row, body, state } = job;
       if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") continue;
@@ -176,5 +177,5 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
     }
   }
 
-  return { ...entries, add, change, rewindIntervals, rereckon };
+  return { ...entries, add, change, rewindIntervals, recalculateSlots };
 }

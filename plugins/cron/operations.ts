@@ -1,7 +1,7 @@
 import { compile, type PluginContext, type Principal } from "portico";
 import { mergePatch } from "portico/schedules";
 import { type Jobs, SETTINGS } from "./jobs.ts";
-import { principalOfJob, viewJob, viewRun } from "./job.ts";
+import { type Job, principalOfJob, viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./firing/runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
 
@@ -17,30 +17,26 @@ interface OperationsOptions {
 export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
   const newJob = compile(NewJob);
   const jobChange = compile(JobChange);
-  const now = (): number => ctx.use("store").now();
+  const view = (job: Job, dates?: number) => viewJob(ctx, job, ctx.use("store").now(), dates);
   return {
-    list: async () => ({ jobs: (await jobs.list()).map((job) => viewJob(job, now())) }),
+    list: async () => ({ jobs: (await jobs.list()).map((job) => view(job)) }),
     failing: jobs.failing,
-    show: async (id: string) => viewJob(await jobs.find(id), now(), DATES_SHOWN),
+    show: async (id: string) => view(await jobs.find(id), DATES_SHOWN),
     add: async (given: unknown, source: "api" | "agent", principal: Principal) =>
-      viewJob(await jobs.add(newJob.parse(given), source, principal), now(), DATES_SHOWN),
+      view(await jobs.add(newJob.parse(given), source, principal), DATES_SHOWN),
     change: async (id: string, given: unknown) =>
-      viewJob(
-        await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)),
-        now(),
-        DATES_SHOWN,
-      ),
+      view(await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)), DATES_SHOWN),
     async switch(id: string, status: "enabled" | "disabled") {
       // What disabled itself may be enabled again, wherever it is written down.
       const { state } = await jobs.find(id);
       const allowed = status === "enabled" && state.disabledReason !== undefined;
-      return viewJob(await jobs.change(id, { status }, allowed), now(), DATES_SHOWN);
+      return view(await jobs.change(id, { status }, allowed), DATES_SHOWN);
     },
     async remove(id: string) {
       const { row } = await jobs.remove(id);
       return { ok: true, id: row.id, name: row.name };
     },
-    /** Removes what a principal has planned: whoever has its name next is somebody else. */
+    /** Removes what a principal has planned. The next holder of its name is somebody else. */
     async removeAllOf(principal: Principal) {
       const all = await jobs.list();
       const theirs = all.filter(({ body }) => principalOfJob(body) === principal);

@@ -1,5 +1,6 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
 import { definePlugin, type Static } from "portico";
+import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";
 import {
   failureNotices,
@@ -92,6 +93,10 @@ export default definePlugin({
           samples: [{ value: (await (await operations()).failing()).length }],
         },
       ],
+    });
+    ctx.add("deliveryTargets", {
+      name: "cron",
+      list: () => targetsIn("cron.jobs", late.settings().jobs),
     });
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {

@@ -50,7 +50,7 @@ export async function startCron(
       await jobs.rewindIntervals(store().now(), all);
       const zoneData = process.versions["tz"] ?? "unknown";
       if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
-      await jobs.rereckon(store().now());
+      await jobs.recalculateSlots(store().now());
       await store().kv.set("cron", "zoneData", zoneData);
     },
   });

@@ -1,5 +1,6 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError, type Principal } from "portico";
+import { openPayload, sealPayload } from "portico/deliveries";
 import {
   createScheduleEntries,
   type ScheduleTools,
@@ -83,7 +84,10 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     const payload =
       given.payload === undefined
         ? defaultPayload(source.kind)
-        : unmaskedPayload(tools.readPayload(given.payload, "payload"), before?.payload);
+        : unmaskedPayload(
+            tools.readPayload(given.payload, "payload"),
+            before && openPayload(ctx, before.payload),
+          );
     if (payload.kind === "agentTurn" && payload.delivery === "announce")
       throw invalid(
         "A poll's turns may not post to the main session, since strangers write what it finds. Use a payload of kind systemEvent: the heartbeat of the main session gets it.",
@@ -110,7 +114,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     )
       checkPlace(body);
     if (payload.kind === "hook") tools.declareHookEvent(payload.event);
-    return body;
+    return { ...body, payload: sealPayload(ctx, payload) };
   }
 
   function checkPlace(body: PollBody): void {
@@ -168,7 +172,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       const timing = moved ? {} : every === undefined ? { schedule } : { every };
       const body = bodyOf(
         { ...before, ...timing, ...given } as ConfiguredPoll,
-        // whoever changes it, it goes on to act for the one who made it
+        // After a change by somebody else it still acts for its creator.
         createdBy === undefined ? { origin } : { origin, createdBy },
         now,
         poll.body,

@@ -5,6 +5,7 @@ import { type PollEntries, SETTINGS } from "./entries.ts";
 import {
   type Cursor,
   KIND,
+  type Poll,
   type PollBody,
   placeOf,
   principalOfPoll,
@@ -76,8 +77,10 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
     };
   }
 
+  const view = (poll: Poll) => viewPoll(ctx, poll);
+
   return {
-    list: async () => ({ polls: (await entries.list()).map(viewPoll) }),
+    list: async () => ({ polls: (await entries.list()).map(view) }),
     failing: entries.failing,
     /** What the polls of a name grant to their turns. Only the owner says which tools a poll has. */
     async grants(name: string): Promise<Grant[]> {
@@ -86,9 +89,9 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
         .filter((poll) => principalOfPoll(poll) === principalNamed("poll", name))
         .map(({ body }) => ({ tools: body.tools, sessions: sessionsOf(body) }));
     },
-    show: async (id: string) => viewPoll(await entries.find(id)),
+    show: async (id: string) => view(await entries.find(id)),
     add: async (given: unknown, origin: "api" | "agent", createdBy: Principal) =>
-      viewPoll(await entries.add(newPoll.parse(given), origin, createdBy)),
+      view(await entries.add(newPoll.parse(given), origin, createdBy)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {
       const { poll, rebaselined } = await entries.change(
         id,
@@ -96,7 +99,7 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
         by,
       );
       return {
-        ...viewPoll(poll),
+        ...view(poll),
         rebaselined: rebaselined || undefined,
         note: rebaselined
           ? "The source is another now: the next check sets a new baseline."
@@ -104,8 +107,8 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
       };
     },
     switch: async (id: string, status: "enabled" | "disabled") =>
-      viewPoll((await entries.change(id, { status })).poll),
-    /** Removes what a principal watches: whoever has its name next is somebody else. */
+      view((await entries.change(id, { status })).poll),
+    /** Removes what a principal watches. The next holder of its name is somebody else. */
     async removeAllOf(principal: Principal) {
       const all = await entries.list();
       const theirs = all.filter(({ body }) => body.createdBy === principal);

@@ -1,5 +1,6 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
 import { definePlugin } from "portico";
+import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";
 import { failureNotices, startLate } from "portico/schedules";
 import type { Operations } from "./operations.ts";
@@ -74,6 +75,10 @@ export default definePlugin({
           samples: [{ value: (await (await operations()).failing()).length }],
         },
       ],
+    });
+    ctx.add("deliveryTargets", {
+      name: "polls",
+      list: () => targetsIn("polls.entries", late.settings().entries),
     });
     const late = startLate(ctx, {
       section: "polls",

@@ -1,14 +1,9 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { maskAddress, type Principal, principalNamed } from "portico";
+import { maskAddress, type PluginContext, type Principal, principalNamed } from "portico";
+import { viewPayload } from "portico/deliveries";
 import { maskNamed } from "portico/strings";
-import {
-  isoDate,
-  maskedPayload,
-  maskedRequest,
-  type PayloadSpec,
-  type ScheduleSpec,
-} from "portico/schedules";
+import { isoDate, maskedRequest, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
 import type { Form, Validators } from "./sources/source.ts";
@@ -140,7 +135,10 @@ export const masked = (source: Source): Source => ({
 });
 
 /** A poll as its routes send it, secrets masked. */
-export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
+export function viewPoll(
+  ctx: Pick<PluginContext, "find">,
+  { row, body, state }: Poll,
+): Record<string, unknown> {
   const { anchorMs: _, every, schedule, source, ...definition } = body;
   const nextAt =
     state.leased !== undefined && state.leased.until === row.nextAt
@@ -155,7 +153,7 @@ export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
     source: masked(source),
     ...definition,
     principal: principalOfPoll({ row, body }),
-    payload: maskedPayload(definition.payload),
+    payload: viewPayload(ctx, definition.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),
     state: {

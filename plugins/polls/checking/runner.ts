@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
+import { openPayload } from "portico/deliveries";
 import { newWorker, type ScheduleTools } from "portico/schedules";
 import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
@@ -106,7 +107,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       items: checked.news,
       diff: checked.diff,
       maxItems: body.maxItems ?? settings().maxItems,
-      payload: body.payload,
+      payload: openPayload(ctx, body.payload),
     });
   }
 

@@ -412,7 +412,7 @@ test("new rules of a zone move the slots that wait", async () => {
   const state = { slotAt: old, consecutiveErrors: 0, fired: 0 };
   await cron.store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: old, state });
   cron.jump("2026-05-01T07:39:00Z");
-  await cron.jobs.rereckon(cron.now());
+  await cron.jobs.recalculateSlots(cron.now());
   assert.is((await cron.jobs.find("a")).row.nextAt, row.nextAt);
   await cron.close();
 });

@@ -30,6 +30,16 @@ const home = makeHome();
 let target = "";
 let g: InProcessGateway;
 
+/** A job that runs only by hand, and posts its result. */
+const job = (url: string | undefined, secret: string) => ({
+  schedule: { kind: "every", everyMs: 86_400_000 },
+  payload: {
+    kind: "agentTurn",
+    message: "hi",
+    ...(url && { delivery: { url, secret, headers: { authorization: TOKEN } } }),
+  },
+});
+
 const start = (secret: string | undefined) =>
   startGateway({
     home,
@@ -37,6 +47,9 @@ const start = (secret: string | undefined) =>
       gateway: { auth: { token: "t" } },
       agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
       deliveries: { retryMs: [20] },
+      cron: {
+        jobs: { listed: job(secret === undefined ? undefined : `${target}/listed`, CONFIGURED) },
+      },
       webhooks: {
         token: "hook-token",
         mappings: secret && {
@@ -114,6 +127,33 @@ test("listings show that a delivery is signed, and no secret", async () => {
     assert.is(one.signed, true);
     assert.not.match(JSON.stringify(one), /very-secret|whsec_/);
   }
+});
+
+test("jobs and polls keep their targets so too, show masks, and deliver after a change", async () => {
+  const { id } = await g.json("POST", "/cron/jobs", { name: "own", ...job(`${target}/own`, SENT) });
+  const shown = await g.json("GET", `/cron/jobs/${id}`);
+  assert.is(shown.payload.delivery.url, `${target}/own`);
+  assert.equal(Object.keys(shown.payload.delivery.headers), ["authorization"]);
+  assert.not.match(JSON.stringify(shown), /very-secret|whsec_|sealed/);
+  // What is shown can be sent back: the masks stand for what is there.
+  await g.json("PATCH", `/cron/jobs/${id}`, { payload: { ...shown.payload, message: "changed" } });
+  for (const name of ["own", "listed"]) {
+    await g.json("POST", `/cron/jobs/${name}/run`);
+    const { headers } = await arrived(`/${name}`);
+    assert.match(String(headers["webhook-signature"]), /^v1,/);
+    assert.is(headers.authorization, TOKEN);
+  }
+  const poll = await g.json("POST", "/polls", {
+    name: "watch",
+    every: "1d",
+    source: { kind: "file", path: "watched.txt" },
+    payload: job(`${target}/poll`, SENT).payload,
+  });
+  assert.not.match(JSON.stringify(poll), /very-secret|whsec_|sealed/);
+  const bytes = stored();
+  assert.ok(bytes.includes("cron.jobs.listed.payload.delivery"));
+  for (const secret of [SENT, SENT.slice(6), CONFIGURED, TOKEN])
+    assert.not.ok(bytes.includes(secret));
 });
 
 test("a secret that was rotated signs what still waits, after a restart too", async () => {

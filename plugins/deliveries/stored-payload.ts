@@ -1,0 +1,56 @@
+/**
+ * Payloads as they lie in the store: what is secret in the target of a delivery is a reference to the configuration, or
+ * encrypted. Without the plugin `deliveries` they lie there as they are, and nothing is delivered.
+ */
+import type { PluginContext } from "portico";
+import { maskedPayload, type PayloadSpec } from "portico/schedules";
+import type { DeliveryTarget } from "./message.ts";
+import type { DeliveriesService } from "./stored-target.ts";
+
+type Context = Pick<PluginContext, "find">;
+
+export function sealPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
+  return withTarget(ctx, payload, (deliveries, target) => deliveries.seal(target));
+}
+
+/** Throws `delivery_secret_gone` or `delivery_key_unknown`. */
+export function openPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
+  return withTarget(ctx, payload, (deliveries, target) => deliveries.open(target));
+}
+
+/** The payload as routes show it. Of secrets that can no longer be read, the target's address remains. */
+export function viewPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
+  const readable = withTarget(ctx, payload, (deliveries, target) => {
+    try {
+      return deliveries.open(target);
+    } catch {
+      return { url: target.url };
+    }
+  });
+  return maskedPayload(readable);
+}
+
+function withTarget(
+  ctx: Context,
+  payload: PayloadSpec,
+  change: (deliveries: DeliveriesService, target: DeliveryTarget) => DeliveryTarget,
+): PayloadSpec {
+  if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return payload;
+  const deliveries = ctx.find("deliveries");
+  if (deliveries === undefined) return payload;
+  return { ...payload, delivery: change(deliveries, payload.delivery) };
+}
+
+/** The targets of the jobs or polls of a configuration, by the paths where they stand. */
+export function targetsIn(
+  section: string,
+  entries: Readonly<Record<string, { payload?: unknown }>>,
+): Record<string, DeliveryTarget> {
+  const targets: Record<string, DeliveryTarget> = {};
+  for (const [name, { payload }] of Object.entries(entries)) {
+    const { delivery } = (payload ?? {}) as { delivery?: unknown };
+    if (typeof delivery === "object" && delivery !== null)
+      targets[`${section}.${name}.payload.delivery`] = delivery as DeliveryTarget;
+  }
+  return targets;
+}
