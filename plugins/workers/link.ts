@@ -1,4 +1,4 @@
-/** A worker's side: the connections it is handed, what it says to the others, and what all decide together. */
+/** A worker's side: its connections, its messages to the other workers, and what all decide together. */
 import type { Socket } from "node:net";
 import { PorticoError, type WorkerLink, type Workers } from "portico";
 import {
@@ -37,146 +37,212 @@ export async function joinWorkers(
       if (message.type === "stop") process.exit(0);
       if (message.type !== "begin") return;
       process.off("message", hear);
-      resolve(createLink(message));
+      resolve(new Link(message));
     };
     process.on("message", hear);
     process.send?.({ type: "hello" } satisfies ToPrimary);
   });
 }
 
-function createLink({
-  index,
-  count,
-  gateway,
-  port,
-  tokenIsNew,
-}: Extract<ToWorker, { type: "begin" }>): ProcessLink {
-  const takers = new Map<string, (data: never, from: number) => unknown>();
-  const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
-  const places = new Map<number, () => void>();
-  const connections = new WeakMap<Socket, number>();
-  const votes = createVotes(index, (vote) => send({ type: "vote", vote }));
-  let ready: readonly number[] = [];
-  let refs = 0;
-  let connected = (socket: Socket): void => void socket.destroy();
-  let stop = (_reason: string): void => process.exit(0);
+type Begin = Extract<ToWorker, { type: "begin" }>;
+type Take = (data: never, from: number) => unknown;
+type Handlers = {
+  [T in ToWorker["type"]]: (
+    message: Extract<ToWorker, { type: T }>,
+    socket: Socket | undefined,
+  ) => void;
+};
 
-  function send(message: ToPrimary): void {
+/** A question to another worker whose answer has not come. */
+interface Question {
+  to: number;
+  settle(value: unknown, error?: Error): void;
+}
+
+class Link implements ProcessLink {
+  readonly workers: Workers;
+  readonly port: number;
+  readonly tokenIsNew: boolean;
+  readonly #index: number;
+  readonly #takers = new Map<string, Take>();
+  readonly #questions = new Map<number, Question>();
+  /** Called when the place is granted, by the number of the request for it. */
+  readonly #places = new Map<number, () => void>();
+  readonly #connections = new WeakMap<Socket, number>();
+  readonly #votes;
+  #ready: readonly number[] = [];
+  #refs = 0;
+  #connected = (socket: Socket): void => void socket.destroy();
+  #stop = (_reason: string): void => process.exit(0);
+
+  constructor({ index, count, gateway, port, tokenIsNew }: Begin) {
+    this.#index = index;
+    this.port = port;
+    this.tokenIsNew = tokenIsNew;
+    this.#votes = createVotes(index, (vote) => this.#send({ type: "vote", vote }));
+    this.workers = {
+      index,
+      count,
+      gateway,
+      ready: () => this.#ready,
+      tell: (topic, data) => this.#tell(topic, data),
+      ask: (to, topic, data, limitMs) => this.#ask(to, topic, data, limitMs),
+      askAll: (topic, data, limitMs) => this.#askAll(topic, data, limitMs),
+      on: (topic, take) => this.#on(topic, take),
+      place: (name, max) => this.#place(name, max),
+      lastWords: (socket, words) => this.#lastWords(socket, words),
+    };
+    process.on("message", (message: ToWorker, socket?: Socket) => {
+      const handle = this.#handlers[message.type] as (
+        message: ToWorker,
+        socket: Socket | undefined,
+      ) => void;
+      handle(message, socket);
+    });
+    process.once("disconnect", () => this.#stop("the process that runs the workers is gone"));
+  }
+
+  ready(banner: string, take: (socket: Socket) => void): void {
+    this.#connected = take;
+    this.#send({ type: "ready", banner });
+  }
+
+  leave(): void {
+    this.#send({ type: "leaving" });
+  }
+
+  end(): void {
+    this.#stop = () => {};
+    if (process.connected) process.disconnect();
+  }
+
+  /** A field, since the kernel passes it on by itself. */
+  readonly agree: ProcessLink["agree"] = (subject, id, refusal) =>
+    this.#votes.cast(subject, id, refusal);
+
+  onLook(look: Parameters<ProcessLink["onLook"]>[0]): void {
+    this.#votes.onLook(look);
+  }
+
+  onStop(stop: (reason: string) => void): void {
+    this.#stop = stop;
+  }
+
+  readonly #handlers: Handlers = {
+    begin: () => {}, // handled before there is a link
+    connection: ({ ref }, socket) => this.#takeConnection(ref, socket),
+    post: ({ from, post }) => void this.#answer(from, post),
+    answer: ({ answer: { ref, value, error } }) =>
+      this.#questions.get(ref)?.settle(value, error && unpacked(error)),
+    ready: ({ workers }) => this.#setReady(workers),
+    look: ({ vote }) => void this.#votes.lookFor(vote),
+    decided: ({ vote }) => this.#votes.decided(vote),
+    ping: () => this.#send({ type: "pong" }),
+    granted: ({ ref }) => this.#places.get(ref)?.(),
+    stop: ({ reason }) => this.#stop(reason),
+  };
+
+  #send(message: ToPrimary): void {
     if (process.connected) process.send?.(message, undefined, {}, () => {});
   }
 
-  function ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
+  #takeConnection(ref: number, socket: Socket | undefined): void {
+    this.#send({ type: "taken", ref });
+    if (!socket) {
+      this.#send({ type: "closed", ref });
+      return;
+    }
+    this.#connections.set(socket, ref);
+    socket.once("close", () => this.#send({ type: "closed", ref }));
+    this.#connected(socket);
+  }
+
+  /** Questions to workers that are no longer ready get no answer. */
+  #setReady(workers: readonly number[]): void {
+    this.#ready = workers;
+    for (const { to, settle } of this.#questions.values())
+      if (!workers.includes(to)) settle(undefined, absent(to));
+  }
+
+  #others(): number[] {
+    return this.#ready.filter((worker) => worker !== this.#index);
+  }
+
+  #tell(topic: string, data: unknown): void {
+    for (const to of this.#others())
+      this.#send({ type: "post", to, post: { ref: 0, topic, data } });
+  }
+
+  #ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ref = ++refs;
+      const ref = ++this.#refs;
       const late = () =>
-        done(undefined, new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`));
+        settle(
+          undefined,
+          new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`),
+        );
       const timer = setTimeout(late, limitMs);
-      const done = (value: unknown, error?: Error) => {
+      const settle = (value: unknown, error?: Error) => {
         clearTimeout(timer);
-        asked.delete(ref);
+        this.#questions.delete(ref);
         if (error) reject(error);
         else resolve(value as T);
       };
-      asked.set(ref, { to, done });
-      if (ready.includes(to)) send({ type: "post", to, post: { ref, topic, data } });
-      else done(undefined, gone(to));
+      this.#questions.set(ref, { to, settle });
+      if (this.#ready.includes(to)) this.#send({ type: "post", to, post: { ref, topic, data } });
+      else settle(undefined, absent(to));
     });
   }
 
-  async function answer(from: number, { ref, topic, data }: Post): Promise<void> {
+  /** The answers of those that give one in time. */
+  async #askAll<T>(topic: string, data?: unknown, limitMs?: number): Promise<T[]> {
+    const answers = await Promise.allSettled(
+      this.#others().map((to) => this.#ask<T>(to, topic, data, limitMs)),
+    );
+    return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+  }
+
+  /** Answers a question of another worker; 0 stands for a message that expects no answer. */
+  async #answer(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
-      const take = takers.get(topic);
+      const take = this.#takers.get(topic);
       if (!take)
         throw new PorticoError(
           "service_unavailable",
-          `Worker ${index + 1} does not know of ${topic} yet.`,
+          `Worker ${this.#index + 1} does not know of ${topic} yet.`,
         );
       const value = await take(data as never, from);
-      if (ref !== 0) send({ type: "answer", to: from, answer: { ref, value } });
+      if (ref !== 0) this.#send({ type: "answer", to: from, answer: { ref, value } });
     } catch (error) {
-      if (ref !== 0) send({ type: "answer", to: from, answer: { ref, error: portable(error) } });
+      if (ref === 0) return;
+      this.#send({ type: "answer", to: from, answer: { ref, error: portable(error) } });
     }
   }
 
-  process.on("message", (message: ToWorker, socket?: Socket) => {
-    if (message.type === "connection") {
-      const { ref } = message;
-      send({ type: "taken", ref });
-      if (socket) {
-        connections.set(socket, ref);
-        socket.once("close", () => send({ type: "closed", ref }));
-        connected(socket);
-      } else send({ type: "closed", ref });
-    }
-    if (message.type === "post") void answer(message.from, message.post);
-    if (message.type === "answer") {
-      const { ref, value, error } = message.answer;
-      asked.get(ref)?.done(value, error && unpacked(error));
-    }
-    if (message.type === "ready") {
-      ready = message.workers;
-      for (const { to, done } of asked.values()) if (!ready.includes(to)) done(undefined, gone(to));
-    }
-    if (message.type === "look") void votes.lookFor(message.vote);
-    if (message.type === "decided") votes.decided(message.vote);
-    if (message.type === "ping") send({ type: "pong" });
-    if (message.type === "granted") places.get(message.ref)?.();
-    if (message.type === "stop") stop(message.reason);
-  });
-  process.once("disconnect", () => stop("the process that runs the workers is gone"));
+  #on(topic: string, take: Take): () => void {
+    this.#takers.set(topic, take);
+    return () => {
+      if (this.#takers.get(topic) === take) this.#takers.delete(topic);
+    };
+  }
 
-  const others = () => ready.filter((worker) => worker !== index);
-  const workers: Workers = {
-    index,
-    count,
-    gateway,
-    ready: () => ready,
-    tell(topic, data) {
-      for (const to of others()) send({ type: "post", to, post: { ref: 0, topic, data } });
-    },
-    ask,
-    async askAll<T>(topic: string, data?: unknown, limitMs?: number) {
-      const answers = await Promise.allSettled(
-        others().map((to) => ask<T>(to, topic, data, limitMs)),
-      );
-      return answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    },
-    on(topic, take) {
-      takers.set(topic, take);
-      return () => void (takers.get(topic) === take && takers.delete(topic));
-    },
-    place(name, max) {
-      const ref = ++refs;
-      const granted = new Promise<void>((resolve) => places.set(ref, resolve));
-      send({ type: "enter", ref, name, max });
-      return { granted, leave: () => void (places.delete(ref) && send({ type: "leave", ref })) };
-    },
-    lastWords(socket, words) {
-      const ref = socket === null ? undefined : connections.get(socket);
-      if (ref !== undefined) send({ type: "last words", ref, words });
-    },
-  };
+  #place(name: string, max: number): { granted: Promise<void>; leave(): void } {
+    const ref = ++this.#refs;
+    const granted = new Promise<void>((resolve) => this.#places.set(ref, resolve));
+    this.#send({ type: "enter", ref, name, max });
+    const leave = () => {
+      if (this.#places.delete(ref)) this.#send({ type: "leave", ref });
+    };
+    return { granted, leave };
+  }
 
-  return {
-    workers,
-    port,
-    tokenIsNew,
-    ready(banner, take) {
-      connected = take;
-      send({ type: "ready", banner });
-    },
-    leave: () => send({ type: "leaving" }),
-    end() {
-      stop = () => {};
-      if (process.connected) process.disconnect();
-    },
-    agree: votes.cast,
-    onLook: votes.onLook,
-    onStop: (next) => void (stop = next),
-  };
+  #lastWords(socket: Socket | null, words?: Uint8Array): void {
+    const ref = socket === null ? undefined : this.#connections.get(socket);
+    if (ref !== undefined) this.#send({ type: "last words", ref, words });
+  }
 }
 
-function gone(worker: number): PorticoError {
+function absent(worker: number): PorticoError {
   return new PorticoError(
     "service_unavailable",
     `Worker ${worker + 1} is not there: try again in a moment.`,

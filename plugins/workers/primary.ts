@@ -1,6 +1,6 @@
 /**
  * The process that runs the workers: it accepts the connections and hands them out in turn, replaces a worker that dies or
- * stands still, and passes messages on. It loads no gateway, so nothing in it can fail for long.
+ * stands still, and passes messages on. It loads no gateway, so that little in it can fail.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -30,248 +30,271 @@ export interface PrimaryOptions {
   log(line: string): void;
 }
 
-export interface Primary {
-  /** Resolves with the exit code. */
-  readonly ended: Promise<number>;
-  stop(reason: string): Promise<number>;
-  signal(signal: NodeJS.Signals): void;
-}
-
 interface Worker {
   child: ChildProcess;
-  ready: boolean;
+  /** It takes connections. */
+  isReady: boolean;
   /** It was ready once: its start did not fail. */
-  arrived: boolean;
+  hasStarted: boolean;
   /** Connections on their way to it. */
   handing: Map<number, Socket>;
-  /** Those that it has. */
+  /** Connections that it has. */
   held: HeldConnections;
-  /** When it took the last one, or got the first that is on its way. */
+  /** When it took the last connection, or received the first one that is on its way. */
   awaitedSince: number;
-  /** From when it was ready first: what a start does at once may take long. */
+  /** From when it was ready first, since what a start does may take long. */
   silence?: ReturnType<typeof watchSilence>;
 }
 
+type Handler<M> = (index: number, worker: Worker, message: M) => void;
+/** What each message of a worker leads to. */
+type Handlers = { [T in ToPrimary["type"]]: Handler<Extract<ToPrimary, { type: T }>> };
+
+/** Listens, starts the first worker, and resolves while the others start. */
 export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
-  const { count, tokenIsNew, log } = options;
-  const gateway = randomUUID();
-  const workers = new Map<number, Worker>();
+  const primary = new Primary(options);
+  await primary.start();
+  return primary;
+}
+
+export class Primary {
+  readonly #options: PrimaryOptions;
+  readonly #gateway = randomUUID();
+  readonly #workers = new Map<number, Worker>();
   /** Starts in a row that failed, by worker. */
-  const failures = new Map<number, number>();
-  const waiting: Socket[] = [];
-  let end = (_code: number): void => {};
-  const ended = new Promise<number>((resolve) => {
-    end = resolve;
+  readonly #failures = new Map<number, number>();
+  /** Connections that came while no worker was ready. */
+  readonly #waiting: Socket[] = [];
+  readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => {
+    socket.on("error", () => socket.destroy()); // as long as no worker has it
+    this.#hand(socket);
   });
-  let banner: string | undefined;
-  let isStarted = false;
-  let stopping: Promise<number> | undefined;
-  let turn = 0;
-  let connections = 0;
+  readonly #places = createPlaces(({ worker, ref }) =>
+    this.#send(worker, { type: "granted", ref }),
+  );
+  readonly #ballots = createBallots({
+    voters: () => this.#ready(),
+    look: (worker, vote) => this.#send(worker, { type: "look", vote }),
+    tell: (worker, vote) => this.#send(worker, { type: "decided", vote }),
+  });
+  #port = 0;
+  /** Of the first worker, until all are ready. */
+  #banner: string | undefined;
+  #isStarted = false;
+  #stopping: Promise<number> | undefined;
+  #turn = 0;
+  #connections = 0;
+  #end = (_code: number): void => {};
+  /** Resolves with the exit code. */
+  readonly ended = new Promise<number>((resolve) => {
+    this.#end = resolve;
+  });
 
-  const send = (to: number, message: ToWorker) =>
-    void workers.get(to)?.child.send(message, () => {});
-  const ready = () =>
-    [...workers].flatMap(([index, worker]) => (worker.ready ? [index] : [])).sort((a, b) => a - b);
-  const places = createPlaces(({ worker, ref }) => send(worker, { type: "granted", ref }));
-  const ballots = createBallots({
-    voters: ready,
-    look: (worker, vote) => send(worker, { type: "look", vote }),
-    tell: (worker, vote) => send(worker, { type: "decided", vote }),
-  });
-
-  const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => {
-    socket.on("error", () => socket.destroy()); // of one that is still ours
-    hand(socket);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(listenError(error, options.host, options.port)));
-    server.listen(options.port, options.host, resolve);
-  });
-  server.on("error", (error) => log(`a connection could not be accepted: ${error.message}`));
-  const { port } = server.address() as AddressInfo;
-
-  function isStill(index: number): boolean {
-    const { handing, awaitedSince } = workers.get(index) as Worker;
-    return handing.size > 0 && performance.now() - awaitedSince > STILL_MS;
+  constructor(options: PrimaryOptions) {
+    this.#options = options;
   }
 
-  function hand(socket: Socket): void {
-    const all = ready();
-    const moving = all.filter((index) => !isStill(index));
-    const able = moving.length > 0 ? moving : all;
+  async start(): Promise<void> {
+    const { host, port, log } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", (error) => reject(listenError(error, host, port)));
+      this.#server.listen(port, host, resolve);
+    });
+    this.#server.on("error", (error) =>
+      log(`a connection could not be accepted: ${error.message}`),
+    );
+    this.#port = (this.#server.address() as AddressInfo).port;
+    this.#startWorker(0);
+  }
+
+  stop(reason: string): Promise<number> {
+    this.#stopping ??= this.#stopWorkers(reason).then((code) => {
+      this.#end(code);
+      return code;
+    });
+    return this.#stopping;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    for (const { child } of this.#workers.values()) child.kill(name);
+  }
+
+  #send(to: number, message: ToWorker): void {
+    this.#workers.get(to)?.child.send(message, () => {});
+  }
+
+  #ready(): number[] {
+    const ready = [...this.#workers].filter(([, { isReady }]) => isReady);
+    return ready.map(([index]) => index).sort((a, b) => a - b);
+  }
+
+  /** Gives a connection to the next worker that is ready and takes connections. */
+  #hand(socket: Socket): void {
+    const ready = this.#ready();
+    const moving = ready.filter((index) => !isStill(this.#workers.get(index) as Worker));
+    const able = moving.length > 0 ? moving : ready;
     if (able.length === 0) {
-      waiting.push(socket);
+      this.#waiting.push(socket);
       return;
     }
-    const index = able[turn++ % able.length] as number;
-    const worker = workers.get(index) as Worker;
-    const ref = ++connections;
+    const worker = this.#workers.get(able[this.#turn++ % able.length] as number) as Worker;
+    const ref = ++this.#connections;
     if (worker.handing.size === 0) worker.awaitedSince = performance.now();
     worker.handing.set(ref, socket);
-    // kept until the worker has it: a worker that dies before that loses nothing
-    worker.child.send(
-      { type: "connection", ref } satisfies ToWorker,
-      socket,
-      { keepOpen: true },
-      () => {},
-    );
+    const message: ToWorker = { type: "connection", ref };
+    // kept open here until the worker has it, so that a worker that dies before loses nothing
+    worker.child.send(message, socket, { keepOpen: true }, () => {});
   }
 
-  function tellReady(): void {
-    const now = ready();
-    for (const index of workers.keys()) send(index, { type: "ready", workers: now });
-    if (now.length > 0) for (const socket of waiting.splice(0)) if (!socket.destroyed) hand(socket);
+  #announceReady(): void {
+    const workers = this.#ready();
+    for (const index of this.#workers.keys()) this.#send(index, { type: "ready", workers });
+    if (workers.length === 0) return;
+    for (const socket of this.#waiting.splice(0)) if (!socket.destroyed) this.#hand(socket);
   }
 
-  function start(index: number): void {
+  #startWorker(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
     const child = fork(process.argv[1] as string, process.argv.slice(2), {
       env,
       serialization: "advanced",
     });
-    const held = new HeldConnections();
     const worker: Worker = {
       child,
-      ready: false,
-      arrived: false,
+      isReady: false,
+      hasStarted: false,
       handing: new Map(),
-      held,
+      held: new HeldConnections(),
       awaitedSince: 0,
     };
-    workers.set(index, worker);
+    this.#workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
       worker.silence?.heard();
-      // What it said last may come after its end is known, when another one stands in its place, or none yet.
-      if (workers.get(index) === worker) take(index, message);
+      // Its last message may come after its end is known, when its successor has its place, or nobody yet.
+      if (this.#workers.get(index) === worker) this.#take(index, worker, message);
     });
-    child.on("error", () => {}); // a message that finds it dead
-    child.once("exit", (code, signal) => lost(index, worker, code, signal));
+    child.on("error", () => {}); // a message that it does not live to receive
+    child.once("exit", (code, signal) => this.#lost(index, worker, code, signal));
   }
 
-  function take(index: number, message: ToPrimary): void {
-    if (message.type === "hello") {
-      send(index, {
-        type: "begin",
-        index,
-        count,
-        gateway,
-        port,
-        tokenIsNew: tokenIsNew && !isStarted,
-      });
-      send(index, { type: "ready", workers: ready() });
-    }
-    if (message.type === "ready") arrived(index, message.banner);
-    if (message.type === "taken") handedOver(index, message.ref);
-    if (message.type === "closed") workers.get(index)?.held.close(message.ref);
-    if (message.type === "last words") workers.get(index)?.held.note(message.ref, message.words);
-    if (message.type === "leaving") leave(index);
-    if (message.type === "post")
-      send(message.to, { type: "post", from: index, post: message.post });
-    if (message.type === "answer")
-      send(message.to, { type: "answer", from: index, answer: message.answer });
-    if (message.type === "vote") ballots.cast(index, message.vote);
-    if (message.type === "enter")
-      places.enter(message.name, message.max, { worker: index, ref: message.ref });
-    if (message.type === "leave") places.leave(index, message.ref);
+  readonly #handlers: Handlers = {
+    hello: (index) => this.#begin(index),
+    ready: (index, worker, { banner }) => this.#arrived(index, worker, banner),
+    taken: (_index, worker, { ref }) => handOver(worker, ref),
+    closed: (_index, worker, { ref }) => worker.held.close(ref),
+    "last words": (_index, worker, { ref, words }) => worker.held.note(ref, words),
+    leaving: (_index, worker) => {
+      worker.isReady = false;
+      this.#announceReady();
+    },
+    post: (from, _worker, { to, post }) => this.#send(to, { type: "post", from, post }),
+    answer: (from, _worker, { to, answer }) => this.#send(to, { type: "answer", from, answer }),
+    vote: (index, _worker, { vote }) => this.#ballots.cast(index, vote),
+    enter: (worker, _, { name, max, ref }) => this.#places.enter(name, max, { worker, ref }),
+    leave: (index, _worker, { ref }) => this.#places.leave(index, ref),
+    pong: () => {}, // as any message, it has shown that the worker is alive
+  };
+
+  #take(index: number, worker: Worker, message: ToPrimary): void {
+    const handle = this.#handlers[message.type] as Handler<ToPrimary>;
+    handle(index, worker, message);
   }
 
-  /** The others begin when the first one runs: what is made once, be it the store's tables, is there by then. */
-  function arrived(index: number, text: string): void {
-    const worker = workers.get(index) as Worker;
-    worker.ready = true;
-    worker.arrived = true;
+  #begin(index: number): void {
+    const { count, tokenIsNew } = this.#options;
+    this.#send(index, {
+      type: "begin",
+      index,
+      count,
+      gateway: this.#gateway,
+      port: this.#port,
+      tokenIsNew: tokenIsNew && !this.#isStarted,
+    });
+    this.#send(index, { type: "ready", workers: this.#ready() });
+  }
+
+  /** The others begin when the first one runs: what is made once, such as the store's tables, exists by then. */
+  #arrived(index: number, worker: Worker, banner: string): void {
+    const { count, started, log } = this.#options;
+    worker.isReady = true;
+    worker.hasStarted = true;
     worker.silence = watchSilence({
       pid: worker.child.pid,
-      ping: () => send(index, { type: "ping" }),
+      ping: () => this.#send(index, { type: "ping" }),
       giveUp(why) {
         log(`worker ${index + 1} ${why}: it is killed`);
         worker.child.kill("SIGKILL");
       },
     });
-    tellReady();
-    ballots.arrived(index);
-    if (banner === undefined) {
-      banner = text;
-      for (let next = 0; next < count; next++) if (!workers.has(next)) start(next);
+    this.#announceReady();
+    this.#ballots.arrived(index);
+    if (this.#banner === undefined) {
+      this.#banner = banner;
+      for (let next = 0; next < count; next++)
+        if (!this.#workers.has(next)) this.#startWorker(next);
     }
-    if (isStarted || ready().length < count) return;
-    isStarted = true;
-    options.started(banner);
+    if (this.#isStarted || this.#ready().length < count) return;
+    this.#isStarted = true;
+    started(this.#banner);
   }
 
-  function handedOver(index: number, ref: number): void {
-    const worker = workers.get(index) as Worker;
-    worker.awaitedSince = performance.now();
-    worker.held.hold(ref, worker.handing.get(ref) as Socket);
-    worker.handing.delete(ref);
-  }
-
-  function leave(index: number): void {
-    (workers.get(index) as Worker).ready = false;
-    tellReady();
-  }
-
-  function lost(
-    index: number,
-    { arrived: hasStarted, handing, held, silence }: Worker,
-    code: number | null,
-    signal: string | null,
-  ): void {
-    silence?.end();
-    workers.delete(index);
-    held.end(signal !== null);
-    places.leave(index);
-    ballots.forget(index);
-    tellReady();
-    if (stopping) return;
-    for (const socket of handing.values()) if (!socket.destroyed) hand(socket);
-    // Whatever keeps the first one from starting keeps all of them from it, and it has said what it is.
-    if (banner === undefined) {
-      end(code ?? 1);
+  /** The worker's process has ended. */
+  #lost(index: number, worker: Worker, code: number | null, signal: string | null): void {
+    worker.silence?.end();
+    this.#workers.delete(index);
+    worker.held.end(signal !== null);
+    this.#places.leave(index);
+    this.#ballots.forget(index);
+    this.#announceReady();
+    if (this.#stopping) return;
+    for (const socket of worker.handing.values()) if (!socket.destroyed) this.#hand(socket);
+    // What keeps the first worker from starting would keep all of them, and it has reported that.
+    if (this.#banner === undefined) {
+      this.#end(code ?? 1);
       return;
     }
-    // One that had started is needed at once, however often it dies; only starts that fail wait for better times.
-    const failed = hasStarted ? 0 : (failures.get(index) ?? 0) + 1;
-    failures.set(index, failed);
-    const pause = failed < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failed);
-    log(
-      `worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`,
-    );
-    setTimeout(() => stopping ?? start(index), pause);
+    const pauseMs = this.#pauseBefore(index, worker);
+    const how = signal ?? `code ${code}`;
+    const when = pauseMs > 0 ? ` in ${pauseMs} ms` : "";
+    this.#options.log(`worker ${index + 1} has ended (${how}) and is replaced${when}`);
+    setTimeout(() => {
+      if (!this.#stopping) this.#startWorker(index);
+    }, pauseMs);
   }
 
-  async function stop(reason: string): Promise<number> {
-    const gone = [...workers.values()].map(
-      // one that has not come to taking signals is ended by them
-      ({ child }) =>
-        new Promise<number>((end) =>
-          child.once("exit", (code, by) => end(code ?? (by === "SIGKILL" ? 1 : 0))),
-        ),
-    );
-    server.close();
-    for (const socket of waiting.splice(0)) socket.destroy();
-    for (const index of workers.keys()) send(index, { type: "stop", reason });
-    const late = setTimeout(() => signal("SIGKILL"), options.stopMs + SPARE_MS);
-    const codes = await Promise.all(gone);
+  /** A worker that had started is replaced at once, however often it dies. Only starts that fail wait longer each time. */
+  #pauseBefore(index: number, { hasStarted }: Worker): number {
+    const failed = hasStarted ? 0 : (this.#failures.get(index) ?? 0) + 1;
+    this.#failures.set(index, failed);
+    return failed < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failed);
+  }
+
+  async #stopWorkers(reason: string): Promise<number> {
+    const exits = [...this.#workers.values()].map(({ child }) => exitCodeOf(child));
+    this.#server.close();
+    for (const socket of this.#waiting.splice(0)) socket.destroy();
+    for (const index of this.#workers.keys()) this.#send(index, { type: "stop", reason });
+    const late = setTimeout(() => this.signal("SIGKILL"), this.#options.stopMs + SPARE_MS);
+    const codes = await Promise.all(exits);
     clearTimeout(late);
     return Math.max(0, ...codes);
   }
+}
 
-  function signal(name: NodeJS.Signals): void {
-    for (const { child } of workers.values()) child.kill(name);
-  }
+function isStill({ handing, awaitedSince }: Worker): boolean {
+  return handing.size > 0 && performance.now() - awaitedSince > STILL_MS;
+}
 
-  start(0);
-  return {
-    ended,
-    stop(reason) {
-      stopping ??= stop(reason).then((code) => {
-        end(code);
-        return code;
-      });
-      return stopping;
-    },
-    signal,
-  };
+/** The worker has taken a connection that was on its way. */
+function handOver(worker: Worker, ref: number): void {
+  worker.awaitedSince = performance.now();
+  worker.held.hold(ref, worker.handing.get(ref) as Socket);
+  worker.handing.delete(ref);
+}
+
+/** A worker that does not handle signals yet is ended by one: that is no failure, unless it had to be killed. */
+function exitCodeOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) =>
+    child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGKILL" ? 1 : 0))),
+  );
 }
