@@ -36,7 +36,7 @@ const limits = {
           description: "Of the calendar, in UTC.",
         }),
       },
-      { description: "What it may cost." },
+      { additionalProperties: false, description: "What it may cost." },
     ),
   ),
   expiresAt: Type.Optional(

@@ -84,6 +84,15 @@ export class Catalog {
     return this.#ask(place.remote, "resources/read", { ...params, uri: place.name });
   }
 
+  /** Where a resource is, for a client that follows its changes. */
+  async followed({ uri }: Json): Promise<Place & { uri: string }> {
+    if (typeof uri !== "string") throw invalid("A subscription needs a uri.");
+    const place = await this.#resourceAt(uri);
+    if (!place.remote.canSubscribe)
+      throw invalid(`The server ${place.remote.name} does not report changes of its resources.`);
+    return { ...place, uri };
+  }
+
   async complete({ ref, ...params }: Json): Promise<Json> {
     const wanted = Object(ref) as Json;
     const place = await this.#referenceTo(wanted);

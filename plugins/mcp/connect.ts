@@ -34,7 +34,7 @@ export async function connect(options: ConnectOptions): Promise<void> {
   signal.throwIfAborted();
   const client = new Client(
     { name: "portico", version: options.version },
-    { jsonSchemaValidator: NO_VALIDATOR },
+    { capabilities: { sampling: {}, elicitation: {} }, jsonSchemaValidator: NO_VALIDATOR },
   );
   const remote = new Remote({ name: options.name, client, timeoutMs: server.timeoutMs });
   let contributed: Dispose[] = [];

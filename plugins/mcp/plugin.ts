@@ -1,5 +1,5 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
-import { definePlugin, principalOf } from "portico";
+import { definePlugin } from "portico";
 import { wrongAtStart } from "portico/strings";
 import { mcpRoutes } from "./routes-schema.ts";
 import { McpConfig } from "./schema.ts";
@@ -18,18 +18,9 @@ export default definePlugin({
       version: ctx.version,
       addTool: (tool) => ctx.add("tool", tool),
     });
-    if (config.mcp.enabled) {
-      ctx.route("POST", "/mcp", mcpRoutes.serve, async (call) => {
-        const { serveMcp } = await import("./serve.ts");
-        const access = await ctx.use("agent").access(principalOf(call.client));
-        return serveMcp(call, {
-          version: ctx.version,
-          tools: () => ctx.list("tool"),
-          remotes: connections.remotes,
-          access,
-        });
-      });
-    }
+    const { createFrontDoor } = await import("./front-door.ts");
+    const frontDoor = createFrontDoor(ctx, connections);
+    frontDoor.configure(config.mcp.enabled);
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
     ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
@@ -37,14 +28,13 @@ export default definePlugin({
       config.mcp.servers,
       (name, server) => problemOf(name, server) !== undefined,
     );
-    ctx.onConfig((next: typeof config, previous: typeof config) => {
-      if (next.mcp.enabled !== previous.mcp.enabled)
-        throw new Error("mcp.enabled takes effect at the next start");
+    ctx.onConfig((next: typeof config) => {
       for (const [name, server] of Object.entries(next.mcp.servers)) {
         const refused = problemOf(name, server);
         if (refused && !isKnown(name, server)) throw refused;
       }
       connections.configure(next.mcp.servers);
+      frontDoor.configure(next.mcp.enabled);
     });
     ctx.route("GET", "/mcp/servers", mcpRoutes.servers, () => ({
       servers: connections.list(),

@@ -51,13 +51,13 @@ function toolFrom(
     parameters: inputSchema as unknown as Tool["parameters"],
     listing,
     timeoutMs: server.timeoutMs,
-    async handler(args, { signal, onProgress, onLog }) {
+    async handler(args, { signal, onProgress, onLog, askClient }) {
       const problem = check(args);
       if (problem !== undefined) throw new Error(`The arguments do not fit: ${problem}`);
       const result = await remote.request(
         "tools/call",
         { name, arguments: args },
-        { signal, onProgress, onLog },
+        { signal, onProgress, onLog, askClient },
       );
       if (result["isError"] === true) throw mcpFailure(result);
       return mcpResult(result);

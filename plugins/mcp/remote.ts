@@ -1,9 +1,11 @@
 /** Requests to one connected MCP server. What it answers is kept as it came: only what the gateway reads is checked. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
+  ErrorCode,
   LoggingMessageNotificationSchema,
   McpError,
   ProgressNotificationSchema,
+  ResourceUpdatedNotificationSchema,
   ResultSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { ToolProgress } from "portico";
@@ -15,8 +17,19 @@ declare module "portico" {
   interface ToolCall {
     /** Where an MCP client wants to hear what a tool's server logs during the call. */
     onLog?: ((entry: Record<string, unknown>) => void) | undefined;
+    /** How a tool's server asks the MCP client that calls it: for a completion of a model, or for input of its user. */
+    askClient?: AskClient | undefined;
   }
 }
+
+/** Sends a request to an MCP client, and resolves with its result. */
+export type AskClient = (
+  method: string,
+  params: Record<string, unknown>,
+) => Promise<Record<string, unknown>>;
+
+/** What a connected server may ask of the client that calls its tool. */
+const CLIENT_METHODS = ["sampling/createMessage", "elicitation/create"];
 
 /** In place of the library's own, which makes code of the servers' schemas. */
 export const NO_VALIDATOR: jsonSchemaValidator = {
@@ -45,6 +58,7 @@ export interface RequestOptions {
   onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** Gets what the server logs meanwhile: it does not say which request that is about. */
   onLog?: ((entry: Json) => void) | undefined;
+  askClient?: AskClient | undefined;
 }
 
 export interface RemoteOptions {
@@ -59,6 +73,8 @@ export class Remote {
   readonly #timeoutMs: number;
   readonly #progress = new Map<string | number, (progress: ToolProgress) => void>();
   readonly #logListeners = new Set<(entry: Json) => void>();
+  readonly #calls = new Set<RequestOptions>();
+  readonly #followers = new Map<string, Set<() => void>>();
   #lastToken = 0;
 
   constructor({ name, client, timeoutMs }: RemoteOptions) {
@@ -73,6 +89,47 @@ export class Remote {
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
       for (const listen of this.#logListeners) listen(params);
     });
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+      for (const notify of this.#followers.get(params.uri) ?? []) notify();
+    });
+    client.fallbackRequestHandler = async ({ method, params = {} }) =>
+      this.#askCaller(method, params as Json);
+  }
+
+  /** A server does not say which call it asks for: where several run, nobody is asked in another one's place. */
+  #askCaller(method: string, params: Json): Promise<Json> {
+    if (!CLIENT_METHODS.includes(method))
+      throw new RpcError(ErrorCode.MethodNotFound, "Method not found");
+    const [only, ...others] = this.#calls;
+    if (only?.askClient === undefined || others.length > 0)
+      throw new RpcError(
+        ErrorCode.InvalidRequest,
+        "No MCP client can be asked: exactly one call must be running, of a client with a session.",
+      );
+    return only.askClient(method, params);
+  }
+
+  get canSubscribe(): boolean {
+    return this.#client.getServerCapabilities()?.resources?.subscribe === true;
+  }
+
+  /** Follows the changes of a resource until the returned function is called. */
+  async subscribe(uri: string, notify: () => void): Promise<() => Promise<void>> {
+    const followers = this.#followers.get(uri) ?? new Set();
+    const follower = (): void => notify();
+    this.#followers.set(uri, followers.add(follower));
+    const undo = async (): Promise<void> => {
+      followers.delete(follower);
+      if (followers.size > 0 || !this.#followers.delete(uri)) return;
+      await this.request("resources/unsubscribe", { uri });
+    };
+    try {
+      await this.request("resources/subscribe", { uri });
+    } catch (error) {
+      followers.delete(follower);
+      throw error;
+    }
+    return undo;
   }
 
   has(capability: "tools" | "prompts" | "resources" | "completions" | "logging"): boolean {
@@ -86,11 +143,13 @@ export class Remote {
     const asked = onProgress === undefined ? params : { ...params, _meta: { progressToken } };
     if (onProgress !== undefined) this.#progress.set(progressToken, onProgress);
     if (onLog !== undefined) this.#logListeners.add(onLog);
+    if (method === "tools/call") this.#calls.add(options);
     try {
       return await this.#send(method, asked, timed);
     } finally {
       this.#progress.delete(progressToken);
       if (onLog !== undefined) this.#logListeners.delete(onLog);
+      this.#calls.delete(options);
     }
   }
 

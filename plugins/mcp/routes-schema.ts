@@ -4,6 +4,16 @@ import { AnyObject, choice, jsonResponse } from "portico/openapi";
 
 const owner = { access: "gateway" } as const;
 
+const JSON_RPC = { "application/json": AnyObject };
+
+const NO_SESSION = { description: "Without an Mcp-Session-Id: use POST.", content: JSON_RPC };
+
+/** The client has to begin again with `initialize`. */
+const SESSION_NOT_FOUND = {
+  description: "There is no session of that Mcp-Session-Id.",
+  content: JSON_RPC,
+};
+
 export const mcpRoutes = {
   serve: {
     ...owner,
@@ -22,6 +32,7 @@ export const mcpRoutes = {
           "text/event-stream": Type.Unknown(),
         },
       },
+      404: SESSION_NOT_FOUND,
       202: { description: "The message was a notification." },
       400: {
         description: "The message is no JSON-RPC.",
@@ -31,6 +42,28 @@ export const mcpRoutes = {
         description: "The client has to accept application/json and text/event-stream.",
         content: { "application/json": AnyObject },
       },
+    },
+  },
+  listen: {
+    ...owner,
+    summary: "What changes for an MCP client, as events",
+    checkedBy: "handler",
+    response: {
+      200: { description: "Events.", content: { "text/event-stream": Type.Unknown() } },
+      404: SESSION_NOT_FOUND,
+      405: NO_SESSION,
+      406: { description: "The client has to accept text/event-stream.", content: JSON_RPC },
+      409: { description: "The session has such a stream already.", content: JSON_RPC },
+    },
+  },
+  end: {
+    ...owner,
+    summary: "Ends the session of an MCP client",
+    checkedBy: "handler",
+    response: {
+      200: { description: "The session has ended." },
+      404: SESSION_NOT_FOUND,
+      405: NO_SESSION,
     },
   },
   servers: {

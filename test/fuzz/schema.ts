@@ -6,7 +6,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startGateway } from "../support/gateway.ts";
+import { type InProcessGateway, startGateway } from "../support/gateway.ts";
+import { headlessBrowser } from "../support/machine/prepare.ts";
 import { temporaryDir } from "../support/temporary.ts";
 
 const CHECKS = [
@@ -16,11 +17,19 @@ const CHECKS = [
   "status_code_conformance",
 ];
 
-/** Routes that do not end by themselves, change the gateway that is under test, or start a browser. */
-const EXCLUDED =
-  "(/tail|/events|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)";
+/** Of each server: routes that do not end by themselves, or that change the gateway or end the browser under test. */
+const EXCLUDED = {
+  gateway:
+    "(/tail|/events|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)",
+  browser: "^/(stop|reset-profile|set/device)$",
+};
+
+type ServerName = keyof typeof EXCLUDED;
 
 const WEBHOOKS = { token: "a-token-of-webhooks", mappings: { one: { message: "{body.a}" } } };
+
+/** The least time for a request of the browser: an action on a page waits for what it needs. */
+const REQUEST_SECONDS = "60";
 
 /** What failed, for people; nothing where all holds or schemathesis is not there. */
 export async function fuzzSchema(count: number): Promise<string[]> {
@@ -29,23 +38,59 @@ export async function fuzzSchema(count: number): Promise<string[]> {
     console.log("schema: skipped, since schemathesis is not installed (pip install schemathesis)");
     return [];
   }
-  const gateway = await startGateway({ config: { webhooks: WEBHOOKS } });
+  const gateway = await startGateway({ config: { webhooks: WEBHOOKS, browser: headlessBrowser } });
   try {
-    const document = await gateway.json("GET", "/openapi.json?server=gateway");
-    const dir = temporaryDir("portico-schema-");
-    const file = join(dir, "openapi.json");
-    writeFileSync(file, JSON.stringify(document));
-    const operations = Object.values<object>(document.paths).flatMap(Object.keys).length;
-    const each = Math.max(1, Math.ceil(count / operations));
-    const status = await run(program, dir, [
-      ...["run", file, "--url", gateway.url, "-H", `Authorization: Bearer ${gateway.token}`],
-      ...["--phases", "fuzzing", "--checks", CHECKS.join(","), "-n", String(each)],
-      ...["--exclude-path-regex", EXCLUDED, "--continue-on-failure", "--no-color"],
-    ]);
-    return status === 0 ? [] : ["schema: see the failures of schemathesis above"];
+    const documents = new Map<ServerName, ApiDocument>();
+    for (const name of Object.keys(EXCLUDED) as ServerName[])
+      documents.set(name, await gateway.json("GET", `/openapi.json?server=${name}`));
+    const all = [...documents.values()].map(operationsOf).reduce((sum, each) => sum + each, 0);
+    const failures: string[] = [];
+    for (const [name, document] of documents) {
+      if (name === "browser") await openPage(gateway);
+      const each = Math.max(1, Math.ceil(count / all));
+      const status = await fuzzServer(program, gateway, name, document, each);
+      if (status !== 0) failures.push(`schema: see schemathesis's failures of ${name} above`);
+    }
+    return failures;
   } finally {
     await gateway.stop();
   }
+}
+
+interface ApiDocument {
+  paths: Record<string, object>;
+}
+
+const operationsOf = ({ paths }: ApiDocument): number =>
+  Object.values(paths).flatMap(Object.keys).length;
+
+/** A page for the actions: a few kinds of fields, and a link. */
+async function openPage(gateway: InProcessGateway): Promise<void> {
+  const body = { url: "about:blank" };
+  await gateway.request("POST", "/tabs/open", body, { server: "browser" });
+  const fn =
+    "document.body.innerHTML = '<a href=#x>Link</a><input><select><option>a</select><button>b</button>'";
+  await gateway.request("POST", "/act", { kind: "evaluate", fn }, { server: "browser" });
+}
+
+/** The exit status of schemathesis, which makes `each` requests per operation. */
+async function fuzzServer(
+  program: string,
+  gateway: InProcessGateway,
+  name: ServerName,
+  document: ApiDocument,
+  each: number,
+): Promise<number | null> {
+  const dir = temporaryDir("portico-schema-");
+  const file = join(dir, "openapi.json");
+  writeFileSync(file, JSON.stringify(document));
+  const url = name === "browser" ? await gateway.serverUrl("browser") : gateway.url;
+  return run(program, dir, [
+    ...["run", file, "--url", url, "-H", `Authorization: Bearer ${gateway.token}`],
+    ...["--phases", "fuzzing", "--checks", CHECKS.join(","), "-n", String(each)],
+    ...["--exclude-path-regex", EXCLUDED[name], "--continue-on-failure", "--no-color"],
+    ...["--request-timeout", REQUEST_SECONDS],
+  ]);
 }
 
 /** In a directory of its own: schemathesis keeps a cache where it runs. */

@@ -272,7 +272,7 @@ export const ROUTES: readonly RouteRows[] = [
   {
     about: "MCP and nodes",
     allowed: OWNER,
-    routes: ["GET /mcp/servers", "GET /nodes", "POST /mcp"],
+    routes: ["DELETE /mcp", "GET /mcp", "GET /mcp/servers", "GET /nodes", "POST /mcp"],
   },
   {
     about: "channels, metrics, descriptions",

@@ -3,6 +3,7 @@
  * have the names there. Everything is answered as it stands here, so that a test can compare.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 
 const PIXEL =
@@ -17,11 +18,60 @@ const embedded = (uri: string) => ({
 
 type Json = Record<string, any>;
 type Notify = (method: string, params: Json) => Promise<void>;
+/** Sends a request to the client. */
+type Ask = (method: string, params: Json) => Promise<Json>;
 const content = (...parts: unknown[]) => ({ content: parts });
 
 let level = "warning";
 
-const tools: Record<string, (args: Json, notify: Notify, token: unknown) => unknown> = {
+const object = (properties: Json, required: string[] = []) => ({
+  type: "object",
+  properties,
+  required,
+});
+const user = object({ username: { type: "string" }, email: { type: "string" } }, [
+  "username",
+  "email",
+]);
+const withDefaults = object({
+  name: { type: "string", default: "John Doe" },
+  age: { type: "integer", default: 30 },
+  score: { type: "number", default: 95.5 },
+  status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
+  verified: { type: "boolean", default: true },
+});
+const options = ["option1", "option2", "option3"];
+const titled = ["value1", "value2", "value3"].map((value, index) => ({
+  const: value,
+  title: `Title ${index + 1}`,
+}));
+const choices = object({
+  untitledSingle: { type: "string", enum: options },
+  titledSingle: { type: "string", oneOf: titled },
+  legacyEnum: { type: "string", enum: options, enumNames: ["One", "Two", "Three"] },
+  untitledMulti: { type: "array", items: { type: "string", enum: options } },
+  titledMulti: { type: "array", items: { anyOf: titled } },
+});
+async function elicit(ask: Ask, message: string, requestedSchema: Json) {
+  const { action, content: entered } = await ask("elicitation/create", {
+    message,
+    requestedSchema,
+  });
+  return content(
+    text(`Elicitation completed: action=${action}, content=${JSON.stringify(entered)}`),
+  );
+}
+
+const tools: Record<string, (args: Json, notify: Notify, token: unknown, ask: Ask) => unknown> = {
+  async sampling({ prompt }, _, __, ask) {
+    const messages = [{ role: "user", content: text(prompt) }];
+    const result = await ask("sampling/createMessage", { messages, maxTokens: 100 });
+    return content(text(`LLM response: ${result["content"].text}`));
+  },
+  elicitation: ({ message }, _, __, ask) => elicit(ask, message, user),
+  elicitation_sep1034_defaults: (_, __, ___, ask) =>
+    elicit(ask, "Check the defaults", withDefaults),
+  elicitation_sep1330_enums: (_, __, ___, ask) => elicit(ask, "Choose", choices),
   simple_text: () => content(text("This is a simple text response for testing.")),
   image_content: () => content(image),
   audio_content: () => content({ type: "audio", data: SOUND, mimeType: "audio/wav" }),
@@ -100,7 +150,12 @@ const promptArguments: Record<string, string[]> = {
 const [owner = "full"] = process.argv.slice(2);
 const server = new Server(
   { name: owner, version: "1.0.0" },
-  { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {} } },
+  {
+    capabilities: {
+      ...{ tools: {}, prompts: {}, resources: { subscribe: true } },
+      ...{ completions: {}, logging: {} },
+    },
+  },
 );
 
 function read(uri: string) {
@@ -119,7 +174,14 @@ server.fallbackRequestHandler = async ({ method, params = {} }, extra): Promise<
   const { name, arguments: args = {}, uri, ref, _meta: meta } = params as Json;
   const notify: Notify = (named, about) =>
     extra.sendNotification({ method: named, params: about } as never);
+  const ask: Ask = (named, about) =>
+    extra.sendRequest({ method: named, params: about } as never, ResultSchema);
   switch (method) {
+    case "resources/subscribe":
+      await notify("notifications/resources/updated", { uri });
+      return {};
+    case "resources/unsubscribe":
+      return {};
     case "tools/list":
       return {
         tools: Object.keys(tools).map((tool) => ({
@@ -130,7 +192,7 @@ server.fallbackRequestHandler = async ({ method, params = {} }, extra): Promise<
         })),
       };
     case "tools/call":
-      return tools[name]?.(args, notify, meta?.progressToken);
+      return tools[name]?.(args, notify, meta?.progressToken, ask);
     case "prompts/list":
       return {
         prompts: Object.keys(prompts).map((prompt) => ({

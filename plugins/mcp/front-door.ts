@@ -1,0 +1,57 @@
+/** The routes of `/mcp`: there as long as `mcp.enabled` says so. */
+import { type Call, type Dispose, type PluginContext, principalOf } from "portico";
+import type { createConnections } from "./connections.ts";
+import { mcpRoutes } from "./routes-schema.ts";
+import type { McpServices } from "./serve.ts";
+import type { Sessions } from "./sessions.ts";
+
+export function createFrontDoor(
+  ctx: PluginContext,
+  { remotes }: Pick<ReturnType<typeof createConnections>, "remotes">,
+): { configure(isEnabled: boolean): void } {
+  let sessions: Promise<Sessions> | undefined;
+  ctx.defer(async () => (await sessions)?.close());
+
+  /** None where another worker or gateway may get the requests of a session, which it would not know. */
+  function findSessions(): Promise<Sessions> | undefined {
+    const isAlone = ctx.find("workers") === undefined && ctx.find("store")?.sharedBy !== "gateways";
+    if (isAlone) sessions ??= import("./sessions.ts").then((module) => new module.Sessions());
+    return isAlone ? sessions : undefined;
+  }
+  let routes: Dispose[] = [];
+
+  async function servicesFor(call: Call): Promise<McpServices> {
+    const access = await ctx.use("agent").access(principalOf(call.client));
+    return {
+      version: ctx.version,
+      tools: () => ctx.list("tool"),
+      remotes,
+      access,
+      sessions: await findSessions(),
+    };
+  }
+  async function onMessage(call: Call): Promise<void> {
+    const { serveMcp } = await import("./serve.ts");
+    return serveMcp(call, await servicesFor(call));
+  }
+  async function onSession(call: Call): Promise<void> {
+    const { serveSession } = await import("./serve.ts");
+    return serveSession(call, await servicesFor(call));
+  }
+
+  return {
+    configure(isEnabled) {
+      if (isEnabled === routes.length > 0) return;
+      if (isEnabled) {
+        routes = [
+          ctx.route("POST", "/mcp", mcpRoutes.serve, onMessage),
+          ctx.route("GET", "/mcp", mcpRoutes.listen, onSession),
+          ctx.route("DELETE", "/mcp", mcpRoutes.end, onSession),
+        ];
+      } else {
+        for (const remove of routes) void remove();
+        routes = [];
+      }
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * Sessions of MCP clients over Streamable HTTP, by `Mcp-Session-Id`: what lets a server ask its client something during
+ * a call, and report changed resources. They are bounded in number and time, and belong to the principal that opened them.
+ */
+import { randomUUID } from "node:crypto";
+import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import type { Call } from "portico";
+import type { Access } from "portico/agent";
+import { Subscriptions } from "./subscriptions.ts";
+
+const MOST_SESSIONS = 200;
+const IDLE_MS = 30 * 60_000;
+const SWEEP_MS = 60_000;
+
+export interface Session {
+  readonly id: string;
+  readonly principal: string;
+  readonly server: Server;
+  readonly transport: StreamableHTTPServerTransport;
+  readonly subscriptions: Subscriptions;
+  /** Requests that have not ended, with the stream on which the client listens. */
+  openRequests: number;
+  lastUsed: number;
+}
+
+/** Makes the server of a session. */
+export type CreateServer = (session: Pick<Session, "subscriptions">) => Server;
+
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor() {
+    this.#sweeper = setInterval(() => this.#closeIdle(), SWEEP_MS).unref();
+  }
+
+  /** The session of that id, where the principal opened it itself. */
+  find(id: string, { principal }: Access): Session | undefined {
+    const session = this.#sessions.get(id);
+    return session?.principal === principal ? session : undefined;
+  }
+
+  async open({ principal }: Access, createServer: CreateServer): Promise<Session> {
+    this.#makeRoom();
+    const id = randomUUID();
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => id });
+    const subscriptions = new Subscriptions();
+    const server = createServer({ subscriptions });
+    const session: Session = {
+      ...{ id, principal, server, transport, subscriptions },
+      ...{ openRequests: 0, lastUsed: Date.now() },
+    };
+    // A DELETE of the client ends the transport, and with it the session.
+    server.onclose = () => this.#forget(session);
+    await server.connect(transport as Parameters<Server["connect"]>[0]);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  /** Passes a request to the session's transport, which writes the response. */
+  async serve(session: Session, call: Call, message?: unknown): Promise<void> {
+    session.openRequests += 1;
+    call.res.once("close", () => {
+      session.openRequests -= 1;
+      session.lastUsed = Date.now();
+    });
+    await session.transport.handleRequest(call.req, call.res, message);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()));
+  }
+
+  #forget(session: Session): void {
+    this.#sessions.delete(session.id);
+    session.subscriptions.end();
+  }
+
+  #closeIdle(): void {
+    const since = Date.now() - IDLE_MS;
+    for (const { server, openRequests, lastUsed } of this.#sessions.values())
+      if (openRequests === 0 && lastUsed < since) void server.close();
+  }
+
+  /** The session that was unused for the longest time makes room for a new one. */
+  #makeRoom(): void {
+    if (this.#sessions.size < MOST_SESSIONS) return;
+    const all = [...this.#sessions.values()].sort((a, b) => a.lastUsed - b.lastUsed);
+    const session = all.find(({ openRequests }) => openRequests === 0) ?? all[0];
+    if (session === undefined) return;
+    this.#forget(session);
+    void session.server.close();
+  }
+}

@@ -1,0 +1,154 @@
+/** Sessions of MCP clients: what a connected server asks of them during a call, and what changes for them. */
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ResourceUpdatedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { program } from "../../support/runner/bundle.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("mcp sessions");
+let gateway: InProcessGateway;
+const clients: Client[] = [];
+
+test.before(async () => {
+  const full = program(join(import.meta.dirname, "full-server.program.ts"));
+  const server = { command: process.execPath, args: [...full, "test"] };
+  gateway = await startGateway({ config: { mcp: { servers: { test: server } } } });
+  await until("the server", async () => {
+    const { servers } = await gateway.json("GET", "/mcp/servers");
+    return servers[0].state === "connected";
+  });
+});
+test.after.each(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+test.after(() => gateway?.stop());
+
+async function connect(): Promise<{ client: Client; transport: StreamableHTTPClientTransport }> {
+  const capabilities = { sampling: {}, elicitation: {} };
+  const client = new Client({ name: "test", version: "1" }, { capabilities });
+  const headers = { authorization: `Bearer ${gateway.token}` };
+  const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), {
+    requestInit: { headers },
+  });
+  client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => ({
+    role: "assistant",
+    model: "mine",
+    content: { type: "text", text: `heard ${JSON.stringify(params.messages[0]?.content)}` },
+  }));
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => ({
+    action: "accept",
+    content: { username: params.message, email: "ada@example.org" },
+  }));
+  await client.connect(transport as never);
+  clients.push(client);
+  return { client, transport };
+}
+
+const textOf = (result: unknown): string =>
+  (result as { content: { text: string }[] }).content[0]!.text;
+const sample = (client: Client) =>
+  client.callTool({ name: "test_sampling", arguments: { prompt: "hello" } });
+
+test("a server's questions reach the client that calls its tool, and the answers the server", async () => {
+  const { client } = await connect();
+  assert.match(textOf(await sample(client)), /heard.*hello/);
+  const elicited = { name: "test_elicitation", arguments: { message: "who?" } };
+  assert.match(textOf(await client.callTool(elicited)), /action=accept.*who\?/);
+});
+
+test("without a session nobody can be asked, and the tool says so", async () => {
+  const body = {
+    ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+    params: { name: "test_sampling", arguments: { prompt: "x" } },
+  };
+  const headers = { accept: "application/json, text/event-stream" };
+  const response = await gateway.request("POST", "/mcp", body, { headers });
+  const message = await response.text();
+  assert.match(message, /isError|error/);
+  assert.match(message, /No MCP client/);
+});
+
+test("a client hears of a resource that it follows until it does not any more", async () => {
+  const { client } = await connect();
+  const heard: string[] = [];
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+    heard.push(params.uri);
+  });
+  // The stream on which it hears opens a moment after the handshake.
+  await until("the update", async () => {
+    await client.subscribeResource({ uri: "test://static-text" });
+    if (heard.length > 0) return true;
+    await client.unsubscribeResource({ uri: "test://static-text" });
+    return false;
+  });
+  assert.is(heard[0], "test://static-text");
+  await client.unsubscribeResource({ uri: "test://static-text" });
+});
+
+test("a session that has ended, or that nobody opened, is 404", async () => {
+  const { client, transport } = await connect();
+  const headers = {
+    accept: "application/json, text/event-stream",
+    "mcp-session-id": transport.sessionId ?? "",
+  };
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  assert.is((await gateway.request("POST", "/mcp", ping, { headers })).status, 200);
+  await transport.terminateSession();
+  for (const method of ["POST", "GET", "DELETE"]) {
+    const body = method === "POST" ? ping : undefined;
+    assert.is((await gateway.request(method, "/mcp", body, { headers })).status, 404, method);
+  }
+  await client.close();
+});
+
+test("the session that was unused for the longest time makes room for a new one", async () => {
+  const first = await connect();
+  const initialize = {
+    ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+    params: {
+      ...{ protocolVersion: "2025-06-18", capabilities: {} },
+      clientInfo: { name: "many", version: "1" },
+    },
+  };
+  const headers = { accept: "application/json, text/event-stream" };
+  const ids: string[] = [];
+  for (let i = 0; i < 201; i++) {
+    const response = await gateway.request("POST", "/mcp", initialize, { headers });
+    await response.text();
+    ids.push(response.headers.get("mcp-session-id") ?? "");
+  }
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  const statusOf = async (id: string | undefined) => {
+    const named = { ...headers, "mcp-session-id": id ?? "" };
+    return (await gateway.request("POST", "/mcp", ping, { headers: named })).status;
+  };
+  assert.equal([await statusOf(ids[0]), await statusOf(ids.at(-1))], [404, 200]);
+  // One that listens is in use.
+  assert.is(await statusOf(first.transport.sessionId), 200);
+});
+
+test("mcp.enabled takes effect at once", async () => {
+  const change = async (value: boolean) => {
+    const edits = [{ path: ["mcp", "enabled"], value }];
+    const headers = { "if-match": "*" };
+    const response = await gateway.request("PATCH", "/kernel/config", { edits }, { headers });
+    assert.is(response.status, 200, await response.text());
+  };
+  const headers = { accept: "application/json, text/event-stream" };
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  const status = async () => (await gateway.request("POST", "/mcp", ping, { headers })).status;
+  await change(false);
+  assert.is(await status(), 404);
+  await change(true);
+  assert.is(await status(), 200);
+});
+
+test.run();
