@@ -72,6 +72,7 @@ export function limited(channel: Channel, { name, until }: OverLimit): UpstreamE
       kind: "rate_limit",
       message: `The channel \`${channel.name}\` is over ${what}. ${when}.`,
       retryAfter,
+      limit: name,
     },
     0,
   );
@@ -100,6 +101,7 @@ export function busy(channel: Channel): UpstreamError {
       kind: "rate_limit",
       message: `The channel \`${channel.name}\` is busy: all its ${channel.config.maxConcurrent} places are taken. Try again in a moment.`,
       retryAfter: 1,
+      limit: "maxConcurrent",
     },
     0,
   );

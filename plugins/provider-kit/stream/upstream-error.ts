@@ -42,6 +42,8 @@ export interface UpstreamProblem {
   members?: ErrorMembers;
   /** Seconds, where the body says so (the header is read by the caller). */
   retryAfter?: number;
+  /** The limit of the gateway's own configuration that refused: `requestsPerMinute`, `budget`. */
+  limit?: string;
 }
 
 /** An error response of an upstream as our caller gets it, with what the router needs to decide where to go next. */
@@ -170,6 +172,7 @@ export function upstreamError(reported: UpstreamProblem, status: number): Upstre
     detailsForm: problem.members?.form,
     retryAfterMs: problem.retryAfter === undefined ? undefined : problem.retryAfter * 1000,
     param: problem.param,
+    limit: problem.limit,
   };
   switch (problem.kind) {
     case "request": {

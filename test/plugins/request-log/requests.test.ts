@@ -109,6 +109,14 @@ test("refused requests are there with what refused them", async () => {
     [429, "few", "rate_limit_exceeded", "requestsPerMinute"],
   );
   assert.type(limited.headers["retry-after"], "string");
+  for (const [model, limit] of [
+    ["paced/paced", "requestsPerMinute"],
+    ["cheap/cheap", "tokensPerMinute"],
+  ] as const) {
+    await (await ask(model, KEYS.ci)).text();
+    const { status, error } = await storyOf(await ask(model, KEYS.ci));
+    assert.equal([status, error.limit], [429, limit], "a limit of the channel");
+  }
   const invalid = await storyOf(
     await gateway.request("POST", "/v1/chat/completions", { model: 7, messages: [] }),
   );

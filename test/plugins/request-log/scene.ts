@@ -48,6 +48,8 @@ export async function startScene(): Promise<void> {
         two: { ...channel, models: ["full"] },
         three: { ...channel, models: ["gpt-4o-mini"] },
         quiet: { ...channel, models: ["plain", "slow"] },
+        paced: { ...channel, models: ["paced"], requestsPerMinute: 1 },
+        cheap: { ...channel, models: ["cheap"], tokensPerMinute: 1 },
       },
       models: { smart: { targets: ["one/down", "two/full", "three/gpt-4o-mini"] } },
       gateway: {

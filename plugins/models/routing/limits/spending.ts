@@ -283,6 +283,7 @@ function refusedBy(
       kind: "rate_limit",
       message: `This request may come to ${need} ${unit}, and the channel \`${channel.name}\` has ${left} left of its ${name} (${max}) beside what is under way.`,
       retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+      limit: name,
     },
     0,
   );
