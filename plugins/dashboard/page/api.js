@@ -45,12 +45,14 @@ export async function request(method, path, { body, signal, version, known } = {
   if (answer.ok || answer.status === 304) return answer;
   const { error } = await answer.json().catch(() => ({}));
   if (answer.status === 401) dispatchEvent(new Event("portico:refused"));
-  throw new ApiError(
+  const failure = new ApiError(
     answer.status,
     error?.code ?? "",
     error?.message ?? `The gateway answered ${answer.status}.`,
     error,
   );
+  failure.requestId = answer.headers.get("x-request-id");
+  throw failure;
 }
 
 /** How long the gateway may take to say what is so, ms. What it is asked to do may take as long as it takes. */

@@ -55,31 +55,14 @@ const BLOCKS = {
   html: ({ raw }) => h("p", {}, raw),
   list: ({ ordered, start, items }) =>
     h(ordered ? "ol" : "ul", { start: ordered && start !== 1 ? start : null }, items.map(itemOf)),
-  table: ({ header, rows }) =>
-    h(
-      "table",
-      {},
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          header.map((cell) => h("th", {}, inline(cell.tokens))),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map((row) =>
-          h(
-            "tr",
-            {},
-            row.map((cell) => h("td", {}, inline(cell.tokens))),
-          ),
-        ),
-      ),
-    ),
+  table: ({ header, rows }) => {
+    const titles = header.map(({ text }) => text);
+    const cellOf = (cell, i) =>
+      h("td", { "data-title": titles[i] }, h("div", {}, inline(cell.tokens)));
+    const head = header.map((cell) => h("th", { scope: "col" }, inline(cell.tokens)));
+    const lines = rows.map((row) => h("tr", {}, row.map(cellOf)));
+    return h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, lines));
+  },
 };
 
 function itemOf({ task, checked, tokens }) {

@@ -306,7 +306,9 @@ testSignedIn(
     await page.getByText("The request", { exact: true }).click();
     await picture(page, "mapping");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("match, message, session of shop: saved").waitFor();
+    const review = page.getByRole("dialog", { name: "Change the mapping shop" });
+    await review.getByRole("button", { name: "Save" }).click();
+    await page.getByText("shop: saved", { exact: true }).waitFor();
     const { value } = await gateway.json("GET", "/kernel/config");
     assert.equal(value.webhooks.mappings.shop, {
       message: "Look at order {body.order.id}",
@@ -315,10 +317,8 @@ testSignedIn(
     });
     await message.fill("{body.order.idd}");
     await page.getByRole("button", { name: "Save" }).click();
-    await page
-      .getByRole("alert")
-      .getByText(/body\.order\.idd.*body\.order\.id/)
-      .waitFor();
+    await review.getByText(/body\.order\.idd.*body\.order\.id/).waitFor();
+    await review.getByRole("button", { name: "Cancel" }).click();
 
     await gateway.json("POST", "/agent", {
       message: "hi",

@@ -1,125 +1,267 @@
 /** A conversation with any model of the gateway. */
-import { attempt, eventsOf, get, request } from "../api.js";
-import { h, notice } from "../dom.js";
+import { ApiError, attempt, eventsOf, get, request } from "../api.js";
+import { count, dollars, duration, h, href, notice, problem } from "../dom.js";
+import { showMarkdown } from "../markdown.js";
+import { Attachments, partsOf } from "./chat-attachments.js";
+import { ChatSettings } from "./chat-settings.js";
 
-/** Outlives a look at another section, but not whoever had it. */
-const conversation = { model: undefined, messages: [] };
-addEventListener("portico:signed-out", () => (conversation.messages = []));
+/** It stays while another page is open, but not for the next reader who signs in. */
+const conversation = { model: undefined, messages: [], settings: {} };
+addEventListener("portico:signed-out", () => {
+  conversation.messages = [];
+  conversation.settings = {};
+});
 
 export const chat = {
   id: "chat",
   title: "Chat",
-  async mount(root, left) {
+  async mount(root, signal) {
     const { value, error } = await attempt(get("/v1/models"));
-    if (left.aborted) return;
+    if (signal.aborted) return;
     if (error) return root.replaceChildren(notice(error));
-    root.replaceChildren(...page(value.data, left));
-    root.querySelector("textarea").focus();
+    const page = new ChatPage(value.data, signal);
+    root.replaceChildren(...page.elements);
+    page.text.focus();
   },
 };
 
-function page(models, left) {
-  conversation.model ??=
-    models.some(({ id }) => id === "echo") && models.length <= 2 ? "echo" : models[0]?.id;
-  const model = h(
-    "select",
-    { id: "model", onchange: () => (conversation.model = model.value) },
-    models.map(({ id }) => h("option", { value: id, selected: id === conversation.model }, id)),
-  );
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: "0" });
-  const text = h("textarea", {
-    id: "message",
-    rows: "3",
-    placeholder: "Enter sends, Shift+Enter begins a line",
-    "aria-label": "Message",
-  });
-  const send = h("button", { type: "submit", class: "primary" }, "Send");
-  const stop = h(
-    "button",
-    { type: "button", hidden: true, onclick: () => running?.abort() },
-    "Stop",
-  );
-  const anew = h(
-    "button",
-    {
-      type: "button",
-      onclick: () => {
-        conversation.messages = [];
-        log.replaceChildren();
-        text.focus();
-      },
-    },
-    "New conversation",
-  );
-  let running;
-  left.addEventListener("abort", () => running?.abort());
-  for (const message of conversation.messages) show(message);
-
-  function show({ role, content }) {
-    const body = h("div", { class: "text" }, content);
-    const foot = h("div", { class: "muted small" });
-    log.append(h("article", { class: `message ${role}` }, h("h3", {}, role), body, foot));
-    log.scrollTop = log.scrollHeight;
-    return { body, foot };
+class ChatPage {
+  constructor(models, signal) {
+    conversation.model ??= defaultModel(models);
+    this.model = h(
+      "select",
+      { id: "model", onchange: () => (conversation.model = this.model.value) },
+      models.map(({ id }) => h("option", { value: id, selected: id === conversation.model }, id)),
+    );
+    this.settings = new ChatSettings(conversation.settings);
+    this.log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: "0" });
+    this.text = h("textarea", {
+      id: "message",
+      rows: "3",
+      placeholder: "Enter sends, Shift+Enter begins a line",
+      "aria-label": "Message",
+    });
+    this.attachments = new Attachments();
+    this.sendButton = h("button", { type: "submit", class: "primary" }, "Send");
+    this.stopButton = button("Stop", () => this.running?.abort());
+    this.stopButton.hidden = true;
+    this.newButton = button("New conversation", () => this.clear());
+    this.form = this.formElement();
+    signal.addEventListener("abort", () => this.running?.abort());
+    for (const message of conversation.messages) this.show(message);
+    this.elements = [
+      h("div", { class: "row" }, h("label", { for: "model" }, "Model"), this.model),
+      this.settings.element,
+      this.log,
+      this.form,
+    ];
   }
 
-  async function ask(content) {
-    const question = { role: "user", content };
+  formElement() {
+    const onsubmit = (event) => {
+      event.preventDefault();
+      void this.submit();
+    };
+    const onkeydown = (event) => {
+      const isSend = event.key === "Enter" && !event.shiftKey && !event.isComposing;
+      if (!isSend || event.target !== this.text) return;
+      event.preventDefault();
+      this.form.requestSubmit();
+    };
+    const { input, list } = this.attachments;
+    const buttons = [this.sendButton, this.stopButton, this.newButton, input];
+    return h("form", { onsubmit, onkeydown }, this.text, list, h("div", { class: "row" }, buttons));
+  }
+
+  clear() {
+    conversation.messages = [];
+    this.log.replaceChildren();
+    this.text.focus();
+  }
+
+  async submit() {
+    const text = this.text.value.trim();
+    const files = this.attachments.files;
+    if ((text === "" && files.length === 0) || this.running) return;
+    const settings = this.settings.read();
+    if (settings === undefined) return;
+    const question = { role: "user", content: await partsOf(text, files) };
+    this.text.value = "";
+    this.attachments.clear();
+    this.show(question);
+    await this.ask(question, settings);
+  }
+
+  /** The answer takes the place of a failed one, where the reader tries again. */
+  async ask(question, settings) {
     const answer = { role: "assistant", content: "" };
-    show(question);
-    const { body, foot } = show(answer);
-    running = new AbortController();
-    send.disabled = anew.disabled = true;
-    stop.hidden = false;
-    const began = performance.now();
+    const view = this.show(answer);
+    this.setRunning(new AbortController());
     try {
-      const asked = {
-        model: model.value,
-        stream: true,
-        messages: [...conversation.messages, question],
-      };
-      const stream = await request("POST", "/v1/chat/completions", {
-        body: asked,
-        signal: running.signal,
-      });
-      for await (const { data } of eventsOf(stream)) {
-        if (data === "[DONE]") break;
-        const chunk = JSON.parse(data);
-        if (chunk.error) throw new Error(chunk.error.message);
-        answer.content += chunk.choices?.[0]?.delta?.content ?? "";
-        body.textContent = answer.content;
-        log.scrollTop = log.scrollHeight;
-      }
-      const ms = Math.round(performance.now() - began);
-      foot.textContent = `${stream.headers.get("x-portico-channel") ?? ""} · ${stream.headers.get("x-portico-model") ?? ""} · ${ms} ms`;
+      await this.receive(question, answer, settings, view);
+      conversation.messages.push(question, answer);
     } catch (error) {
-      foot.textContent = running.signal.aborted ? "stopped" : error.message;
-      if (!running.signal.aborted) foot.className = "problem";
-    } finally {
+      if (!this.running.signal.aborted) this.showFailure(view, error, question, settings);
+      else view.foot.textContent = "stopped";
       if (answer.content !== "") conversation.messages.push(question, answer);
-      send.disabled = anew.disabled = false;
-      stop.hidden = true;
-      running = undefined;
+    } finally {
+      this.setRunning(undefined);
     }
   }
 
-  const onsubmit = (event) => {
-    event.preventDefault();
-    const content = text.value.trim();
-    if (content === "" || running) return;
-    text.value = "";
-    void ask(content);
-  };
-  const onkeydown = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    form.requestSubmit();
-  };
-  const form = h(
-    "form",
-    { onsubmit, onkeydown },
-    text,
-    h("div", { class: "row" }, send, stop, anew),
-  );
-  return [h("div", { class: "row" }, h("label", { for: "model" }, "Model"), model), log, form];
+  setRunning(controller) {
+    this.running = controller;
+    this.sendButton.disabled = this.newButton.disabled = controller !== undefined;
+    this.stopButton.hidden = controller === undefined;
+  }
+
+  async receive(question, answer, settings, view) {
+    const body = {
+      model: this.model.value,
+      stream: true,
+      stream_options: { include_usage: true },
+      ...settings.parameters,
+      messages: [...settings.system, ...conversation.messages.map(plain), question],
+    };
+    const began = performance.now();
+    const { signal } = this.running;
+    const stream = await request("POST", "/v1/chat/completions", { body, signal });
+    let usage;
+    for await (const { data } of eventsOf(stream)) {
+      if (data === "[DONE]") break;
+      const chunk = JSON.parse(data);
+      if (chunk.error) throw new ApiError(0, chunk.error.code, chunk.error.message);
+      usage = chunk.usage ?? usage;
+      this.take(chunk.choices?.[0]?.delta ?? {}, answer, view);
+    }
+    const ms = Math.round(performance.now() - began);
+    await showFoot(view.foot, stream.headers, usage, ms);
+    this.scroll();
+  }
+
+  take({ content, reasoning_content: thought, tool_calls: calls = [] }, answer, view) {
+    if (thought) view.think(thought);
+    for (const { function: call } of calls)
+      view.call(`${call?.name ?? ""}${call?.arguments ?? ""}`);
+    if (!content) return;
+    answer.content += content;
+    view.write(answer.content);
+    this.scroll();
+  }
+
+  /** Where the answer would stand; what was sent is not lost. */
+  showFailure({ article, foot }, error, question, settings) {
+    const id = error.requestId;
+    const again = () => {
+      article.remove();
+      void this.ask(question, settings);
+    };
+    foot.replaceChildren(
+      h("div", { role: "alert" }, problem(error.message)),
+      button("Try again", again),
+      id ? h("a", { href: href("requests", id) }, "request") : "",
+    );
+    this.scroll();
+  }
+
+  /** Once what was written is drawn. */
+  scroll() {
+    requestAnimationFrame(() => {
+      this.log.scrollTop = this.log.scrollHeight;
+    });
+  }
+
+  show({ role, content }) {
+    const view = new MessageView(role);
+    view.write(content);
+    this.log.append(view.article);
+    this.scroll();
+    return view;
+  }
 }
+
+class MessageView {
+  constructor(role) {
+    this.role = role;
+    this.thought = h("pre", {});
+    this.thinking = h("details", { hidden: true }, h("summary", {}, "Reasoning"), this.thought);
+    this.body = h("div", { class: "text" });
+    this.calls = h("pre", { hidden: true });
+    this.foot = h("div", { class: "muted small row" });
+    this.article = h(
+      "article",
+      { class: `message ${role}` },
+      h("h3", {}, role),
+      this.thinking,
+      this.body,
+      this.calls,
+      this.foot,
+    );
+  }
+
+  /** Drawn once a frame at most: a stream may bring hundreds of pieces in a second. */
+  write(content) {
+    this.content = content;
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      if (this.role === "assistant") showMarkdown(this.body, this.content);
+      else this.body.replaceChildren(...[userContent(this.content)].flat());
+    });
+  }
+
+  think(text) {
+    this.thinking.hidden = false;
+    this.thought.append(text);
+  }
+
+  call(text) {
+    this.calls.hidden = false;
+    this.calls.append(text);
+  }
+}
+
+function userContent(content) {
+  if (typeof content === "string") return content;
+  return content.map((part) => {
+    if (part.type === "text") return h("div", {}, part.text);
+    return h("div", { class: "muted small" }, part.name ?? part.file?.filename ?? "picture");
+  });
+}
+
+/** Without what only this page knows. */
+function plain({ role, content }) {
+  if (typeof content === "string") return { role, content };
+  return { role, content: content.map(({ name: _name, ...part }) => part) };
+}
+
+async function showFoot(foot, headers, usage, ms) {
+  const id = headers.get("x-request-id");
+  const parts = [
+    headers.get("x-portico-channel"),
+    headers.get("x-portico-model"),
+    duration(ms),
+    usage ? `${count(usage.prompt_tokens)} + ${count(usage.completion_tokens)} tokens` : null,
+    await costOf(id),
+    headers.get("x-portico-cache") === "hit" ? "from the cache" : null,
+  ];
+  foot.replaceChildren(
+    h("span", {}, parts.filter(Boolean).join(" · ")),
+    id ? h("a", { href: href("requests", id) }, "request") : "",
+  );
+}
+
+/** The gateway knows it once the response has ended. */
+async function costOf(id) {
+  if (!id) return null;
+  const { value } = await attempt(get(`/requests/${encodeURIComponent(id)}`));
+  return value?.costUsd === undefined ? null : dollars(value.costUsd);
+}
+
+function defaultModel(models) {
+  const names = models.map(({ id }) => id);
+  return names.includes("echo") && names.length <= 2 ? "echo" : names[0];
+}
+
+const button = (label, onclick) => h("button", { type: "button", onclick }, label);

@@ -1,183 +1,250 @@
-/** One mapping of the webhooks: its words, tried on a request that was caught before they are saved. */
-import { attempt, change, get, post } from "../api.js";
-import { action, h, json, notice, problem, say } from "../dom.js";
+/** One mapping of the webhooks: its templates, tried on a request before they are saved. */
+import { attempt, get, post } from "../api.js";
+import { action, exactTime, formRow, h, href, json, notice, problem, say } from "../dom.js";
+import { readConfig, reviewEdits } from "../review.js";
+
+const TYPING_MS = 300;
 
 export const mapping = {
   id: "mapping",
   title: "Mapping",
   /** Reached from the webhooks. */
   of: "webhooks",
-  async mount(root, left, name) {
-    const [config, kept] = await Promise.all([
-      attempt(get("/kernel/config")),
+  async mount(root, signal, name, query) {
+    const [config, kept, recent] = await Promise.all([
+      attempt(readConfig()),
       attempt(get(`/webhooks/samples/${encodeURIComponent(name)}`)),
+      attempt(get("/webhooks/deliveries?limit=50")),
     ]);
-    if (left.aborted) return;
-    const all = config.value?.value.webhooks?.mappings ?? {};
-    const found = Object.hasOwn(all, name) ? all[name] : undefined;
-    if (!found) {
-      root.replaceChildren(
-        config.error
-          ? notice(config.error)
-          : h("p", { class: "notice" }, `There is no mapping ${name}.`),
-      );
-      return;
+    if (signal.aborted) return;
+    const all = config.value?.written.webhooks?.mappings ?? {};
+    if (!Object.hasOwn(all, name)) {
+      const missing = h("p", { class: "notice" }, `There is no mapping ${name}.`);
+      return root.replaceChildren(config.error ? notice(config.error) : missing);
     }
-    root.replaceChildren(...page(name, found, config.value.version, kept.value, left));
+    const page = new MappingPage(name, all[name], config.value.version, signal);
+    root.replaceChildren(...page.sections(recent.value?.deliveries ?? []));
+    const from = query.get("from");
+    if (from) await page.useDelivery(from);
+    else page.showSample(kept.value);
   },
 };
 
-function page(name, config, readVersion, kept, left) {
-  let version = readVersion;
-  const match = h(
-    "textarea",
-    { id: "mapping-match", rows: "4" },
-    config.match ? JSON.stringify(config.match, null, 2) : "",
-  );
-  const message = h("textarea", { id: "mapping-message", rows: "5" }, config.message ?? "");
-  const session = h("textarea", { id: "mapping-session", rows: "1" }, config.session ?? "");
-  const outcome = h("div", { role: "status", "aria-label": "Outcome" });
-  const sample = h("div", {});
-  /** Where a path goes that is chosen. */
-  let target = message;
-  for (const each of [message, session]) each.addEventListener("focus", () => (target = each));
-
-  const values = () => ({
-    match: match.value.trim() === "" ? undefined : readJson(match.value),
-    message: message.value,
-    session: session.value.trim(),
-  });
-  let asked = 0;
-  async function tryOut() {
-    const mine = ++asked;
-    try {
-      const result = await post("/webhooks/test", { path: name, change: values() });
-      if (mine === asked) outcome.replaceChildren(...shown(result));
-    } catch (error) {
-      if (mine === asked) outcome.replaceChildren(problem(error.message));
-    }
+class MappingPage {
+  constructor(name, config, version, signal) {
+    this.name = name;
+    this.config = config;
+    this.version = version;
+    const match = config.match ? JSON.stringify(config.match, null, 2) : "";
+    this.match = templateField("match", match, 4);
+    this.message = templateField("message", config.message ?? "", 5);
+    this.session = templateField("session", config.session ?? "", 1);
+    this.outcome = h("div", { role: "status", "aria-label": "Outcome" });
+    this.sample = h("div", {});
+    /** Where a path goes that is chosen. */
+    this.target = this.message;
+    this.trials = 0;
+    for (const field of [this.match, this.message, this.session])
+      field.addEventListener("input", () => this.tryLater());
+    for (const field of [this.message, this.session])
+      field.addEventListener("focus", () => (this.target = field));
+    signal.addEventListener("abort", () => clearTimeout(this.timer));
   }
-  let pause;
-  for (const each of [match, message, session])
-    each.addEventListener("input", () => {
-      clearTimeout(pause);
-      pause = setTimeout(tryOut, 300);
-    });
-  left.addEventListener("abort", () => clearTimeout(pause));
 
-  async function save() {
-    const before = {
-      match: config.match,
-      message: config.message ?? "",
-      session: config.session ?? "",
+  sections(deliveries) {
+    const aside = h("a", { href: href("webhooks") }, "All webhooks");
+    const save = action("Save", "save-mapping", () => this.save(), { class: "primary" });
+    return [
+      titled(
+        `Mapping ${this.name}`,
+        aside,
+        formRow({
+          label: "Match",
+          control: this.match,
+          hint: "As JSON: a path, and what must stand there. Empty: reached by its name only.",
+        }),
+        formRow({
+          label: "Message",
+          control: this.message,
+          hint: "What the agent is to do. A value of the request: {body.a.b}",
+        }),
+        formRow({
+          label: "Session",
+          control: this.session,
+          hint: "A template too. Empty: a session of its own for each request.",
+        }),
+        h("div", { class: "row" }, save),
+      ),
+      titled("Sample", this.sampleButtons(), this.deliveryChoice(deliveries), this.sample),
+      titled("What it becomes", null, this.outcome),
+    ];
+  }
+
+  sampleButtons() {
+    return h(
+      "div",
+      { class: "row" },
+      action("Catch the next request", "catch", () => this.catchNext(false)),
+      action("Catch any, matching or not", "catch-any", () => this.catchNext(true)),
+    );
+  }
+
+  /** Requests that have come in, to this mapping or elsewhere, serve as well. */
+  deliveryChoice(deliveries) {
+    if (deliveries.length === 0) return null;
+    const select = h(
+      "select",
+      {
+        id: "mapping-delivery",
+        onchange: () => select.value && void this.useDelivery(select.value),
+      },
+      h("option", { value: "" }, "choose one"),
+      deliveries.map(({ id, source, at, outcome }) =>
+        h("option", { value: id }, `${exactTime(at)}: ${source}, ${outcome}`),
+      ),
+    );
+    const label = h("label", { for: "mapping-delivery" }, "Or a request that has come in");
+    return h("div", { class: "row" }, label, select);
+  }
+
+  values() {
+    return {
+      match: this.match.value.trim() === "" ? undefined : readJson(this.match.value),
+      message: this.message.value,
+      session: this.session.value.trim(),
     };
-    const changes = Object.entries(values()).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]),
-    );
-    if (changes.length === 0) return "Nothing has changed";
-    const members = Object.fromEntries(
-      changes.map(([key, value]) => [key, value === "" ? null : (value ?? null)]),
-    );
-    const body = { path: ["webhooks", "mappings", name], members };
-    ({ version } = await change("PATCH", "/kernel/config", body, version));
-    Object.assign(config, Object.fromEntries(changes));
-    return `${changes.map(([key]) => key).join(", ")} of ${name}: saved`;
   }
 
-  function insert(path) {
+  tryLater() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.tryOut(), TYPING_MS);
+  }
+
+  async tryOut() {
+    this.trials += 1;
+    const trial = this.trials;
+    let content;
+    try {
+      const body = { path: this.name, change: this.values(), ...this.request };
+      content = outcomeOf(await post("/webhooks/test", body));
+    } catch (error) {
+      content = [problem(error.message)];
+    }
+    if (trial === this.trials) this.outcome.replaceChildren(...content);
+  }
+
+  /** Only what differs is written; an empty field takes the member away. */
+  async save() {
+    const { config } = this;
+    const values = this.values();
+    const after = {
+      match: values.match,
+      message: values.message || undefined,
+      session: values.session || undefined,
+    };
+    const edits = Object.entries(after)
+      .filter(([member, value]) => JSON.stringify(value) !== JSON.stringify(config[member]))
+      .map(([member, value]) => {
+        const path = ["webhooks", "mappings", this.name, member];
+        return value === undefined ? { path, remove: true } : { path, value };
+      });
+    if (edits.length === 0) return "Nothing has changed";
+    const title = `Change the mapping ${this.name}`;
+    if (!(await reviewEdits({ title, edits, version: this.version }))) return false;
+    const { version, written } = await readConfig();
+    this.version = version;
+    this.config = written.webhooks.mappings[this.name];
+    return `${this.name}: saved`;
+  }
+
+  insert(path) {
+    const { target } = this;
     target.setRangeText(`{${path}}`, target.selectionStart, target.selectionEnd, "end");
     target.focus();
-    void tryOut();
+    void this.tryOut();
   }
 
-  function showSample(caught) {
-    sample.replaceChildren(
-      ...(caught
-        ? [
-            h(
-              "div",
-              { class: "tabs" },
-              caught.paths.map((path) =>
-                h("button", { type: "button", onclick: () => insert(path) }, `{${path}}`),
-              ),
-            ),
-            h("details", {}, h("summary", {}, "The request"), json(caught.sample)),
-          ]
-        : [
-            h(
-              "p",
-              { class: "empty" },
-              "None yet: catch the next request, and its values can be chosen here.",
-            ),
-          ]),
+  async useDelivery(id) {
+    const { value, error } = await attempt(get(`/webhooks/deliveries/${encodeURIComponent(id)}`));
+    if (error) return this.sample.replaceChildren(notice(error));
+    const { payload, headers = {}, query = {} } = value;
+    this.request = { body: bodyOf(payload), headers, query };
+    this.showSample({ sample: this.request, paths: pathsOf(this.request) });
+  }
+
+  showSample(caught) {
+    if (!caught) {
+      const text = "None yet: catch the next request, and its values can be chosen here.";
+      return this.sample.replaceChildren(h("p", { class: "empty" }, text));
+    }
+    const buttons = caught.paths.map((path) =>
+      h("button", { type: "button", onclick: () => this.insert(path) }, `{${path}}`),
     );
-    if (caught) void tryOut();
+    this.sample.replaceChildren(
+      h("div", { class: "tabs" }, buttons),
+      h("details", {}, h("summary", {}, "The request"), json(caught.sample)),
+    );
+    void this.tryOut();
   }
 
   /** `any`: also one that the match, as it is saved, does not take. */
-  const catchNext = (any) => async () => {
-    say(`Waiting for the next request to ${name}${any ? "" : " that its match takes"} …`);
-    showSample(
-      await post(`/webhooks/samples/${encodeURIComponent(name)}${any ? "?any=true" : ""}`),
-    );
+  async catchNext(any) {
+    say(`Waiting for the next request to ${this.name}${any ? "" : " that its match takes"} …`);
+    const path = `/webhooks/samples/${encodeURIComponent(this.name)}${any ? "?any=true" : ""}`;
+    const caught = await post(path);
+    this.request = undefined;
+    this.showSample(caught);
     return "Caught";
+  }
+}
+
+const templateField = (name, text, rows) => h("textarea", { id: `mapping-${name}`, rows }, text);
+
+const titled = (title, aside, ...content) =>
+  h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), content);
+
+/** A delivery keeps its body as a text. */
+function bodyOf(payload) {
+  try {
+    return JSON.parse(payload ?? "null");
+  } catch {
+    return { text: payload };
+  }
+}
+
+const MOST_ITEMS = 3;
+
+/** The paths of all that a request holds, as templates write them. */
+function pathsOf({ body, headers, query }) {
+  const paths = [];
+  const visit = (value, path) => {
+    paths.push(path);
+    if (Array.isArray(value))
+      for (const [i, item] of value.slice(0, MOST_ITEMS).entries()) visit(item, `${path}[${i}]`);
+    else if (typeof value === "object" && value !== null)
+      for (const [name, item] of Object.entries(value)) visit(item, memberPath(path, name));
   };
-
-  showSample(kept);
-  return [
-    h("section", {}, [
-      h(
-        "div",
-        { class: "title" },
-        h("h2", {}, `Mapping ${name}`),
-        h("a", { href: "#/webhooks" }, "All webhooks"),
-      ),
-      field(
-        "Match",
-        match,
-        "As JSON: a path, and what must stand there. Empty: reached by its name only.",
-      ),
-      field("Message", message, "What the agent is to do. A value of the request: {body.a.b}"),
-      field("Session", session, "A template too. Empty: a session of its own for each request."),
-      h("div", { class: "row" }, action("Save", "save-mapping", save, { class: "primary" })),
-    ]),
-    h("section", {}, [
-      h("div", { class: "title" }, [
-        h("h2", {}, "Sample"),
-        h("div", { class: "row" }, [
-          action("Catch the next request", "catch", catchNext(false)),
-          action("Catch any, matching or not", "catch-any", catchNext(true)),
-        ]),
-      ]),
-      sample,
-    ]),
-    h("section", {}, h("div", { class: "title" }, h("h2", {}, "What it becomes")), outcome),
-  ];
+  visit(body, "body");
+  const named = (kind, values) => Object.keys(values).map((name) => `${kind}.${name}`);
+  return [...paths, ...named("headers", headers), ...named("query", query)];
 }
 
-function field(label, element, hint) {
-  return h("div", { class: "field" }, [
-    h("label", { for: element.id }, label),
-    h("div", { class: "muted small" }, hint),
-    element,
-  ]);
-}
+const memberPath = (path, name) =>
+  /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
 
-function shown({ outcome, session, task, text, missing, nearest }) {
-  if (outcome === "skipped")
-    return [
-      h("p", { class: "notice" }, "Skipped: the sample does not match, or a transform drops it."),
-    ];
+function outcomeOf({ outcome, session, task, text, missing, nearest }) {
+  if (outcome === "skipped") {
+    const why = "Skipped: the sample does not match, or a transform drops it.";
+    return [h("p", { class: "notice" }, why)];
+  }
+  const hint = (path) => (nearest[path] ? `: did you mean {${nearest[path]}}?` : "");
   return [
-    ...missing.map((one) =>
-      problem(`No value for ${one}${nearest[one] ? `: did you mean {${nearest[one]}}?` : ""}`),
-    ),
-    ...(session === undefined ? [] : [h("p", {}, `In the session ${session}`)]),
-    ...(task === undefined ? [] : [h("pre", {}, task)]),
-    ...(text === undefined
-      ? []
-      : [h("p", { class: "muted small" }, "With, as data from outside:"), h("pre", {}, text)]),
-  ];
+    ...missing.map((path) => problem(`No value for ${path}${hint(path)}`)),
+    session && h("p", {}, `In the session ${session}`),
+    task && h("pre", { tabindex: "0" }, task),
+    text && h("p", { class: "muted small" }, "With, as data from outside:"),
+    text && h("pre", { tabindex: "0" }, text),
+  ].filter(Boolean);
 }
 
 function readJson(text) {

@@ -9,12 +9,7 @@ export const buildPages: PageRow[] = [
     title: "Chat",
     path: "chat",
     shows: (page) => page.getByLabel("Message"),
-    async change({ page }) {
-      await page.getByLabel("Model").selectOption("echo");
-      await page.getByLabel("Message").fill("hello console");
-      await page.getByLabel("Message").press("Enter");
-      await page.locator(".message.assistant").getByText("hello console").waitFor();
-    },
+    change: chatInMarkdown,
   },
   {
     title: "Hooks",
@@ -85,6 +80,12 @@ export const buildPages: PageRow[] = [
     title: "Webhooks",
     path: "webhooks",
     shows: (page) => page.getByRole("link", { name: "Edit shop" }),
+    change: makeAMappingOfARequest,
+  },
+  {
+    title: "One mapping",
+    path: "mapping/shop",
+    shows: (page) => page.getByRole("heading", { name: "What it becomes" }),
   },
   {
     title: "Cron",
@@ -171,4 +172,62 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
   await found.getByRole("button", { name: "Close" }).click();
   const { polls } = await gateway.json("GET", "/polls");
   assert.ok(polls.some(({ name }: { name: string }) => name === "the news file"));
+}
+
+/** Text of a model becomes elements; what looks like markup stays text, and a link leads to the web only. */
+async function chatInMarkdown({ page }: Visitor): Promise<void> {
+  await page.getByLabel("Model").selectOption("echo");
+  await page.getByText("System text and parameters").click();
+  await page.getByLabel("System text").fill("Be brief");
+  await page.getByLabel("Temperature").fill("warm");
+  await page
+    .getByLabel("Message")
+    .fill("# Title\n\n- **bold** &amp; `code`\n\n<b>raw</b> [x](javascript:alert(1))");
+  await page.getByLabel("Message").press("Enter");
+  await page.getByRole("alert").getByText("This must be a number.").waitFor();
+  await page.getByLabel("Temperature").fill("0.5");
+  const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("from a file") };
+  await page.getByLabel("Attach files").setInputFiles(file);
+  await page.getByText("notes.txt, 11 bytes").waitFor();
+  await page.getByRole("button", { name: "Send" }).click();
+  const answer = page.locator(".message.assistant");
+  await answer.getByText(/^echo · echo · \d+ ms · \d+ \+ \d+ tokens · \$0/).waitFor();
+  await answer.getByText("from a file").waitFor();
+  await answer.locator("strong").getByText("bold").waitFor();
+  await answer.locator("code").getByText("code").waitFor();
+  await answer.getByText("<b>raw</b>").waitFor();
+  assert.is(await answer.locator("a[href^=javascript], b").count(), 0);
+}
+
+/** A request that came in before the mapping existed is its sample. */
+async function makeAMappingOfARequest({ page }: Visitor, { gateway }: Setting): Promise<void> {
+  const form = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Add a mapping" }).click();
+  await form.getByLabel("Name").fill("bell");
+  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?source=wake");
+  await form.getByLabel("For a request that has come in").selectOption(deliveries[0].id);
+  await form.getByLabel("Credential").selectOption("github");
+  await form.getByRole("button", { name: "Review" }).click();
+  await form.getByText("The signing secret is missing.").waitFor();
+  await form.getByLabel("Signing secret").fill("a-secret-of-the-sender");
+  await form.getByRole("button", { name: "Review" }).click();
+  const review = (name: string) => page.getByRole("dialog", { name });
+  await review("Add the mapping bell").getByRole("button", { name: "Save" }).click();
+  await page.getByLabel("Message", { exact: true }).fill("Ring: ");
+  await page.getByRole("button", { name: "{body.text}" }).click();
+  const outcome = page.getByRole("status", { name: "Outcome" });
+  await outcome.getByText(/Ding/).waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await review("Change the mapping bell").getByRole("button", { name: "Save" }).click();
+  await page.getByText("bell: saved").waitFor();
+  const { value } = await gateway.json("GET", "/kernel/config");
+  const { message, verify } = value.webhooks.mappings.bell;
+  assert.equal([message, verify.scheme], ["Ring: {body.text}", "github"]);
+  await page.getByRole("link", { name: "All webhooks" }).click();
+  await page.getByRole("button", { name: "Add a key" }).click();
+  await form.getByLabel("Name", { exact: true }).fill("ci");
+  await form.getByLabel("May call").fill("bell");
+  await form.getByRole("button", { name: "Review" }).click();
+  await review("Add the key ci").getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Edit the key ci" }).waitFor();
 }

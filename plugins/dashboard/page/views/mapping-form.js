@@ -1,0 +1,156 @@
+/** Adding a mapping, perhaps for a request that has come in, and the settings that are no templates. */
+import { attempt, get } from "../api.js";
+import { exactTime, href } from "../dom.js";
+import { openForm } from "../forms.js";
+import { memberEdits, readConfig, reviewEdits } from "../review.js";
+
+const SCHEMES = ["github", "gitlab", "stripe", "slack", "linear", "shopify", "standard"];
+
+const schemeOf = ({ verify }) => {
+  if (verify === undefined) return "token";
+  return SCHEMES.includes(verify.scheme) ? verify.scheme : "other";
+};
+
+function fieldsOf(mapping = {}) {
+  const scheme = schemeOf(mapping);
+  const other = scheme === "other" ? ["other"] : [];
+  return [
+    {
+      name: "scheme",
+      label: "Credential",
+      kind: "choice",
+      value: scheme,
+      options: [
+        { value: "token", label: "the token or a key of the webhooks" },
+        ...[...SCHEMES, ...other].map((value) => ({ value, label: `the signature of ${value}` })),
+      ],
+    },
+    {
+      name: "secret",
+      label: "Signing secret",
+      kind: "password",
+      hint: mapping.verify ? "Empty: it stays as it is." : "What the sender signs with.",
+      when: ({ scheme: chosen }) => chosen !== "token" && chosen !== "other",
+    },
+    {
+      name: "action",
+      label: "Becomes",
+      kind: "choice",
+      value: mapping.action ?? "agent",
+      options: [
+        { value: "agent", label: "a turn of the agent" },
+        { value: "wake", label: "an event for the heartbeat" },
+      ],
+    },
+    { name: "model", label: "Model", value: mapping.model, hint: "Empty: agents.defaults.model." },
+    {
+      name: "delivery",
+      label: "The result",
+      kind: "choice",
+      value: typeof mapping.delivery === "object" ? "url" : (mapping.delivery ?? "none"),
+      options: [
+        { value: "none", label: "stays in the session" },
+        { value: "announce", label: "is posted to the main session" },
+        { value: "url", label: "is sent to an address" },
+      ],
+    },
+    {
+      name: "url",
+      label: "Address of the result",
+      value: mapping.delivery?.url,
+      when: ({ delivery }) => delivery === "url",
+    },
+    {
+      name: "enabled",
+      label: "It is on",
+      kind: "flag",
+      value: mapping.enabled !== false,
+    },
+  ];
+}
+
+/** What the form does not show, such as a transform, stays as it is. */
+function mappingOf(values, before = {}) {
+  const { scheme, secret, action, model, delivery, url, enabled } = values;
+  return {
+    verify: verifyOf(scheme, secret, before.verify),
+    action: action === (before.action ?? "agent") ? before.action : action,
+    model,
+    delivery: deliveryOf(delivery, url, before.delivery),
+    enabled: enabled ? undefined : false,
+  };
+}
+
+function verifyOf(scheme, secret, before) {
+  if (scheme === "token") return undefined;
+  if (scheme === "other" || (secret === undefined && scheme === before?.scheme)) return before;
+  if (secret === undefined)
+    throw Object.assign(new Error("The signing secret is missing."), { field: "secret" });
+  return { scheme, secret };
+}
+
+function deliveryOf(kind, url, before) {
+  if (kind === "url") return typeof before === "object" ? { ...before, url } : { url };
+  return kind === "none" && before === undefined ? undefined : kind;
+}
+
+export async function addMapping() {
+  const [{ version, written }, recent] = await Promise.all([
+    readConfig(),
+    attempt(get("/webhooks/deliveries?limit=20")),
+  ]);
+  const mappings = written.webhooks?.mappings ?? {};
+  const requests = (recent.value?.deliveries ?? []).map(({ id, source, at, outcome }) => ({
+    value: id,
+    label: `${exactTime(at)}: ${source}, ${outcome}`,
+  }));
+  openForm({
+    title: "Add a mapping",
+    fields: [
+      {
+        name: "name",
+        label: "Name",
+        required: true,
+        hint: "Part of its address: letters, digits, . _ ~ and -.",
+      },
+      {
+        name: "from",
+        label: "For a request that has come in",
+        kind: "choice",
+        options: [{ value: "", label: "none: catch one later" }, ...requests],
+      },
+      ...fieldsOf(),
+    ],
+    save: "Review",
+    async submit(values) {
+      const { name, from } = values;
+      if (Object.hasOwn(mappings, name))
+        throw Object.assign(new Error(`There is a mapping ${name} already.`), { field: "name" });
+      const value = JSON.parse(
+        JSON.stringify({ message: `An event of ${name}.`, ...mappingOf(values) }),
+      );
+      const edits = [{ path: ["webhooks", "mappings", name], value }];
+      if (await reviewEdits({ title: `Add the mapping ${name}`, edits, version }))
+        location.hash = href("mapping", name, { from });
+    },
+  });
+}
+
+export async function editMapping(name) {
+  const { version, written } = await readConfig();
+  const mapping = written.webhooks?.mappings?.[name] ?? {};
+  openForm({
+    title: `Settings of ${name}`,
+    fields: fieldsOf(mapping),
+    save: "Review",
+    async submit(values) {
+      const edits = memberEdits(
+        ["webhooks", "mappings", name],
+        mapping,
+        mappingOf(values, mapping),
+      );
+      if (edits.length > 0)
+        await reviewEdits({ title: `Change the mapping ${name}`, edits, version });
+    },
+  });
+}
