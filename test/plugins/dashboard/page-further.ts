@@ -317,6 +317,7 @@ testSignedIn(
     });
     await message.fill("{body.order.idd}");
     await page.getByRole("button", { name: "Save" }).click();
+    await review.getByRole("button", { name: "Save" }).click();
     await review.getByText(/body\.order\.idd.*body\.order\.id/).waitFor();
     await review.getByRole("button", { name: "Cancel" }).click();
 

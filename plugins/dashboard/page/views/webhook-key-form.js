@@ -13,7 +13,7 @@ export async function turnOn() {
   const { version } = await readConfig();
   openForm({
     title: "Turn webhooks on",
-    note: "Whoever calls with this token acts for the owner. Named keys and mappings can do less.",
+    note: "Anyone who calls with this token acts for the owner. Named keys and mappings can do less.",
     fields: [tokenField(randomToken(), "Copy it now: later it is shown masked.")],
     save: "Review",
     async submit({ token }) {
