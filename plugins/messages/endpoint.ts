@@ -19,18 +19,15 @@ export async function createMessage(chat: ModelsService, call: Call): Promise<un
     native: nativeOf(call, body),
     dropped,
   });
+  const estimate = () => estimateTokens(body.messages, body.system, body.tools);
   if (opened.kind === "stream") {
-    void opened.pipe(
-      new MessagesEncoder(request.model, call.id, () =>
-        estimateTokens(body.messages, body.system, body.tools),
-      ),
-    );
+    void opened.pipe(new MessagesEncoder(request.model, call.id, estimate));
     return undefined;
   }
   const { native, completion } = opened;
   const message =
     native === undefined
-      ? messageOf(completion, request.model)
+      ? messageOf(completion, request.model, estimate)
       : nativeMessage(native, completion, request.model);
   return reply(200, stringifyExact(message), { "content-type": "application/json" });
 }

@@ -1,5 +1,12 @@
 /** A completion as a Message. */
-import { type ChatCompletion, parseExact, sealExtras, type Usage } from "portico/provider";
+import {
+  type ChatCompletion,
+  type ChatMessage,
+  parseExact,
+  sealExtras,
+  tokensOfCharacters,
+  type Usage,
+} from "portico/provider";
 
 export interface MessageUsage {
   input_tokens: number;
@@ -8,8 +15,15 @@ export interface MessageUsage {
   output_tokens: number;
 }
 
-/** `model` is the name that the client asked for: clients compare it, and leave out signed thinking of another model's. */
-export function messageOf(completion: ChatCompletion, model: string): Record<string, unknown> {
+/**
+ * `model` is the name that the client asked for: clients compare it, and leave out signed thinking of another model's.
+ * `estimate`: the tokens of the prompt, for channels that do not count.
+ */
+export function messageOf(
+  completion: ChatCompletion,
+  model: string,
+  estimate: () => number = () => 0,
+): Record<string, unknown> {
   const choice = completion.choices[0];
   const message = choice?.message ?? { role: "assistant" };
   const calls = message.tool_calls ?? [];
@@ -39,7 +53,9 @@ export function messageOf(completion: ChatCompletion, model: string): Record<str
     content,
     stop_reason: stopReason(choice?.finish_reason, calls.length > 0),
     stop_sequence: null,
-    usage: usageOf(completion.usage),
+    usage: completion.usage
+      ? usageOf(completion.usage)
+      : estimatedUsage(estimate(), charactersIn(message)),
   };
 }
 
@@ -88,6 +104,17 @@ export function stopReason(reason: string | null | undefined, called: boolean): 
     default:
       return called ? "tool_use" : "end_turn";
   }
+}
+
+/** `characters`: of what the model has answered. */
+export function estimatedUsage(promptTokens: number, characters: number): MessageUsage {
+  const output_tokens = tokensOfCharacters(characters);
+  return { ...usageOf(undefined), input_tokens: promptTokens, output_tokens };
+}
+
+function charactersIn({ content, reasoning_content: reasoning, tool_calls: calls }: ChatMessage) {
+  const texts = [content, reasoning, ...(calls ?? []).map((call) => call.function?.arguments)];
+  return texts.reduce((sum, text) => sum + (typeof text === "string" ? text.length : 0), 0);
 }
 
 /** Anthropic counts what the cache gave and took beside the input, OpenAI within it. Zeros where nothing is known. */

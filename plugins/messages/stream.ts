@@ -12,7 +12,7 @@ import {
   type Usage,
   writeParts,
 } from "portico/provider";
-import { type MessageUsage, messageId, stopReason, usageOf } from "./response.ts";
+import { type MessageUsage, messageId, stopReason, estimatedUsage, usageOf } from "./response.ts";
 import { errorType } from "./errors.ts";
 
 /** A content block of type `tool_use`. */
@@ -54,6 +54,8 @@ export class MessagesEncoder implements StreamEncoder {
   #extra: unknown;
   #finish: string | null = null;
   #usage: Usage | undefined;
+  /** What the model has said and written into calls, in characters. */
+  #characters = 0;
 
   /** `estimate`: the tokens of the prompt, for channels that count them at the end only. */
   constructor(model: string, requestId: string, estimate: () => number = () => 0) {
@@ -171,13 +173,14 @@ export class MessagesEncoder implements StreamEncoder {
     this.#write("ping", {});
   }
 
-  /** Clients show by it how full the context is: the estimate stands until the channel has counted. */
+  /** Clients show by it how full the context is: an estimate stands until the channel has counted. */
   #usageSoFar(): MessageUsage {
     if (this.#usage !== undefined) return usageOf(this.#usage);
-    return { ...usageOf(undefined), input_tokens: this.#estimate() };
+    return estimatedUsage(this.#estimate(), this.#characters);
   }
 
   #say(type: OpenBlock["type"], text: string): void {
+    this.#characters += text.length;
     if (this.#open?.type !== type) {
       this.#close();
       this.#closeCalls();
@@ -201,6 +204,7 @@ export class MessagesEncoder implements StreamEncoder {
     const call = this.#calls.get(index);
     if (call === undefined || !call.isOpen || text === "") return;
     call.args += text;
+    this.#characters += text.length;
     this.#delta(call.block, "input_json_delta", "partial_json", text);
   }
 

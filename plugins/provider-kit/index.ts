@@ -41,7 +41,7 @@ export {
   type ToolUse,
 } from "./request/tools.ts";
 export { readImage, webImage } from "./request/images.ts";
-export { estimateTokens } from "./request/estimate-tokens.ts";
+export { estimateTokens, tokensOfCharacters } from "./request/estimate-tokens.ts";
 export { parseDataUrl } from "./request/data-url.ts";
 export { strictSchema } from "./request/strict-schema.ts";
 export { hasForeignFields, withoutForeignFields } from "./request/foreign-fields.ts";

@@ -56,6 +56,11 @@ const replies: Record<string, (body: Buffer) => object | Buffer | string> = {
   }),
   "/rerank": () => ({ id: "r", results: [{ index: 1, relevance_score: 0.9 }] }),
 };
+function typeOf(said: object | string): string {
+  if (Buffer.isBuffer(said)) return "audio/mpeg";
+  return typeof said === "string" ? "text/event-stream" : "application/json";
+}
+
 const json = (body: Buffer) =>
   JSON.parse(body.toString("utf8")) as { stream?: boolean; encoding_format?: string };
 
@@ -67,12 +72,7 @@ test.before(async () => {
       const path = req.url!.replace(/^\/v1/, "");
       if (path === "/models") return res.end(JSON.stringify({ data: [{ id: "m" }] }));
       const said = replies[path]!(Buffer.concat(parts));
-      const type = Buffer.isBuffer(said)
-        ? "audio/mpeg"
-        : typeof said === "string"
-          ? "text/event-stream"
-          : "application/json";
-      res.writeHead(200, { "content-type": type });
+      res.writeHead(200, { "content-type": typeOf(said) });
       res.end(Buffer.isBuffer(said) || typeof said === "string" ? said : JSON.stringify(said));
     });
   });

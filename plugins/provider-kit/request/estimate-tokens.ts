@@ -13,6 +13,11 @@ export function estimateTokens(messages: unknown, ...others: readonly unknown[])
   return Math.ceil(weigh([messages, ...others])) + count * MESSAGE;
 }
 
+/** Of a text of this length. */
+export function tokensOfCharacters(count: number): number {
+  return Math.ceil(count / CHARACTERS);
+}
+
 function weigh(value: unknown): number {
   if (typeof value === "string") return value.length / CHARACTERS;
   if (typeof value === "number" || typeof value === "boolean") return 1;

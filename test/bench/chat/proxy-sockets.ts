@@ -42,7 +42,10 @@ function endOfResponse(): (bytes: Buffer) => boolean {
       isChunked = length === undefined;
       left = isChunked ? undefined : Number(length) + end;
     }
-    if (left !== undefined) return (left -= bytes.length) <= 0;
+    if (left !== undefined) {
+      left -= bytes.length;
+      return left <= 0;
+    }
     return bytes.toString("latin1", bytes.length - 5) === "0\r\n\r\n";
   };
 }

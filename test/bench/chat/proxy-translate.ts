@@ -52,15 +52,22 @@ function scanning({
     const out: Buffer[] = [];
     let at = 0;
     for (let end = bytes.indexOf(ending); end !== -1; end = bytes.indexOf(ending, at)) {
-      const found = bytes.indexOf(key, at);
-      const from = found === -1 || found > end ? end : found + key.length;
-      let quote = from;
-      while (quote < end && bytes[quote] !== QUOTE) quote += bytes[quote] === BACKSLASH ? 2 : 1;
-      if (quote > from) out.push(head, bytes.subarray(from, quote), tail);
+      const [from, to] = stringBehind(key, bytes, at, end);
+      if (to > from) out.push(head, bytes.subarray(from, to), tail);
       else if (bytes.subarray(at, end).includes(last)) out.push(DONE_BYTES);
       at = end + ending.length;
     }
     held = at === bytes.length ? undefined : bytes.subarray(at);
     return Buffer.concat(out);
   };
+}
+
+/** From where to where the JSON string goes whose beginning stands behind `key`; an empty range where there is none. */
+function stringBehind(key: Buffer, bytes: Buffer, at: number, end: number): [number, number] {
+  const place = bytes.indexOf(key, at);
+  if (place === -1 || place > end) return [end, end];
+  const from = place + key.length;
+  let quote = from;
+  while (quote < end && bytes[quote] !== QUOTE) quote += bytes[quote] === BACKSLASH ? 2 : 1;
+  return [from, quote];
 }

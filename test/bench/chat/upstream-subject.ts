@@ -54,10 +54,12 @@ async function round(ask: () => Promise<void>): Promise<number> {
   return (user + system) / REQUESTS;
 }
 
-const micros: Record<string, number[]> = {};
+const micros: Record<string, number[]> = Object.fromEntries(
+  Object.keys(ways).map((name) => [name, []]),
+);
 for (let i = -2; i < ROUNDS; i++)
   for (const [name, ask] of Object.entries(ways)) {
     const each = await round(ask);
-    if (i >= 0) (micros[name] ??= []).push(each);
+    if (i >= 0) micros[name]!.push(each);
   }
 process.send?.(micros, () => process.exit());

@@ -4,9 +4,12 @@ import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import {
+  chunk,
   completion,
+  DONE,
   json,
   startUpstream,
+  stream,
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
 
@@ -148,6 +151,25 @@ test("the list of models in Anthropic's form, page by page", async () => {
   assert.is(refused.status, 400);
   const plain = await gateway.json("GET", "/v1/models");
   assert.is(plain.object, "list");
+});
+
+test("usage is estimated where the channel does not count, whole and streamed alike", async () => {
+  const text = "word ".repeat(40);
+  up.answer = ({ body }, res) => {
+    if (body.stream)
+      stream(res, chunk({ role: "assistant", content: text }), chunk({}, "stop"), DONE);
+    else json(res, completion(text, { usage: undefined }));
+  };
+  const usages = [];
+  for (const streamed of [false, true]) {
+    const asked = { model: "oai/gpt-x", max_tokens: 99, messages, stream: streamed };
+    const told = await (await gateway.request("POST", "/v1/messages", asked)).text();
+    const counts = [...told.matchAll(/"(input|output)_tokens":(\d+)/g)].map(([, , count]) => count);
+    usages.push(counts.slice(-2).map(Number));
+  }
+  assert.equal(usages[0], usages[1]);
+  const [input, output] = usages[0]!;
+  assert.ok(input! > 0 && output! >= 40 && output! <= 60, String(usages[0]));
 });
 
 test.run();
