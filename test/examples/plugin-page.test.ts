@@ -39,7 +39,9 @@ test("its examples type-check in a folder outside the checkout", () => {
 test("its examples run, and the provider answers", async () => {
   const upstream = createServer((req, res) => {
     let body = "";
-    req.on("data", (chunk) => (body += chunk));
+    req.on("data", (chunk) => {
+      body += chunk;
+    });
     req.on("end", () => {
       const { prompt, stream } = JSON.parse(body);
       const said = { text: `${req.headers.authorization} ${prompt}` };

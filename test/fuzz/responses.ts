@@ -131,7 +131,9 @@ function readNodes(bytes: Buffer): Reading {
   const parser = new HTTPParser();
   parser.initialize(HTTPParser.RESPONSE, {});
   let flushed: string[] = [];
-  const add = (headers: string[] = []) => void (flushed = [...flushed, ...headers]);
+  const add = (headers: string[] = []) => {
+    flushed = [...flushed, ...headers];
+  };
   let final = false;
   parser[HTTPParser.kOnHeaders] = (headers: string[]) => add(headers);
   parser[HTTPParser.kOnHeadersComplete] = (...args: unknown[]) => {

@@ -35,7 +35,9 @@ test.before(async () => {
   });
   tokens = createServer((req, res) => {
     let body = "";
-    req.on("data", (chunk) => (body += chunk));
+    req.on("data", (chunk) => {
+      body += chunk;
+    });
     req.on("end", () => {
       asked.push({
         path: req.url!,

@@ -31,8 +31,12 @@ export function portico(
     });
     let stdout = "";
     let stderr = "";
-    child.stdout.on("data", (chunk) => (stdout += chunk));
-    child.stderr.on("data", (chunk) => (stderr += chunk));
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, stdout, stderr }));
     child.stdin.end(options.input);
@@ -67,7 +71,11 @@ export async function porticoHere(
         heard(stdout);
       },
     },
-    stderr: { write: (text) => void (stderr += text) },
+    stderr: {
+      write: (text) => {
+        stderr += text;
+      },
+    },
     loaderFor,
   });
   return { code, stdout, stderr };

@@ -267,7 +267,9 @@ test("Caddy: streams come as they are made, and both gateways are asked", async 
 /** The first chunk comes while the others have not been made: a proxy that gathers them would wait for ever. */
 async function expectLive(url: string): Promise<void> {
   let go = () => {};
-  isSeen = new Promise((resolve) => (go = resolve));
+  isSeen = new Promise((resolve) => {
+    go = resolve;
+  });
   try {
     const { body } = await request(`${url}/v1/chat/completions`, {
       method: "POST",

@@ -174,7 +174,9 @@ test("what is in force is frozen, and defaults are not shared", async () => {
   const { config } = await openWith("{}");
   const first = config.current as { gateway: { port: number; trustedProxies: string[] } };
   assert.throws(() => first.gateway.trustedProxies.push("x"));
-  assert.throws(() => (first.gateway.port = 1));
+  assert.throws(() => {
+    first.gateway.port = 1;
+  });
 });
 
 test("set writes one key and leaves the rest, mode 0600, no leftovers", async () => {

@@ -48,7 +48,9 @@ function get(
     } as const;
     request(options, (res) => {
       let text = "";
-      res.on("data", (chunk) => (text += chunk));
+      res.on("data", (chunk) => {
+        text += chunk;
+      });
       res.on("end", () => resolve({ status: res.statusCode ?? 0, text }));
     })
       .on("error", reject)
@@ -76,7 +78,9 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
       plain.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
     );
     let said = "";
-    plain.on("data", (chunk) => (said += chunk));
+    plain.on("data", (chunk) => {
+      said += chunk;
+    });
     plain.on("error", () => {});
     await once(plain, "close");
     assert.not.match(said, "uptimeMs");

@@ -76,7 +76,11 @@ test("a handler that throws, rejects or hangs harms nobody and changes nothing",
   bus.on(
     "test:event",
     (_event, { signal }) =>
-      new Promise(() => signal.addEventListener("abort", () => (aborted = true))),
+      new Promise(() =>
+        signal.addEventListener("abort", () => {
+          aborted = true;
+        }),
+      ),
     {
       timeoutMs: 20,
       owner: "slow",

@@ -476,7 +476,9 @@ test("a body is whole, also where some or all of it came before it was asked for
   let ask = (): void => {};
   one.server.route("POST", "/later", { access: "public" }, async (given) => {
     call = given;
-    await new Promise<void>((resolve) => (ask = resolve));
+    await new Promise<void>((resolve) => {
+      ask = resolve;
+    });
     return (await given.body()).toString();
   });
   for (const early of [0, 3, 6]) {

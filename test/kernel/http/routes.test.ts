@@ -203,7 +203,10 @@ test("a request in flight ends on the route it was given, while new ones go to t
     "GET",
     "/swap",
     open,
-    () => new Promise((resolve) => (release = resolve)),
+    () =>
+      new Promise((resolve) => {
+        release = resolve;
+      }),
   );
   const running = ask(one, "GET", "/swap");
   await until("the first call", () => one.server.active === 1);

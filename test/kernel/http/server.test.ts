@@ -81,7 +81,15 @@ test("close ends idle connections at once, even those that never spoke", async (
 test("close lets a running answer end, with `connection: close`, and takes no new connection", async () => {
   const one = await startServer();
   let release = (_: unknown) => {};
-  one.server.route("GET", "/slow", open, () => new Promise((resolve) => (release = resolve)));
+  one.server.route(
+    "GET",
+    "/slow",
+    open,
+    () =>
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+  );
   const socket = request(one.port, "/slow");
   const text = collect(socket);
   await until("the call", () => one.server.active === 1);

@@ -34,7 +34,9 @@ test("a tool whose turn has been stopped is not begun", async () => {
     name: "t",
     description: "",
     parameters: Type.Object({}),
-    handler: async () => (begun = true),
+    handler: async () => {
+      begun = true;
+    },
   };
   const call = {
     signal: AbortSignal.abort(new Error("stopped")),

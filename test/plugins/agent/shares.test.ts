@@ -19,7 +19,9 @@ let gate: Promise<void>;
 let open: () => void;
 
 test.before.each(() => {
-  gate = new Promise((resolve) => (open = resolve));
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
 });
 test.before(async () => {
   up = await startUpstream(async ({ body }, res) => {

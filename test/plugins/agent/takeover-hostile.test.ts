@@ -91,7 +91,9 @@ test("by the next start, though the killed process is still a zombie", async () 
   const unreaped = await startUnreaped(command);
   started.unreaped.push(unreaped);
   let output = "";
-  unreaped.parent.stderr?.on("data", (text) => (output += text));
+  unreaped.parent.stderr?.on("data", (text) => {
+    output += text;
+  });
   const url = await until("its address", () => /Base URL\s+(\S+)\/v1/.exec(output)?.[1]);
   const before = up.seen.length;
   const response = await fetch(`${url}/agent`, {

@@ -141,7 +141,9 @@ for (const { name, at } of doors) {
   test(`${name}: of 200 requests at once a budget for four admits four`, async () => {
     let refused = 0;
     const before = up.seen.length;
-    gate = new Promise((resolve) => (open = resolve));
+    gate = new Promise((resolve) => {
+      open = resolve;
+    });
     const body = JSON.stringify({
       model: "m",
       max_tokens: 100,

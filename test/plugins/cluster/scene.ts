@@ -24,7 +24,9 @@ export function ask(
     const req = request(gateway.url + path, { method, headers, agent }, (res) => {
       let text = "";
       res.setEncoding("utf8");
-      res.on("data", (chunk: string) => (text += chunk));
+      res.on("data", (chunk: string) => {
+        text += chunk;
+      });
       res.on("error", reject);
       res.on("end", () => {
         const json = res.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined;

@@ -175,8 +175,18 @@ test("a terminal gets colours and a moving line of ours alone", () => {
   let out = "";
   let err = "";
   const terminal = createTerminal(
-    { isTTY: true, write: (text) => (out += text) },
-    { isTTY: true, write: (text) => (err += text) },
+    {
+      isTTY: true,
+      write: (text) => {
+        out += text;
+      },
+    },
+    {
+      isTTY: true,
+      write: (text) => {
+        err += text;
+      },
+    },
   );
   terminal.print("\u001b[31mred", "warn");
   terminal.progress("50\u0007 %");
@@ -303,7 +313,9 @@ export default definePlugin({ name: "slow", async setup() { console.log("it wait
   });
   const exited = once(child, "exit");
   let output = "";
-  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+  });
   await until("the start to be under way", () => output.includes("it waits"));
   child.kill("SIGINT");
   assert.equal(await exited, [0, null]);
@@ -323,7 +335,10 @@ test("npm start ends with 0 on one Ctrl-C", async () => {
     detached: true,
   });
   let output = "";
-  for (const stream of [npm.stdout, npm.stderr]) stream.on("data", (chunk) => (output += chunk));
+  for (const stream of [npm.stdout, npm.stderr])
+    stream.on("data", (chunk) => {
+      output += chunk;
+    });
   const exited = once(npm, "exit");
   await until("the start", () => output.includes("portico is running"));
   process.kill(-(npm.pid as number), "SIGINT");

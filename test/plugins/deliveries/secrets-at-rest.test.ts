@@ -20,7 +20,9 @@ let status = 200;
 const receiver = createServer((req, res) => {
   let text = "";
   req.setEncoding("utf8");
-  req.on("data", (part) => (text += part));
+  req.on("data", (part) => {
+    text += part;
+  });
   req.on("end", () => {
     received.push({ path: req.url ?? "", headers: req.headers, text });
     res.writeHead(status).end();

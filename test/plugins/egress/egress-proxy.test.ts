@@ -94,7 +94,9 @@ test("carries bytes both ways, and the end of each side", async () => {
   assert.is(code, 0);
   const payload = Buffer.alloc(3_000_000, "abc");
   let got = 0;
-  socket.on("data", (chunk: Buffer) => (got += chunk.length));
+  socket.on("data", (chunk: Buffer) => {
+    got += chunk.length;
+  });
   // Half of it is closed; the other half still brings everything.
   socket.end(payload);
   await once(socket, "end");

@@ -48,7 +48,9 @@ test("form, keep-alive, end at close", async () => {
   });
   const socket = request(one.port, "/feed");
   let seen = "";
-  socket.on("data", (chunk) => (seen += chunk));
+  socket.on("data", (chunk) => {
+    seen += chunk;
+  });
   const text = collect(socket);
   await until("a keep-alive comment", () => seen.includes(": keep-alive\n\n"));
   const { status, headers } = parseAnswer(seen);
@@ -73,7 +75,9 @@ test("events of one turn of the loop leave together, in their order, and none wa
   one.server.route("GET", "/feed", open, (call) => void (stream = openSse(call)));
   const socket = request(one.port, "/feed");
   let seen = "";
-  socket.on("data", (chunk) => (seen += chunk));
+  socket.on("data", (chunk) => {
+    seen += chunk;
+  });
   await until("the head", () => seen.includes("\r\n\r\n"));
   /** Sizes of the chunks of what comes after `send`, RFC 9112 section 7.1. */
   const chunksOf = async (events: string[]): Promise<number[]> => {

@@ -101,7 +101,9 @@ test.before(async () => {
   });
 });
 test.before.each(() => {
-  gate = new Promise((resolve) => (open = resolve));
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
 });
 test.after(async () => {
   open();
@@ -195,11 +197,15 @@ test("embeddings, images and speech", async () => {
 
 test("tokens per minute, and the limits of channels", async () => {
   await crowd(50, () => ask("tokens"));
-  gate = new Promise((resolve) => (open = resolve));
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
   const poor = await crowd(50, () => ask("unlimited", undefined, chat("poor/m")));
   const refused = poor.find(({ status }) => status === 429)!;
   assert.match(refused.text, /may come to 0\.1\d* US dollars/);
-  gate = new Promise((resolve) => (open = resolve));
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
   await crowd(50, () => ask("unlimited", undefined, chat("few/m")));
 });
 

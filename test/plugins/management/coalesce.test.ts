@@ -26,7 +26,10 @@ test("who asks while it is found out waits for the next", async () => {
     await new Promise<void>((resolve) => void ends.push(resolve));
     return seen;
   });
-  const isBegun = () => new Promise<void>((resolve) => void (begun = resolve));
+  const isBegun = () =>
+    new Promise<void>((resolve) => {
+      begun = resolve;
+    });
   const beginsOnce = isBegun();
   const first = ask();
   await beginsOnce;

@@ -13,7 +13,9 @@ test("a list of tools without an end is an error, and not waited for", async () 
   let pages = 0;
   const server = createServer((req, res) => {
     let body = "";
-    req.on("data", (part) => (body += part));
+    req.on("data", (part) => {
+      body += part;
+    });
     req.on("end", () => {
       const { id, method } = JSON.parse(body || "{}") as { id?: number; method?: string };
       if (id === undefined) return void res.writeHead(req.method === "POST" ? 202 : 405).end();

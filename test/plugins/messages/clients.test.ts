@@ -238,7 +238,9 @@ for (const name of names) {
     let text = "";
     const stream = client.messages.stream({ model, max_tokens: 5, messages: [user("Hi")] });
     stream.on("error", () => {});
-    stream.on("text", (piece) => (text += piece));
+    stream.on("text", (piece) => {
+      text += piece;
+    });
     try {
       await stream.finalMessage();
       assert.unreachable();

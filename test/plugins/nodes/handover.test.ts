@@ -77,7 +77,9 @@ const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
 
 test("the time that uploads take is not the browser's", async () => {
   let arrive!: () => void;
-  const way = new Promise<void>((resolve) => (arrive = resolve));
+  const way = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
   const { said, nodeSocket } = fakeSocket(async (parts) => {
     await way;
     return readAll(parts);
@@ -171,7 +173,16 @@ function handlerOn(
     writeFileSync(join(tmp, "trace.zip"), "the only copy");
     return { body: { ok: true, path: join(tmp, "trace.zip") } };
   };
-  return { handler, ask, tmp, warned, trace, disable: () => (enabled = false) };
+  return {
+    handler,
+    ask,
+    tmp,
+    warned,
+    trace,
+    disable: () => {
+      enabled = false;
+    },
+  };
 }
 const STOP_TRACE: BrowserRequest = { method: "POST", route: "/trace/stop", body: {} };
 

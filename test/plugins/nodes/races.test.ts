@@ -109,7 +109,11 @@ test("a node that has gone before the first worker takes it is not passed on", a
 
 test("a ticket may come in parts, and one that has not come whole holds up nobody", async () => {
   let ticket!: (announced: object) => Promise<{ port: number; code: Buffer }>;
-  const workers = { on: (_topic: string, asked: typeof ticket) => void (ticket = asked) };
+  const workers = {
+    on: (_topic: string, asked: typeof ticket) => {
+      ticket = asked;
+    },
+  };
   const ends: (() => void)[] = [];
   const ctx = { defer: (end?: () => void) => void (end && ends.push(end)) };
   const taken = new EventEmitter();

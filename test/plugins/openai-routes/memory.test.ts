@@ -22,7 +22,9 @@ for (const [when, warmUps] of [
 async function addedByUpload(warmUps: number): Promise<number> {
   let received = 0;
   const upstream = createServer((req, res) => {
-    req.on("data", (part: Buffer) => (received += part.length));
+    req.on("data", (part: Buffer) => {
+      received += part.length;
+    });
     req.on("end", () =>
       res.end(JSON.stringify(req.method === "GET" ? { data: [] } : { text: "said" })),
     );
@@ -49,7 +51,9 @@ async function addedByUpload(warmUps: number): Promise<number> {
         { method: "POST", headers },
         (res) => {
           let text = "";
-          res.on("data", (part) => (text += part));
+          res.on("data", (part) => {
+            text += part;
+          });
           res.on("end", () => resolve({ status: res.statusCode, text }));
         },
       );

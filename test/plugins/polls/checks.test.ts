@@ -524,7 +524,9 @@ test("a check by hand waits for the one that goes on, and both are there", async
   let asked = 0;
   handler = async (_req, res) => {
     asked++;
-    await new Promise<void>((resolve) => (release = resolve));
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
     res.end(JSON.stringify(rows(1)));
   };
   const { id } = await gateway.json("POST", "/polls", {
@@ -557,7 +559,9 @@ test("a method and a body: what they fetch, and what is shown of them", async ()
   handler = (req, res) => {
     let text = "";
     req
-      .on("data", (chunk: Buffer) => (text += chunk))
+      .on("data", (chunk: Buffer) => {
+        text += chunk;
+      })
       .on("end", () => {
         got.push([req.method, req.headers["content-type"], text]);
         res.end(JSON.stringify({ data: { rows: [{ id: 1 }] } }));

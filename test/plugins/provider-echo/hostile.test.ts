@@ -194,7 +194,9 @@ test("megabytes of words come back, and others are answered meanwhile", async ()
     .request("POST", "/v1/chat/completions", body)
     .then((response) => response.text());
   let ended = false;
-  void large.then(() => (ended = true));
+  void large.then(() => {
+    ended = true;
+  });
   let answered = 0;
   while (!ended) {
     assert.is((await ask({})).status, 200);

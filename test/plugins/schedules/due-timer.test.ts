@@ -39,7 +39,9 @@ function fakeLoop(due: number[]) {
     errors,
     asked: () => asked,
     rewound: () => rewound,
-    step: (ms: number) => (step += ms),
+    step: (ms: number) => {
+      step += ms;
+    },
     due,
   };
 }

@@ -35,7 +35,9 @@ const plain = (attributes: Attribute[]): Record<string, unknown> =>
 test.before(async () => {
   collector = createServer((req, res) => {
     let text = "";
-    req.on("data", (chunk) => (text += chunk));
+    req.on("data", (chunk) => {
+      text += chunk;
+    });
     req.on("end", () => {
       const [{ resource, scopeSpans }] = JSON.parse(text).resourceSpans;
       const service = plain(resource.attributes)["service.name"];

@@ -55,8 +55,12 @@ export function withLedger(
         ledger: ledgerOn(temporary.store, options),
         store: temporary.store,
         said: () => lines.splice(0).map((line) => String(line.at(-1))),
-        fail: (on) => (failing = on),
-        turn: (ms) => (temporary.clock.now += ms),
+        fail: (on) => {
+          failing = on;
+        },
+        turn: (ms) => {
+          temporary.clock.now += ms;
+        },
         another: (other = {}) => ledgerOn(temporary.another(), other),
       });
     } finally {

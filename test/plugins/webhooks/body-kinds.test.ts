@@ -51,7 +51,9 @@ function sendRaw(path: string, headers: Record<string, string>, body: string | B
       { method: "POST", headers: { authorization: `Bearer ${TOKEN}`, ...headers } },
       (res) => {
         let text = "";
-        res.on("data", (part) => (text += part));
+        res.on("data", (part) => {
+          text += part;
+        });
         res.on("end", () => resolve({ status: res.statusCode ?? 0, body: JSON.parse(text) }));
       },
     );

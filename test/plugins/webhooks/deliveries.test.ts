@@ -104,7 +104,9 @@ test("a request has one row, however the turn ends that it waits for, and whethe
     ["accepted"],
   );
   let release = () => {};
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   const undo = gateway.gateway.bus.on("message:received", () => held, {});
   const leaving = new AbortController();
   const left = fetch(`${gateway.url}/hooks/agent`, {
@@ -289,7 +291,9 @@ test("a tail prints one delivery a line, as JSON too", async () => {
   ]) {
     const stop = new AbortController();
     let printed = "";
-    const heard = (stdout: string) => void (printed = stdout);
+    const heard = (stdout: string) => {
+      printed = stdout;
+    };
     const tailing = porticoHere(gateway.home, words, process.env, { signal: stop.signal, heard });
     await until("two of them", async () => {
       await gateway.send("/hooks/wake", { text: "x" });

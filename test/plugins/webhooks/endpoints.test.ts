@@ -27,7 +27,9 @@ function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(gateway.port, "127.0.0.1");
     let answer = "";
-    socket.on("data", (chunk) => (answer += chunk));
+    socket.on("data", (chunk) => {
+      answer += chunk;
+    });
     socket.on("close", () => resolve(answer));
     socket.on("error", reject);
     // Not ended here: a server may leave a client without a response that has left itself.

@@ -29,7 +29,9 @@ test.after(() => gateway.stop());
 /** A catch that is asked for, and whether it has ended. */
 function catching(path: string) {
   const state = { ended: false, caught: gateway.json("POST", `/webhooks/samples/${path}`) };
-  void state.caught.finally(() => (state.ended = true));
+  void state.caught.finally(() => {
+    state.ended = true;
+  });
   return state;
 }
 
@@ -101,7 +103,9 @@ test("a catch that is to wait for no time, or for longer than an hour, is refuse
 test("a mapping's next request is kept as its sample", async () => {
   const catching = porticoHere(gateway.home, ["webhooks", "catch", "ci", "--json"]);
   let done = false;
-  void catching.finally(() => (done = true));
+  void catching.finally(() => {
+    done = true;
+  });
   await until("the catch", async () => {
     await gateway.send(
       "/hooks/ci?team=green",

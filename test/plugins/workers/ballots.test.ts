@@ -49,7 +49,9 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
       await new Promise<void>((resolve) => later(`work ${index}`, resolve));
       const refusal = refuses(index, id) ? new Error(`no ${id}`) : undefined;
       const decided = self.votes.cast("hooks.a", id, refusal);
-      const failed = (error: Error) => void (self.problem = error.message);
+      const failed = (error: Error) => {
+        self.problem = error.message;
+      };
       if (refusal) {
         decided.catch(() => {});
         return failed(refusal);
@@ -69,7 +71,9 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
 
   return {
     alive,
-    save: (id: string) => (disk = id),
+    save: (id: string) => {
+      disk = id;
+    },
     hint: (worker: number) => later(`hint ${worker}`, () => alive.get(worker)?.rescan()),
     arrive(worker: number) {
       alive.set(worker, begin(worker));

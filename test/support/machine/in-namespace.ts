@@ -40,7 +40,10 @@ export async function runInside(
     env: { ...process.env, [INSIDE]: "1" },
   });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text) => {
+      output += text;
+    });
   // Before the runner ends this file, and what it said with it.
   const late = setTimeout(() => child.kill("SIGKILL"), 540_000);
   const [code, signal] = await once(child, "close");

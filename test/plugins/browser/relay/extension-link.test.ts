@@ -108,10 +108,14 @@ function startWorker(hello: () => Promise<object>) {
 test("the worker hears what it is asked while its greeting is made", async () => {
   let greet = (_: object): void => {};
   let asked = (): void => {};
-  const making = new Promise<void>((resolve) => (asked = resolve));
+  const making = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
   const worker = startWorker(() => {
     asked();
-    return new Promise((resolve) => (greet = resolve));
+    return new Promise((resolve) => {
+      greet = resolve;
+    });
   });
   try {
     const connecting = worker.link.connect();
@@ -132,7 +136,9 @@ test("the worker hears what it is asked while its greeting is made", async () =>
 
 test("a socket that closes while the greeting is made is not kept", async () => {
   let asked = (): void => {};
-  const making = new Promise<void>((resolve) => (asked = resolve));
+  const making = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
   const worker = startWorker(() => {
     asked();
     return new Promise(() => {});

@@ -53,7 +53,9 @@ function knock(
     socket.on("error", () => {});
     socket.on("unexpected-response", (_request, response) => {
       let text = "";
-      response.on("data", (chunk) => (text += chunk));
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
       response.on("end", () =>
         resolve({ status: response.statusCode ?? 0, code: JSON.parse(text).error.code }),
       );
@@ -125,7 +127,9 @@ async function ask(
   return new Promise((resolve, reject) => {
     httpGet({ host: "127.0.0.1", port, path, headers }, (response) => {
       let text = "";
-      response.on("data", (chunk) => (text += chunk));
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
       response.on("end", () =>
         resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }),
       );

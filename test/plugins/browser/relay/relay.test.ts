@@ -28,7 +28,9 @@ test.before(async () => {
     "/inner": `<button onclick="this.textContent='Pressed'">Inside</button>`,
     "/next": "<title>Next</title><h1>Next</h1>",
     "/other": "<title>Other</title><button onclick=\"document.title='Clicked'\">Here</button>",
-    "/held": (_, res) => void (held = res),
+    "/held": (_, res) => {
+      held = res;
+    },
     "/private": "<title>Private</title>the person's own",
   });
   elsewhere = `http://localhost:${site.port}`;

@@ -57,7 +57,9 @@ export async function startPerson(): Promise<Person> {
   context.setDefaultTimeout(PATIENCE_MS);
   let isThere = true;
   const ended = new Promise<void>((resolve) => context.once("close", () => resolve()));
-  void ended.then(() => (isThere = false));
+  void ended.then(() => {
+    isThere = false;
+  });
   const browser = await context.browser()!.newBrowserCDPSession();
   const base = `chrome-extension://${EXTENSION_ID}`;
   // A page of the extension's: it can ask the browser about tabs and badges while the worker is dead.

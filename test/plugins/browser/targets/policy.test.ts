@@ -125,9 +125,13 @@ function set(ssrfPolicy: object): void {
 
 trusting("a stricter policy ends what is open", async () => {
   let begun = (): void => {};
-  const open = new Promise<void>((resolve) => (begun = resolve));
+  const open = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
   let ended = (): void => {};
-  const over = new Promise<void>((resolve) => (ended = resolve));
+  const over = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
   const page = await startSite({
     "/": "<title>ok</title>",
     "/events": (_req, res) => {

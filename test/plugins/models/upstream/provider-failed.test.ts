@@ -60,7 +60,9 @@ export default definePlugin({
       res.end('{"text":"bug"}\\n');
     });
     let begin;
-    const begun = new Promise((resolve) => (begin = resolve));
+    const begun = new Promise((resolve) => {
+ begin = resolve;
+});
     ctx.route("POST", "/t/begun", { access: "gateway" }, () => (begin(), {}));
     ctx.defer(() => void server.close());
     await once(server.listen(0, "127.0.0.1"), "listening");

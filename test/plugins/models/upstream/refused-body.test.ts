@@ -8,7 +8,9 @@ import { test } from "../../../support/suite.ts";
 for (const how of ["resets the connection", "closes it with bytes unread"])
   test(`what a server says is told, though it ${how} before the body is whole`, async () => {
     let cut = () => {};
-    const isCut = new Promise<void>((resolve) => (cut = resolve));
+    const isCut = new Promise<void>((resolve) => {
+      cut = resolve;
+    });
     const server = createServer((socket) => {
       socket.once("data", () => {
         socket.pause();
@@ -47,7 +49,9 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
           body,
         },
         {
-          head: (said) => (status = said),
+          head: (said) => {
+            status = said;
+          },
           data: (bytes) => (text += bytes.toString()),
           end: () => resolve([status, text]),
           fail: reject,

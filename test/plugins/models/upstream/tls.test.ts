@@ -21,7 +21,9 @@ async function upstream({ cert, key }: { cert: string; key: string }): Promise<s
   const server = createServer({ cert, key }, (request, response) => {
     resumed.push((request.socket as TLSSocket).isSessionReused());
     let bytes = 0;
-    request.on("data", (chunk: Buffer) => (bytes += chunk.length));
+    request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
     request.on("end", () => {
       bodies.push(bytes);
       // Each request has a connection of its own, so that the next one may resume the session.

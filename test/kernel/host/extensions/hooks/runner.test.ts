@@ -360,7 +360,9 @@ test("while a hook is run by hand, others are loaded, and its own next version t
   let release = () => {};
   const ended: string[] = [];
   Object.assign(globalThis, {
-    runRelease: new Promise<void>((resolve) => (release = resolve)),
+    runRelease: new Promise<void>((resolve) => {
+      release = resolve;
+    }),
     runEnded: ended,
   });
   const handler = (reply: string) =>
