@@ -1,5 +1,6 @@
 /** The gateway's events as they happen; one connection for all views, and for all tabs that show this page. */
 import { eventsOf, request } from "./api.js";
+import { pause } from "./rounds.js";
 
 const KEEP = 300;
 /** Newest first. */
@@ -64,13 +65,6 @@ async function connect(signal, share) {
     await pause(wait, signal);
   }
   isConnected = false;
-}
-
-function pause(ms, signal) {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-    signal.addEventListener("abort", resolve, { once: true });
-  });
 }
 
 let count = 0;

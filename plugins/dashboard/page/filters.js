@@ -16,9 +16,14 @@ export function filters({ choices, texts }) {
 
 function formOf(choices, texts, query) {
   let timer;
+  let changes = {};
+  const apply = () => {
+    setQuery(changes);
+    changes = {};
+  };
   const change = ({ target, type }) => {
+    changes[target.name] = target.value.trim();
     clearTimeout(timer);
-    const apply = () => setQuery({ [target.name]: target.value.trim() });
     timer = setTimeout(apply, type === "input" ? TYPING_MS : 0);
   };
   const labelled = (title, control) => h("label", {}, h("span", {}, title), control);

@@ -1,8 +1,8 @@
-/** Work that is done again and again while a view is shown. */
+/** Work that is done again and again while a page is shown. */
 
 /**
- * Now and then again until the signal ends, not beside itself, and not while nobody can see it. A round that fails is
- * told to the console and does not end those after it.
+ * Runs `work` now and then again every `ms` until the signal aborts: one run at a time, and none while the tab is hidden.
+ * A run that fails is reported to the browser's console and does not end the later ones.
  */
 export async function every(ms, signal, work) {
   while (!signal.aborted) {
@@ -11,6 +11,20 @@ export async function every(ms, signal, work) {
     } catch (error) {
       if (!signal.aborted) reportError(error);
     }
-    await new Promise((resolve) => setTimeout(resolve, ms));
+    await pause(ms, signal);
   }
+}
+
+/** Resolves after `ms`, or at once where the signal aborts. */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(finish, ms);
+    function finish() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", finish);
+      resolve();
+    }
+    signal.addEventListener("abort", finish);
+    if (signal.aborted) finish();
+  });
 }

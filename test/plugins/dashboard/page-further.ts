@@ -90,7 +90,7 @@ testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   await openSection(visitor, "Usage");
   await page.getByRole("cell", { name: "echo" }).first().waitFor();
   await openSection(visitor, "Logs");
-  await page.getByRole("heading", { name: "Warnings and errors" }).waitFor();
+  await page.getByText("live", { exact: true }).waitFor();
   await openSection(visitor, "Keys");
   await page.getByRole("cell", { name: "30 requests a minute, until 2099-12-31" }).waitFor();
   await page.getByRole("link", { name: "ann", exact: true }).click();

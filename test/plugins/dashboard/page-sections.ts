@@ -136,7 +136,7 @@ testSignedIn("events come as they happen", async (visitor, { gateway }) => {
   await received.locator("summary").click();
   await received.getByText("window.hacked=1").waitFor();
   await picture(page, "events");
-  await page.getByLabel("Only").fill("chat:response");
+  await page.getByLabel("Event", { exact: true }).fill("chat:response");
   await page
     .locator("details")
     .filter({ hasText: "message:received" })

@@ -1,67 +1,71 @@
-/** The live feed. */
-import { ago, fill, h, json } from "../dom.js";
-import { events as seen, feed } from "../feed.js";
+/** The gateway's events as they happen. */
+import { ago, fill, h, json, readAddress } from "../dom.js";
+import { events as received, feed } from "../feed.js";
+import { filters } from "../filters.js";
+
+const SHOW = 100;
+
+const { form } = filters({
+  choices: [],
+  texts: [
+    ["event", "Event"],
+    ["session", "Session"],
+  ],
+});
 
 export const events = {
   id: "events",
   title: "Events",
+  tools: form,
   mount(root, signal) {
-    const filter = h("input", {
-      id: "filter",
-      type: "search",
-      placeholder: "message:, cron:fired, a session …",
-      oninput: () => draw(),
-    });
-    const pause = h(
+    const button = h(
       "button",
       { type: "button", "aria-pressed": "false", onclick: toggle },
       "Pause",
     );
     const state = h("span", { class: "muted", role: "status" });
     const list = h("div", { class: "events" });
-    root.replaceChildren(
-      h("div", { class: "row" }, h("label", { for: "filter" }, "Only"), filter, pause, state),
-      list,
-    );
+    fill(root, h("section", {}, h("div", { class: "row" }, button, state), list));
+    const isPaused = () => button.ariaPressed === "true";
 
     function toggle() {
-      const paused = pause.getAttribute("aria-pressed") !== "true";
-      pause.setAttribute("aria-pressed", String(paused));
+      button.ariaPressed = String(!isPaused());
+      button.textContent = isPaused() ? "Follow" : "Pause";
       draw();
     }
+
     function draw() {
-      const paused = pause.getAttribute("aria-pressed") === "true";
-      const text = paused ? "paused" : feed.state;
+      const text = isPaused() ? "paused" : feed.state;
       if (state.textContent !== text) state.textContent = text;
-      if (paused) return;
-      const wanted = filter.value.trim().toLowerCase();
-      const found = seen.filter(({ name, sessionKey }) =>
-        `${name} ${sessionKey}`.toLowerCase().includes(wanted),
-      );
-      fill(
-        list,
-        ...(found.length > 0
-          ? found.slice(0, 100).map(shown)
-          : [h("p", { class: "empty" }, "Nothing yet. What happens from now on shows here.")]),
-      );
+      if (!isPaused()) fill(list, ...itemsOf(readAddress().query));
     }
-    let waiting = false;
-    const soon = () => {
-      if (waiting) return;
-      waiting = true;
+
+    let isPlanned = false;
+    const drawSoon = () => {
+      if (isPlanned) return;
+      isPlanned = true;
       requestAnimationFrame(() => {
-        waiting = false;
+        isPlanned = false;
         if (!signal.aborted) draw();
       });
     };
-    addEventListener("portico:event", soon, { signal });
+    addEventListener("portico:event", drawSoon, { signal });
+    addEventListener("portico:changed", drawSoon, { signal });
     draw();
   },
 };
 
-function shown({ key, name, sessionKey, timestamp, context, reply, block }) {
-  const outcome =
-    block !== undefined ? `blocked: ${block}` : reply !== undefined ? `answered: ${reply}` : "";
+function itemsOf(query) {
+  const has = (text, name) => text.toLowerCase().includes((query.get(name) ?? "").toLowerCase());
+  const matching = received.filter(
+    ({ name, sessionKey }) => has(name, "event") && has(sessionKey ?? "", "session"),
+  );
+  if (matching.length > 0) return matching.slice(0, SHOW).map(eventItem);
+  return [h("p", { class: "empty" }, "No event yet. Events from now on appear here.")];
+}
+
+function eventItem(event) {
+  const { key, name, sessionKey, timestamp, context } = event;
   return h(
     "details",
     { "data-key": key },
@@ -74,8 +78,13 @@ function shown({ key, name, sessionKey, timestamp, context, reply, block }) {
       " ",
       h("span", { class: "muted" }, sessionKey),
       " ",
-      outcome,
+      outcomeOf(event),
     ),
     json(context),
   );
+}
+
+function outcomeOf({ block, reply }) {
+  if (block !== undefined) return `blocked: ${block}`;
+  return reply === undefined ? "" : `answered: ${reply}`;
 }

@@ -1,44 +1,187 @@
-/** The gateway's last log lines. */
-import { attempt, get } from "../api.js";
-import { badge, h, section, table } from "../dom.js";
+/** The gateway's log lines as they come, with filters by level, text and request. */
+import { eventsOf, request } from "../api.js";
+import { badge, clock, emptyText, entryLink, fill, h, readAddress } from "../dom.js";
+import { filters } from "../filters.js";
+import { pause } from "../rounds.js";
 
-const known = new Set(["level", "time", "msg"]);
-const rest = (entry) =>
-  Object.entries(entry)
-    .filter(([name]) => !known.has(name))
-    .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
-    .join(" ");
+/** Lines that the page asks for at first, keeps, and shows. */
+const FIRST = 300;
+const KEEP = 2000;
+const SHOW = 300;
+const DRAW_MS = 250;
+const LONGEST_RETRY_MS = 15_000;
+
+const { form } = filters({
+  choices: [["level", "Level and above", ["debug", "info", "warn", "error"]]],
+  texts: [
+    ["text", "Text"],
+    ["request", "Request id"],
+  ],
+});
 
 export const logs = {
   id: "logs",
   title: "Logs",
-  load: async () => {
-    const [warnings, lines] = await Promise.all(
-      ["/kernel/logs?lines=50&level=warn", "/kernel/logs?lines=200"].map((path) =>
-        attempt(get(path)),
-      ),
-    );
-    return { warnings, lines };
+  tools: form,
+  mount(root, signal) {
+    const page = new LogPage(root, signal);
+    page.start();
   },
-  render: ({ warnings, lines }) =>
-    h("div", {}, part("Warnings and errors", warnings), part("The last lines", lines)),
 };
 
-const part = (title, result) =>
-  section(title, result, ({ lines }) => [
-    table(
-      [
-        ["time", ({ time }) => h("time", {}, new Date(time).toLocaleTimeString())],
-        ["level", ({ level }) => badge(level)],
-        [
-          "what",
-          (entry) => [
-            entry.msg ?? "",
-            h("div", { class: "muted small" }, rest(entry).slice(0, 500)),
-          ],
-        ],
-      ],
-      [...lines].reverse(),
-      "Nothing.",
+class LogPage {
+  constructor(root, signal) {
+    this.signal = signal;
+    /** The newest line comes first. */
+    this.lines = [];
+    this.count = 0;
+    this.state = "connecting";
+    this.stateText = h("span", { class: "muted", role: "status" });
+    this.button = h(
+      "button",
+      { type: "button", "aria-pressed": "false", onclick: () => this.toggle() },
+      "Pause",
+    );
+    this.list = h("ol", { class: "log-lines" });
+    const bar = h("div", { class: "row" }, this.button, this.stateText);
+    fill(root, h("section", {}, bar, this.list));
+  }
+
+  start() {
+    const { signal } = this;
+    addEventListener("portico:changed", () => this.filtersChanged(), { signal });
+    // A browser has six connections to a server, so a tab that nobody sees must not hold one.
+    const visibility = () => (document.hidden ? this.connection.abort() : this.connect());
+    document.addEventListener("visibilitychange", visibility, { signal });
+    this.connect();
+    this.draw();
+  }
+
+  get isPaused() {
+    return this.button.ariaPressed === "true";
+  }
+
+  toggle() {
+    this.button.ariaPressed = String(!this.isPaused);
+    this.button.textContent = this.isPaused ? "Follow" : "Pause";
+    this.draw();
+  }
+
+  filtersChanged() {
+    // The gateway selects by level, the page by all else.
+    if ((readAddress().query.get("level") ?? "") !== this.level) this.connect();
+    this.draw();
+  }
+
+  connect() {
+    this.connection?.abort();
+    this.connection = new AbortController();
+    this.level = readAddress().query.get("level") ?? "";
+    this.lines = [];
+    void this.follow(AbortSignal.any([this.signal, this.connection.signal]));
+  }
+
+  /** Reads lines until the signal aborts, and connects again where the stream ends. */
+  async follow(signal) {
+    const query = new URLSearchParams({ follow: "true", lines: FIRST });
+    if (this.level !== "") query.set("level", this.level);
+    for (let wait = 500; !signal.aborted; wait = Math.min(LONGEST_RETRY_MS, wait * 2)) {
+      try {
+        const answer = await request("GET", `/kernel/logs?${query}`, { signal });
+        this.lines = [];
+        this.setState("live");
+        for await (const { data } of eventsOf(answer)) this.add(JSON.parse(data));
+        this.setState("The stream has ended; connecting again …");
+      } catch (error) {
+        if (signal.aborted) return;
+        this.setState(`The stream was cut off: ${error.message}`);
+      }
+      await pause(wait, signal);
+    }
+  }
+
+  add(line) {
+    this.count += 1;
+    this.lines.unshift({ ...line, key: `line-${this.count}` });
+    if (this.lines.length > KEEP) this.lines.pop();
+    this.drawSoon();
+  }
+
+  setState(state) {
+    this.state = state;
+    this.drawSoon();
+  }
+
+  drawSoon() {
+    if (this.timer) return;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      if (!this.signal.aborted) this.draw();
+    }, DRAW_MS);
+  }
+
+  draw() {
+    const { query } = readAddress();
+    const state = this.isPaused ? "paused" : this.state;
+    if (this.stateText.textContent !== state) this.stateText.textContent = state;
+    const choice = String(query);
+    if (this.isPaused && choice === this.drawnChoice) return;
+    this.drawnChoice = choice;
+    const matching = this.lines.filter((line) => isMatch(line, query)).slice(0, SHOW);
+    if (matching.length > 0) fill(this.list, ...matching.map(lineItem));
+    else fill(this.list, h("li", {}, emptyText("No line matches yet.")));
+  }
+}
+
+const requestOf = ({ id, requestId }) => requestId ?? id;
+
+function isMatch(line, query) {
+  const text = query.get("text") ?? "";
+  const wanted = query.get("request") ?? "";
+  const isRequest = wanted === "" || String(requestOf(line) ?? "").includes(wanted);
+  return isRequest && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
+}
+
+const KNOWN = new Set(["level", "time", "msg", "id", "requestId", "err", "key"]);
+
+function lineItem(line) {
+  const { key, level, time, msg, err } = line;
+  const id = requestOf(line);
+  // Only requests for models have a page of their own.
+  const isModelRequest = id !== undefined && line.model !== undefined;
+  return h(
+    "li",
+    {},
+    clock(time),
+    h("span", {}, badge(level)),
+    h(
+      "div",
+      {},
+      h("span", {}, msg ?? ""),
+      h(
+        "div",
+        { class: "muted small" },
+        isModelRequest ? entryLink("requests", id) : id,
+        " ",
+        fieldsOf(line),
+      ),
+      err ? errorDetails(`${key}-error`, err) : null,
     ),
-  ]);
+  );
+}
+
+function fieldsOf(line) {
+  return Object.entries(line)
+    .filter(([name]) => !KNOWN.has(name))
+    .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .join(" ");
+}
+
+function errorDetails(key, { type, message, stack }) {
+  return h(
+    "details",
+    { "data-key": key },
+    h("summary", { class: "small" }, `${type ?? "Error"}: ${message ?? ""}`),
+    stack ? h("pre", {}, stack) : null,
+  );
+}

@@ -1,138 +1,158 @@
-/** Health, channels and what has just happened. */
+/** Today's figures, what is wrong, the channels, and the latest events. */
 import { attempt, get, post } from "../api.js";
 import { bars, line } from "../chart.js";
-import { action, ago, badge, bytes, duration, h, problem, section, table } from "../dom.js";
+import {
+  action,
+  ago,
+  badge,
+  bytes,
+  count,
+  dataTable,
+  duration,
+  entryLink,
+  facts,
+  h,
+  href,
+  problem,
+  section,
+  table,
+} from "../dom.js";
 import { events } from "../feed.js";
+import { problemsSection } from "./overview-problems.js";
+import { loadToday, todaySection } from "./overview-today.js";
 
 export const overview = {
   id: "overview",
   title: "Overview",
   async load() {
-    const [status, channels, store, history] = await Promise.all([
+    const [days, status, channels, store, history] = await Promise.all([
+      loadToday(),
       attempt(get("/kernel/status")),
       attempt(get("/channels")),
       attempt(get("/store")),
       attempt(get("/dashboard/channels")),
     ]);
-    return { status, channels, store, history, latest: events.slice(0, 6) };
+    return { days, status, channels, store, history, latest: events.slice(0, 6) };
   },
-  render({ status, channels, store, history, latest }) {
-    return h(
-      "div",
-      {},
-      section("Health", status, (value) => health(value, store)),
-      section("Channels", channels, ({ channels: all }) => [
-        channelTable(all, history.value?.channels ?? {}),
-      ]),
-      section("Latest events", { value: latest }, () => [
-        table(
-          [
-            ["when", ({ timestamp }) => ago(timestamp)],
-            ["event", ({ name }) => name],
-            ["session", ({ sessionKey }) => sessionKey, "muted"],
-          ],
-          latest,
-          "Nothing has happened since this page was opened.",
-        ),
-      ]),
-    );
-  },
+  render: ({ days, status, channels, store, history, latest }) => [
+    todaySection(days),
+    problemsSection(status),
+    section(
+      "Channels",
+      channels,
+      ({ channels: rows }) => channelTable(rows, history.value?.channels ?? {}),
+      h("a", { href: href("channels") }, "All about channels"),
+    ),
+    section("Health", status, (value) => health(value, store)),
+    section("Latest events", { value: latest }, latestEvents),
+  ],
 };
 
 function health(status, store) {
-  const count = (list, state) => list.filter((each) => each.state === state).length;
-  const troubled = (list) => list.filter(({ error, state }) => error && state !== "disabled");
-  const queued = Object.values(store.value?.queue?.kinds ?? {}).reduce(
-    (sum, { queued = 0 }) => sum + queued,
-    0,
-  );
+  const activeOf = (list) => {
+    const active = list.filter(({ state }) => state === "active");
+    return `${active.length} of ${list.length} active`;
+  };
+  return facts([
+    ["state", badge(status.notReady.length === 0 ? "ready" : "not ready")],
+    ["version", status.version],
+    ["running for", duration(status.uptimeMs)],
+    ["memory", bytes(status.memory.rssBytes)],
+    ["hooks", activeOf(status.hooks)],
+    ["plugins", activeOf(status.plugins)],
+    ["store", storeText(store)],
+    ["queued work", count(queuedWork(store.value))],
+  ]);
+}
+
+function storeText({ value }) {
+  if (value === undefined) return "not available";
+  const state = value.ok ? "sound" : (value.problem ?? "damaged");
+  return `${state}, ${bytes(value.bytes ?? 0)}`;
+}
+
+function queuedWork(store) {
+  const kinds = Object.values(store?.queue?.kinds ?? {});
+  return kinds.reduce((sum, { queued = 0 }) => sum + queued, 0);
+}
+
+function channelTable(channels, history) {
+  const historyOf = ({ name }) => history[name] ?? { latency: [], failed: [] };
+  return dataTable({
+    key: "overview-channels",
+    rows: channels,
+    empty: "There are no channels.",
+    columns: [
+      {
+        title: "channel",
+        value: ({ name }) => name,
+        cell: ({ name, provider }) => [
+          entryLink("channels", name),
+          h("div", { class: "muted small" }, provider),
+        ],
+      },
+      { title: "state", value: ({ state }) => state, cell: channelState },
+      {
+        title: "latency, last hour",
+        kind: "plot",
+        value: ({ latencyMs }) => latencyMs,
+        cell: (channel) => latencyPlot(channel, historyOf(channel)),
+      },
+      {
+        title: "errors, last hour",
+        kind: "plot",
+        value: ({ errors }) => errors,
+        cell: (channel) => errorPlot(channel, historyOf(channel)),
+      },
+      numberColumn("attempts", ({ requests }) => requests, count),
+      numberColumn("active", ({ inFlight }) => inFlight, count),
+      { title: "", kind: "actions", cell: testButton },
+    ],
+  });
+}
+
+function numberColumn(title, value, format) {
+  return { title, kind: "number", value, cell: (row) => format(value(row)) };
+}
+
+function channelState(channel) {
   return [
-    h(
-      "dl",
-      { class: "facts" },
-      fact("State", badge(status.notReady.length === 0 ? "ready" : "not ready")),
-      fact("Version", status.version),
-      fact("Running for", duration(status.uptimeMs)),
-      fact("Memory", bytes(status.memory.rssBytes)),
-      fact("Hooks", `${count(status.hooks, "active")} of ${status.hooks.length} active`),
-      fact("Plugins", `${count(status.plugins, "active")} of ${status.plugins.length} active`),
-      fact(
-        "Store",
-        store.value ? `${badgeText(store.value)}, ${bytes(store.value.bytes ?? 0)}` : "not there",
-      ),
-      fact("Waiting work", String(queued)),
-    ),
-    status.config.problem
-      ? problem(`Configuration: ${status.config.problem.message ?? status.config.problem}`)
+    badge(channel.state),
+    channel.restingUntil ? [" asked again ", ago(channel.restingUntil)] : null,
+    channel.queued > 0 ? h("div", { class: "muted small" }, `${channel.queued} wait`) : null,
+    channel.restingModels?.length
+      ? h("div", { class: "muted small" }, channel.restingModels.join(", "))
       : null,
-    troubled(status.hooks).map(({ name, error }) => problem(`Hook ${name}: ${error}`)),
-    troubled(status.plugins).map(({ name, error }) => problem(`Plugin ${name}: ${error}`)),
+    problem(channel.problem ?? channel.lastError),
   ];
 }
 
-const badgeText = ({ ok, problem }) => (ok ? "sound" : (problem ?? "not well"));
-const fact = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
-
-function channelTable(channels, history) {
-  const of = (name) => history[name] ?? { latency: [], failed: [] };
-  return table(
-    [
-      [
-        "channel",
-        ({ name, provider, baseUrl }) => [
-          h("strong", {}, name),
-          h("span", { class: "muted" }, ` ${provider}`),
-          under(baseUrl),
-        ],
-      ],
-      [
-        "state",
-        (channel) => [
-          badge(channel.state),
-          channel.restingUntil ? [", asked again ", ago(channel.restingUntil)] : null,
-          channel.restingModels?.length ? under(channel.restingModels.join(", ")) : null,
-          problem(channel.problem ?? channel.lastError),
-        ],
-      ],
-      [
-        "latency",
-        ({ name, latencyMs }) =>
-          plot(
-            line(of(name).latency, `Latency of ${name}: ${duration(latencyMs)}`),
-            duration(latencyMs),
-          ),
-        "plot",
-      ],
-      [
-        "errors",
-        ({ name, errors }) =>
-          plot(bars(of(name).failed, `Errors of ${name}: ${errors}`, true), String(errors)),
-        "plot",
-      ],
-      ["attempts", ({ requests }) => String(requests), "number"],
-      [
-        "in flight",
-        ({ inFlight, queued }) => (queued > 0 ? `${inFlight} (+${queued})` : String(inFlight)),
-        "number",
-      ],
-      [
-        "",
-        ({ name }) =>
-          action("Test", `test-${name}`, () => test(name), { "aria-label": `Test ${name}` }),
-      ],
-    ],
-    channels,
-    "There are no channels.",
-  );
+function latencyPlot({ name, latencyMs }, { latency }) {
+  const text = duration(latencyMs);
+  return [line(latency, `Latency of ${name}: ${text}`), h("span", {}, text)];
 }
 
-const under = (text) => (text ? h("div", { class: "muted small" }, text) : null);
-const plot = (chart, text) => [chart, h("span", {}, text)];
+function errorPlot({ name, errors }, { failed }) {
+  const text = count(errors);
+  return [bars(failed, `Errors of ${name}: ${text}`, true), h("span", {}, text)];
+}
 
-async function test(name) {
-  const { ok, answer, ms, error, modelsError } = await post(
-    `/channels/${encodeURIComponent(name)}/test`,
-  );
+function testButton({ name }) {
+  return action("Test", `test-${name}`, () => testChannel(name), { "aria-label": `Test ${name}` });
+}
+
+async function testChannel(name) {
+  const path = `/channels/${encodeURIComponent(name)}/test`;
+  const { ok, answer, ms, error, modelsError } = await post(path);
   if (!ok) throw new Error(`${name}: ${error ?? modelsError ?? "it did not answer"}`);
   return `${name} answered in ${duration(ms)}: ${answer}`;
+}
+
+function latestEvents(latest) {
+  const columns = [
+    ["when", ({ timestamp }) => ago(timestamp)],
+    ["event", ({ name }) => name],
+    ["session", ({ sessionKey }) => sessionKey, "muted"],
+  ];
+  return table(columns, latest, "Nothing has happened since this page was opened.");
 }

@@ -9,8 +9,12 @@ export const observePages: PageRow[] = [
   {
     title: "Overview",
     path: "overview",
-    shows: (page) => page.getByRole("heading", { name: "Channels" }),
+    shows: (page) => page.getByRole("heading", { name: "What is wrong" }),
     async change({ page }) {
+      const requests = page.locator(".figures > div").filter({ hasText: "Requests" });
+      await requests.getByText("3", { exact: true }).waitFor();
+      const wrong = page.getByRole("listitem").filter({ hasText: "ECONNREFUSED" });
+      await wrong.getByRole("link", { name: "Polls" }).waitFor();
       await page.getByRole("button", { name: "Test echo" }).click();
       await page.getByText(/^echo answered in/).waitFor();
     },
@@ -75,6 +79,7 @@ export const observePages: PageRow[] = [
     title: "Logs",
     path: "logs",
     shows: (page) => page.getByText(/could not be reached/).first(),
+    change: filterAndPause,
   },
 ];
 
@@ -84,4 +89,33 @@ async function seeAnEvent({ page }: Visitor, { gateway }: Setting): Promise<void
     messages: [{ role: "user", content: "an event" }],
   });
   await page.locator("details").filter({ hasText: "message:received" }).first().waitFor();
+}
+
+/** Filters by level and text, follows a new line, and holds the list while it is paused. */
+async function filterAndPause({ page }: Visitor, { gateway }: Setting): Promise<void> {
+  const lines = page.locator(".log-lines li");
+  await page.getByLabel("Level and above").selectOption("warn");
+  await until("only warnings and errors", async () => {
+    const levels = await lines.locator(".badge").allTextContents();
+    return levels.length > 0 && !levels.includes("info");
+  });
+  await page.getByLabel("Text").fill("no such line");
+  await page.getByText("No line matches yet.").waitFor();
+  await page.getByLabel("Text").fill("nowhere");
+  await page.getByLabel("Level and above").selectOption("");
+  await page.getByText("live", { exact: true }).waitFor();
+  await gateway.request("GET", "/nowhere-1");
+  await page
+    .getByText(/nowhere-1/)
+    .first()
+    .waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  const shown = await lines.count();
+  await gateway.request("GET", "/nowhere-2");
+  assert.is(await lines.count(), shown);
+  await page.getByRole("button", { name: "Follow" }).click();
+  await page
+    .getByText(/nowhere-2/)
+    .first()
+    .waitFor();
 }

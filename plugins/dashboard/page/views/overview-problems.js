@@ -1,0 +1,74 @@
+/** Everything that `portico status` calls wrong, each with what to do about it. */
+import { badge, h, href, section } from "../dom.js";
+
+/** What to do about a notice, by the part of the gateway that gives it: the page, its name, and a sentence. */
+const REMEDIES = {
+  agent: ["configuration", "Configuration", "Set agents.defaults.model to a model that exists."],
+  channels: [
+    "channels",
+    "Channels",
+    "Test the channel; check its address, its key and its limits.",
+  ],
+  configuration: ["configuration", "Configuration", "Correct the setting, or restart the gateway."],
+  confirmations: ["turns", "Turns", "Allow or refuse the tool call."],
+  cron: ["cron", "Cron", "Read the error of the last run, correct the job, and run it again."],
+  deliveries: ["deliveries", "Deliveries", "Check the receiver, then replay the delivery."],
+  gateway: ["configuration", "Configuration", "Change the settings of gateway, or restart it."],
+  hooks: ["hooks", "Hooks", "Correct the events that the hook names."],
+  nodes: ["browser", "Browser", "Start the node's host again, or remove the profile."],
+  polls: ["polls", "Polls", "Read the error of the last run, correct the poll, and run it again."],
+  store: ["gateways", "Gateways and workers", "Run `portico store check` and follow its advice."],
+  turns: ["turns", "Turns", "Read the turn's error, then try it again."],
+};
+const OTHER = ["logs", "Logs", "Read the log lines of this time."];
+
+export function problemsSection(status) {
+  return section("What is wrong", status, (value) => {
+    const problems = problemsOf(value);
+    if (problems.length === 0)
+      return h("p", {}, badge("ok"), " Nothing. `portico status` says the same.");
+    return h("ul", { class: "problems" }, problems.map(problemItem));
+  });
+}
+
+function problemItem({ what, text, remedy: [page, title, advice], id }) {
+  return h(
+    "li",
+    {},
+    h("p", {}, h("strong", {}, what), h("span", {}, ` ${text}`)),
+    h("p", { class: "small" }, `${advice} `, h("a", { href: href(page, id) }, title)),
+  );
+}
+
+function problemsOf({ config, notReady, hooks, plugins, notices }) {
+  return [
+    ...configurationProblems(config),
+    ...notReady.map(({ name, error }) => ({
+      what: `${name} is not ready:`,
+      text: error,
+      remedy: ["plugins", "Plugins", "Correct its settings, or reload the plugin."],
+    })),
+    ...extensionProblems("Hook", "hooks", hooks),
+    ...extensionProblems("Plugin", "plugins", plugins),
+    ...notices.map(({ from, text }) => ({
+      what: `${from}:`,
+      text,
+      remedy: REMEDIES[from] ?? OTHER,
+    })),
+  ];
+}
+
+function configurationProblems({ problem }) {
+  if (!problem) return [];
+  const line = problem.line ? ` (line ${problem.line})` : "";
+  const remedy = ["configuration", "Configuration", "Correct the file; it is read again at once."];
+  const what = "The changed configuration is not active:";
+  return [{ what, text: `${problem.message ?? problem}${line}`, remedy }];
+}
+
+function extensionProblems(kind, page, extensions) {
+  const remedy = [page, `${kind}s`, `Correct the ${kind.toLowerCase()}'s code, or disable it.`];
+  return extensions
+    .filter(({ error, state }) => error && state !== "disabled")
+    .map(({ name, error }) => ({ what: `${kind} ${name}:`, text: error, remedy, id: name }));
+}
