@@ -20,6 +20,8 @@ export interface WorkerStatus {
   uptimeMs: number;
   rssBytes: number;
   heapBytes: number;
+  /** Processor time since its start. */
+  cpuMs: number;
   /** Responses since its start. */
   requests: number;
   active: number;
@@ -139,11 +141,13 @@ function byTime<T>(time: (one: T) => string) {
 
 function statusOf(own: Management, state: GatewayState, worker: number): WorkerStatus {
   const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
   return {
     worker,
     pid: process.pid,
     uptimeMs: Date.now() - own.startedAt,
     rssBytes,
+    cpuMs: Math.round((user + system) / 1000),
     heapBytes,
     requests: state.requests().reduce((sum, { count }) => sum + count, 0),
     active: state.active(),

@@ -10,11 +10,24 @@ const PATH = "/kernel/config";
 
 /**
  * Shows what `edits` would change of the configuration as it was at `version`, and writes them where the reader agrees.
- * `edits`: `{ path, value }` or `{ path, remove: true }`. Resolves to whether they were written.
+ * `edits`: `{ path, value }` or `{ path, remove: true }`. Runs `written` once they are, before pages read the
+ * configuration again. Resolves to whether they were written.
  */
-export function reviewEdits({ title, edits, version }) {
+export const reviewEdits = ({ title, edits, version, written }) =>
+  review(title, { method: "PATCH", path: PATH, body: { edits } }, version, written);
+
+/** The same for going back to an earlier version, by its number. */
+export const reviewRestore = ({ id, version }) =>
+  review(
+    `Restore version ${id}`,
+    { method: "POST", path: `${PATH}/undo`, body: { to: id } },
+    version,
+  );
+
+function review(title, change, version, written = () => {}) {
+  closeUndoBar();
   return new Promise((resolve) => {
-    const review = new Review(title, edits, version);
+    const review = new Review(title, change, version, written);
     review.dialog.addEventListener("close", () => {
       review.dialog.remove();
       resolve(review.isWritten);
@@ -26,8 +39,9 @@ export function reviewEdits({ title, edits, version }) {
 }
 
 class Review {
-  constructor(title, edits, version) {
-    this.edits = edits;
+  constructor(title, change, version, written) {
+    this.change = change;
+    this.written = written;
     this.version = version;
     this.isWritten = false;
     this.content = h("div", {}, h("p", { class: "empty" }, "Reading …"));
@@ -63,6 +77,7 @@ class Review {
     try {
       const written = await this.send("");
       this.isWritten = true;
+      this.written();
       this.dialog.close();
       offerUndo(written);
       dispatchEvent(new Event("portico:changed"));
@@ -72,7 +87,8 @@ class Review {
   }
 
   send(query) {
-    return change("PATCH", `${PATH}${query}`, { edits: this.edits }, this.version);
+    const { method, path, body } = this.change;
+    return change(method, `${path}${query}`, body, this.version);
   }
 
   cancel() {
@@ -108,14 +124,18 @@ class Review {
   }
 }
 
-const startNotice = (keys = []) =>
-  keys.length === 0
-    ? null
-    : h("p", { class: "notice" }, `At the next start of the gateway: ${keys.join(", ")}.`);
+/** Which of the keys take effect at the next start of the gateway. */
+export const nextStart = (keys) =>
+  `${keys.join(", ")} ${keys.length === 1 ? "takes" : "take"} effect at the next start.`;
 
-/** Stays until it is used, closed, or another page is opened. */
+const startNotice = (keys = []) =>
+  keys.length === 0 ? null : h("p", { class: "notice" }, nextStart(keys));
+
+const closeUndoBar = () => document.querySelector(".undo-bar")?.remove();
+
+/** Stays until it is used, closed, or another page or review is opened. */
 function offerUndo({ changes, version, atNextStart }) {
-  document.querySelector(".undo-bar")?.remove();
+  closeUndoBar();
   const close = () => bar.remove();
   const undo = async () => {
     try {
@@ -127,7 +147,7 @@ function offerUndo({ changes, version, atNextStart }) {
     }
     close();
   };
-  const keys = changes.map(({ key }) => key).join(", ");
+  const keys = changes.map(({ key }) => key).join(", ") || "no value differs";
   const bar = h(
     "div",
     { class: "save-bar undo-bar", role: "status" },

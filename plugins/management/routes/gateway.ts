@@ -46,6 +46,7 @@ export function mountGatewayRoutes(
         rssBytes: sum(({ rssBytes }) => rssBytes),
         heapBytes: sum(({ heapBytes }) => heapBytes),
       },
+      cpuMs: sum(({ cpuMs }) => cpuMs),
       requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
       connections: {
         open: sum(({ connections }) => connections.open),
@@ -94,8 +95,9 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
 }
 
 /** Of one worker: the rest is the same in all of them, or stands above. */
-function workerShown({ worker, pid, uptimeMs, rssBytes, requests, active }: WorkerStatus) {
-  return { worker, pid, uptimeMs, rssBytes, requests, active };
+function workerShown(status: WorkerStatus) {
+  const { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active } = status;
+  return { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active };
 }
 
 function distinct<T extends { name: string }>(all: readonly T[]): T[] {

@@ -161,6 +161,7 @@ export const gatewayRoutes = {
         home: Type.String(),
         workspace: Type.String(),
         memory: Type.Object({ rssBytes: Type.Number(), heapBytes: Type.Number() }),
+        cpuMs: Type.Integer({ description: "Processor time since the start, of all workers" }),
         requests: Type.Object({ total: Type.Integer(), active: Type.Integer() }),
         connections: AnyObject,
         config: AnyObject,

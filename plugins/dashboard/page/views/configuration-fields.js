@@ -216,6 +216,8 @@ function field(form, schema, path) {
   };
   const value = draft && !draft.remove ? draft.value : saved;
   const { element } = controlFor(`config-${key}`, schema, value, remember);
+  // The form is drawn again after each save, also while somebody types.
+  element.dataset.key = `control-${key}`;
   const marks = [
     schema.atNextStart ? "takes effect at the next start" : "",
     isWritten ? "" : "default",
@@ -299,10 +301,10 @@ function line(id, schema, types, value, remember) {
   const isMasked = value === MASKED;
   const isSecret = isMasked || alternatives(schema).some(({ secret }) => secret);
   const takesNumber = types.has("number") || types.has("integer");
-  const isNumber = takesNumber && !types.has("string");
+  const plainType = takesNumber && !types.has("string") ? "number" : "text";
   const element = h("input", {
     id,
-    type: isSecret ? "password" : isNumber ? "number" : "text",
+    type: isSecret ? "password" : plainType,
     step: "any",
     autocomplete: "off",
     placeholder: isMasked ? "set; a new value replaces it" : "",

@@ -1,6 +1,16 @@
-/** What runs: this gateway, its workers, the gateways that share its store, and the store itself. */
+/** What runs: this gateway, its workers with their memory and load, and its store. */
 import { attempt, get } from "../api.js";
-import { bytes, count, dataTable, duration, facts, h, section } from "../dom.js";
+import {
+  badge,
+  bytes,
+  count,
+  dataTable,
+  duration,
+  emptyText,
+  facts,
+  problem,
+  section,
+} from "../dom.js";
 
 export const gateways = {
   id: "gateways",
@@ -10,86 +20,102 @@ export const gateways = {
       attempt(get("/kernel/status")),
       attempt(get("/store")),
     ]);
-    return { status, store };
+    return { status, store, load: status.value && loadSinceLast(status.value) };
   },
-  render: ({ status, store }) => [
-    section("This gateway", status, gatewayFacts),
-    section("Workers", status, ({ workers }) => workerTable(workers)),
+  render: ({ status, store, load }) => [
+    section("This gateway", status, (value) => gatewayFacts(value, load)),
+    section("Workers", status, ({ workers }) => workerTable(workers, load)),
     section("Store", store, storeFacts),
   ],
 };
 
-function gatewayFacts({
-  version,
-  pid,
-  uptimeMs,
-  url,
-  servers,
-  home,
-  memory,
-  requests,
-  connections,
-}) {
+/** The last reading: `{ at, status }`. Load is the difference between two readings. */
+let previous;
+addEventListener("portico:signed-out", () => {
+  previous = undefined;
+});
+
+/** Processor share and requests a second, of the gateway and by the process id of each worker. */
+function loadSinceLast(status) {
+  const last = previous;
+  previous = { at: performance.now(), status };
+  if (last === undefined) return undefined;
+  const seconds = (previous.at - last.at) / 1000;
+  const rate = (now, before) => ({
+    cpu: Math.max(0, (now.cpuMs - before.cpuMs) / 1000 / seconds),
+    requests: Math.max(0, (totalOf(now) - totalOf(before)) / seconds),
+  });
+  const before = new Map(last.status.workers?.running.map((worker) => [worker.pid, worker]));
+  const workers = (status.workers?.running ?? [])
+    .filter(({ pid }) => before.has(pid))
+    .map((worker) => [worker.pid, rate(worker, before.get(worker.pid))]);
+  return { ...rate(status, last.status), workers: Object.fromEntries(workers) };
+}
+
+const totalOf = ({ requests }) => requests.total ?? requests;
+const percent = (share) => (share === undefined ? "–" : `${Math.round(100 * share)} %`);
+const perSecond = (rate) => (rate === undefined ? "–" : `${rate.toFixed(1)} a second`);
+
+function gatewayFacts(status, load) {
+  const { version, pid, uptimeMs, url, servers, home, workspace, memory } = status;
+  const { requests, connections } = status;
   return facts([
     ["version", version],
     ["process", pid],
     ["running for", duration(uptimeMs)],
+    ["memory", `${bytes(memory.rssBytes)} (heap ${bytes(memory.heapBytes)})`],
+    ["processor", `${percent(load?.cpu)} of one core`],
+    ["requests", `${count(requests.total)}, ${perSecond(load?.requests)}`],
+    ["active requests", count(requests.active)],
+    ["connections", `${count(connections.open)} of ${count(connections.limit)}`],
+    ["refused connections", count(connections.refused)],
     ["address", url],
-    ...Object.entries(servers),
+    ...Object.entries(servers).map(([name, address]) => [`${name} server`, address]),
     ["home", home],
-    ["memory", `${bytes(memory.rssBytes)}, of it heap ${bytes(memory.heapBytes)}`],
-    ["requests", `${count(requests.total)}, ${requests.active} active`],
-    ["connections", `${connections.open} of ${connections.limit}`],
-    ["refused connections", connections.refused],
+    ["workspace", workspace],
   ]);
 }
 
-function workerTable(workers) {
+function workerTable(workers, load) {
   if (!workers)
-    return h(
-      "p",
-      { class: "empty" },
-      "One process does all the work. Set gateway.workers for more.",
-    );
+    return emptyText("One process does all the work. The setting gateway.workers starts more.");
+  const loadOf = ({ pid }) => load?.workers[pid];
   return dataTable({
     key: "workers",
     rows: workers.running,
     empty: "No worker is running.",
     columns: [
-      { title: "worker", cell: ({ worker }) => String(worker), value: ({ worker }) => worker },
-      { title: "process", kind: "number", cell: ({ pid }) => String(pid) },
-      {
-        title: "running for",
-        kind: "number",
-        cell: ({ uptimeMs }) => duration(uptimeMs),
-        value: ({ uptimeMs }) => uptimeMs,
-      },
-      {
-        title: "memory",
-        kind: "number",
-        cell: ({ rssBytes }) => bytes(rssBytes),
-        value: ({ rssBytes }) => rssBytes,
-      },
-      {
-        title: "requests",
-        kind: "number",
-        cell: ({ requests }) => count(requests),
-        value: ({ requests }) => requests,
-      },
-      {
-        title: "active",
-        kind: "number",
-        cell: ({ active }) => count(active),
-        value: ({ active }) => active,
-      },
+      { title: "worker", value: ({ worker }) => worker, cell: ({ worker }) => String(worker) },
+      numberColumn("process", ({ pid }) => pid, String),
+      numberColumn("running for", ({ uptimeMs }) => uptimeMs, duration),
+      numberColumn("memory", ({ rssBytes }) => rssBytes, bytes),
+      numberColumn("processor", (worker) => loadOf(worker)?.cpu, percent),
+      numberColumn("requests", ({ requests }) => requests, count),
+      numberColumn("requests a second", (worker) => loadOf(worker)?.requests, rateText),
+      numberColumn("active", ({ active }) => active, count),
     ],
   });
 }
 
-function storeFacts({ ok, problem, engine, bytes: size }) {
-  return facts([
-    ["state", ok ? "sound" : (problem ?? "not well")],
-    ["engine", engine],
-    ["size", size === undefined ? undefined : bytes(size)],
+const rateText = (rate) => (rate === undefined ? "–" : rate.toFixed(1));
+
+function numberColumn(title, value, format) {
+  return { title, kind: "number", value, cell: (row) => format(value(row)) };
+}
+
+function storeFacts({ ok, problem: trouble, engine, bytes: size, schemaVersion, queue }) {
+  const queued = Object.entries(queue?.kinds ?? {}).map(([kind, { queued = 0, dead = 0 }]) => [
+    `queued: ${kind}`,
+    dead > 0 ? `${count(queued)}, ${count(dead)} dead` : count(queued),
   ]);
+  return [
+    facts([
+      ["state", badge(ok ? "ok" : "failed")],
+      ["engine", engine],
+      ["size", size === undefined ? undefined : bytes(size)],
+      ["schema", schemaVersion],
+      ...queued,
+    ]),
+    problem(trouble),
+  ];
 }

@@ -189,12 +189,12 @@ async function saveTwiceAtOnce(visitor: Visitor, setting: Setting): Promise<void
   const [first, second] = dialogs.map((dialog) => dialog.getByRole("button", { name: "Save" }));
   await second!.waitFor();
   await first!.click();
-  await visitor.page.getByText(/^Saved 1 change\./).waitFor();
+  await visitor.page.getByText(/^Saved: /).waitFor();
   await second!.click();
   await dialogs[1]!.getByText("Nothing was saved. Your own changes are kept.").waitFor();
   await dialogs[1]!.getByRole("button", { name: "Review my changes on top of it" }).click();
   await second!.click();
-  await other.page.getByText(/^Saved 1 change\./).waitFor();
+  await other.page.getByText(/^Saved: /).waitFor();
   assert.is(stored().agents.defaults.maxSteps, 11);
   await until("the second change", () => stored().requests?.keep === 700);
   await other.page.context().close();
