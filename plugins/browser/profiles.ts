@@ -309,8 +309,15 @@ export class Profiles {
     const stamp = new Date().toISOString().replace(/[:.]/g, "-");
     const target = join(this.#options.trash, "browser", `${profile.name}-${stamp}`);
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await rename(profile.dir, target);
-    return target;
+    const isMoved = await rename(profile.dir, target).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        // Another request has moved it meanwhile.
+        if (error.code === "ENOENT") return false;
+        throw error;
+      },
+    );
+    return isMoved ? target : null;
   }
 }
 

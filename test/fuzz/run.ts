@@ -34,7 +34,10 @@ if (process.argv[2] === "wide") {
   process.exit(found.length > 0 ? 1 : 0);
 }
 if (process.argv[2] === "schema") {
-  const schemaFailures = await fuzzSchema(Number(process.argv[3] ?? SCHEMA_REQUESTS));
+  const schemaFailures = await fuzzSchema(
+    Number(process.argv[3] ?? SCHEMA_REQUESTS),
+    process.argv[4],
+  );
   for (const failure of schemaFailures) console.log(`\n${failure}`);
   process.exit(schemaFailures.length > 0 ? 1 : 0);
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- schema [COUNT]`: schemathesis makes requests from `/openapi.json`, and fails on a 5xx and on a response
- * that breaks what its route declares. It is skipped where Python's `schemathesis` is not installed
+ * `npm run fuzz -- schema [COUNT] [SERVER]`: schemathesis makes requests to the gateway and to browser control from
+ * `/openapi.json`, and fails on a 5xx and on a response that breaks what its route declares. It is skipped where Python's `schemathesis` is not installed
  * (`pip install schemathesis`).
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -32,7 +32,7 @@ const WEBHOOKS = { token: "a-token-of-webhooks", mappings: { one: { message: "{b
 const REQUEST_SECONDS = "60";
 
 /** What failed, for people; nothing where all holds or schemathesis is not there. */
-export async function fuzzSchema(count: number): Promise<string[]> {
+export async function fuzzSchema(count: number, only?: string): Promise<string[]> {
   const program = process.env["SCHEMATHESIS"] ?? "schemathesis";
   if (spawnSync(program, ["--version"]).status !== 0) {
     console.log("schema: skipped, since schemathesis is not installed (pip install schemathesis)");
@@ -41,7 +41,8 @@ export async function fuzzSchema(count: number): Promise<string[]> {
   const gateway = await startGateway({ config: { webhooks: WEBHOOKS, browser: headlessBrowser } });
   try {
     const documents = new Map<ServerName, ApiDocument>();
-    for (const name of Object.keys(EXCLUDED) as ServerName[])
+    const names = Object.keys(EXCLUDED) as ServerName[];
+    for (const name of names.filter((each) => only === undefined || each === only))
       documents.set(name, await gateway.json("GET", `/openapi.json?server=${name}`));
     const all = [...documents.values()].map(operationsOf).reduce((sum, each) => sum + each, 0);
     const failures: string[] = [];

@@ -96,6 +96,7 @@ interface FileChooserInput {
   timeoutMs?: number;
 }
 
+const UPLOAD_MS = 20_000;
 /** How long an armed chooser or dialog answer stays armed, ms, unless the caller says otherwise. */
 const ARMED_MS = 120_000;
 
@@ -104,19 +105,17 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
   const files = await checkUploads(op, input.paths);
   const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
-  if (input.ref !== undefined) {
-    await uploadTo(
-      op,
-      tab,
-      input.ref,
-      input.paths,
-      input.timeoutMs ?? 20_000,
-      input.timeoutMs !== undefined,
+  const { ref } = input;
+  if (ref !== undefined) {
+    const { timeoutMs = UPLOAD_MS } = input;
+    const isExplicit = input.timeoutMs !== undefined;
+    await tab.exclusive(timeoutMs, "the upload", () =>
+      uploadTo(op, tab, ref, input.paths, timeoutMs, isExplicit),
     );
     return { ok: true, targetId: tab.targetId };
   }
   const take = (chooser: FileChooser): Promise<void> =>
-    answerChooser(chooser, files, 20_000).catch((error: unknown) => {
+    answerChooser(chooser, files, UPLOAD_MS).catch((error: unknown) => {
       op.deps.log.warn({ err: error }, "an armed file chooser could not be answered");
       // The caller that armed it received its response long ago, and looks here.
       tab.watch.errors.push({

@@ -140,7 +140,11 @@ interface TraceStartInput extends Common {
 }
 
 /** Records all tabs of the profile. 409 `trace_running` where one is recorded already. */
-export async function traceStart(op: Op, input: TraceStartInput): Promise<object> {
+export function traceStart(op: Op, input: TraceStartInput): Promise<object> {
+  return op.session.turns.take("trace", () => startTrace(op, input));
+}
+
+async function startTrace(op: Op, input: TraceStartInput): Promise<object> {
   const { session } = op;
   const { context } = session;
   if (session.tracing)
@@ -163,8 +167,16 @@ export async function traceStart(op: Op, input: TraceStartInput): Promise<object
   return { ok: true };
 }
 
+interface TraceStopInput extends Common {
+  path?: string;
+}
+
 /** Ends the trace and answers the zip file's path, under the temporary root. */
-export async function traceStop(op: Op, input: Common & { path?: string }): Promise<object> {
+export function traceStop(op: Op, input: TraceStopInput): Promise<object> {
+  return op.session.turns.take("trace", () => stopTrace(op, input));
+}
+
+async function stopTrace(op: Op, input: TraceStopInput): Promise<object> {
   await checkPath(op, "", input.path);
   const { session } = op;
   const { context } = session;

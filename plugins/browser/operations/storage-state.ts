@@ -55,6 +55,10 @@ const statesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await
 /** Writes all cookies, and what the sites that were visited since the browser started keep in the browser. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
+  return op.session.turns.take("state", () => writeState(op, input));
+}
+
+async function writeState(op: Op, input: StateInput): Promise<object> {
   const file = await openConfined(await statesDir(op), input.path, op.deps.whyProtected);
   try {
     const { context } = op.session;
@@ -80,6 +84,10 @@ export async function saveState(op: Op, input: StateInput): Promise<object> {
 /** Puts what such a file holds in place of all cookies and of what those sites keep. */
 export async function loadState(op: Op, input: StateInput): Promise<object> {
   refuseOfRelay(op);
+  return op.session.turns.take("state", () => replaceState(op, input));
+}
+
+async function replaceState(op: Op, input: StateInput): Promise<object> {
   const state = await readState(await statesDir(op), input.path);
   const { context } = op.session;
   // Nothing is fetched for it: the form of an address is enough.

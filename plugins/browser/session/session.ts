@@ -15,6 +15,7 @@ import {
   type Library,
   libraryUnavailable,
 } from "../drivers/playwright.ts";
+import { Turns } from "../turns.ts";
 import type { Profile } from "../profiles.ts";
 import { RequestJudge } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -62,6 +63,8 @@ export class Session {
   overrides: Overrides = {};
   /** True while a trace is recorded. */
   tracing = false;
+  /** Traces and states of the whole browser. */
+  readonly turns = new Turns();
   readonly #deps: SessionDeps;
   #running: Running | undefined;
   #starting: Promise<Running> | undefined;

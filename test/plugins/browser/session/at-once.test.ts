@@ -1,3 +1,6 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
@@ -10,6 +13,8 @@ test.before(async () => {
   site = await startSite({
     "/": "<title>Page</title>",
     "/silent": () => {},
+    "/uploads": `<button onclick="one.click()">One</button><button onclick="two.click()">Two</button>
+      <input type=file id=one hidden><input type=file id=two hidden>`,
   });
   browser = await startBrowser();
 });
@@ -62,6 +67,61 @@ test("a navigation ends with 404 when its tab is closed", async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
   failed(await navigating, 404, "tab_not_found");
+});
+
+const outcomes = (answers: { status: number; body: any }[]) =>
+  answers.map(({ status, body }) => body.error?.code ?? status).sort();
+
+test("of two traces that start at once one runs, and of two stops one writes it", async () => {
+  const twice = (path: string) => Promise.all([browser.post(path), browser.post(path)]);
+  assert.equal(outcomes(await twice("/trace/start")), [200, "trace_running"]);
+  assert.equal(outcomes(await twice("/trace/stop")), [200, "trace_not_running"]);
+  assert.equal(outcomes(await twice("/trace/start")), [200, "trace_running"]);
+  assert.equal(outcomes([await browser.post("/trace/stop")]), [200]);
+});
+
+test("of two profiles of one name that are created at once one is", async () => {
+  const create = () => browser.post("/profiles/create", { name: "twin" });
+  assert.equal(outcomes(await Promise.all([create(), create()])), [200, "conflict"]);
+  const removed = await Promise.all([browser.del("/profiles/twin"), browser.del("/profiles/twin")]);
+  for (const { status } of removed) assert.ok(status === 200 || status === 404, String(status));
+});
+
+test("two file choosers with refs at once each get their own file", async () => {
+  const dir = join(tmpdir(), "portico", "uploads");
+  mkdirSync(dir, { recursive: true });
+  const names = ["One", "Two"].map((name) => `${name}-${process.pid}.txt`);
+  for (const name of names) writeFileSync(join(dir, name), "x");
+  const tab = await browser.openTab();
+  await tab.visit(`${site.url}/uploads`);
+  const refs = [await tab.ref("One"), await tab.ref("Two")];
+  const answers = await Promise.all(
+    refs.map((ref, index) => tab.post("/hooks/file-chooser", { ref, paths: [names[index]] })),
+  );
+  assert.equal(outcomes(answers), [200, 200]);
+  const { body } = await tab.act("evaluate", { fn: "[one.files[0]?.name, two.files[0]?.name]" });
+  assert.equal(body.result, names);
+});
+
+test("of two states that are loaded at once the browser holds one as a whole", async () => {
+  const save = async (name: string) => {
+    await browser.post("/cookies/clear");
+    for (const part of ["a", "b"]) {
+      const cookie = { name: part, value: name, url: site.url };
+      assert.is((await browser.post("/cookies/set", { cookie })).status, 200);
+    }
+    const path = `at-once-${process.pid}-${name}.json`;
+    assert.is((await browser.post("/state/save", { path })).status, 200);
+    return path;
+  };
+  const paths = [await save("first"), await save("second")];
+  for (let i = 0; i < 5; i++) {
+    const answers = await Promise.all(paths.map((path) => browser.post("/state/load", { path })));
+    assert.equal(outcomes(answers), [200, 200]);
+    const { cookies } = (await browser.get("/cookies")).body as { cookies: { value: string }[] };
+    const values = cookies.map(({ value }) => value);
+    assert.equal([values.length, new Set(values).size], [2, 1]);
+  }
 });
 
 test.run();

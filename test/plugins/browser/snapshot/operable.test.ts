@@ -20,10 +20,15 @@ const PNG = Buffer.from(
   "base64",
 );
 
+const PDF =
+  "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj trailer<</Root 1 0 R>>";
+
 test.before(async () => {
   site = await startSite({
     "/": PAGE,
     "/modal": MODAL,
+    "/document": (_req, res) =>
+      void res.writeHead(200, { "content-type": "application/pdf" }).end(PDF),
     "/picture": (_req, res) => void res.writeHead(200, { "content-type": "image/png" }).end(PNG),
   });
   browser = await sharedBrowser();
@@ -86,6 +91,12 @@ test("what stands behind an open modal dialog is marked", async () => {
 test("a page that is a picture says so", async () => {
   await browser.visit(`${site.url}/picture`);
   assert.match((await browser.get("/snapshot")).body.snapshot, /picture \(image\/png\)/);
+});
+
+test("a page that is a PDF says so in every view", async () => {
+  await browser.visit(`${site.url}/document`);
+  for (const view of [{}, { interactive: true }, { mode: "efficient" }])
+    assert.match((await browser.get("/snapshot", view)).body.snapshot, /PDF|application\/pdf/);
 });
 
 test.run();
