@@ -2,6 +2,7 @@
 import {
   type ChatCompletion,
   type ChatMessage,
+  parseCounted,
   parseExact,
   sealExtras,
   tokensOfCharacters,
@@ -84,7 +85,7 @@ export function messageId(id: string): string {
 function inputOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   try {
-    const value = parseExact(text);
+    const value = parseCounted(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
     if (value === null) return {};

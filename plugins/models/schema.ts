@@ -1,6 +1,8 @@
-/** The chat plugin's slice of the configuration. */
+/** The engine's sections of the configuration. */
 import { type Static, timerMs, Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
+
+const MIB = 1024 * 1024;
 
 const Headers = Type.Record(Type.String(), Type.String());
 
@@ -40,6 +42,13 @@ export const ChannelConfig = Type.Object({
   ),
   timeoutMs: Type.Optional(timerMs({ description: "to the first byte; default 300000" })),
   idleTimeoutMs: Type.Optional(timerMs({ description: "between bytes; default 120000" })),
+  maxEventBytes: Type.Optional(
+    Type.Integer({
+      minimum: 1024,
+      maximum: 64 * MIB,
+      description: "the largest single event of a stream that is read; default 16777216 (16 MiB)",
+    }),
+  ),
   maxRetries: Type.Optional(
     Type.Integer({
       minimum: 0,

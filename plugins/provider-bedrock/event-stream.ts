@@ -5,7 +5,7 @@
  * millisecond where this reads 1,500 (Node 20), and takes whole frames only.
  */
 import { crc32 } from "node:zlib";
-import { upstreamError } from "portico/provider";
+import { HeldBytes, upstreamError } from "portico/provider";
 
 const PRELUDE = 12;
 const OVERHEAD = 16;
@@ -25,8 +25,7 @@ export interface FrameReader {
 
 /** Takes bytes cut anywhere. Throws `upstreamError` where a checksum or a length is wrong. */
 export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
-  let held: Buffer[] = [];
-  let size = 0;
+  const held = new HeldBytes();
   /** Of the frame that is being collected; 0 until its prelude is there. */
   let wanted = 0;
   const headersOf = rememberHeaders();
@@ -34,17 +33,15 @@ export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
   return {
     push(bytes) {
       held.push(bytes);
-      size += bytes.length;
-      if (size < (wanted || PRELUDE)) return;
-      let all = held.length === 1 ? bytes : Buffer.concat(held);
+      if (held.size < (wanted || PRELUDE)) return;
+      let all = held.take();
       for (;;) {
         wanted = all.length < PRELUDE ? 0 : frameLength(all);
         if (wanted === 0 || all.length < wanted) break;
         onFrame(readFrame(all.subarray(0, wanted), headersOf));
         all = all.subarray(wanted);
       }
-      held = all.length > 0 ? [all] : [];
-      size = all.length;
+      if (all.length > 0) held.push(all);
     },
   };
 }

@@ -15,6 +15,7 @@ import {
   type Turn,
   upstreamCallId,
   type UserTurn,
+  parseCounted,
 } from "portico/provider";
 
 type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
@@ -88,7 +89,7 @@ function outputOf(result: ResultPart): unknown {
   const text = textOf(result.parts);
   if (!/^\s*[[{]/.test(text)) return text;
   try {
-    return JSON.parse(text);
+    return parseCounted(text);
   } catch {
     return text;
   }

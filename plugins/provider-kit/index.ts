@@ -97,9 +97,13 @@ export {
 } from "./models/claude-settings.ts";
 export { readModelList } from "./models/model-list.ts";
 // Writing a response in OpenAI's form.
-export { isJson, parseObject } from "./request/parse-object.ts";
+export { parseObject } from "./request/parse-object.ts";
 export { parseResponse } from "./response/parse-response.ts";
-export { completeArguments, completeArguments as toldArguments } from "./response/arguments.ts";
+export {
+  completeArguments,
+  completeArguments as toldArguments,
+  isJson,
+} from "./response/arguments.ts";
 export { laterUsage } from "./response/later-usage.ts";
 export { toldCount, toldIndex, toldText } from "./response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
@@ -120,6 +124,9 @@ export {
 } from "./response/carry.ts";
 export { type BlockOptions, collectBlocks } from "./response/collect-blocks.ts";
 export { openExtras, sealExtras } from "./sealed-extras.ts";
+export { JsonExtent } from "./json/json-extent.ts";
+export { HeldBytes } from "./stream/held-bytes.ts";
+export { ResponseTooLarge } from "./stream/response-too-large.ts";
 export { createLineParser } from "./stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./stream/sse-parser.ts";
 // What went wrong at an upstream, as its caller and the router are told.
@@ -175,7 +182,7 @@ export { newCompletionId, NO_TOKENS, readCompletion, textCompletion } from "./op
 export { isCompletionId } from "./openai/repair.ts";
 
 // JSON whose whole numbers keep their digits.
-export { parseExact, stringifyExact } from "./json/exact-json.ts";
+export { parseCounted, parseExact, stringifyExact } from "./json/exact-json.ts";
 
 // What a provider demands of a whole request: it lists rules, one step applies them and records each change.
 export {

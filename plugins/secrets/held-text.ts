@@ -50,8 +50,10 @@ export class HeldText {
   #passes(text: string): boolean {
     const automaton = this.#automaton;
     let state = this.#state;
-    for (let i = 0; i < text.length; i++) {
-      state = automaton.step(state, text.charCodeAt(i));
+    for (let at = 0; at < text.length; at++) {
+      if (state === 0) at = automaton.skipInText(text, at);
+      if (at === text.length) break;
+      state = automaton.step(state, text.charCodeAt(at));
       if (automaton.complete[state] === 1) return false;
     }
     if (automaton.depth[state]! > LEAD) return false;

@@ -53,6 +53,17 @@ export class SecretAutomaton {
     return at;
   }
 
+  /** The same in a text. */
+  skipInText(text: string, from: number): number {
+    let at = from;
+    while (at < text.length && !this.#mayBegin(text.charCodeAt(at))) at++;
+    return at;
+  }
+
+  #mayBegin(code: number): boolean {
+    return code < 128 && this.#first[code] !== 0;
+  }
+
   #behind(state: number, code: number): number {
     if (state === 0) return this.#first[code]!;
     let to = this.#child[state]!;

@@ -25,6 +25,7 @@ import { rememberSignatures } from "../signatures/watch-response.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
+const DEFAULT_MAX_EVENT_BYTES = 16 * 1024 * 1024;
 
 export interface Engine extends TryServices {
   routing: Routing;
@@ -200,6 +201,7 @@ function attemptOnce(
     job,
     timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+    maxEventBytes: config.maxEventBytes ?? DEFAULT_MAX_EVENT_BYTES,
     askUsage: !target.bare && asksForUsage(channel, provider, job),
     watcher,
   });

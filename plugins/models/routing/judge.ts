@@ -1,9 +1,13 @@
 /** What a failed attempt says of its channel and key, and what to do next. */
 import { isPorticoError } from "portico";
-import { CONTEXT_LENGTH, isUpstreamError, type UpstreamError } from "portico/provider";
+import {
+  CONTEXT_LENGTH,
+  isUpstreamError,
+  ResponseTooLarge,
+  type UpstreamError,
+} from "portico/provider";
 import type { Channel } from "./channel.ts";
 import { ProviderFailed } from "../upstream/local/provider-failed.ts";
-import { ResponseTooLarge } from "../upstream/response-extent.ts";
 
 const LONGEST_WAIT_MS = 10_000;
 const FIRST_BACKOFF_MS = 250;

@@ -1,7 +1,11 @@
 /** The tries at one target: with which key, how often, and what each tells of the channel. */
 import { isPorticoError, type PorticoError } from "portico";
-import { type ChatProvider, CONTEXT_LENGTH, isUpstreamError } from "portico/provider";
-import { ResponseTooLarge } from "../upstream/response-extent.ts";
+import {
+  type ChatProvider,
+  CONTEXT_LENGTH,
+  isUpstreamError,
+  ResponseTooLarge,
+} from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import type { Job } from "../job.ts";
 import type { Attempt, Story } from "../story.ts";

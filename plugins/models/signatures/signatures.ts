@@ -6,7 +6,13 @@
  */
 import { createHash } from "node:crypto";
 import type { Client } from "portico";
-import { type ChatMessage, type ChatRequest, isObject, type ToolCallPart } from "portico/provider";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  isObject,
+  parseCounted,
+  type ToolCallPart,
+} from "portico/provider";
 import type { Store } from "portico/store";
 
 /** `extra_content` of a call and of its message. */
@@ -199,7 +205,7 @@ function bucketOf(key: string): string {
 function canonicalJson(text: unknown): unknown {
   if (typeof text !== "string") return text ?? null;
   try {
-    return JSON.stringify(sorted(JSON.parse(text === "" ? "{}" : text)));
+    return JSON.stringify(sorted(parseCounted(text === "" ? "{}" : text)));
   } catch {
     return text;
   }

@@ -51,6 +51,8 @@ export interface WireAttempt extends Attempt {
   native?: NativeForm | undefined;
   timeoutMs: number;
   idleTimeoutMs: number;
+  /** The largest single event of a stream that is read. */
+  maxEventBytes: number;
   /** The usage of the stream is asked for, though the client did not. */
   askUsage: boolean;
 }

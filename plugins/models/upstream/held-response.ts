@@ -7,6 +7,8 @@ import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "./response-extent.t
 export const MAX_ERROR_BYTES = 1024 * 1024;
 /** A whole response larger than this is passed on as it comes where that is possible. */
 export const HOLD_BYTES = 1024 * 1024;
+/** What a smaller one holds is not counted: it costs little to read. */
+const UNCOUNTED_BYTES = 256 * 1024;
 /** So much of the end of a large response is looked at for its usage. */
 const TAIL_BYTES = 4096;
 
@@ -27,8 +29,7 @@ export class HeldResponse {
     if (this.#first === undefined) this.#first = bytes;
     else if (this.#rest === undefined) this.#rest = [bytes];
     else this.#rest.push(bytes);
-    // A small one costs little to read, whatever it holds.
-    if (this.size <= HOLD_BYTES) return;
+    if (this.size <= UNCOUNTED_BYTES) return;
     if (this.#extent !== undefined) this.#extent.push(bytes);
     else {
       this.#extent = new ResponseExtent(this.#limits);

@@ -14,6 +14,8 @@ interface Likeness {
   after: string;
 }
 
+/** Longer events are rare: they are parsed one by one. */
+const LONGEST = 16 * 1024;
 /** A text that stands in JSON as it is. */
 const PLAIN = /^[^"\\\x00-\x1f]*$/;
 const BEGIN = '"content":"';
@@ -23,6 +25,7 @@ export class RepeatedEvent {
 
   /** Remembers an event that needed no repair. */
   learn(json: string, parts: readonly StreamPart[]): void {
+    if (json.length > LONGEST) return;
     const [said, ...others] = parts.filter((part) => !isChunkMembers(part));
     if (said?.type !== "text" || others.length > 0 || said.logprobs != null) return;
     if (said.text === "" || !PLAIN.test(said.text)) return;

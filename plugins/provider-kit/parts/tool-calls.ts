@@ -3,6 +3,7 @@
  * are missing or the same for all, names that come late or in pieces, arguments that are objects or missing.
  */
 import { mintCallId } from "../response/call-ids.ts";
+import { ResponseTooLarge } from "../stream/response-too-large.ts";
 import { isCompleteJson, missingClosers } from "../response/arguments.ts";
 
 /** What one event says of a call. Empty strings count as absent. */
@@ -15,6 +16,15 @@ export interface CallFragment {
   args: string;
   custom?: boolean | undefined;
   extra?: unknown;
+}
+
+/** Characters of one call's arguments, which are kept until the call has ended. */
+const MOST_ARGUMENTS = 16 * 1024 * 1024;
+
+function argumentsTooLarge(): ResponseTooLarge {
+  return new ResponseTooLarge(
+    `The upstream sent a tool call whose arguments have more than ${MOST_ARGUMENTS} characters.`,
+  );
 }
 
 type CallExtras = Pick<CallFragment, "custom" | "extra">;
@@ -123,6 +133,7 @@ export class ToolCallTracker {
     if (text === "") return;
     const isLate = call.args !== "";
     call.args += text;
+    if (call.args.length > MOST_ARGUMENTS) throw argumentsTooLarge();
     if (call.index === -1) {
       // Without a name the call cannot begin: its arguments wait.
       if (call.name === "") return;

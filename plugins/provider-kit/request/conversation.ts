@@ -1,5 +1,5 @@
 /** Reads a list of messages in OpenAI's form into turns that formats with strict rules can be written from. */
-import { parseExact } from "../json/exact-json.ts";
+import { parseCounted, TooManyValues } from "../json/exact-json.ts";
 import type { MessageLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 import { objectAt, stringAt } from "./read-value.ts";
@@ -313,9 +313,10 @@ function readArguments(value: unknown, path: string): Record<string, unknown> {
   let parsed: unknown = value;
   if (typeof value === "string") {
     try {
-      parsed = parseExact(value);
-    } catch {
-      throw refused(path, "The arguments of a tool call must be JSON");
+      parsed = parseCounted(value);
+    } catch (error) {
+      const why = error instanceof TooManyValues ? `: ${error.message}` : "";
+      throw refused(path, `The arguments of a tool call must be JSON${why}`);
     }
   }
   if (parsed === null) return {};

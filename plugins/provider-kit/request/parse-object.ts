@@ -11,13 +11,3 @@ export function parseObject(body: Buffer): Record<string, unknown> | undefined {
     return undefined;
   }
 }
-
-/** True for a text that is whole JSON, such as the arguments of a call once their last fragment is there. */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,5 +1,6 @@
 /** Arguments of tool calls: texts that are to hold JSON. */
-import { stringifyExact } from "../json/exact-json.ts";
+import { parseCounted, stringifyExact, TooManyValues } from "../json/exact-json.ts";
+import { ResponseTooLarge } from "../stream/response-too-large.ts";
 
 /**
  * The arguments of a whole call as text. Most formats have an object, some servers of theirs a text of their own. `cut`: the
@@ -14,7 +15,7 @@ export function completeArguments(input: unknown, cut = false): string {
 /** True for the text of a JSON object or list that has come to its end. */
 export function isCompleteJson(text: string): boolean {
   const last = text.trimEnd().at(-1);
-  return (last === "}" || last === "]") && isJsonText(text);
+  return (last === "}" || last === "]") && isJson(text);
 }
 
 /**
@@ -22,10 +23,10 @@ export function isCompleteJson(text: string): boolean {
  * A text that ends within a string stays as it is, for half a value may mean something else than the whole.
  */
 export function missingClosers(text: string): string {
-  if (isJsonText(text)) return "";
+  if (isJson(text)) return "";
   const missing = openBrackets(text);
   if (missing === undefined || missing === "") return "";
-  return isJsonText(text + missing) ? missing : "";
+  return isJson(text + missing) ? missing : "";
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*("?)|[{}[\]]/gs;
@@ -42,11 +43,18 @@ function openBrackets(text: string): string | undefined {
   return closers.reverse().join("");
 }
 
-function isJsonText(text: string): boolean {
+/**
+ * True for a text that is whole JSON, such as the arguments of a call once their last fragment is there. Throws
+ * `ResponseTooLarge` for one that holds more than can be read.
+ */
+export function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
+    parseCounted(text);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (!(error instanceof TooManyValues)) return false;
+    throw new ResponseTooLarge(
+      `The upstream sent a tool call whose arguments are too much to read. ${error.message}`,
+    );
   }
 }

@@ -1,12 +1,16 @@
 /** Reads server-sent events out of bytes that may be cut anywhere (WHATWG "event stream" format). */
 
 import { markLength } from "./byte-order-mark.ts";
+import { HeldBytes } from "./held-bytes.ts";
 
 const LF = 10;
 const CR = 13;
 const COLON = 58;
 const SPACE = 32;
 const BRACE = 123;
+const DATA = Buffer.from("data");
+const EVENT = Buffer.from("event");
+const NEWLINE = Buffer.from("\n");
 
 /**
  * Gets each event's `data` (several `data` lines joined by `\n`) and its `event` name (`message` where none was given).
@@ -24,131 +28,156 @@ export interface SseParser {
 /**
  * An incremental parser: LF, CRLF and CR line ends, comments, a byte order mark, several `data` lines. A JSON object that
  * stands among the events without a field's name counts as data: some servers write their errors so. Work is linear in
- * the bytes however they are cut; memory holds one event. Errors thrown by the handler come out of `push`.
+ * the bytes however they are cut; memory holds one event. Errors thrown by the handler come out of `push`, and so does
+ * `ResponseTooLarge` for a large event that holds more than can be read: see `HeldBytes`.
  */
 export function createSseParser(
   onEvent: SseHandler,
   onComment?: (comment: Buffer) => void,
 ): SseParser {
-  /** Pieces of a line whose end has not come yet. */
-  let partial: Buffer[] = [];
-  let data: Buffer | undefined;
-  let more: Buffer[] | undefined;
-  let name = "";
+  return new EventStreamParser(onEvent, onComment);
+}
+
+class EventStreamParser implements SseParser {
+  readonly #onEvent: SseHandler;
+  readonly #onComment: ((comment: Buffer) => void) | undefined;
+  /** A line whose end has not come yet. */
+  readonly #line = new HeldBytes();
+  #data: Buffer | undefined;
+  /** Data that stands on several lines, in place of `#data`. */
+  #lines: HeldBytes | undefined;
+  #name = "";
   /** Lines of a bare object are being read. */
-  let bare = false;
-  let skipLf = false;
-  let first = true;
+  #isBare = false;
+  /** The last byte was a CR: an LF that follows it belongs to the same line end. */
+  #skipsLf = false;
+  #isFirst = true;
 
-  function add(value: Buffer): void {
-    if (data === undefined) data = value;
-    else if (more === undefined) more = [data, NEWLINE, value];
-    else more.push(NEWLINE, value);
+  constructor(onEvent: SseHandler, onComment: ((comment: Buffer) => void) | undefined) {
+    this.#onEvent = onEvent;
+    this.#onComment = onComment;
   }
 
-  function dispatch(): void {
-    bare = false;
-    if (data !== undefined) {
-      const whole = more === undefined ? data : Buffer.concat(more);
-      const event = name === "" ? "message" : name;
-      data = undefined;
-      more = undefined;
-      name = "";
-      onEvent(whole, event);
-    } else {
-      name = "";
+  push(bytes: Buffer): void {
+    let at = this.#start(bytes);
+    let lf = bytes.indexOf(LF, at);
+    let cr = bytes.indexOf(CR, at);
+    while (at < bytes.length) {
+      // Each is looked for again only once it has been passed, so that every byte is looked at once.
+      if (lf !== -1 && lf < at) lf = bytes.indexOf(LF, at);
+      if (cr !== -1 && cr < at) cr = bytes.indexOf(CR, at);
+      const end = firstOf(lf, cr);
+      if (end === -1) {
+        this.#line.push(bytes.subarray(at));
+        return;
+      }
+      this.#endLine(bytes, at, end);
+      at = this.#behind(bytes, end);
     }
   }
 
-  function line(bytes: Buffer, start: number, end: number): void {
+  end(): void {
+    if (this.#line.size > 0) {
+      const whole = this.#line.take();
+      this.#readLine(whole, 0, whole.length);
+    }
+    this.#dispatch();
+  }
+
+  /** Where the first line of these bytes begins. */
+  #start(bytes: Buffer): number {
+    let at = 0;
+    if (this.#isFirst && bytes.length > 0) {
+      // A mark that is itself cut in three is not worth the code: its line is then an unknown field.
+      at = markLength(bytes);
+      this.#isFirst = false;
+    }
+    if (this.#skipsLf && bytes.length > at) {
+      if (bytes[at] === LF) at++;
+      this.#skipsLf = false;
+    }
+    return at;
+  }
+
+  #endLine(bytes: Buffer, from: number, end: number): void {
+    if (this.#line.size === 0) {
+      this.#readLine(bytes, from, end);
+      return;
+    }
+    this.#line.push(bytes.subarray(from, end));
+    const whole = this.#line.take();
+    this.#readLine(whole, 0, whole.length);
+  }
+
+  /** Where the next line begins. */
+  #behind(bytes: Buffer, end: number): number {
+    const next = end + 1;
+    if (bytes[end] === LF) return next;
+    if (next === bytes.length) {
+      this.#skipsLf = true;
+      return next;
+    }
+    return bytes[next] === LF ? next + 1 : next;
+  }
+
+  #readLine(bytes: Buffer, start: number, end: number): void {
     if (start === end) {
-      dispatch();
+      this.#dispatch();
       return;
     }
-    // "data" and "event" are told by length and two letters: this runs once per line of every stream.
-    const c0 = bytes[start];
-    if (c0 === COLON) {
-      onComment?.(bytes.subarray(start + 1, end));
-      return;
-    }
-    if (
-      c0 === 100 &&
-      isField(bytes, start, end, 4) &&
-      bytes[start + 1] === 97 &&
-      bytes[start + 2] === 116 &&
-      bytes[start + 3] === 97
-    ) {
-      add(bytes.subarray(valueStart(bytes, start + 4, end), end));
-      return;
-    }
-    if (
-      c0 === 101 &&
-      isField(bytes, start, end, 5) &&
-      bytes.toString("latin1", start, start + 5) === "event"
-    ) {
-      name = bytes.toString("utf8", valueStart(bytes, start + 5, end), end);
-    } else if (bare || (c0 === BRACE && data === undefined)) {
-      bare = true;
-      add(bytes.subarray(start, end));
+    const first = bytes[start];
+    if (first === COLON) this.#onComment?.(bytes.subarray(start + 1, end));
+    else if (isField(bytes, start, end, DATA)) this.#add(valueIn(bytes, start + DATA.length, end));
+    else if (isField(bytes, start, end, EVENT))
+      this.#name = valueIn(bytes, start + EVENT.length, end).toString("utf8");
+    else if (this.#isBare || (first === BRACE && this.#data === undefined)) {
+      this.#isBare = true;
+      this.#add(bytes.subarray(start, end));
     }
   }
 
-  return {
-    push(bytes) {
-      let at = 0;
-      if (first) {
-        if (bytes.length === 0) return;
-        // A mark that is itself cut in three is not worth the code: its line is then an unknown field.
-        at = markLength(bytes);
-        first = false;
-      }
-      if (skipLf && bytes.length > at) {
-        if (bytes[at] === LF) at++;
-        skipLf = false;
-      }
-      let cr = bytes.indexOf(CR, at);
-      while (at < bytes.length) {
-        const lf = bytes.indexOf(LF, at);
-        if (cr !== -1 && cr < at) cr = bytes.indexOf(CR, at);
-        const end = lf === -1 ? cr : cr === -1 ? lf : Math.min(lf, cr);
-        if (end === -1) {
-          partial.push(bytes.subarray(at));
-          return;
-        }
-        let next = end + 1;
-        if (end === cr) {
-          if (next === bytes.length) skipLf = true;
-          else if (bytes[next] === LF) next++;
-        }
-        if (partial.length > 0) {
-          partial.push(bytes.subarray(at, end));
-          const whole = Buffer.concat(partial);
-          partial = [];
-          line(whole, 0, whole.length);
-        } else {
-          line(bytes, at, end);
-        }
-        at = next;
-      }
-    },
-    end() {
-      if (partial.length > 0) {
-        const whole = Buffer.concat(partial);
-        partial = [];
-        line(whole, 0, whole.length);
-      }
-      dispatch();
-    },
-  };
+  #add(value: Buffer): void {
+    if (this.#data === undefined) {
+      this.#data = value;
+      return;
+    }
+    if (this.#lines === undefined) {
+      this.#lines = new HeldBytes();
+      this.#lines.push(this.#data);
+    }
+    this.#lines.push(NEWLINE);
+    this.#lines.push(value);
+  }
+
+  #dispatch(): void {
+    const data = this.#lines?.take() ?? this.#data;
+    const name = this.#name === "" ? "message" : this.#name;
+    this.#isBare = false;
+    this.#data = undefined;
+    this.#lines = undefined;
+    this.#name = "";
+    if (data !== undefined) this.#onEvent(data, name);
+  }
 }
 
-const NEWLINE = Buffer.from("\n");
-
-function isField(bytes: Buffer, start: number, end: number, length: number): boolean {
-  return end - start === length || (end - start > length && bytes[start + length] === COLON);
+/** The smaller of two places, of which -1 is none. */
+function firstOf(lf: number, cr: number): number {
+  if (lf === -1) return cr;
+  if (cr === -1) return lf;
+  return Math.min(lf, cr);
 }
 
-function valueStart(bytes: Buffer, colon: number, end: number): number {
-  if (colon >= end) return end;
-  return bytes[colon + 1] === SPACE && colon + 1 < end ? colon + 2 : colon + 1;
+/** The line is the field's name alone, or goes on with a colon. This runs for every line of every stream. */
+function isField(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
+  const behind = start + name.length;
+  if (behind > end || (behind < end && bytes[behind] !== COLON)) return false;
+  for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false;
+  return true;
+}
+
+/** What stands behind the colon and one space. */
+function valueIn(bytes: Buffer, colon: number, end: number): Buffer {
+  if (colon >= end) return bytes.subarray(end, end);
+  const hasSpace = bytes[colon + 1] === SPACE && colon + 1 < end;
+  return bytes.subarray(hasSpace ? colon + 2 : colon + 1, end);
 }

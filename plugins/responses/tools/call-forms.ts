@@ -2,7 +2,14 @@
  * How calls of each kind of tool look in the Responses format. A model of any other format knows functions only: a call of
  * it becomes an item of the right type, and an item becomes a call of a function again.
  */
-import { isObject, type JsonObject, listAt, objectAt, stringAt } from "portico/provider";
+import {
+  isObject,
+  type JsonObject,
+  listAt,
+  objectAt,
+  parseCounted,
+  stringAt,
+} from "portico/provider";
 import type { ItemKind } from "../archive.ts";
 
 export type ToolKind =
@@ -116,7 +123,7 @@ function inputOf(args: string): string {
 /** Arguments that a model has spoilt have no members. */
 function membersIn(args: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(args);
+    const value: unknown = parseCounted(args);
     return isObject(value) ? value : {};
   } catch {
     return {};

@@ -51,22 +51,22 @@ test("tells comments", () => {
   assert.equal(comments, [" one", "two"]);
 });
 
-test("an event of 10 MB in small pieces is copied once, not again with each piece", () => {
+test("an event of 10 MB in small pieces is copied a few times at most, not again with each piece", () => {
   const big = `data: ${"x".repeat(10 * 1024 * 1024)}\n\n`;
-  const { concat } = Buffer;
+  const { copy } = Buffer.prototype;
   let copied = 0;
-  Buffer.concat = (...args) => {
-    const whole = concat(...args);
-    copied += whole.length;
-    return whole;
+  Buffer.prototype.copy = function (this: Buffer, ...args: Parameters<Buffer["copy"]>) {
+    const size = copy.apply(this, args);
+    copied += size;
+    return size;
   };
   try {
     const out = parse(big, 1024);
     assert.is(out[0]?.length, 10 * 1024 * 1024 + "message|".length);
   } finally {
-    Buffer.concat = concat;
+    Buffer.prototype.copy = copy;
   }
-  assert.is(copied, big.length - "\n\n".length);
+  assert.ok(copied < 3 * big.length, `${copied} bytes`);
 });
 
 test("an object without a field's name is data, on one line or several, cut anywhere", () => {

@@ -1,8 +1,8 @@
 /** A small request to an upstream and its whole response: lists of models, tokens. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, PorticoError } from "portico";
-import type { SmallResponse } from "portico/provider";
-import { ResponseTooLarge, WHOLE_RESPONSE } from "../response-extent.ts";
+import { ResponseTooLarge, type SmallResponse } from "portico/provider";
+import { WHOLE_RESPONSE } from "../response-extent.ts";
 import { HeldResponse } from "../held-response.ts";
 import {
   type Receiver,
@@ -40,7 +40,7 @@ export function exchangeSmall(
         if (held.excess === undefined) return;
         clearTimeout(timer);
         sending.abort();
-        reject(new ResponseTooLarge("The upstream's list", held.excess));
+        reject(new ResponseTooLarge(`The upstream's list ${held.excess}.`));
       },
       end: () => {
         clearTimeout(timer);

@@ -4,18 +4,15 @@ import {
   CallIds,
   createOpenAiDecoder,
   type PartDecoder,
+  ResponseTooLarge,
   type StreamDecoder,
   type StreamPart,
-  upstreamError,
   type Usage,
   type WireRequest,
 } from "portico/provider";
 import { PartMask } from "portico/secrets";
 import { AdaptedDecoder } from "../../deprecated/adapted-provider.ts";
 import type { WireAttempt } from "../attempt.ts";
-
-/** Longer single events are refused: they would have to be held in memory whole. */
-const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 interface StreamReading<T> {
   push(bytes: Buffer): readonly T[];
@@ -31,20 +28,20 @@ export class PartReading implements StreamReading<StreamPart> {
   readonly #decoder: PartDecoder;
   readonly #ids: CallIds;
   readonly #mask: PartMask | undefined;
-  /** What has come since the decoder last gave something: it holds an event whose end does not come. */
-  #unheard = 0;
+  readonly #bound: EventBound;
 
   constructor(attempt: WireAttempt, call: WireRequest) {
     const { target, job } = attempt;
     this.#decoder = decoderOf(attempt, call);
+    this.#bound = new EventBound(attempt);
     this.#ids = new CallIds(job.request);
     this.#mask = target.mask.watchesContent ? new PartMask(target.mask) : undefined;
   }
 
   push(bytes: Buffer): StreamPart[] {
+    this.#bound.add(bytes);
     const parts = this.#decoder.push(bytes);
-    this.#unheard = parts.length === 0 ? this.#unheard + bytes.length : 0;
-    if (this.#unheard > MAX_EVENT_BYTES) throw eventTooLarge();
+    if (parts.length > 0) this.#bound.restart();
     return this.#own(parts, this.#decoder.done);
   }
 
@@ -84,13 +81,18 @@ function decoderOf({ wire, native, target }: WireAttempt, call: WireRequest): Pa
 /** A route beside chat whose events a provider translates. */
 export class ByteReading implements StreamReading<Buffer> {
   readonly #decoder: StreamDecoder;
+  readonly #bound: EventBound;
 
-  constructor(decoder: StreamDecoder) {
+  constructor(decoder: StreamDecoder, attempt: WireAttempt) {
     this.#decoder = decoder;
+    this.#bound = new EventBound(attempt);
   }
 
   push(bytes: Buffer): Buffer[] {
-    return listOf(this.#decoder.push(bytes));
+    this.#bound.add(bytes);
+    const read = listOf(this.#decoder.push(bytes));
+    if (read.length > 0) this.#bound.restart();
+    return read;
   }
   end(): Buffer[] {
     return listOf(this.#decoder.end());
@@ -113,7 +115,32 @@ function listOf(bytes: Buffer | undefined): Buffer[] {
   return bytes === undefined || bytes.length === 0 ? [] : [bytes];
 }
 
-function eventTooLarge(): PorticoError {
-  const message = `The upstream sent one event of more than ${MAX_EVENT_BYTES >> 20} MiB.`;
-  return upstreamError({ kind: "upstream", message }, 200);
+/**
+ * Bounds one event of a stream, whatever the provider: a decoder holds an event in memory until its end comes, and then
+ * reads it in one piece, which keeps everybody else waiting.
+ */
+class EventBound {
+  readonly #most: number;
+  readonly #channel: string;
+  /** What has come since the decoder last gave something: it holds an event whose end has not come. */
+  #size = 0;
+
+  constructor({ maxEventBytes, target }: WireAttempt) {
+    this.#most = maxEventBytes;
+    this.#channel = target.channel;
+  }
+
+  /** Throws `ResponseTooLarge`. */
+  add(bytes: Buffer): void {
+    this.#size += bytes.length;
+    if (this.#size <= this.#most) return;
+    throw new ResponseTooLarge(
+      `The upstream of channel \`${this.#channel}\` sent one event of more than ${this.#most} bytes. ` +
+        `If such events are meant, raise channels.${this.#channel}.maxEventBytes.`,
+    );
+  }
+
+  restart(): void {
+    this.#size = 0;
+  }
 }

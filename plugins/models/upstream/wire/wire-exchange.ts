@@ -1,7 +1,7 @@
 /** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
-import type { StreamPart, Usage, WireRequest } from "portico/provider";
+import { ResponseTooLarge, type StreamPart, type Usage, type WireRequest } from "portico/provider";
 import { endOfBlank, endsWithDone, isEventStream, kindOf, sniff } from "./response-kind.ts";
 import { RawBeginning, type ResponseKind } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
@@ -10,7 +10,6 @@ import type { ChatResponse } from "../../chat-response.ts";
 import { clientDisconnected } from "../../job.ts";
 import type { ByteStream, FlowQueue } from "../../streams/flow.ts";
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "../held-response.ts";
-import { ResponseTooLarge } from "../response-extent.ts";
 import { ByteReading, PartReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { providerFailure } from "../local/provider-failed.ts";
@@ -169,7 +168,9 @@ export class WireExchange implements Receiver, Delivered, Waiting {
   #startReading(): PartReading | ByteReading {
     const { wire, target } = this.#a;
     const bytes = wire.bytes?.(this.#call, target);
-    return bytes === undefined ? new PartReading(this.#a, this.#call) : new ByteReading(bytes);
+    return bytes === undefined
+      ? new PartReading(this.#a, this.#call)
+      : new ByteReading(bytes, this.#a);
   }
 
   #deliver(items: readonly (StreamPart | Buffer)[], weight: number): void {
@@ -222,7 +223,9 @@ export class WireExchange implements Receiver, Delivered, Waiting {
     } else if (held.excess !== undefined) {
       this.#abort();
       this.#broken(
-        new ResponseTooLarge(`The answer of channel \`${this.#a.target.channel}\``, held.excess),
+        new ResponseTooLarge(
+          `The response of channel \`${this.#a.target.channel}\` ${held.excess}: that is too much to read as a whole.`,
+        ),
       );
     }
   }

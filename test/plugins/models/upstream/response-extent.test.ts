@@ -59,7 +59,7 @@ test("as many vectors as a request asks for fit, each number on a line of its ow
 const large = gzipSync(
   `{"id":"x","choices":[{"message":{"content":"${"a".repeat(65 * 1024 * 1024)}"}}]}`,
 );
-const wide = gzipSync(`{"id":"x","choices":[${"{},".repeat(1_000_001)}{}]}`);
+const wide = gzipSync(`{"id":"x","choices":[${"{},".repeat(200_001)}{}]}`);
 
 test("a response that unpacks to too much is the upstream's failure, told with the channel, and another channel is asked", async () => {
   const up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x"] });
@@ -85,18 +85,18 @@ test("a response that unpacks to too much is the upstream's failure, told with t
     const messages = [{ role: "user", content: "hi" }];
     const asked: [string, object, Buffer, string][] = [
       ["/v1/chat/completions", { model: "google/x", messages }, large, "larger than 64 MiB"],
-      ["/v1/chat/completions", { model: "bad/x", messages }, wide, "more than 1000000 values"],
+      ["/v1/chat/completions", { model: "bad/x", messages }, wide, "more than 200000 values"],
       [
         "/v1/chat/completions",
         { model: "bad/y", messages, stream: true },
         wide,
-        "more than 1000000 values",
+        "more than 200000 values",
       ],
-      ["/v1/responses", { model: "bad/z", input: "hi" }, wide, "more than 1000000 values"],
-      ["/v1/embeddings", { model: "bad/e", input: "hi" }, wide, "more than 1008192 values"],
-      ["/v1/completions", { model: "mist/i", prompt: "hi" }, wide, "more than 1000000 values"],
+      ["/v1/responses", { model: "bad/z", input: "hi" }, wide, "more than 200000 values"],
+      ["/v1/embeddings", { model: "bad/e", input: "hi" }, wide, "more than 208192 values"],
+      ["/v1/completions", { model: "mist/i", prompt: "hi" }, wide, "more than 200000 values"],
     ];
-    const wider = gzipSync(`{"id":"x","choices":[${"{},".repeat(1_010_000)}{}]}`);
+    const wider = gzipSync(`{"id":"x","choices":[${"{},".repeat(210_000)}{}]}`);
     for (const [path, body, packed, why] of asked) {
       sending(packed === wide && path === "/v1/embeddings" ? wider : packed);
       up.seen.length = 0;
