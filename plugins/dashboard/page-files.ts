@@ -6,8 +6,11 @@ import { openStaticFiles, type StaticFiles } from "portico/static-files";
 /** Where the page finds each library, below its own files. */
 const LIBRARIES: Readonly<Record<string, (require: NodeJS.Require) => string>> = {
   marked: (require) => require.resolve("marked"),
-  uplot: (require) => require.resolve("uplot/dist/uPlot.esm.js"),
+  uplot: (require) => require.resolve("uplot/dist/uPlot.iife.min.js"),
 };
+
+/** uPlot's module is not minified, and its minified script is no module: an export makes it one. */
+const ENDINGS = { "uPlot.iife.min.js": "\nexport default uPlot;\n" };
 
 export function openPageFiles(pluginDir: string): StaticFiles {
   const page = openStaticFiles(join(pluginDir, "page"));
@@ -21,7 +24,7 @@ export function openPageFiles(pluginDir: string): StaticFiles {
     if (known !== undefined) return known;
     const resolve = Object.hasOwn(LIBRARIES, name) ? LIBRARIES[name] : undefined;
     if (resolve === undefined) return undefined;
-    const files = openStaticFiles(dirname(resolve(require)));
+    const files = openStaticFiles(dirname(resolve(require)), { endings: ENDINGS });
     libraries.set(name, files);
     return files;
   }

@@ -51,11 +51,19 @@ interface StaticFile {
   headers: Record<string, string>;
 }
 
+export interface StaticFilesOptions {
+  /** By file name, text that is sent after the file's own: an `export` makes a module of a plain script. */
+  endings?: Readonly<Record<string, string>>;
+}
+
 /**
  * Lists the files below `root` once; each is read when it is first asked for. No path of a caller reaches the disk.
  * Throws where the directory cannot be read.
  */
-export function openStaticFiles(root: string): StaticFiles {
+export function openStaticFiles(
+  root: string,
+  { endings = {} }: StaticFilesOptions = {},
+): StaticFiles {
   const names = new Set(
     readdirSync(root, { recursive: true, encoding: "utf8" })
       .map((name) => name.replaceAll("\\", "/"))
@@ -67,7 +75,7 @@ export function openStaticFiles(root: string): StaticFiles {
     if (!names.has(name)) throw new PorticoError("not_found", "There is no such page.");
     let file = files.get(name);
     if (!file) {
-      file = readStaticFile(join(root, name));
+      file = readStaticFile(join(root, name), endings[name] ?? "");
       files.set(name, file);
     }
     return file;
@@ -89,8 +97,8 @@ export function openStaticFiles(root: string): StaticFiles {
   };
 }
 
-function readStaticFile(path: string): StaticFile {
-  const body = readFileSync(path);
+function readStaticFile(path: string, ending: string): StaticFile {
+  const body = Buffer.concat([readFileSync(path), Buffer.from(ending)]);
   const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
   const type = TYPES[extname(path)] as string;
   const headers = { ...HEADERS, etag, "content-type": type, vary: "accept-encoding" };

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
  * How long a test waits for what must come, on a machine that is busy and ten times slower than this one. It measures
  * nothing: what has not come by then never will.
  */
-export const PATIENCE_MS = 180_000;
+export const PATIENCE_MS = 40_000;
 
 /** Waits for a condition that has no event of its own; fails loudly instead of hanging. */
 export async function until<T>(

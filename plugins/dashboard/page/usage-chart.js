@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 
 const HEIGHT = 260;
-const LIBRARY = "/dashboard/page/uplot/uPlot.esm.js";
+const LIBRARY = "/dashboard/page/uplot/uPlot.iife.min.js";
 const LIBRARY_STYLE = "/dashboard/page/uplot/uPlot.min.css";
 
 let library;

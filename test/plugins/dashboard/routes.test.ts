@@ -1,6 +1,9 @@
 /** What the dashboard answers to those who are no browser. */
-import { test } from "../../support/suite.ts";
+import { readdirSync } from "node:fs";
+import { extname, join } from "node:path";
+import { gzipSync } from "node:zlib";
 import * as assert from "uvu/assert";
+import { test } from "../../support/suite.ts";
 import { startGateway } from "../../support/gateway.ts";
 
 test("the page and its files: public, without data, under a strict policy, known by an ETag", async () => {
@@ -46,6 +49,24 @@ test("the page and its files: public, without data, under a strict policy, known
         files.push(new URL(next as string, `http://x${file}`).pathname);
     }
     assert.ok(seen.size > 12, `${seen.size} files`);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("all files together, the libraries too, are below 150 kB compressed", async () => {
+  const gateway = await startGateway();
+  try {
+    const root = join(import.meta.dirname, "../../../plugins/dashboard/page");
+    const own = readdirSync(root, { recursive: true, encoding: "utf8" });
+    const libraries = ["uplot/uPlot.iife.min.js", "uplot/uPlot.min.css", "marked/marked.esm.js"];
+    let total = 0;
+    for (const file of [...own.filter((name) => extname(name) !== ""), ...libraries]) {
+      const answer = await gateway.request("GET", `/dashboard/page/${file}`);
+      assert.is(answer.status, 200, file);
+      total += gzipSync(await answer.text()).length;
+    }
+    assert.ok(total < 150_000, `${total} bytes`);
   } finally {
     await gateway.stop();
   }

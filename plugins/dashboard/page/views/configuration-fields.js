@@ -135,7 +135,7 @@ function newEntry(form, schema, path) {
   return box;
 }
 
-/** What a new entry may hold, for whoever writes it. */
+/** What a new entry may hold, for the person who writes it. */
 function settingsOf(schema) {
   const names = alternatives(schema).flatMap((each) => Object.keys(each.properties ?? {}));
   return names.length === 0 ? "" : `JSON with ${names.join(", ")}`;
