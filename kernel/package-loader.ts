@@ -5,7 +5,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { builtIn } from "./built-in.ts";
 import { isBundled } from "./files/own.ts";
 import { sha } from "./files/sha.ts";
-import { createLoader, type Loader } from "./loader/load.ts";
+import { Loader } from "./loader/load.ts";
 import { LoadError } from "./loader/problem.ts";
 import type { Paths } from "./contract/index.ts";
 
@@ -18,7 +18,7 @@ export function loaderFor({
   state,
 }: Pick<Paths, "package" | "state">): Loader {
   const isOwn = (entry: string) => isBundled(entry, packageDir);
-  return createLoader({
+  return new Loader({
     builtIn: (entry) => builtIn.get(relative(packageDir, entry)),
     host: (id) => hostModule(id, packageDir),
     cacheFile: (entry) =>

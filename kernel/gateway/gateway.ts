@@ -125,11 +125,11 @@ export class Gateway {
           ports: servers.ports,
           secrets: () => config.secrets(),
           busy: work.busy,
-          load: loader.load,
+          load: (file, limitMs) => loader.load(file, limitMs),
           whyProtected: createProtection({
             paths,
             extensionRoots: () => extensionDirs(paths, config.kernel.hooks.extraDirs),
-            evaluated: loader.evaluated,
+            evaluated: () => loader.evaluated(),
           }),
         },
         log,

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { performance } from "node:perf_hooks"; // the global one is a getter
 import type { Duplex } from "node:stream";
-import type { AccessEntry } from "../log/log.ts";
+import type { AccessEntry } from "../log/access-lines.ts";
 import type { EndedRequest } from "../contract/index.ts";
 import type { RequestContext } from "./request/context.ts";
 

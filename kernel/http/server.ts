@@ -5,7 +5,7 @@ import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { HttpSettings } from "../config/schema.ts";
-import type { AccessEntry } from "../log/log.ts";
+import type { AccessEntry } from "../log/access-lines.ts";
 import type {
   ChangeWatcher,
   Dispose,

@@ -51,74 +51,76 @@ export interface LoaderOptions {
 }
 
 /** There is nothing to bundle. */
-const builtIn = { hash: "built in", whole: true, bundle: { code: "", codeHash: "", host: [] } };
+const BUILT_IN = { hash: "built in", whole: true, bundle: { code: "", codeHash: "", host: [] } };
 
-export function createLoader(options: LoaderOptions) {
-  const isOwn = (entry: string) => options.isOwn?.(entry) ?? false;
-  const evaluated = new Map<string, EvaluatedFiles>();
+interface ReadOptions {
+  /** Bundles all packages that the module needs. */
+  whole?: boolean;
+  /** Writes a question to the loop guard into each loop. */
+  guarded?: boolean;
+}
 
-  /**
-   * Bundles without evaluating. `whole`: with all packages that it needs; `guarded`: with loops that ask the guard.
-   * Throws `LoadError`.
-   */
-  async function read(entry: string, { whole = false, guarded = false } = {}): Promise<Source> {
-    const refresh = () => read(entry, { whole, guarded });
-    if (options.builtIn?.(entry)) return { ...builtIn, entry, inputs: [entry], refresh };
-    const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
-    const file = options.cacheFile(entry).replace(/\.cjs$/, ending);
-    const imports = new Set<string>();
-    const onImport = (path: string) => imports.add(path);
-    const bundleOptions = { isOwn: isOwn(entry), whole, guarded, onImport };
-    const opening = openBundle(file, entry, bundleOptions);
-    // Also of one that does not build: an import that finds nothing today must find nothing of the agent's tomorrow.
-    const record = (files: readonly string[]) =>
-      evaluated.set(entry, { files, imports: [...imports], packages: new Set() });
-    const bundle = await opening.catch((error: unknown) => {
-      record([entry, ...(evaluated.get(entry)?.files ?? [])]);
-      throw error;
-    });
-    const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
-    if (!isOwn(entry)) record(inputs);
-    const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(
-      0,
-      16,
-    );
-    return { entry, inputs, hash, whole, bundle, refresh };
+export class Loader {
+  readonly #options: LoaderOptions;
+  /** By entry: the files of each module of the user's, as they were last read. */
+  readonly #evaluated = new Map<string, EvaluatedFiles>();
+
+  constructor(options: LoaderOptions) {
+    this.#options = options;
   }
 
-  /** Runs the code that was read, and no other. With a guard, it ends what never would. Throws `LoadError`. */
-  async function evaluate(source: Source, guard?: LoopGuard): Promise<UserModule> {
+  /** The files of the user's modules, as they were last read. */
+  evaluated(): Iterable<EvaluatedFiles> {
+    return this.#evaluated.values();
+  }
+
+  /** `limitMs` bounds the evaluation, and later each of the module's loops. */
+  async load(entry: string, limitMs?: number): Promise<UserModule> {
+    const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
+    return this.evaluate(await this.read(entry, { guarded: guard !== undefined }), guard);
+  }
+
+  /** Bundles without evaluating. Throws `LoadError`. */
+  async read(entry: string, options: ReadOptions = {}): Promise<Source> {
+    const { whole = false, guarded = false } = options;
+    const refresh = () => this.read(entry, options);
+    if (this.#options.builtIn?.(entry)) return { ...BUILT_IN, entry, inputs: [entry], refresh };
+    const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
+    const file = this.#options.cacheFile(entry).replace(/\.cjs$/, ending);
+    const bundle = await this.#bundle(file, entry, { whole, guarded });
+    const inputs = inputsOf(bundle, entry);
+    const hashes = bundle.inputs.map(({ path, hash }) => `${path} ${hash}`).join();
+    return { entry, inputs, hash: sha(hashes).slice(0, 16), whole, bundle, refresh };
+  }
+
+  /** Records the files also where the bundle fails: an import without a file today must not find one of the agent's tomorrow. */
+  async #bundle(file: string, entry: string, options: Required<ReadOptions>): Promise<Bundle> {
+    const imports = new Set<string>();
+    const record = (files: readonly string[]) =>
+      this.#evaluated.set(entry, { files, imports: [...imports], packages: new Set() });
+    const isOwn = this.#isOwn(entry);
+    const onImport = (path: string) => imports.add(path);
+    try {
+      const bundle = await openBundle(file, entry, { ...options, isOwn, onImport });
+      if (!isOwn) record(inputsOf(bundle, entry));
+      return bundle;
+    } catch (error) {
+      record([entry, ...(this.#evaluated.get(entry)?.files ?? [])]);
+      throw error;
+    }
+  }
+
+  /** Runs the code that was read, and no other. A guard ends what would never end. Throws `LoadError`. */
+  async evaluate(source: Source, guard?: LoopGuard): Promise<UserModule> {
     const { entry, bundle, inputs, hash } = source;
-    const built = options.builtIn?.(entry);
-    if (built) return { exports: await built(), inputs, hash };
-    const require = createRequire(entry);
+    const builtIn = this.#options.builtIn?.(entry);
+    if (builtIn) return { exports: await builtIn(), inputs, hash };
     const module = {
       exports: {} as Record<string, unknown>,
       importMeta: importMetaBeside(entry),
     };
-    const host = new Map(
-      await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)),
-    );
-    const hostRequire = (id: string) => {
-      if (host.has(id)) return host.get(id);
-      if (!isBuiltin(id) && !isOwn(entry)) {
-        const file = source.whole ? undefined : require.resolve(id);
-        if (file !== undefined) recordLinkedPackage(entry, file);
-        // who owns a directory on the way can exchange what lies in it
-        const top = /^(.*[\\/]node_modules)[\\/]/s.exec(file ?? "")?.[1] ?? ".";
-        const why = file ? whyNotOwn(pathsUpTo(file, top)) : "is not part of what was approved";
-        if (why) throw new LoadError(`${id}: ${why}`, entry);
-      }
-      return require(id);
-    };
-    const args = [
-      module.exports,
-      Object.assign(hostRequire, require),
-      module,
-      entry,
-      dirname(entry),
-      guard?.tick,
-    ];
+    const require = await this.#requireFor(source);
+    const args = [module.exports, require, module, entry, dirname(entry), guard?.tick];
     try {
       const run = evaluateText(bundle.code, entry);
       if (guard) runBounded(() => run(...args), guard.limitMs + backstopMs);
@@ -129,28 +131,48 @@ export function createLoader(options: LoaderOptions) {
     return { exports: module.exports, inputs, hash };
   }
 
+  /** `require` as a module sees it: with the modules of the gateway, and without packages that others could replace. */
+  async #requireFor(source: Source): Promise<NodeJS.Require> {
+    const { entry, bundle } = source;
+    const require = createRequire(entry);
+    const load = async (id: string) => [id, await this.#options.host(id)] as const;
+    const host = new Map(await Promise.all(bundle.host.map(load)));
+    const hostRequire = (id: string) => {
+      if (host.has(id)) return host.get(id);
+      if (!isBuiltin(id) && !this.#isOwn(entry)) this.#checkPackage(id, source, require);
+      return require(id);
+    };
+    return Object.assign(hostRequire, require);
+  }
+
+  /** Throws for a package that was not approved, or that another user could replace. */
+  #checkPackage(id: string, { entry, whole }: Source, require: NodeJS.Require): void {
+    if (whole) throw new LoadError(`${id}: is not part of what was approved`, entry);
+    const file = require.resolve(id);
+    this.#recordLinkedPackage(entry, file);
+    // The owner of a directory on the way can replace its contents.
+    const top = /^(.*[\\/]node_modules)[\\/]/s.exec(file)?.[1] ?? ".";
+    const reason = whyNotOwn(pathsUpTo(file, top));
+    if (reason) throw new LoadError(`${id}: ${reason}`, entry);
+  }
+
   /** A package may be a link to a directory that nothing else protects. */
-  function recordLinkedPackage(entry: string, file: string): void {
+  #recordLinkedPackage(entry: string, file: string): void {
     if (/[\\/]node_modules[\\/]/.test(file)) return;
     const directory = packageDirectory(file);
     if (isInside(entry, directory))
       throw new LoadError("a package cannot import itself by its name: use a relative path", entry);
-    evaluated.get(entry)?.packages.add(directory);
+    this.#evaluated.get(entry)?.packages.add(directory);
   }
 
-  return {
-    read,
-    evaluate,
-    /** What the user's modules consist of, as it was last read. */
-    evaluated: (): Iterable<EvaluatedFiles> => evaluated.values(),
-    /** `limitMs` bounds the evaluation, and later each of the module's loops. */
-    async load(entry: string, limitMs?: number): Promise<UserModule> {
-      const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
-      return evaluate(await read(entry, { guarded: guard !== undefined }), guard);
-    },
-  };
+  #isOwn(entry: string): boolean {
+    return this.#options.isOwn?.(entry) ?? false;
+  }
 }
-export type Loader = ReturnType<typeof createLoader>;
+
+function inputsOf({ inputs }: Bundle, entry: string): string[] {
+  return inputs.map(({ path }) => resolve(dirname(entry), path));
+}
 
 /** The nearest directory above a file that has a package.json; the file's own where there is none. */
 function packageDirectory(file: string): string {

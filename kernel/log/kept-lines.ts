@@ -1,4 +1,4 @@
-/** The last lines of one part (a hook), beside the log of the gateway. */
+/** The last lines of one part (a hook), next to the log of the gateway. */
 import { format } from "node:util";
 import type { Logger } from "../contract/index.ts";
 
@@ -12,31 +12,48 @@ export interface HookLogLine {
 
 const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
-/** A logger whose lines go to the gateway's log, the newest `most` of them into a list too. Its methods work when taken off it. */
+/**
+ * A logger whose lines go to the gateway's log, and the newest `most` of them into a list too. Its methods work when
+ * they are taken off it.
+ */
 export function keepLines(log: Logger, most = 200): { log: Logger; lines: readonly HookLogLine[] } {
   const lines: HookLogLine[] = [];
-  const over = (to: Logger, bindings: object): Logger => {
-    const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
-    for (const level of levels) {
-      methods[level] = (fields, message, ...rest: unknown[]) => {
-        const text = typeof fields === "string" ? fields : (message ?? "");
-        const more =
-          typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
-        const said = more.length ? format(text, ...more) : text;
-        const own = typeof fields === "object" && fields !== null ? fields : {};
-        lines.push({
-          at: new Date().toISOString(),
-          level,
-          message: said,
-          ...describeFields({ ...bindings, ...own }),
-        });
-        if (lines.length > most) lines.shift();
-        to[level](own, said);
-      };
-    }
-    return { ...methods, child: (further) => over(to.child(further), { ...bindings, ...further }) };
+  const keep = (line: HookLogLine): void => {
+    lines.push(line);
+    if (lines.length > most) lines.shift();
   };
-  return { log: over(log, {}), lines };
+  return { log: keepingLogger(log, {}, keep), lines };
+}
+
+/** A logger that hands each line to `keep` before it logs it. */
+function keepingLogger(
+  log: Logger,
+  bindings: Record<string, unknown>,
+  keep: (line: HookLogLine) => void,
+): Logger {
+  const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
+  for (const level of levels) {
+    methods[level] = (...args: unknown[]) => {
+      const { fields, message } = readLine(args);
+      const at = new Date().toISOString();
+      keep({ at, level, message, ...describeFields({ ...bindings, ...fields }) });
+      log[level](fields, message);
+    };
+  }
+  const child = (further: Record<string, unknown>) =>
+    keepingLogger(log.child(further), { ...bindings, ...further }, keep);
+  return { ...methods, child };
+}
+
+/** `(fields, message?, ...values)` or `(message, ...values)`; the values are put into the message, as pino does. */
+function readLine([first, ...others]: unknown[]): { fields: object; message: string } {
+  const isText = typeof first === "string";
+  const [message, ...values] = isText ? [first, ...others] : others;
+  const text = String(message ?? "");
+  const fields = typeof first === "object" && first !== null ? first : {};
+  // A message that is passed as undefined takes no place among the values.
+  const placed = isText && values[0] === undefined ? values.slice(1) : values;
+  return { fields, message: placed.length > 0 ? format(text, ...placed) : text };
 }
 
 /** The line's fields as JSON can hold them; a line must not keep a request alive. */

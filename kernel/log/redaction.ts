@@ -75,3 +75,5 @@ export function createRedaction(secrets: Iterable<string> = []) {
 export function withoutSecrets<T>(value: T, secrets: Iterable<string>): T {
   return JSON.parse(createRedaction(secrets).hide(JSON.stringify(value))) as T;
 }
+
+export type Redaction = ReturnType<typeof createRedaction>;

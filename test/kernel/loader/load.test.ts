@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLoader } from "../../../kernel/loader/load.ts";
+import { Loader } from "../../../kernel/loader/load.ts";
 import { LoadError, problemOf } from "../../../kernel/loader/problem.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -28,7 +28,7 @@ const cached = {
   host: async () => ({ answer: 42 }),
   cacheFile: () => join(dir, "cache/handler.cjs"),
 };
-const loader = () => createLoader(cached);
+const loader = () => new Loader(cached);
 
 function write(files: Record<string, string>): string {
   for (const [name, text] of Object.entries(files)) {
@@ -110,7 +110,7 @@ test("letters of any script, wherever they stand", async () => {
     assert.equal((exports["default"] as () => unknown)(), ["漢字", "😀", 1, "é→"]);
     assert.is(exports["raw"], "→\\n");
   }
-  const own = createLoader({
+  const own = new Loader({
     host: async () => ({}),
     cacheFile: () => join(dir, "cache/own.cjs"),
     isOwn: () => true,
@@ -193,7 +193,7 @@ test("what was refreshed is not bundled again by whoever reads it next, while it
 
 test("the cache serves another loader and is not trusted when torn", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
-  const own = () => createLoader({ ...cached, isOwn: () => true });
+  const own = () => new Loader({ ...cached, isOwn: () => true });
   for (const making of [loader, own]) {
     rmSync(join(dir, "cache"), { recursive: true, force: true });
     await making().load(entry);
@@ -214,7 +214,7 @@ test("the cache serves another loader and is not trusted when torn", async () =>
 
 test("an error of a package's own bundle names the file", async () => {
   const entry = write({ "handler.ts": "\n\nexport default () => { throw new Error('later'); };" });
-  const { exports } = await createLoader({
+  const { exports } = await new Loader({
     host: async () => ({}),
     cacheFile: () => join(dir, "cache/handler.cjs"),
     isOwn: () => true,

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { openLogFile } from "../../../kernel/log/file.ts";
+import { LogFile } from "../../../kernel/log/file.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
@@ -26,7 +26,7 @@ const read = (file: string) => (existsSync(file) ? readFileSync(file, "utf8") : 
 test("a file that has grown moves away while the log goes on", async () => {
   const file = join(root, "grown.log");
   writeFileSync(`${file}.1`, "older\n");
-  const log = openLogFile({
+  const log = new LogFile({
     file,
     maxBytes: 100,
     onError: (error) => assert.unreachable(String(error)),
@@ -45,7 +45,7 @@ test("a file that has grown moves away while the log goes on", async () => {
 test("of several that find it full one moves it away, and no line is lost", async () => {
   const file = join(root, "shared.log");
   const errors: unknown[] = [];
-  const open = () => openLogFile({ file, maxBytes: 600, onError: (error) => errors.push(error) });
+  const open = () => new LogFile({ file, maxBytes: 600, onError: (error) => errors.push(error) });
   const line = (n: number) => `${n} ${"x".repeat(60)}\n`;
   for (let round = 0; round < 30; round++) {
     rmSync(`${file}.1`, { force: true });
@@ -63,7 +63,7 @@ test("of several that find it full one moves it away, and no line is lost", asyn
 test("one that finds the full file moved away, and none in its place yet, loses no line", async () => {
   const file = join(root, "moved.log");
   const errors: unknown[] = [];
-  const log = openLogFile({ file, maxBytes: 100, onError: (error) => errors.push(error) });
+  const log = new LogFile({ file, maxBytes: 100, onError: (error) => errors.push(error) });
   log.write("x".repeat(200));
   await log.flush();
   writeFileSync(`${file}.lock`, ""); // another one is about to move it
@@ -82,7 +82,7 @@ test("a lock that a process has left when it died keeps nobody for long", async 
   writeFileSync(file, "x".repeat(200));
   writeFileSync(`${file}.lock`, "");
   utimesSync(`${file}.lock`, 0, 0);
-  const log = openLogFile({
+  const log = new LogFile({
     file,
     maxBytes: 100,
     onError: (error) => assert.unreachable(String(error)),

@@ -82,11 +82,9 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
   }
 
   async load(candidate: HookCandidate): Promise<HookVersion> {
-    const [version, files] = await Promise.all([
-      loadHook(candidate, this.#options.loader),
-      isGuarded(candidate) ? readFiles(candidate) : undefined,
-    ]);
-    return Object.assign(version, { files });
+    // Not awaited: a version must take effect as soon as it is loaded.
+    const files = isGuarded(candidate) ? readFiles(candidate) : undefined;
+    return Object.assign(await loadHook(candidate, this.#options.loader), { files });
   }
 
   start(version: HookVersion, scope: Scope, slot: HookSlot, { started }: Phase): void {
@@ -94,7 +92,7 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
     scope.add("version", () => endVersion(version));
     scope.stage("handlers", () => {
       Object.assign(slot.health, untroubled, { ignored: [] });
-      keepEdition(slot, version);
+      void keepEdition(slot, version);
       this.#listen(slot, version);
       return () => (slot.listening?.version === version ? this.#listen(slot) : undefined);
     });
@@ -175,10 +173,11 @@ function roleToRefuse(slot: HookSlot): HookSlot["lastRole"] {
 }
 
 /** Keeps the files of a user's hook. The package's own change only with the package. */
-function keepEdition(slot: HookSlot, { candidate, files }: HookVersion): void {
-  if (files === undefined) return;
+async function keepEdition(slot: HookSlot, version: HookVersion): Promise<void> {
+  if (version.files === undefined) return;
   const loadedAt = new Date().toISOString();
-  slot.editions = withEdition(slot.editions, { hash: candidate.hash, loadedAt, files });
+  const files = await version.files;
+  slot.editions = withEdition(slot.editions, { hash: version.candidate.hash, loadedAt, files });
 }
 
 export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
@@ -214,6 +213,8 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
     const slot = this.find(name);
     const candidate = slot.top ?? slot.candidates[0];
     const files = candidate === undefined ? [] : await readFiles(candidate);
+    // The newest version is kept once its files are read.
+    await slot.active?.version.files;
     return withoutSecrets({ files, versions: slot.editions }, this.#options.secrets());
   }
 

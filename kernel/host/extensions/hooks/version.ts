@@ -14,8 +14,8 @@ import type { HookMeta } from "./front-matter.ts";
 
 export interface HookVersion extends Version {
   candidate: HookCandidate;
-  /** Its files as they were when it was loaded; of those only that are to be shown. */
-  files?: readonly HookFile[];
+  /** The texts of its files as they were when it was loaded; undefined for the package's own hooks. */
+  files?: Promise<readonly HookFile[]> | undefined;
   meta: HookMeta;
   handler: Handler;
   /** Every hook that is not bundled is traced: what it leaves behind runs in its asynchronous context. */

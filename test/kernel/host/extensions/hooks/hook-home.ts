@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
 import { Bus } from "../../../../../kernel/host/bus.ts";
 import { kernelEvents } from "../../../../../kernel/gateway/events.ts";
-import { createLoader } from "../../../../../kernel/loader/load.ts";
+import { Loader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
 import { HookHost } from "../../../../../kernel/host/extensions/hooks/host.ts";
 import type { HookInfo } from "../../../../../kernel/host/extensions/hooks/record.ts";
@@ -126,7 +126,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     bus,
     members: () => [...members.values()],
     memberNames: () => memberNames,
-    loader: createLoader({
+    loader: new Loader({
       host: async () => ({}),
       cacheFile(entry) {
         options.reading?.(entry);

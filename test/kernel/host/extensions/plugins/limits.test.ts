@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite } from "../../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Bus } from "../../../../../kernel/host/bus.ts";
-import { createLoader } from "../../../../../kernel/loader/load.ts";
+import { Loader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
 import { createLog } from "../../../../../kernel/log/log.ts";
 import type { PluginParts } from "../../../../../kernel/host/extensions/plugins/context.ts";
@@ -44,7 +44,7 @@ async function hostOf(plugins: Record<string, string>) {
   const { log } = createLog({ write: (line) => lines.push(JSON.parse(line)) });
   const host = new PluginHost({
     roots: () => ["bundled", "home"].map((name, rank) => ({ name, dir: join(dir, name), rank })),
-    loader: createLoader({
+    loader: new Loader({
       host: async () => ({}),
       cacheFile: (entry) => join(home, "cache", cacheName(entry)),
     }),
