@@ -11,6 +11,7 @@ import { kernelSchemas } from "../config/schema.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { HookHost } from "../host/extensions/hooks/host.ts";
+import type { PluginParts } from "../host/extensions/plugins/context.ts";
 import { PluginHost } from "../host/extensions/plugins/host.ts";
 import { createProtection } from "../host/extensions/protection.ts";
 import { extensionDirs, listRoots } from "../host/extensions/roots.ts";
@@ -31,7 +32,7 @@ import type {
 import { checkAtStart, exposureNotices } from "./checks.ts";
 import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
-import { createServers } from "./servers.ts";
+import { createServers, type GatewayServers } from "./servers.ts";
 import { managementOf, stateOf } from "./services.ts";
 import type { GatewayOptions } from "./options.ts";
 import { createWorkload } from "./workload.ts";
@@ -101,7 +102,7 @@ export class Gateway {
     this.bus = bus;
     for (const [name, spec] of Object.entries(kernelEvents))
       bus.declare(name as EventName, spec as EventSpec);
-    const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
+    const contributions = this.#contributions;
     const opens = new Promise<void>((resolve) => {
       this.#open = resolve;
     });
@@ -118,28 +119,15 @@ export class Gateway {
       roots: () => listRoots("plugins", paths, config.kernel.plugins),
       loader,
       parts: {
-        common: {
-          version,
-          paths,
-          url: servers.url,
-          ports: servers.ports,
-          secrets: () => config.secrets(),
-          busy: work.busy,
-          load: (file, limitMs) => loader.load(file, limitMs),
-          whyProtected: createProtection({
-            paths,
-            extensionRoots: () => extensionDirs(paths, config.kernel.hooks.extraDirs),
-            evaluated: () => loader.evaluated(),
-          }),
-        },
+        common: this.#commonMembers(servers),
         log,
         bus,
-        services,
+        services: this.#services,
         contributions,
         mount: servers.own,
         config,
         openServer: servers.pool.open,
-        addReadiness: work.addReadiness,
+        addReadiness: this.#work.addReadiness,
       },
       enabled: (name) =>
         only?.includes(name) ?? config.kernel.plugins.entries[name]?.enabled !== false,
@@ -158,6 +146,26 @@ export class Gateway {
       loader,
       agree: link?.agree,
     });
+  }
+
+  /** What the contexts of all plugins share. */
+  #commonMembers({ url, ports }: GatewayServers): PluginParts["common"] {
+    const { config, paths, version } = this;
+    const { loader } = this.#options;
+    return {
+      version,
+      paths,
+      url,
+      ports,
+      secrets: () => config.secrets(),
+      busy: this.#work.busy,
+      load: (file, limitMs) => loader.load(file, limitMs),
+      whyProtected: createProtection({
+        paths,
+        extensionRoots: () => extensionDirs(paths, config.kernel.hooks.extraDirs),
+        evaluated: () => loader.evaluated(),
+      }),
+    };
   }
 
   get url(): string {

@@ -111,6 +111,7 @@ test("refuses what cannot be there", () => {
   assert.throws(() => setInText("{}", ["a"], Number.NaN), /NaN/);
 });
 
+// biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one random walk, which is read from top to bottom
 test("random edits always leave what was meant, and every comment", () => {
   let seed = 3;
   const random = (below: number) => {

@@ -315,8 +315,9 @@ test("a member of hooks' ctx that is there already breaks no hook: the gateway's
   for (const kind of ["hooks", "plugins"]) await gateway.json("POST", `/kernel/${kind}/rescan`);
 });
 
-test("an event of somebody else's cannot be declared anew: it stays as its owner says", async ({
+test("an event of another owner cannot be declared again: it stays as its owner declares it", async ({
   gateway,
+  // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one table of cases, at run time and at a start
 }) => {
   gateway.write("hooks/h/HOOK.md", "---\nevents: [message:received]\n---\n");
   gateway.write("hooks/h/handler.ts", 'export default () => ({ reply: "the hook" });');
