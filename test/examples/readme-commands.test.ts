@@ -24,7 +24,17 @@ import { completion } from "../support/upstreams/upstream.ts";
 const elsewhere: Record<string, string> = {
   "examples/deploy/README.md":
     "test/examples/deploy: the files and scripts; containers, users and units need root",
+  "plugins/docs/guides/back-up.md": "test/examples/deploy, with a home that has something in it",
+  "plugins/docs/guides/postgresql.md": "test/plugins/store, where there is a database",
+  "portico config set channels.local": "test/plugins/provider-ollama, where Ollama answers",
+  "portico channels test local": "test/plugins/provider-ollama, where Ollama answers",
+  "cp -r examples/hooks/redact": "test/examples/examples.test.ts",
+  "portico hooks info redact": "test/examples/examples.test.ts",
+  "git pull": "nobody: the checkout is what is tested",
   "npm install": ".ci/run, before every test",
+  "npm install pg": "test/plugins/store/postgres, where it is installed",
+  "portico doctor": "test/plugins/management/doctor.test.ts, with a home that is sound",
+  "portico logs --follow": "test/plugins/management/log.test.ts; it does not end",
   "npm start": "every test that spawns a gateway",
   "npx tsx examples/webhook-github/send.ts": "test/examples/examples.test.ts",
   "portico sessions show webhook:issue:portico:7": "test/examples/examples.test.ts",
@@ -168,7 +178,7 @@ async function prepare(gateway: Gateway) {
       await configured(gateway, "webhooks", { token: "hook-token", mappings: { github } });
     }
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
-    const shown: string = readme === "plugins/webhooks/README.md" ? deliveries[0]?.id : turnId;
+    const shown: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
     return lines.map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
   };
 }

@@ -13,14 +13,18 @@ export interface ReadmeCommand {
 
 const SHELL = ["", "sh", "bash"];
 
-/** Their paths in the package. */
+const GUIDES = "plugins/docs/guides/";
+
+/** Their paths in the package; the guides of the documentation are among them. */
 export function readmes(): string[] {
   const below = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
     readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) =>
       join(room, path),
     ),
   );
-  return ["README.md", ...below].filter((path) => basename(path) === "README.md").sort();
+  const isPage = (path: string) =>
+    basename(path) === "README.md" || (path.startsWith(GUIDES) && path.endsWith(".md"));
+  return ["README.md", ...below].filter(isPage).sort();
 }
 
 export const readmeCommands = (): ReadmeCommand[] =>
