@@ -13,7 +13,8 @@ let forms = 0;
  * - `when(values)`: whether the field is there for these values.
  * - `submit(values)`: an empty field is `undefined`. What it throws is shown at the field that the error's `param` names,
  *   else above the buttons, and the form stays open.
- * - `preview(values)`: a node that is shown below the fields, made again after each pause in typing.
+ * - `preview(values)`: a node that is shown below the fields, or below the one named `previewAfter`; it is made again
+ *   after each pause in typing.
  */
 export function openForm(options) {
   const form = new Form(options);
@@ -21,7 +22,7 @@ export function openForm(options) {
 }
 
 class Form {
-  constructor({ title, note, fields, submit, save = "Save", preview }) {
+  constructor({ title, note, fields, submit, save = "Save", preview, previewAfter }) {
     const id = `form-${++forms}`;
     this.submit = submit;
     /** Counts the previews: one that comes late must not replace a newer one. */
@@ -40,8 +41,8 @@ class Form {
       h(
         "form",
         { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
-        this.fields.map(({ row }) => row),
-        this.preview,
+        this.fields.map(({ name, row }) => (name === previewAfter ? [row, this.preview] : row)),
+        previewAfter ? null : this.preview,
         this.trouble,
         h("div", { class: "row end" }, cancel, this.button),
       ),

@@ -85,6 +85,7 @@ async function editAlias(name) {
     title: name === undefined ? "Add an alias" : `Edit the alias ${name}`,
     fields: [...nameField(name), ...fieldsOf(alias)],
     save: "Review",
+    previewAfter: "targets",
     preview: ({ targets = [] }) => unknownTargets(targets, data),
     async submit(values) {
       const key = name ?? values.name;

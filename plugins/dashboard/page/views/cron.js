@@ -55,6 +55,7 @@ function editJob(job) {
       { name: "timeoutMs", label: "Time limit, ms", kind: "number", value: job?.timeoutMs },
     ],
     preview: nextDates,
+    previewAfter: "tz",
     async submit(values) {
       const wanted = jobOf(values, job);
       if (!job) {

@@ -175,6 +175,7 @@ class MappingPage {
   showSample(caught) {
     if (!caught) {
       const text = "None yet: catch the next request, and its values can be chosen here.";
+      this.outcome.replaceChildren(h("p", { class: "empty" }, "A sample shows it."));
       return this.sample.replaceChildren(h("p", { class: "empty" }, text));
     }
     const buttons = caught.paths.map((path) =>
