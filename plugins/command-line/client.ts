@@ -1,6 +1,6 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
 import { setMaxListeners } from "node:events";
-import { type IncomingMessage, request as httpRequest } from "node:http";
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
@@ -68,6 +68,15 @@ function headersFor(
   };
 }
 
+/** Ends a request for which no response begins in time. */
+function boundSilence(req: ClientRequest, asked: number | undefined): void {
+  const timeoutMs = asked ?? (req.method === "GET" ? GET_TIMEOUT_MS : undefined);
+  if (timeoutMs)
+    req.setTimeout(timeoutMs, () => req.destroy(new Error(`no response within ${timeoutMs} ms`)));
+  // A stream may be silent for as long as it likes once its response has begun.
+  if (asked === undefined) req.on("response", () => req.setTimeout(0));
+}
+
 export function createClient(options: ClientOptions): GatewayClient {
   // `start` prints the address with the /v1 that clients of OpenAI's format want.
   const base = options.url.replace(/(?:\/v1)?\/*$/, "");
@@ -109,13 +118,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     return new Promise((resolve, reject) => {
       // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
       const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
-      const timeoutMs = extra.timeoutMs ?? (method === "GET" ? GET_TIMEOUT_MS : undefined);
-      if (timeoutMs)
-        req.setTimeout(timeoutMs, () =>
-          req.destroy(new Error(`no response within ${timeoutMs} ms`)),
-        );
-      // A stream may be silent for as long as it likes once its response has begun.
-      if (extra.timeoutMs === undefined) req.on("response", () => req.setTimeout(0));
+      boundSilence(req, extra.timeoutMs);
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
       req.end(payload);
     });

@@ -104,14 +104,16 @@ const GRACE = { share: 0.1, min: 1_000, max: 60_000 };
  */
 export function graceOf({ body, row }: Job, slotAt: number): number {
   if (body.graceMs !== undefined) return body.graceMs;
-  const { schedule } = body;
-  const interval =
-    schedule.kind === "every"
-      ? schedule.everyMs
-      : schedule.kind === "at"
-        ? slotAt - row.updatedAt
-        : (nextDate(schedule, slotAt) ?? Number.POSITIVE_INFINITY) - slotAt;
+  const interval = intervalAt({ body, row }, slotAt);
   return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
+}
+
+/** The time from a slot to the next one; of a job that runs once, since it was set. */
+function intervalAt({ body, row }: Pick<Job, "body" | "row">, slotAt: number): number {
+  const { schedule } = body;
+  if (schedule.kind === "every") return schedule.everyMs;
+  if (schedule.kind === "at") return slotAt - row.updatedAt;
+  return (nextDate(schedule, slotAt) ?? Number.POSITIVE_INFINITY) - slotAt;
 }
 
 /** A job as its routes send it; `dates` adds the next ones. */
@@ -143,12 +145,13 @@ export function viewJob(
       runs: state.fired,
       disabledReason: state.disabledReason,
     },
-    nextDates: dates > 0 ? (row.enabled ? upcoming(job, now, dates) : []) : undefined,
+    nextDates: dates > 0 ? upcoming(job, now, dates) : undefined,
   };
 }
 
-/** The slots to come, the one that is waiting first. */
-function upcoming({ body, state }: Job, now: number, count: number): (string | null)[] {
+/** The slots to come, the one that is waiting first; none of a job that is disabled. */
+function upcoming({ row, body, state }: Job, now: number, count: number): (string | null)[] {
+  if (!row.enabled) return [];
   const from = state.slotAt !== undefined && state.slotAt > now ? state.slotAt - 1 : now;
   return previewDates(body.schedule, from, count, body.anchorMs).map(isoDate);
 }

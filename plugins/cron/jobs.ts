@@ -77,7 +77,8 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
           consecutiveErrors: 0,
           disabledReason: undefined,
         });
-      const nextAt = sameDates ? job.row.nextAt : enabled ? (slot?.nextAt ?? null) : null;
+      const slotNextAt = enabled ? (slot?.nextAt ?? null) : null;
+      const nextAt = sameDates ? job.row.nextAt : slotNextAt;
       return { enabled: enabled && nextAt !== null, nextAt, state };
     },
     changed,

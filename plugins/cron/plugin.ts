@@ -58,8 +58,12 @@ export default definePlugin({
   commands: { cron: () => import("./cli.ts") },
   setup(ctx, config) {
     let ownZone: string | undefined;
-    const zone = (): string =>
-      late.settings().timezone ?? (ownZone ??= Intl.DateTimeFormat().resolvedOptions().timeZone);
+    const zone = (): string => {
+      const { timezone } = late.settings();
+      if (timezone !== undefined) return timezone;
+      ownZone ??= Intl.DateTimeFormat().resolvedOptions().timeZone;
+      return ownZone;
+    };
     const operations = async (): Promise<Operations> => (await late.started()).operations;
 
     let tools: Promise<ScheduleTools> | undefined;

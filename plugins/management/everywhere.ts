@@ -136,7 +136,10 @@ export function createEverywhere(
 export type Everywhere = ReturnType<typeof createEverywhere>;
 
 function byTime<T>(time: (one: T) => string) {
-  return (a: T, b: T) => (time(a) < time(b) ? -1 : time(a) > time(b) ? 1 : 0);
+  return (a: T, b: T) => {
+    if (time(a) === time(b)) return 0;
+    return time(a) < time(b) ? -1 : 1;
+  };
 }
 
 function statusOf(own: Management, state: GatewayState, worker: number): WorkerStatus {

@@ -126,40 +126,33 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     if (row && row.nextAt === null && toJob(row).body.source !== "config") await drop(id);
   }
 
+  /** Ends a run whose turn or hook has ended, or is lost. */
   async function look(run: Run): Promise<void> {
+    const end = run.itemId === undefined ? endOfHook(run) : await endOfTurn(run, run.itemId);
+    if (end) await settle(run, end);
+  }
+
+  function endOfHook(run: Run): End | undefined {
+    if (hooks.has(run.id)) return undefined;
+    return endIfLost(run, "the gateway stopped during the run");
+  }
+
+  async function endOfTurn(run: Run, turnId: string): Promise<End | undefined> {
+    const turn = await ctx.use("agent").turn(turnId);
+    if (turn === undefined) return endIfLost(run, "the turn is gone from the store");
+    const { state, finishedAt, result, error } = turn;
+    if (["queued", "running", "waiting"].includes(state)) return undefined;
+    const endedAt = finishedAt === undefined ? store().now() : Date.parse(finishedAt);
+    if (state === "done") return { status: "ok", endedAt, result };
+    const failure = error?.code === "timeout" ? "timeout" : "error";
+    const status = state === "cancelled" ? "cancelled" : failure;
+    return { status, endedAt, error: error?.message ?? `the turn is ${state}` };
+  }
+
+  function endIfLost(run: Run, error: string): End | undefined {
     const now = store().now();
-    if (run.itemId === undefined) {
-      if (hooks.has(run.id) || now - run.at < LOST_AFTER_MS) return;
-      await settle(run, {
-        status: "interrupted",
-        error: "the gateway stopped during the run",
-        endedAt: now,
-      });
-      return;
-    }
-    const turn = await ctx.use("agent").turn(run.itemId);
-    if (turn === undefined) {
-      if (now - run.at < LOST_AFTER_MS) return;
-      await settle(run, {
-        status: "interrupted",
-        error: "the turn is gone from the store",
-        endedAt: now,
-      });
-      return;
-    }
-    if (["queued", "running", "waiting"].includes(turn.state)) return;
-    const endedAt = turn.finishedAt === undefined ? now : Date.parse(turn.finishedAt);
-    if (turn.state === "done") {
-      await settle(run, { status: "ok", endedAt, result: turn.result });
-      return;
-    }
-    const timedOut = turn.error?.code === "timeout";
-    const status = turn.state === "cancelled" ? "cancelled" : timedOut ? "timeout" : "error";
-    await settle(run, {
-      status,
-      endedAt,
-      error: turn.error?.message ?? `the turn is ${turn.state}`,
-    });
+    if (now - run.at < LOST_AFTER_MS) return undefined;
+    return { status: "interrupted", error, endedAt: now };
   }
 
   return {

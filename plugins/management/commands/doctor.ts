@@ -52,6 +52,10 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
   const gateway = status && io.gateway;
   const { isLoadable } = config;
   const look = { config: config.value, paths, env: io.env, gateway };
+  const portFindings = async () => {
+    if (status) return runs(status);
+    return isLoadable ? checkPort(config.value) : [];
+  };
   const mend = `edit ${paths.config}, then: portico config validate`;
   return [
     ...named("home", checkHome(paths)),
@@ -63,7 +67,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
         config.problems.map((message) => ({ level: "error", message, mend })),
       ),
     ),
-    ...named("port", status ? runs(status) : isLoadable ? await checkPort(config.value) : []),
+    ...named("port", await portFindings()),
     ...named("workers", status?.workers ? runAll(status.workers) : []),
     ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
     ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),

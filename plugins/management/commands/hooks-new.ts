@@ -64,12 +64,12 @@ async function run(io: CommandIO): Promise<void> {
   const later = home.running()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
+  const next = () => {
+    if (own === undefined) return later;
+    return state === "active" ? now : `It does not run: ${own.error ?? own.reason ?? state}`;
+  };
   io.show({ hook, dir, events: wanted, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
-    own === undefined
-      ? later
-      : state === "active"
-        ? now
-        : `It does not run: ${own.error ?? own.reason ?? state}`,
+    next(),
   ]);
 }

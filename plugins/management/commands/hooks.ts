@@ -212,26 +212,35 @@ function parseContext(text: string): Record<string, unknown> {
 }
 
 function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunReport): string[] {
-  const done: string[] = [];
-  for (const [field, value] of Object.entries(effects?.changed ?? {}))
-    done.push(`changes ${field} to ${JSON.stringify(value)}`);
-  if (effects?.result) {
-    done.push(
-      "reply" in effects.result
-        ? `answers ${JSON.stringify(effects.result.reply)}`
-        : `blocks: ${effects.result.block}`,
-    );
-  }
-  for (const message of effects?.messages ?? []) done.push(`says ${JSON.stringify(message)}`);
-  for (const ignored of effects?.ignored ?? []) done.push(`note: ${ignored}`);
+  const done = effectLines(effects);
+  const place = file ? `  [${file}${line ? `:${line}` : ""}]` : "";
   return [
     `${event}: ${ok ? "ok" : "failed"} in ${ms} ms`,
-    ...(error ? [`  ${error}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`] : []),
+    ...(error ? [`  ${error}${place}`] : []),
     ...(ok && done.length === 0
       ? ["  changes nothing and says nothing"]
       : done.map((text) => `  ${text}`)),
     ...logs.map((logged) => `  | ${logLine(logged)}`),
   ];
+}
+
+function effectLines(effects: HookRunReport["effects"]): string[] {
+  if (!effects) return [];
+  const { changed = {}, result, messages = [], ignored = [] } = effects;
+  return [
+    ...Object.entries(changed).map(
+      ([field, value]) => `changes ${field} to ${JSON.stringify(value)}`,
+    ),
+    ...(result ? [resultLine(result)] : []),
+    ...messages.map((message) => `says ${JSON.stringify(message)}`),
+    ...ignored.map((text) => `note: ${text}`),
+  ];
+}
+
+type HookResult = NonNullable<NonNullable<HookRunReport["effects"]>["result"]>;
+
+function resultLine(result: HookResult): string {
+  return "reply" in result ? `answers ${JSON.stringify(result.reply)}` : `blocks: ${result.block}`;
 }
 
 function logLine({ at, level, message, fields }: HookLogLine): string {

@@ -9,13 +9,6 @@ import { hookRoutes, type runBody } from "./routes-schema.ts";
 /** Mounts the routes; all of them take the gateway's own token. */
 export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: Everywhere): void {
   const host = gateway.hooks;
-  const steer = async (action: Parameters<Everywhere["act"]>[0], name: string) => {
-    await everywhere.act(action, name);
-    return everywhere.hook(name);
-  };
-  const named = (work: (name: string, call: Call) => unknown) => (call: Call) =>
-    work(call.params["name"] ?? "", call);
-
   mount.route("GET", "/kernel/hooks", hookRoutes.list, async () => ({
     hooks: await everywhere.hooks(),
     roots: host.roots().map(({ name, dir }) => ({ name, dir })),
@@ -28,62 +21,37 @@ export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: E
     await everywhere.act("hooks.reload");
     return { hooks: await everywhere.hooks() };
   });
-  mount.route(
-    "GET",
-    "/kernel/hooks/:name",
-    hookRoutes.show,
-    named((name) => everywhere.hook(name)),
+  mountActions(mount, everywhere);
+  mountOneHook(mount, gateway, everywhere);
+}
+
+/** What is done to one hook, on all workers. */
+const ACTIONS = ["enable", "disable", "approve", "reload"] as const;
+
+function mountActions(mount: Mount, everywhere: Everywhere): void {
+  for (const action of ACTIONS)
+    mount.route("POST", `/kernel/hooks/:name/${action}`, hookRoutes[action], async (call) => {
+      const name = nameOf(call);
+      await everywhere.act(`hooks.${action}`, name);
+      return everywhere.hook(name);
+    });
+}
+
+function mountOneHook(mount: Mount, gateway: Management, everywhere: Everywhere): void {
+  const at = "/kernel/hooks/:name";
+  mount.route("GET", at, hookRoutes.show, (call) => everywhere.hook(nameOf(call)));
+  mount.route("GET", `${at}/logs`, hookRoutes.logs, async (call) => ({
+    lines: await everywhere.hookLines(nameOf(call), limitIn(call.query, 200, "lines")),
+  }));
+  mount.route("GET", `${at}/code`, hookRoutes.code, (call) => gateway.hooks.code(nameOf(call)));
+  mount.route("POST", `${at}/check`, hookRoutes.check, async (call) =>
+    checkHook(await gateway.hooks.look(nameOf(call)), gateway.events()),
   );
-  mount.route(
-    "GET",
-    "/kernel/hooks/:name/logs",
-    hookRoutes.logs,
-    named(async (name, call) => ({
-      lines: await everywhere.hookLines(name, limitIn(call.query, 200, "lines")),
-    })),
+  mount.route("POST", `${at}/run`, hookRoutes.run, async (call) =>
+    runHook(gateway, nameOf(call), await call.json<Static<typeof runBody>>()),
   );
-  mount.route(
-    "GET",
-    "/kernel/hooks/:name/code",
-    hookRoutes.code,
-    named((name) => host.code(name)),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/enable",
-    hookRoutes.enable,
-    named((name) => steer("hooks.enable", name)),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/disable",
-    hookRoutes.disable,
-    named((name) => steer("hooks.disable", name)),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/approve",
-    hookRoutes.approve,
-    named((name) => steer("hooks.approve", name)),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/reload",
-    hookRoutes.reload,
-    named((name) => steer("hooks.reload", name)),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/check",
-    hookRoutes.check,
-    named(async (name) => checkHook(await host.look(name), gateway.events())),
-  );
-  mount.route(
-    "POST",
-    "/kernel/hooks/:name/run",
-    hookRoutes.run,
-    named(async (name, call) => {
-      return runHook(gateway, name, await call.json<Static<typeof runBody>>());
-    }),
-  );
+}
+
+function nameOf({ params }: Call): string {
+  return params["name"] ?? "";
 }
