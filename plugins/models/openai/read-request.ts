@@ -80,6 +80,17 @@ const MERGED = ["extra_body", "extraBody"];
 /** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
 export function checkMembers(value: Fields, raw?: RawBody): void {
   const keys = Object.keys(value);
+  refuseNearModels(keys);
+  refuseMergedModels(value);
+  if (raw === undefined || ownMembers(latin1Of(raw)) === keys.length) return;
+  const twice = repeated(
+    typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString(),
+  );
+  if (twice !== undefined)
+    fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
+}
+
+function refuseNearModels(keys: readonly string[]): void {
   for (const key of keys) {
     if (harmless.has(key)) continue;
     if (namesAModel(key))
@@ -89,6 +100,9 @@ export function checkMembers(value: Fields, raw?: RawBody): void {
       );
     if (key.length <= LONGEST_HARMLESS && harmless.size < MOST_HARMLESS) harmless.add(key);
   }
+}
+
+function refuseMergedModels(value: Fields): void {
   for (const name of MERGED) {
     const merged = value[name];
     if (!isObject(merged)) continue;
@@ -99,12 +113,6 @@ export function checkMembers(value: Fields, raw?: RawBody): void {
         `${name}.${shown(found)}`,
       );
   }
-  if (raw === undefined || ownMembers(latin1Of(raw)) === keys.length) return;
-  const twice = repeated(
-    typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString(),
-  );
-  if (twice !== undefined)
-    fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
 }
 
 /** As they are written: of two with one name, only the last is read. */

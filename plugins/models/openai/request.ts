@@ -17,15 +17,24 @@ const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "func
 /** Returns the value itself, typed, or throws `invalid_request_error` (400) with `param`. */
 export function checkRequest(value: unknown): ChatRequest {
   if (!isObject(value)) fail("The body must be a JSON object with `model` and `messages`.");
-  const { model, messages } = value;
-  if (typeof model !== "string" || model === "") {
-    fail(
-      model == null
-        ? '`model` is missing: name a model, for example "echo".'
-        : "`model` must be a non-empty string.",
-      "model",
-    );
-  }
+  checkModel(value["model"]);
+  checkMessages(value["messages"]);
+  checkNumbers(value);
+  checkOptions(value);
+  return value as ChatRequest;
+}
+
+function checkModel(model: unknown): void {
+  if (typeof model === "string" && model !== "") return;
+  fail(
+    model == null
+      ? '`model` is missing: name a model, for example "echo".'
+      : "`model` must be a non-empty string.",
+    "model",
+  );
+}
+
+function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages)) {
     fail(
       messages == null
@@ -36,10 +45,9 @@ export function checkRequest(value: unknown): ChatRequest {
   }
   if (messages.length === 0) fail("`messages` is empty: give at least one message.", "messages");
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i);
+}
 
-  const v = value;
-  if (v["stream"] != null && typeof v["stream"] !== "boolean")
-    fail("`stream` must be true or false.", "stream");
+function checkNumbers(v: Fields): void {
   numberIn(v, "temperature", 0, 2);
   numberIn(v, "top_p", 0, 1);
   numberIn(v, "frequency_penalty", -2, 2);
@@ -49,6 +57,11 @@ export function checkRequest(value: unknown): ChatRequest {
   integerIn(v, "n", 1, 128);
   integerIn(v, "top_logprobs", 0, 20);
   integerIn(v, "seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+}
+
+function checkOptions(v: Fields): void {
+  if (v["stream"] != null && typeof v["stream"] !== "boolean")
+    fail("`stream` must be true or false.", "stream");
   if (v["tools"] != null) checkTools(v["tools"]);
   if (v["tool_choice"] != null) checkToolChoice(v["tool_choice"]);
   if (v["stop"] != null) checkStop(v["stop"]);
@@ -65,7 +78,6 @@ export function checkRequest(value: unknown): ChatRequest {
     ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
   objectField(v, "response_format");
   if (v["response_format"] != null) checkResponseFormat(v["response_format"] as Fields);
-  return value as ChatRequest;
 }
 
 function checkMessage(value: unknown, i: number): void {
@@ -86,27 +98,27 @@ function checkMessage(value: unknown, i: number): void {
   }
   if (value["name"] != null && typeof value["name"] !== "string")
     fail(`\`${at(".name")}\` must be a string.`, at(".name"));
-  if (typeof content === "string") return;
-  if (content == null) {
-    // An assistant message may consist of calls, a refusal, audio or reasoning; a function's result may be null.
-    if (role === "function") return;
-    if (
-      role === "assistant" &&
-      ("tool_calls" in value ||
-        "function_call" in value ||
-        "refusal" in value ||
-        "audio" in value ||
-        "reasoning_content" in value)
-    )
-      return;
+  if (content != null) checkContent(content, at(".content"));
+  else if (!mayLackContent(value))
     fail(
       `\`${at(".content")}\` is missing: give a string or an array of content parts.`,
       at(".content"),
     );
-  }
+}
+
+const INSTEAD_OF_CONTENT = ["tool_calls", "function_call", "refusal", "audio", "reasoning_content"];
+
+/** An assistant message may consist of calls, a refusal, audio or reasoning; a function's result may be null. */
+function mayLackContent(message: Fields): boolean {
+  if (message["role"] === "function") return true;
+  return message["role"] === "assistant" && INSTEAD_OF_CONTENT.some((name) => name in message);
+}
+
+function checkContent(content: unknown, path: string): void {
+  if (typeof content === "string") return;
   if (!Array.isArray(content))
-    fail(`\`${at(".content")}\` must be a string or an array of content parts.`, at(".content"));
-  for (let p = 0; p < content.length; p++) checkPart(content[p], at(`.content[${p}]`));
+    fail(`\`${path}\` must be a string or an array of content parts.`, path);
+  for (let p = 0; p < content.length; p++) checkPart(content[p], `${path}[${p}]`);
 }
 
 function checkPart(part: unknown, path: string): void {
@@ -126,54 +138,44 @@ function checkPart(part: unknown, path: string): void {
 function checkToolCalls(calls: unknown, path: string, role: string): void {
   if (role !== "assistant") fail(`\`${path}\` belongs on messages of the assistant.`, path);
   if (!Array.isArray(calls)) fail(`\`${path}\` must be an array.`, path);
-  for (let i = 0; i < calls.length; i++) {
-    const call: unknown = calls[i];
-    if (!isObject(call)) fail(`\`${path}[${i}]\` must be an object.`, `${path}[${i}]`);
-    if (call["id"] != null && typeof call["id"] !== "string")
-      fail(`\`${path}[${i}].id\` must be a string.`, `${path}[${i}].id`);
-    const fn = call["function"];
-    if (fn == null) continue;
-    if (!isObject(fn) || typeof fn["name"] !== "string")
-      fail(`\`${path}[${i}].function.name\` must be a string.`, `${path}[${i}].function.name`);
-    if (fn["arguments"] != null && typeof fn["arguments"] !== "string") {
-      fail(
-        `\`${path}[${i}].function.arguments\` must be a string that holds JSON.`,
-        `${path}[${i}].function.arguments`,
-      );
-    }
-  }
+  for (let i = 0; i < calls.length; i++) checkToolCall(calls[i], `${path}[${i}]`);
+}
+
+function checkToolCall(call: unknown, path: string): void {
+  if (!isObject(call)) fail(`\`${path}\` must be an object.`, path);
+  if (call["id"] != null && typeof call["id"] !== "string")
+    fail(`\`${path}.id\` must be a string.`, `${path}.id`);
+  const fn = call["function"];
+  if (fn == null) return;
+  if (!isObject(fn) || typeof fn["name"] !== "string")
+    fail(`\`${path}.function.name\` must be a string.`, `${path}.function.name`);
+  if (fn["arguments"] != null && typeof fn["arguments"] !== "string")
+    fail(
+      `\`${path}.function.arguments\` must be a string that holds JSON.`,
+      `${path}.function.arguments`,
+    );
 }
 
 function checkTools(tools: unknown): void {
   if (!Array.isArray(tools)) fail("`tools` must be an array.", "tools");
-  for (let i = 0; i < tools.length; i++) {
-    const tool: unknown = tools[i];
-    if (!isObject(tool)) fail(`\`tools[${i}]\` must be an object.`, `tools[${i}]`);
-    if (typeof tool["type"] !== "string")
-      fail(`\`tools[${i}].type\` must be "function".`, `tools[${i}].type`);
-    if (tool["type"] !== "function") continue;
-    const fn = tool["function"];
-    if (!isObject(fn))
-      fail(`\`tools[${i}].function\` must be an object with a name.`, `tools[${i}].function`);
-    if (!isName(fn["name"])) {
-      fail(
-        `\`tools[${i}].function.name\` must be a string of 1 to ${LONGEST_NAME} characters.`,
-        `tools[${i}].function.name`,
-      );
-    }
-    if (fn["description"] != null && typeof fn["description"] !== "string") {
-      fail(
-        `\`tools[${i}].function.description\` must be a string.`,
-        `tools[${i}].function.description`,
-      );
-    }
-    if (fn["parameters"] != null && !isObject(fn["parameters"])) {
-      fail(
-        `\`tools[${i}].function.parameters\` must be a JSON Schema object.`,
-        `tools[${i}].function.parameters`,
-      );
-    }
-  }
+  for (let i = 0; i < tools.length; i++) checkTool(tools[i], `tools[${i}]`);
+}
+
+function checkTool(tool: unknown, path: string): void {
+  if (!isObject(tool)) fail(`\`${path}\` must be an object.`, path);
+  if (typeof tool["type"] !== "string")
+    fail(`\`${path}.type\` must be "function".`, `${path}.type`);
+  if (tool["type"] === "function") checkFunction(tool["function"], `${path}.function`);
+}
+
+function checkFunction(fn: unknown, path: string): void {
+  if (!isObject(fn)) fail(`\`${path}\` must be an object with a name.`, path);
+  if (!isName(fn["name"]))
+    fail(`\`${path}.name\` must be a string of 1 to ${LONGEST_NAME} characters.`, `${path}.name`);
+  if (fn["description"] != null && typeof fn["description"] !== "string")
+    fail(`\`${path}.description\` must be a string.`, `${path}.description`);
+  if (fn["parameters"] != null && !isObject(fn["parameters"]))
+    fail(`\`${path}.parameters\` must be a JSON Schema object.`, `${path}.parameters`);
 }
 
 function checkToolChoice(choice: unknown): void {

@@ -1,8 +1,9 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
 import { PorticoError } from "portico";
-import { type ChatProvider, isUpstreamError } from "portico/provider";
+import { type ChatProvider, isUpstreamError, type WireProvider } from "portico/provider";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
+import type { Place } from "./limits/places.ts";
 import type { Spending } from "./limits/spending.ts";
 import type { ChatResponse } from "../chat-response.ts";
 import { clientDisconnected, type Job } from "../job.ts";
@@ -59,80 +60,144 @@ function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResp
 }
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
-  let last: unknown;
+  const outcome = new Outcome();
   const known = all.some(hasBudget)
-    ? await withBudgets(engine.budgets, all, (error) => (last = error))
+    ? await withBudgets(engine.budgets, all, (error) => outcome.fail(error))
     : all;
   const { candidates, forced } = selectTargets(known);
   if (candidates.length < all.length) noteSkipped(job, all, candidates);
-  /** What a target gave whose filter has cut it; better than nothing. */
-  let refused: ChatResponse | undefined;
-  // by number: an iterator, and each of its results, would live as long as the request
-  for (let i = 0; i < candidates.length; i++) {
-    const candidate = candidates[i]!;
-    const { channel } = candidate;
-    const over = channel.overLimit();
-    if (over !== undefined) {
-      const refusal = limited(channel, over);
-      job.story.skip(channel.name, candidate.model, refusal);
-      last ??= refusal;
-      continue;
-    }
-    if (last !== undefined && !forced && cooldownOf(candidate) !== 0) continue;
-    const placing = channel.place(
-      channel.config.maxConcurrent === undefined ? undefined : job.signal,
-    );
-    const place = placing instanceof Promise ? await placing : placing;
-    if (job.cancelled) {
-      place?.release();
-      throw clientDisconnected();
-    }
-    if (place === undefined) {
-      const refusal = busy(channel);
-      job.story.skip(channel.name, candidate.model, refusal);
-      last ??= refusal;
-      continue;
-    }
-    try {
-      job.shape(candidate.shape);
-      const provider = providerOf(engine, channel);
-      const reserving = job.account?.reserve(candidate, provider);
-      if (reserving !== undefined) await reserving;
-      const tries = new Tries(engine, job, candidate, provider, forced);
-      let response: ChatResponse | undefined;
-      while (response === undefined) {
-        const asking = job.cancelled ? undefined : channel.admit();
-        const full = asking && (await asking);
-        if (full !== undefined) throw limited(channel, full);
-        if (job.cancelled) throw clientDisconnected();
-        const one = tries.begin(place);
-        try {
-          response = await attemptOnce(engine, job, channel, provider, one);
-        } catch (error) {
-          const waitMs = tries.failed(one, error);
-          if (waitMs > 0) await pause(waitMs, job);
-          continue;
-        }
-        if (job.cancelled) {
-          (response.stream ?? response.bytes)?.cancel();
-          channel.noted(candidate.model);
-          throw clientDisconnected();
-        }
-        one.succeeded(response);
-      }
-      if (!filtered(candidate, response)) return response;
-      refused = response;
-    } catch (error) {
-      place.release();
-      if (job.cancelled || error instanceof Final)
-        throw error instanceof Final ? error.error : clientDisconnected();
-      job.story.skip(channel.name, candidate.model, error);
-      // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
-      if (last === undefined || isUpstreamError(error)) last = error;
-    }
+  for (const candidate of candidates) {
+    const response = await askTarget(engine, job, candidate, { forced, outcome });
+    if (response !== undefined) return response;
   }
-  if (refused !== undefined) return refused;
-  throw last;
+  return outcome.settle();
+}
+
+/** What has come of the targets that were asked. */
+class Outcome {
+  #error: unknown;
+  #filtered: ChatResponse | undefined;
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
+  }
+
+  /** The target was passed over: the error counts where there is no other. */
+  refuse(error: unknown): void {
+    this.#error ??= error;
+  }
+
+  /** A refusal of our own (a target that cannot express the request) gives way to what an upstream said. */
+  fail(error: unknown): void {
+    if (this.#error === undefined || isUpstreamError(error)) this.#error = error;
+  }
+
+  /** A response that the target's filter has cut is better than nothing. */
+  keep(response: ChatResponse): void {
+    this.#filtered = response;
+  }
+
+  settle(): ChatResponse {
+    if (this.#filtered !== undefined) return this.#filtered;
+    throw this.#error;
+  }
+}
+
+interface Asking {
+  /** There is no target in a better state: cooldowns do not count. */
+  forced: boolean;
+  outcome: Outcome;
+}
+
+/** Undefined where the next target is to be asked. Throws what no other target can change. */
+async function askTarget(
+  engine: Engine,
+  job: Job,
+  candidate: Candidate,
+  { forced, outcome }: Asking,
+): Promise<ChatResponse | undefined> {
+  const limit = candidate.channel.overLimit();
+  if (limit !== undefined)
+    return passOver(job, candidate, limited(candidate.channel, limit), outcome);
+  if (outcome.hasFailed && !forced && cooldownOf(candidate) !== 0) return undefined;
+  const place = await placeAt(job, candidate);
+  if (place === undefined) return passOver(job, candidate, busy(candidate.channel), outcome);
+  try {
+    const response = await tryTarget(engine, job, candidate, { place, forced });
+    if (!isFiltered(candidate, response)) return response;
+    outcome.keep(response);
+  } catch (error) {
+    place.release();
+    if (error instanceof Final) throw error.error;
+    if (job.cancelled) throw clientDisconnected();
+    job.story.skip(candidate.channel.name, candidate.model, error);
+    outcome.fail(error);
+  }
+  return undefined;
+}
+
+function passOver(
+  job: Job,
+  { channel, model }: Candidate,
+  refusal: PorticoError,
+  outcome: Outcome,
+): undefined {
+  job.story.skip(channel.name, model, refusal);
+  outcome.refuse(refusal);
+}
+
+/** A place in the channel; undefined where none became free in time. */
+async function placeAt(job: Job, { channel }: Candidate): Promise<Place | undefined> {
+  const hasLimit = channel.config.maxConcurrent !== undefined;
+  const place = await channel.place(hasLimit ? job.signal : undefined);
+  if (!job.cancelled) return place;
+  place?.release();
+  throw clientDisconnected();
+}
+
+/** Tries one target until it answers. Throws what ends the tries at it; `Final` where it ends those at others too. */
+async function tryTarget(
+  engine: Engine,
+  job: Job,
+  candidate: Candidate,
+  { place, forced }: { place: Place; forced: boolean },
+): Promise<ChatResponse> {
+  const { channel } = candidate;
+  job.shape(candidate.shape);
+  const provider = providerOf(engine, channel);
+  await job.account?.reserve(candidate, provider);
+  const tries = new Tries(engine, job, candidate, provider, forced);
+  for (;;) {
+    const full = job.cancelled ? undefined : await channel.admit();
+    if (full !== undefined) throw limited(channel, full);
+    if (job.cancelled) throw clientDisconnected();
+    const current = tries.begin(place);
+    const response = await tryOnce(engine, job, candidate, { provider, tries, current });
+    if (response === undefined) continue;
+    current.succeeded(response);
+    return response;
+  }
+}
+
+/** Undefined where the same target is to be tried again. */
+async function tryOnce(
+  engine: Engine,
+  job: Job,
+  { channel, model }: Candidate,
+  { provider, tries, current }: { provider: ChatProvider; tries: Tries; current: Try },
+): Promise<ChatResponse | undefined> {
+  let response: ChatResponse;
+  try {
+    response = await attemptOnce(engine, job, { channel, provider, current });
+  } catch (error) {
+    const waitMs = tries.failed(current, error);
+    if (waitMs > 0) await pause(waitMs, job);
+    return undefined;
+  }
+  if (!job.cancelled) return response;
+  (response.stream ?? response.bytes)?.cancel();
+  channel.noted(model);
+  throw clientDisconnected();
 }
 
 /** Targets that are passed over from the start. */
@@ -143,7 +208,7 @@ function noteSkipped(job: Job, all: Candidate[], asked: readonly Candidate[]): v
 }
 
 /** A whole response that the target's filter has cut, where the alias goes on then. */
-function filtered({ shape }: Candidate, { completion }: ChatResponse): boolean {
+function isFiltered({ shape }: Candidate, { completion }: ChatResponse): boolean {
   if (shape === undefined || !shape.fallbackOn.has("content_filter")) return false;
   return completion?.choices[0]?.finish_reason === "content_filter";
 }
@@ -158,44 +223,54 @@ function providerOf(engine: Engine, channel: Channel): ChatProvider {
   );
 }
 
-function attemptOnce(
-  engine: Engine,
-  job: Job,
-  channel: Channel,
-  provider: ChatProvider,
-  watcher: Try,
-): Promise<ChatResponse> {
-  const { config } = channel;
-  const { target } = watcher;
-  if (provider.wire === undefined) {
-    if (job.translated) checkTranslated(job);
-    // What asks other models waits as long as they may take.
-    const patient = provider.composite === true;
-    return attemptLocal({
-      provider,
-      target,
-      job,
-      timeoutMs: config.timeoutMs ?? (patient ? undefined : DEFAULT_TIMEOUT_MS),
-      idleTimeoutMs: config.idleTimeoutMs ?? (patient ? undefined : DEFAULT_IDLE_TIMEOUT_MS),
-      watcher,
-    });
-  }
-  if (target.baseUrl === "") {
+interface OneAttempt {
+  channel: Channel;
+  provider: ChatProvider;
+  current: Try;
+}
+
+function attemptOnce(engine: Engine, job: Job, attempt: OneAttempt): Promise<ChatResponse> {
+  const { channel, provider, current } = attempt;
+  if (provider.wire === undefined) return attemptInProcess(job, attempt);
+  if (current.target.baseUrl === "")
     throw new PorticoError(
       "service_unavailable",
       `The channel \`${channel.name}\` needs a baseUrl.`,
-      {
-        type: "api_error",
-      },
+      { type: "api_error" },
     );
-  }
-  const isSigned = provider.wire.signsReasoning?.(target) === true && mayHoldCalls(job);
+  return attemptOverHttp(engine, job, attempt, provider.wire);
+}
+
+function attemptInProcess(job: Job, { channel, provider, current }: OneAttempt) {
+  if (job.translated) checkTranslated(job);
+  const { timeoutMs, idleTimeoutMs } = channel.config;
+  // What asks other models waits as long as they may take.
+  const isPatient = provider.composite === true;
+  return attemptLocal({
+    provider,
+    target: current.target,
+    job,
+    timeoutMs: timeoutMs ?? (isPatient ? undefined : DEFAULT_TIMEOUT_MS),
+    idleTimeoutMs: idleTimeoutMs ?? (isPatient ? undefined : DEFAULT_IDLE_TIMEOUT_MS),
+    watcher: current,
+  });
+}
+
+function attemptOverHttp(
+  engine: Engine,
+  job: Job,
+  { channel, provider, current }: OneAttempt,
+  wire: WireProvider,
+): Promise<ChatResponse> {
+  const { config } = channel;
+  const { target } = current;
+  const isSigned = wire.signsReasoning?.(target) === true && mayHoldCalls(job);
   const signatures = isSigned ? engine.signatures : undefined;
   // Its calls are read.
   if (isSigned) job.mayPassRaw = false;
   const response = attemptWire({
     client: engine.upstreams,
-    wire: provider.wire,
+    wire,
     signatures,
     target,
     job,
@@ -203,7 +278,7 @@ function attemptOnce(
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
     maxEventBytes: config.maxEventBytes ?? DEFAULT_MAX_EVENT_BYTES,
     askUsage: !target.bare && asksForUsage(channel, provider, job),
-    watcher,
+    watcher: current,
   });
   if (signatures === undefined) return response;
   return response.then((begun) => rememberSignatures(signatures, begun, job, channel.name));

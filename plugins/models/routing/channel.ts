@@ -294,13 +294,7 @@ export class Channel {
     if (over !== undefined) untils.push(over.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     return {
-      state: !this.enabled
-        ? "disabled"
-        : untils.length > 0
-          ? "resting"
-          : failures > 0
-            ? "failing"
-            : "ok",
+      state: this.#stateOf(untils.length > 0, failures > 0),
       failures,
       restingUntil: untils.length > 0 ? new Date(Math.max(...untils)).toISOString() : undefined,
       overLimit: over?.name,
@@ -317,6 +311,12 @@ export class Channel {
         this.#lastError === undefined ? undefined : new Date(this.#lastError.at).toISOString(),
       latencyMs: this.#latency === undefined ? undefined : Math.round(this.#latency * 10) / 10,
     };
+  }
+
+  #stateOf(isResting: boolean, isFailing: boolean): "ok" | "failing" | "resting" | "disabled" {
+    if (!this.enabled) return "disabled";
+    if (isResting) return "resting";
+    return isFailing ? "failing" : "ok";
   }
 }
 

@@ -37,12 +37,7 @@ export function judge(
   error: unknown,
   chances: Chances,
 ): Next {
-  if (!isUpstreamError(error)) {
-    // A fault of the caller's says nothing of the channel.
-    channel.noted(model, isPorticoError(error) && error.status >= 500 ? error.message : undefined);
-    // What one target cannot express another may; a bug of ours would only be repeated, and a hook's word is final.
-    return isPorticoError(error) && !HOOKS.has(error.code) ? "next target" : "give up";
-  }
+  if (!isUpstreamError(error)) return judgeOwn(channel, model, error);
   switch (error.kind) {
     case "request":
       channel.noted(model);
@@ -57,6 +52,18 @@ export function judge(
       fail(channel, model, error, chances);
       return isInVain(error) ? "next target" : retry(channel, model, error, chances);
   }
+}
+
+/** An error of the gateway's own, before or beside the upstream. */
+function judgeOwn(channel: Channel, model: string, error: unknown): Next {
+  if (!isPorticoError(error)) {
+    channel.noted(model);
+    return "give up";
+  }
+  // A fault of the caller's says nothing of the channel.
+  channel.noted(model, error.status >= 500 ? error.message : undefined);
+  // What one target cannot express another may; a hook's word is final.
+  return HOOKS.has(error.code) ? "give up" : "next target";
 }
 
 /** The same target would only fail in the same way once more. */

@@ -105,18 +105,23 @@ export function geminiModel(model: string): GeminiModel {
   const id = model.toLowerCase();
   const version = Number(/gemini-(\d+(?:\.\d+)?)/.exec(id)?.[1] ?? (/gemini/.test(id) ? "3" : "1"));
   const pro = /pro/.test(id);
-  const levels = pro
-    ? version >= 3.1
-      ? ["LOW", "MEDIUM", "HIGH"]
-      : ["LOW", "HIGH"]
-    : ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
   return {
-    thinking: version >= 3 ? "level" : version >= 2.5 ? "budget" : "none",
+    thinking: thinkingOf(version),
     pro,
-    levels,
+    levels: levelsOf(version, pro),
     needsSignatures: version >= 3,
     toolsWithJson: version >= 3,
   };
+}
+
+function thinkingOf(version: number): GeminiModel["thinking"] {
+  if (version >= 3) return "level";
+  return version >= 2.5 ? "budget" : "none";
+}
+
+function levelsOf(version: number, isPro: boolean): string[] {
+  if (!isPro) return ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
+  return version >= 3.1 ? ["LOW", "MEDIUM", "HIGH"] : ["LOW", "HIGH"];
 }
 
 /** Models of Mistral, whose servers want a certain order of roles wherever they are hosted. */

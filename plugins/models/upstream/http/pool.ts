@@ -102,11 +102,9 @@ export class Pool implements ConnectionEvents {
     const proxy = this.#proxy;
     const lost = (error: Error) => connection.destroy(error);
     const onread = ownReading((bytes) => connection.read(bytes));
-    const socket = secure
-      ? this.#openSecure({ host, port, onread }, lost)
-      : proxy === undefined
-        ? connect({ host, port, onread })
-        : openProxy(proxy, lost);
+    const openPlain = () =>
+      proxy === undefined ? connect({ host, port, onread }) : openProxy(proxy, lost);
+    const socket = secure ? this.#openSecure({ host, port, onread }, lost) : openPlain();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_MS);
     const connection: Connection = new Connection(socket, this);
