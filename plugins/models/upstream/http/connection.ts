@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import type { BodySource, WireRequest } from "portico/provider";
 import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
+import { TurnBudget } from "./turn-budget.ts";
 
 /** Whom a response is for. After `end` or `fail` nothing more is told. */
 export interface Taker {
@@ -19,6 +20,9 @@ export interface ConnectionEvents {
   gone(connection: Connection): void;
 }
 
+/** One for all connections. */
+const turnBudget = new TurnBudget();
+
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
@@ -33,6 +37,10 @@ export class Connection implements ResponseEvents {
   #error: Error | undefined;
   /** A body that is not held is on its way. */
   #pouring = false;
+  /** Its taker wants no more for now. */
+  #isPaused = false;
+  /** The bytes of this turn are spent. */
+  #waitsForTurn = false;
 
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
@@ -92,11 +100,18 @@ export class Connection implements ResponseEvents {
   }
 
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#isPaused = false;
+    if (!this.#waitsForTurn) this.#socket.resume();
+  }
+
+  nextTurn(): void {
+    this.#waitsForTurn = false;
+    if (!this.#isPaused && !this.#socket.destroyed) this.#socket.resume();
   }
 
   /** Cuts the connection. A taker that is still waiting hears of it. */
@@ -118,6 +133,13 @@ export class Connection implements ResponseEvents {
     } catch (error) {
       this.destroy(error as Error);
     }
+    this.#spendTurn(bytes.length);
+  }
+
+  #spendTurn(size: number): void {
+    if (this.#waitsForTurn || turnBudget.spend(size, this)) return;
+    this.#waitsForTurn = true;
+    this.#socket.pause();
   }
 
   #fail(error: Error): void {
@@ -145,7 +167,8 @@ export class Connection implements ResponseEvents {
     if (!reusable || this.#pouring || socket.writableLength > 0 || socket.destroyed)
       socket.destroy();
     else {
-      if (socket.isPaused()) socket.resume();
+      this.#isPaused = false;
+      if (socket.isPaused() && !this.#waitsForTurn) socket.resume();
       this.#events.idle(this);
     }
     taker?.end();

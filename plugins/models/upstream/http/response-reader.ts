@@ -17,6 +17,8 @@ export interface ResponseEvents {
 
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_LINE_BYTES = 4096;
+/** A server may send hints, and say that it is at work: some of them, not a stream of them. */
+const MAX_INTERIM = 10;
 /** 2^52 bytes are 13 hex digits. */
 const MAX_SIZE_DIGITS = 13;
 
@@ -54,6 +56,8 @@ export class ResponseReader {
   #lineBytes = 0;
   #trailer = "";
   #reusable = false;
+  /** Interim responses of the request that is under way. */
+  #interim = 0;
 
   constructor(events: ResponseEvents) {
     this.#events = events;
@@ -62,6 +66,7 @@ export class ResponseReader {
   /** A request goes out: one response may come. */
   expect(): void {
     this.#state = State.Head;
+    this.#interim = 0;
   }
 
   /** Takes ownership of the bytes: chunks are joined in place. Throws `ProtocolError`. */
@@ -125,6 +130,8 @@ export class ResponseReader {
     const { status, minor, headers } = parseHead(bytes.toString("latin1", from, end));
     const next = end + 4;
     if (status < 200) {
+      if (++this.#interim > MAX_INTERIM)
+        throw new ProtocolError(`more than ${MAX_INTERIM} interim responses`);
       if (minor === 0) throw new ProtocolError("an interim response of HTTP/1.0");
       if (status === 101) throw new ProtocolError("a switch of protocols that was not asked for");
       this.#events.head(status, headers);

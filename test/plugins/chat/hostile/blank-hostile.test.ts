@@ -103,7 +103,7 @@ for (const name of ["main", "claude", "google", "local"]) {
     };
     const response = await ask(`${name}/m`);
     assert.is(response.status, 502);
-    assert.match(await response.text(), "one event of more than 64 MiB");
+    assert.match(await response.text(), "one event of more than 16777216 bytes");
   });
 }
 

@@ -122,6 +122,16 @@ test("interim answers come before the one that counts", () => {
   );
 });
 
+test("ten interim answers are read, and no more", () => {
+  const hint = "HTTP/1.1 103 Early Hints\r\n\r\n";
+  const last = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+  assert.is(read([hint.repeat(10) + last]).heads.length, 11);
+  assert.throws(
+    () => read([hint.repeat(11) + last]),
+    (error: unknown) => error instanceof ProtocolError,
+  );
+});
+
 test("headers of one name are joined, and names that mean something elsewhere are only names", () => {
   const { heads } = read([
     "HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nempty:\r\n__proto__: x\r\ncontent-length: 0\r\n\r\n",
