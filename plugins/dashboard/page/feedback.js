@@ -18,7 +18,7 @@ export function say(text) {
 export function showError(error) {
   const banner = document.getElementById("error");
   const close = h("button", { type: "button", onclick: hideError }, "Close");
-  banner.replaceChildren(h("p", {}, error.message ?? String(error)), close);
+  banner.replaceChildren(h("p", { class: "error-text" }, error.message ?? String(error)), close);
 }
 
 export function hideError() {

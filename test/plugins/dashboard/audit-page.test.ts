@@ -38,7 +38,7 @@ test("a change is found by a filter and shows before and after", async () => {
   await page.getByRole("link", { name: "PATCH /cron/jobs/:id" }).click();
   const detail = page.locator(".detail");
   await detail.getByText("Before and after").waitFor();
-  const text = await detail.innerText();
+  const text = (await detail.textContent()) ?? "";
   for (const part of ["owner", "http", "127.0.0.1", "Morning", "Dawn"]) assert.match(text, part);
   assert.equal(complaints, []);
   await picture(page, "audit");

@@ -160,7 +160,7 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   };
   await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("7");
   const bar = page.getByRole("region", { name: "Changes" });
-  assert.is(await bar.innerText(), "1 change, not saved yet\nReview and save\nDiscard");
+  assert.is(await bar.textContent(), "1 change, not saved yetReview and saveDiscard");
   await page.getByRole("button", { name: "Review and save" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("agents.defaults.maxSteps").waitFor();

@@ -31,7 +31,7 @@ test("who asked, what each attempt said, what each hook changed and what it cost
   await page.goto(`${gateway.url}/#/requests/${id}`);
   const detail = page.locator(".detail");
   await detail.getByRole("heading", { name: id }).waitFor();
-  const text = await detail.innerText();
+  const text = (await detail.textContent()) ?? "";
   for (const part of [
     "key:ci",
     "smart",

@@ -156,7 +156,7 @@ function lineItem(line) {
     h("span", {}, badge(level)),
     h(
       "div",
-      {},
+      { class: "log-text" },
       h("span", {}, msg ?? ""),
       h(
         "div",
