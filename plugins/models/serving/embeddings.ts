@@ -136,18 +136,19 @@ export function checkEmbeddings(value: unknown): Fields & { model: string } {
   if (typeof model !== "string" || model === "")
     fail("`model` must be a non-empty string.", "model");
   if (input == null) fail("`input` is missing: give a text or a list of texts.", "input");
-  if (typeof input === "string") {
-    if (input === "") fail("`input` must not be empty.", "input");
-  } else checkInputs(input);
-  const format = fields["encoding_format"];
+  if (input === "") fail("`input` must not be empty.", "input");
+  if (typeof input !== "string") checkInputs(input);
+  checkOptions(fields);
+  return fields as Fields & { model: string };
+}
+
+function checkOptions(fields: Fields): void {
+  const { encoding_format: format, dimensions, user } = fields;
   if (format != null && format !== "float" && format !== "base64")
     fail('`encoding_format` must be "float" or "base64".', "encoding_format");
-  const dimensions = fields["dimensions"];
   if (dimensions != null && !(Number.isInteger(dimensions) && (dimensions as number) >= 1))
     fail("`dimensions` must be an integer of at least 1.", "dimensions");
-  if (fields["user"] != null && typeof fields["user"] !== "string")
-    fail("`user` must be a string.", "user");
-  return fields as Fields & { model: string };
+  if (user != null && typeof user !== "string") fail("`user` must be a string.", "user");
 }
 
 /** Texts, tokens, or lists of tokens. */
