@@ -38,6 +38,11 @@ const SCHEMAS: Readonly<Record<string, TSchema>> = {
   "POST /tabs/focus": OfTab,
   "DELETE /tabs/:targetId": OfTab,
   "GET /snapshot": OfTab,
+  "POST /act": Type.Object({
+    ok: Type.Boolean({ description: "false for a batch of which an action failed" }),
+    targetId: Type.String(),
+    url: Type.String(),
+  }),
   "POST /navigate": Type.Composite([OfTab, Type.Object({ url: Type.String() })]),
   "GET /console": withOk({ targetId: Type.String(), messages: Type.Array(AnyObject) }),
   "GET /errors": withOk({ targetId: Type.String(), errors: Type.Array(AnyObject) }),

@@ -10,6 +10,7 @@ interface Value {
   link?: string;
   author?: string;
   published?: string;
+  updated?: string;
   content?: string;
 }
 const values = async (text: string): Promise<Value[]> =>
@@ -35,6 +36,20 @@ test("an element is known by its namespace, whatever its prefix", async () => {
     [item?.author, item?.published, item?.content],
     ["Ada", "2026-05-01T00:00:00.000Z", "whole"],
   );
+});
+
+test("dates of RSS items in Dublin Core's terms", async () => {
+  const terms = "http://purl.org/dc/terms/";
+  const item = (dates: string) => `<item><title>T</title>${dates}</item>`;
+  const feed = (dates: string) => `<rss xmlns:t="${terms}"><channel>${item(dates)}</channel></rss>`;
+  const day = "2026-05-01T00:00:00Z";
+  for (const name of ["issued", "created"])
+    assert.is(
+      (await values(feed(`<t:${name}>${day}</t:${name}>`)))[0]?.published,
+      "2026-05-01T00:00:00.000Z",
+    );
+  const [changed] = await values(feed(`<t:modified>${day}</t:modified>`));
+  assert.is(changed?.updated, "2026-05-01T00:00:00.000Z");
 });
 
 test("a feed whose own elements have a prefix, declared at the root or further in", async () => {

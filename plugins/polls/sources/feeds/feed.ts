@@ -122,7 +122,13 @@ function rssItem(row: XmlElement, core: Core): FeedItem {
     summary: text("description", ...core, "dc") ?? text("summary", "itunes"),
     content: text("encoded", "content"),
     author: text("author", ...core) ?? text("creator", "dc"),
-    published: isoOr(text("pubdate", ...core) ?? text("date", "dc")),
+    published: isoOr(
+      text("pubdate", ...core) ??
+        text("date", "dc") ??
+        text("issued", "dc") ??
+        text("created", "dc"),
+    ),
+    updated: isoOr(text("modified", "dc")),
     categories: childrenOf(row, "category", ...core).flatMap((one) => textOf(one) ?? []),
   });
 }
