@@ -1,12 +1,14 @@
 /** The documentation: static pages that the build makes of `guides/`, the READMEs and the declarations. */
 import { join } from "node:path";
-import { definePlugin, PorticoError } from "portico";
+import { definePlugin } from "portico";
 import { fileResponse } from "portico/openapi";
 import { openStaticFiles, type StaticFiles } from "portico/static-files";
+import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "docs",
   description: "The documentation, with search, as pages at /docs",
+  errors,
   setup(ctx) {
     ctx.add("banner", { name: "docs", rows: ({ url }) => [["Documentation", `${url}/docs`]] });
     let files: StaticFiles | undefined;
@@ -14,11 +16,7 @@ export default definePlugin({
       try {
         return openStaticFiles(join(ctx.paths.package, ".build", "docs"));
       } catch (cause) {
-        throw new PorticoError(
-          "not_found",
-          "The documentation is not built. Run `npm run build` in the installation.",
-          { cause },
-        );
+        throw errors.notBuilt({ cause });
       }
     };
     // The pages hold no data of the gateway.

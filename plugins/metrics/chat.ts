@@ -32,20 +32,8 @@ export function createChatCounts(): ChatCounts {
   const keys = new Map<string, KeyTally>();
 
   function tallyOf(channel: string): Tally {
-    let tally = channels.get(channel);
-    if (!tally) {
-      tally = {
-        statuses: new Map(),
-        duration: createHistogram(),
-        firstByte: createHistogram(),
-        prompt: 0,
-        cached: 0,
-        completion: 0,
-        cost: 0,
-        unpriced: 0,
-      };
-      channels.set(channel, tally);
-    }
+    const tally = channels.get(channel) ?? emptyTally();
+    channels.set(channel, tally);
     return tally;
   }
 
@@ -74,64 +62,78 @@ export function createChatCounts(): ChatCounts {
       if (cost === undefined) tally.unpriced++;
       else tally.cost += cost;
     },
-    collect(): MetricFamily[] {
-      const all = [...channels];
-      const each = (name: "duration" | "firstByte") =>
-        all.flatMap(([channel, tally]) => samplesOf(tally[name], { channel }));
-      return [
-        counter(
-          "portico_chat_requests_total",
-          "Chat requests that ended, by the channel of the last attempt (empty: none was found) and status (499: the client left).",
-          ...all.flatMap(([channel, { statuses }]) =>
-            [...statuses].map(([status, n]): [number, Record<string, string>] => [
-              n,
-              { channel, status: String(status) },
-            ]),
-          ),
-        ),
-        counter(
-          "portico_chat_tokens_total",
-          "Tokens as the upstreams told them. Cached ones are part of the prompt's.",
-          ...all.flatMap(
-            ([channel, { prompt, cached, completion }]): [number, Record<string, string>][] => [
-              [prompt, { channel, type: "prompt" }],
-              [cached, { channel, type: "cached" }],
-              [completion, { channel, type: "completion" }],
-            ],
-          ),
-        ),
-        counter(
-          "portico_chat_cost_usd_total",
-          "US dollars by list price, where the price is known.",
-          ...all.map(([channel, { cost }]): [number, Record<string, string>] => [
-            cost,
-            { channel },
-          ]),
-        ),
-        counter(
-          "portico_chat_unpriced_total",
-          "Responses with tokens whose price is not known: no budget counts them.",
-          ...all.map(([channel, { unpriced }]): [number, Record<string, string>] => [
-            unpriced,
-            { channel },
-          ]),
-        ),
-        ...keyFamilies(keys),
-        {
-          name: "portico_chat_duration_seconds",
-          type: "histogram",
-          help: "Time from a chat request to the end of its answer.",
-          samples: each("duration"),
-        },
-        {
-          name: "portico_chat_first_byte_seconds",
-          type: "histogram",
-          help: "Time from a chat request to the first byte of its answer.",
-          samples: each("firstByte"),
-        },
-      ];
-    },
+    collect: () => [...channelFamilies(channels), ...keyFamilies(keys), ...timeFamilies(channels)],
   };
+}
+
+function emptyTally(): Tally {
+  return {
+    statuses: new Map(),
+    duration: createHistogram(),
+    firstByte: createHistogram(),
+    prompt: 0,
+    cached: 0,
+    completion: 0,
+    cost: 0,
+    unpriced: 0,
+  };
+}
+
+type LabelledValue = [number, Record<string, string>];
+
+function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
+  const all = [...channels];
+  const requests = all.flatMap(([channel, { statuses }]) =>
+    [...statuses].map(([status, n]): LabelledValue => [n, { channel, status: String(status) }]),
+  );
+  const tokens = all.flatMap(([channel, { prompt, cached, completion }]): LabelledValue[] => [
+    [prompt, { channel, type: "prompt" }],
+    [cached, { channel, type: "cached" }],
+    [completion, { channel, type: "completion" }],
+  ]);
+  const costs = all.map(([channel, { cost }]): LabelledValue => [cost, { channel }]);
+  const unpriced = all.map(([channel, tally]): LabelledValue => [tally.unpriced, { channel }]);
+  return [
+    counter(
+      "portico_chat_requests_total",
+      "Chat requests that ended, by the channel of the last attempt (empty: none was found) and status (499: the client left).",
+      ...requests,
+    ),
+    counter(
+      "portico_chat_tokens_total",
+      "Tokens as the upstreams report them. Cached ones are part of the prompt's.",
+      ...tokens,
+    ),
+    counter(
+      "portico_chat_cost_usd_total",
+      "US dollars by list price, where the price is known.",
+      ...costs,
+    ),
+    counter(
+      "portico_chat_unpriced_total",
+      "Responses with tokens whose price is not known: no budget counts them.",
+      ...unpriced,
+    ),
+  ];
+}
+
+function timeFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
+  const each = (name: "duration" | "firstByte") =>
+    [...channels].flatMap(([channel, tally]) => samplesOf(tally[name], { channel }));
+  return [
+    {
+      name: "portico_chat_duration_seconds",
+      type: "histogram",
+      help: "Time from a chat request to the end of its answer.",
+      samples: each("duration"),
+    },
+    {
+      name: "portico_chat_first_byte_seconds",
+      type: "histogram",
+      help: "Time from a chat request to the first byte of its answer.",
+      samples: each("firstByte"),
+    },
+  ];
 }
 
 function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {

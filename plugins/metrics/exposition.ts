@@ -14,11 +14,9 @@ export function render(families: readonly MetricFamily[]): string {
   const byName = new Map<string, { head: string; lines: Map<string, string> }>();
   for (const { name, type, help, samples } of families) {
     if (!NAME.test(name)) throw new TypeError(`${name} is no name of a metric`);
-    let family = byName.get(name);
-    if (!family) {
-      const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
-      byName.set(name, (family = { head, lines: new Map() }));
-    }
+    const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
+    const family = byName.get(name) ?? { head, lines: new Map<string, string>() };
+    byName.set(name, family);
     for (const sample of samples) {
       const series = name + (sample.suffix ?? "") + labelsOf(sample);
       if (!family.lines.has(series))

@@ -35,17 +35,16 @@ function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[
     for (const sample of family.samples) {
       const key = JSON.stringify([sample.suffix, Object.entries(sample.labels ?? {}).sort()]);
       const before = merged.samples.get(key)?.value;
-      const value =
-        before === undefined
-          ? sample.value
-          : isSummed
-            ? before + sample.value
-            : Math.max(before, sample.value);
-      merged.samples.set(key, { ...sample, value });
+      merged.samples.set(key, { ...sample, value: joined(before, sample.value, isSummed) });
     }
   }
   return [...families.values()].map(({ family, samples }) => ({
     ...family,
     samples: [...samples.values()],
   }));
+}
+
+function joined(before: number | undefined, value: number, isSummed: boolean): number {
+  if (before === undefined) return value;
+  return isSummed ? before + value : Math.max(before, value);
 }

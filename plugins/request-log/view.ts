@@ -160,7 +160,7 @@ export function outcomeOf(entry: Entry): Outcome {
 }
 
 function wasAsked(story: RequestStory | undefined): boolean {
-  return story !== undefined && story.tries.some(({ isSkipped }) => !isSkipped);
+  return story?.tries.some(({ isSkipped }) => !isSkipped) ?? false;
 }
 
 function attemptView(attempt: TryStory): AttemptView {
