@@ -48,7 +48,7 @@ export function createConnections(options: ConnectionsOptions) {
     if (error !== undefined) options.log.error(error);
     const state: ServerState = {
       name,
-      state: error !== undefined ? "wrong" : server.enabled ? "connecting" : "disabled",
+      state: firstState(server, error),
       error,
       tools: [],
     };
@@ -118,6 +118,11 @@ export function createConnections(options: ConnectionsOptions) {
       await Promise.all([...connections.keys()].map(drop));
     },
   };
+}
+
+function firstState({ enabled }: ServerConfig, error: string | undefined): ServerState["state"] {
+  if (error !== undefined) return "wrong";
+  return enabled ? "connecting" : "disabled";
 }
 
 /** What is wrong with how a server is configured. */

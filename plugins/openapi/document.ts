@@ -26,15 +26,20 @@ export async function describeRoutes(
       // one that takes every method has none to be described by
       if (route.method === "") continue;
       const path = templateOf(route.path);
-      const item = (paths[path] ??= {});
+      paths[path] ??= {};
+      const item = paths[path];
       const method = route.method.toLowerCase();
       const operation = {
         ...(await operationOf(route, server)),
         servers: server === "gateway" ? undefined : [{ url }],
       };
       const first = item[method];
-      if (first === undefined) item[method] = operation;
-      else ((first["x-other-servers"] ??= []) as Operation[]).push(operation);
+      if (first === undefined) {
+        item[method] = operation;
+        continue;
+      }
+      const others = (first["x-other-servers"] ?? []) as Operation[];
+      first["x-other-servers"] = [...others, operation];
     }
   }
   return {

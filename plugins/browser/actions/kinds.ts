@@ -79,6 +79,12 @@ async function dragHeld(
   }
 }
 
+/** The field that a click lacks. */
+function missingPlace({ ref: element, x }: Act["input"]): string {
+  if (element === undefined && x === undefined) return "ref";
+  return x === undefined ? "x" : "y";
+}
+
 /** At a place of the page where no element is named; relative to the element otherwise. */
 async function click(act: Act): Promise<void> {
   const { tab, input } = act;
@@ -87,7 +93,7 @@ async function click(act: Act): Promise<void> {
     throw new PorticoError(
       "invalid_request_error",
       "click needs a ref, or x and y, or all three (then x and y count from the corner of the element).",
-      { param: input.ref === undefined && x === undefined ? "ref" : x === undefined ? "x" : "y" },
+      { param: missingPlace(input) },
     );
   const options = { ...(which && { button: which }), ...(held.length > 0 && { modifiers: held }) };
   if (input.ref === undefined) return clickAt(act, x, y);

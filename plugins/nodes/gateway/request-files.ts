@@ -120,7 +120,7 @@ async function packUploads(
   return { files, paths };
 }
 
-const spelled = (at: JsonPath): string =>
-  at
-    .map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`))
-    .join("");
+function spelled([first, ...others]: JsonPath): string {
+  const rest = others.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`));
+  return `${typeof first === "number" ? `[${first}]` : (first ?? "")}${rest.join("")}`;
+}
