@@ -11,11 +11,12 @@ export { periodOf } from "./kit/period.ts";
 export { modelFault, modelPatternFault } from "./judging/known-models.ts";
 // For plugins of users that write bytes of an OpenAI stream: `portico/chat` publishes these.
 export {
+  type ChunkWriter,
+  createBlockStream,
+  createChunkWriter,
+  createDecoder,
+  createFastPath,
   createJsonDecoder,
   type JsonDecoderOptions,
   type JsonOut,
-} from "./deprecated/json-decoder.ts";
-export { type ChunkWriter, createChunkWriter } from "./deprecated/chunk-writer.ts";
-export { createDecoder } from "./deprecated/decoder.ts";
-export { createBlockStream } from "./deprecated/block-stream.ts";
-export { createFastPath } from "./deprecated/fast-path.ts";
+} from "./deprecated.ts";

@@ -39,7 +39,7 @@ import { type Incoming, keepContent, openChat, setTrace } from "./open.ts";
 import type { ByteStream } from "../streams/flow.ts";
 import type { RawBody } from "../openai/members.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
-import { adaptedTranslator } from "../deprecated/adapted-translator.ts";
+import { adaptedTranslator } from "../deprecated.ts";
 import { STREAM_HEADERS, writeParts, writeStream } from "./writing/write-stream.ts";
 
 /** A request that was translated into OpenAI's form, with what its own form says of it. */

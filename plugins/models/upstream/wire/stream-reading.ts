@@ -11,7 +11,7 @@ import {
   type WireRequest,
 } from "portico/provider";
 import { PartMask } from "portico/secrets";
-import { AdaptedDecoder } from "../../deprecated/adapted-provider.ts";
+import { AdaptedDecoder } from "../../deprecated.ts";
 import type { WireAttempt } from "../attempt.ts";
 
 interface StreamReading<T> {
