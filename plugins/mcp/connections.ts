@@ -30,94 +30,111 @@ interface Connection {
 const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
 
-export function createConnections(options: ConnectionsOptions) {
-  const connections = new Map<string, Connection>();
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #connections = new Map<string, Connection>();
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+  }
 
   /** Takes servers over as they are configured now; one that is wrong is shown as such, and nothing else. */
-  function configure(servers: Record<string, ServerConfig>): void {
-    for (const [name, { config }] of connections) {
-      if (JSON.stringify(servers[name]) !== config) void drop(name);
+  configure(servers: Record<string, ServerConfig>): void {
+    for (const [name, { config }] of this.#connections) {
+      if (JSON.stringify(servers[name]) !== config) void this.#drop(name);
     }
     for (const [name, server] of Object.entries(servers))
-      if (!connections.has(name)) open(name, server);
+      if (!this.#connections.has(name)) this.#open(name, server);
   }
 
-  function open(name: string, server: ServerConfig): void {
+  list(): ServerState[] {
+    return [...this.#connections.values()].map(({ state }) => state);
+  }
+
+  /** The servers that are connected now, in the order of the configuration. */
+  remotes(): Remote[] {
+    return [...this.#connections.values()].flatMap(({ remote }) => remote ?? []);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.keys()].map((name) => this.#drop(name)));
+  }
+
+  #open(name: string, server: ServerConfig): void {
     const controller = new AbortController();
     const error = problemOf(name, server)?.message;
-    if (error !== undefined) options.log.error(error);
-    const state: ServerState = {
-      name,
-      state: firstState(server, error),
-      error,
-      tools: [],
+    if (error !== undefined) this.#options.log.error(error);
+    const state: ServerState = { name, state: firstState(server, error), error, tools: [] };
+    const connection: Connection = {
+      config: JSON.stringify(server),
+      state,
+      controller,
+      ended: Promise.resolve(),
     };
-    const ended =
-      state.state === "connecting"
-        ? keepConnected(name, server, state, controller.signal)
-        : Promise.resolve();
-    connections.set(name, { config: JSON.stringify(server), state, controller, ended });
+    this.#connections.set(name, connection);
+    if (state.state === "connecting")
+      connection.ended = this.#keepConnected(connection, server, controller.signal);
   }
 
-  async function drop(name: string): Promise<void> {
-    const connection = connections.get(name);
-    connections.delete(name);
+  async #drop(name: string): Promise<void> {
+    const connection = this.#connections.get(name);
+    this.#connections.delete(name);
     connection?.controller.abort();
     await connection?.ended;
   }
 
-  async function keepConnected(
-    name: string,
+  async #keepConnected(
+    connection: Connection,
     server: ServerConfig,
-    state: ServerState,
     signal: AbortSignal,
   ): Promise<void> {
-    const log = options.log.child({ server: name });
-    for (let waitMs = firstWaitMs; !signal.aborted; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
-      try {
-        state.state = "connecting";
-        const { connect } = await import("./connect.ts");
-        await connect({
-          name,
-          server,
-          version: options.version,
-          signal,
-          addTool: options.addTool,
-          log,
-          onRemote: (remote) => {
-            const connection = connections.get(name);
-            if (connection !== undefined && !signal.aborted) connection.remote = remote;
-          },
-          onTools: (tools) => {
-            Object.assign(state, { state: "connected", tools, error: undefined });
-            waitMs = firstWaitMs;
-          },
-        });
-        state.error = "the connection ended";
-      } catch (error) {
-        if (signal.aborted) break;
-        if (state.error !== (error as Error).message)
-          log.warn({ err: error }, `MCP server ${name} cannot be used`);
-        state.error = (error as Error).message;
-      }
-      state.tools = [];
-      const connection = connections.get(name);
-      if (connection?.state === state) connection.remote = undefined;
-      if (signal.aborted) break;
-      state.state = "waiting";
+    const { state } = connection;
+    let waitMs = firstWaitMs;
+    while (!signal.aborted) {
+      const error = await this.#connectOnce(connection, server, signal, () => {
+        waitMs = firstWaitMs;
+      });
+      connection.remote = undefined;
+      if (signal.aborted) return;
+      Object.assign(state, { state: "waiting", error, tools: [] });
       await wait(waitMs * (0.75 + Math.random() / 2), undefined, { signal }).catch(() => {});
+      waitMs = Math.min(waitMs * 2, longestWaitMs);
     }
   }
 
-  return {
-    configure,
-    list: (): ServerState[] => [...connections.values()].map(({ state }) => state),
-    /** The servers that are connected now, in the order of the configuration. */
-    remotes: (): Remote[] => [...connections.values()].flatMap(({ remote }) => remote ?? []),
-    close: async () => {
-      await Promise.all([...connections.keys()].map(drop));
-    },
-  };
+  /** Resolves with the reason once the connection has ended, or could not be made. */
+  async #connectOnce(
+    connection: Connection,
+    server: ServerConfig,
+    signal: AbortSignal,
+    onSuccess: () => void,
+  ): Promise<string> {
+    const { state } = connection;
+    const { name } = state;
+    const log = this.#options.log.child({ server: name });
+    try {
+      state.state = "connecting";
+      const { connect } = await import("./connect.ts");
+      await connect({
+        ...{ name, server, signal, log },
+        version: this.#options.version,
+        addTool: this.#options.addTool,
+        onRemote: (remote) => {
+          if (!signal.aborted) connection.remote = remote;
+        },
+        onTools: (tools) => {
+          Object.assign(state, { state: "connected", tools, error: undefined });
+          onSuccess();
+        },
+      });
+      return "the connection ended";
+    } catch (error) {
+      const { message } = error as Error;
+      if (!signal.aborted && state.error !== message)
+        log.warn({ err: error }, `MCP server ${name} cannot be used`);
+      return message;
+    }
+  }
 }
 
 function firstState({ enabled }: ServerConfig, error: string | undefined): ServerState["state"] {

@@ -1,13 +1,13 @@
 /** The routes of `/mcp`: there as long as `mcp.enabled` says so. */
 import { type Call, type Dispose, type PluginContext, principalOf } from "portico";
-import type { createConnections } from "./connections.ts";
+import type { Connections } from "./connections.ts";
 import { mcpRoutes } from "./routes-schema.ts";
 import type { McpServices } from "./serve.ts";
 import type { Sessions } from "./sessions.ts";
 
 export function createFrontDoor(
   ctx: PluginContext,
-  { remotes }: Pick<ReturnType<typeof createConnections>, "remotes">,
+  connections: Connections,
 ): { configure(isEnabled: boolean): void } {
   let sessions: Promise<Sessions> | undefined;
   ctx.defer(async () => (await sessions)?.close());
@@ -25,7 +25,7 @@ export function createFrontDoor(
     return {
       version: ctx.version,
       tools: () => ctx.list("tool"),
-      remotes,
+      remotes: () => connections.remotes(),
       access,
       sessions: await findSessions(),
     };

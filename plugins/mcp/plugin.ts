@@ -12,8 +12,8 @@ export default definePlugin({
   commands: { mcp: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { createConnections, problemOf } = await import("./connections.ts");
-    const connections = createConnections({
+    const { Connections, problemOf } = await import("./connections.ts");
+    const connections = new Connections({
       log: ctx.log,
       version: ctx.version,
       addTool: (tool) => ctx.add("tool", tool),
