@@ -1,6 +1,6 @@
 /** Values as the audit trail shows them: bounded, without secrets, and what differs between two of them. */
 import { isDeepStrictEqual } from "node:util";
-import { isSecretName, MASK, maskAddress } from "portico";
+import { isSecretHeader, isSecretName, MASK, maskAddress } from "portico";
 import { clip } from "portico/strings";
 
 export interface Difference {
@@ -45,31 +45,34 @@ export function shownDifferences(differences: readonly Difference[]): Difference
 }
 
 function shownAt(key: string, value: unknown): unknown {
-  const name = key.split(".").at(-1) ?? "";
-  return isSecret(name, value) ? MASK : shownValue(value);
+  const [name = "", above = ""] = key.split(".").reverse();
+  return isSecret(name, value, above) ? MASK : shownValue(value, name);
 }
 
-/** A bounded copy. What is named a secret is masked, and so are credentials in addresses. */
-export function shownValue(value: unknown, depth = 0): unknown {
+/** A bounded copy. What is named a secret is masked, and so are credentials in addresses. `at` is the value's own name. */
+export function shownValue(value: unknown, at = "", depth = 0): unknown {
   if (typeof value === "string") return clip(maskAddress(value), MOST_CHARACTERS);
   if (typeof value !== "object" || value === null) return value;
   if (depth >= MOST_DEPTH) return "…";
   if (Array.isArray(value))
-    return value.slice(0, MOST_MEMBERS).map((member) => shownValue(member, depth + 1));
+    return value.slice(0, MOST_MEMBERS).map((member) => shownValue(member, at, depth + 1));
   const members = Object.entries(value).slice(0, MOST_MEMBERS);
   const isAboutSecret = namesSecret(value as Record<string, unknown>);
   return Object.fromEntries(
     members.map(([name, member]) => {
-      const isHidden = isSecret(name, member) || (isAboutSecret && name === "value");
-      return [name, isHidden ? MASK : shownValue(member, depth + 1)];
+      const isHidden = isSecret(name, member, at) || (isAboutSecret && name === "value");
+      return [name, isHidden ? MASK : shownValue(member, name, depth + 1)];
     }),
   );
 }
 
+/** The names in these are free, so a hint is enough. */
+const FREE_NAMES = new Set(["headers", "env"]);
+
 /** Numbers are none: `tokensPerMinute`, `promptTokens`. */
-function isSecret(name: string, value: unknown): boolean {
+function isSecret(name: string, value: unknown, above: string): boolean {
   const canHide = typeof value === "string" || (typeof value === "object" && value !== null);
-  return canHide && isSecretName(name);
+  return canHide && (FREE_NAMES.has(above) ? isSecretHeader(name) : isSecretName(name));
 }
 
 /** `{ key: "channels.main.apiKey", value: … }`: the name stands beside its value. */

@@ -101,6 +101,24 @@ test("the secret of a new key is nowhere in the trail", async () => {
   assert.is((await newest("?action=keys")).action, "POST /keys");
 });
 
+test("what a body names a secret is masked, headers of any name among it", async () => {
+  const headers = { "x-key": SECRET, accept: "text/html" };
+  const poll = {
+    name: "news",
+    every: "1h",
+    source: { kind: "http", url: `http://127.0.0.1:9/feed?token=${SECRET}`, headers },
+    payload: { kind: "systemEvent", text: "News" },
+  };
+  const { id } = await gateway.json("POST", "/polls", poll);
+  const made = await newest("?action=post /polls");
+  assert.is(made.request.source.headers.accept, "text/html");
+  await gateway.json("PATCH", `/polls/${id}`, {
+    source: { ...poll.source, headers: { "x-key": `${SECRET}-2` } },
+  });
+  await gateway.json("DELETE", `/polls/${id}`);
+  assert.not.match(JSON.stringify(await gateway.json("GET", "/audit")), SECRET);
+});
+
 test("refused attempts are kept: a wrong token, a client key, another site's page, a bad value", async () => {
   const wrong = await gateway.request("DELETE", "/keys/fresh", undefined, { token: "wrong" });
   assert.is(wrong.status, 401);
