@@ -29,7 +29,7 @@ test("everything else follows the home", () => {
   assert.is(paths.workspace, "/w");
   assert.is(resolvePaths({ home: "/h" }, {}).workspace, "/h/workspace");
   assert.is(paths.tmp, join(tmpdir(), "portico"));
-  assert.ok(existsSync(join(paths.package, "kernel", "types.ts")));
+  assert.ok(existsSync(join(paths.package, "kernel", "index.ts")));
 });
 
 test("the home is made for the owner alone, whatever the umask", async () => {
