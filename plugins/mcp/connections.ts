@@ -1,6 +1,7 @@
 /** The MCP servers of the configuration: connected in the background, connected again when they go, their tools contributed. */
 import { setTimeout as wait } from "node:timers/promises";
-import { type Dispose, type Logger, PorticoError, type Tool } from "portico";
+import type { Dispose, Logger, PorticoError, Tool } from "portico";
+import { errors } from "./errors.ts";
 import type { Remote } from "./remote.ts";
 import type { ServerConfig } from "./schema.ts";
 
@@ -146,7 +147,5 @@ function firstState({ enabled }: ServerConfig, error: string | undefined): Serve
 export function problemOf(name: string, server: ServerConfig): PorticoError | undefined {
   if ((server.command === undefined) !== (server.url === undefined)) return undefined;
   const param = `mcp.servers.${name}`;
-  return new PorticoError("invalid_request_error", `${param} needs either command or url`, {
-    param,
-  });
+  return errors.commandOrUrl({ server: param }, { param });
 }

@@ -25,7 +25,7 @@ function checkMessage(text: string): void {
 
 /**
  * A `fetch` whose responses are counted: one in JSON as a whole, a stream event by event. Nobody else hears of the error
- * of a stream, so `onRefusedEvent` is told.
+ * of a stream, so `onRefusedEvent` gets it.
  */
 export function createCountedFetch(fetch: Fetch, onRefusedEvent: (error: Error) => void): Fetch {
   return async (input, init) => {

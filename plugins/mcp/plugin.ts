@@ -1,12 +1,14 @@
 /** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
 import { definePlugin } from "portico";
 import { wrongAtStart } from "portico/strings";
+import { errors } from "./errors.ts";
 import { mcpRoutes } from "./routes-schema.ts";
 import { McpConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "mcp",
   description: "Offers the agent's tools over MCP, and brings those of MCP servers to the agent",
+  errors,
   config: { mcp: McpConfig },
   configCheck: () => import("./config-check.ts"),
   commands: { mcp: () => import("./cli.ts") },

@@ -9,7 +9,7 @@ export interface ProcessSource extends MetricSource {
   stop(): void;
 }
 
-/** The lag is measured from the first scrape on, and told for the time between two scrapes: unwatched it costs nothing. */
+/** The lag is measured from the first scrape on, for the time between two scrapes: a gateway that nobody scrapes pays nothing. */
 export function processSource(): ProcessSource {
   let lag: IntervalHistogram | undefined;
   let loop = performance.eventLoopUtilization();

@@ -1,4 +1,152 @@
-/** The plugin's own error codes and their HTTP statuses. */
-export const errors = {
-  node_unavailable: 503,
-} as const;
+/** Every error of the plugin `nodes`, on the gateway and in the process of `portico node`. */
+import { PorticoError } from "portico";
+
+const UNAVAILABLE = { code: "node_unavailable", status: 503 } as const;
+const NAME_IN_USE = { code: "node_name_in_use", status: 409 } as const;
+const VERSION_MISMATCH = { code: "version_mismatch", status: 426 } as const;
+const INVALID = { code: "invalid_request_error" } as const;
+
+export const errors = PorticoError.table({
+  // a node asks to be connected
+  otherProtocol: {
+    ...VERSION_MISMATCH,
+    message:
+      "This gateway (Portico {version}) uses version {own} of the node protocol, the node uses version {theirs}. Update the older of the two.",
+  },
+  badNodeName: {
+    ...INVALID,
+    message:
+      "The name of a node must begin with a letter or digit, and may hold only letters, digits, spaces and . _ - (at most 63 characters).",
+  },
+  badIdentity: { ...INVALID, message: "The header {header} is missing or malformed." },
+  nameInUse: {
+    ...NAME_IN_USE,
+    message: "Another node is connected under the name {name}. Choose another name with --name.",
+  },
+
+  // the gateway looks for a node
+  nodesOff: {
+    ...UNAVAILABLE,
+    message: "Nodes are switched off. To use one, set gateway.nodes.browser.mode to auto.",
+  },
+  noNode: {
+    ...UNAVAILABLE,
+    message:
+      "No node is connected. Run 'portico node --gateway URL --token T' on the machine with the browser.",
+  },
+  noNodeAnyMore: {
+    ...UNAVAILABLE,
+    message:
+      "No node is connected any more. These were: {names}. A node reconnects by itself while 'portico node' runs on its machine.",
+  },
+  nodeNotConnected: {
+    ...UNAVAILABLE,
+    message:
+      "Node {name} is not connected{lastSeen}. Run 'portico node --name {name}' on the machine with the browser.",
+  },
+  nodeWithoutBrowser: {
+    ...UNAVAILABLE,
+    message:
+      "Node {name} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is off on its machine.",
+  },
+
+  // a request to a node, as the gateway sees it
+  connectionEnded: {
+    ...UNAVAILABLE,
+    message:
+      "The connection to node {name} ended before it answered. The node reconnects by itself: try again in a moment.",
+  },
+  tooManyRequests: {
+    ...UNAVAILABLE,
+    message: "Node {name} has {count} unanswered requests. Try again later.",
+  },
+  noAnswer: { code: "timeout", message: "Node {name} did not answer within {ms} ms." },
+  uploadStalled: {
+    code: "timeout",
+    message: "Node {name} accepted no part of a file for {ms} ms.",
+  },
+  downloadStalled: { code: "timeout", message: "Node {name} sent no part of a file for {ms} ms." },
+  badAnswer: {
+    ...UNAVAILABLE,
+    message: "The node sent an answer that does not belong to the request.",
+  },
+  answerFileTooLarge: {
+    code: "action_failed",
+    message:
+      "The file of the node has {bytes} bytes. At most {limit} are accepted (gateway.nodes.maxFileBytes).",
+  },
+  tooManyFiles: { ...INVALID, message: "A request may have at most {limit} files." },
+  uploadTooLarge: {
+    ...INVALID,
+    message:
+      "The file has {bytes} bytes. At most {limit} may be sent (gateway.nodes.maxFileBytes).",
+  },
+
+  // a request, as the node sees it
+  browserOff: {
+    ...UNAVAILABLE,
+    message:
+      "This node offers no browser: nodeHost.browserProxy.enabled is false in its configuration.",
+  },
+  receivedFileTooLarge: { ...INVALID, message: "A file has more than {limit} bytes." },
+  filesStalled: { code: "timeout", message: "The files of the request did not arrive." },
+  wrongFileSize: { ...UNAVAILABLE, message: "A file arrived with another size than announced." },
+  answerTooLarge: {
+    code: "action_failed",
+    message: "The answer has {bytes} bytes. A node may send at most {limit}.",
+  },
+
+  // `portico node` connects to its gateway
+  gatewayMissing: {
+    ...INVALID,
+    message:
+      "The gateway's address is missing. Give it with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",
+  },
+  tokenMissing: {
+    ...INVALID,
+    message:
+      "The gateway's token is missing. Give it with --token or in PORTICO_TOKEN, or set nodeHost.token.",
+  },
+  unusableNodeName: {
+    ...INVALID,
+    message:
+      "{name} cannot be the name of a node. It must begin with a letter or digit, and may hold only letters, digits, spaces and . _ - (at most 63 characters). Choose another with --name.",
+  },
+  /** The gateway's answer to the upgrade request; its details hold what `explain` in host.ts reads. */
+  refused: { code: "refused", message: "The gateway answered {status}." },
+  gatewayUnreachable: {
+    ...UNAVAILABLE,
+    message: "No gateway can be reached at {gateway} ({reason}).{hint}",
+  },
+  untrustedCertificate: {
+    code: "untrusted_certificate",
+    message:
+      "The certificate of the gateway at {gateway} is not trusted ({reason}). Set NODE_EXTRA_CA_CERTS to the file of the authority that issued it.",
+  },
+  tokenRefused: {
+    code: "unauthorized",
+    message:
+      "The gateway at {gateway} refuses the token. Use the one in its configuration (gateway.auth.token).",
+  },
+  versionRefused: {
+    ...VERSION_MISMATCH,
+    message: "The gateway at {gateway} does not accept this version of Portico. {reason}",
+  },
+  nameRefused: {
+    ...NAME_IN_USE,
+    message: "The gateway at {gateway} does not accept the name {name}. {reason}",
+  },
+  notAGateway: {
+    code: "not_found",
+    message:
+      "What answers at {gateway} accepts no nodes. Is it a Portico gateway whose nodes plugin is on?",
+  },
+  nodeRefused: {
+    code: "forbidden",
+    message: "The gateway at {gateway} refuses this node. {reason}",
+  },
+  gatewayNotReady: {
+    ...UNAVAILABLE,
+    message: "The gateway at {gateway} accepts no node at the moment. {reason}",
+  },
+});

@@ -1,6 +1,6 @@
 /** A file that comes in over the connection, part by part. */
-import { PorticoError } from "portico";
 import { openConfined, type WhyProtected } from "portico/browser";
+import { errors } from "./errors.ts";
 
 export interface Sink {
   write(part: Buffer): Promise<void>;
@@ -75,10 +75,7 @@ export class Incoming {
       this.#lastPart = Date.now();
       const isLast = part.length === 0;
       if (this.#received > this.#size || (isLast && this.#received !== this.#size))
-        throw new PorticoError(
-          "node_unavailable",
-          "A file came over with another size than was announced.",
-        );
+        throw errors.wrongFileSize();
       if (!isLast) return await (await this.#sink).write(part);
       this.#ended = true;
       this.#resolve(await (await this.#sink).end());

@@ -1,7 +1,8 @@
 /** One end of the connection between gateway and node: messages, parts of files, heartbeat. */
 import type { Socket } from "node:net";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import { closeSocket, dialSocket, readMessages, type WebSocket } from "portico/browser";
+import { errors } from "./errors.ts";
 import { type Chunk, CHUNK, MAX_MESSAGE, packChunk, unpackChunk } from "./wire.ts";
 
 /** A frame is a message, or a part of a file with its head. */
@@ -67,7 +68,7 @@ export class NodeSocket<M = unknown> {
     let ticked = Date.now();
     let read = this.#bytesRead;
     this.#timer = setInterval(() => {
-      // A large message is told of when it is whole: until then its bytes, since the last tick, are the sign of life.
+      // A large message is announced only when it is complete. Until then, bytes since the last tick are the sign of life.
       if (this.#bytesRead !== read) this.lastSeen = Math.max(this.lastSeen, ticked);
       read = this.#bytesRead;
       // After a pause of this process's own, what came meanwhile has not been read yet.
@@ -97,7 +98,7 @@ export class NodeSocket<M = unknown> {
     return this.#socket.readyState === this.#socket.OPEN;
   }
 
-  /** Settles when the message has left this process; never rejects: `closed` tells of a connection that is gone. */
+  /** Settles when the message has left this process. Never rejects: `closed` reports a connection that has ended. */
   send(message: object): Promise<void> {
     return this.#send(JSON.stringify(message));
   }
@@ -179,9 +180,8 @@ export async function dial<T>(
       res.once("close", () => {
         done();
         socket.terminate();
-        reject(
-          refused({ status: res.statusCode ?? 0, ...said(Buffer.concat(chunks).toString("utf8")) }),
-        );
+        const text = Buffer.concat(chunks).toString("utf8");
+        reject(refused({ status: res.statusCode ?? 0, ...errorIn(text) }));
       });
     });
     socket.once("error", (error) => {
@@ -192,17 +192,13 @@ export async function dial<T>(
   });
 }
 
-const refused = (refusal: Refusal): PorticoError =>
-  new PorticoError(
-    refusal.code ?? "refused",
-    refusal.message ?? `The gateway answered ${refusal.status}.`,
-    {
-      status: refusal.status,
-      details: { refusal },
-    },
-  );
+function refused(refusal: Refusal): PorticoError {
+  const { status } = refusal;
+  return errors.refused({ status }, { status, details: { refusal } });
+}
 
-function said(text: string): { code?: string; message?: string } {
+/** The code and message in the gateway's answer, where it has the form of an error. */
+function errorIn(text: string): { code?: string; message?: string } {
   try {
     const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
     return typeof error?.code === "string" && typeof error.message === "string"

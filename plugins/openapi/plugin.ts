@@ -1,20 +1,20 @@
 /** `GET /openapi.json`: every route of every server, as it is at that moment. */
-import { definePlugin, PorticoError, Type } from "portico";
+import { definePlugin, Type } from "portico";
 import { describeRoutes } from "./document.ts";
+import { errors } from "./errors.ts";
 import { jsonResponse } from "./index.ts";
 
 export default definePlugin({
   name: "openapi",
   description: "Describes every HTTP route at /openapi.json",
+  errors,
   setup(ctx) {
     const describe = (server: string | undefined) => {
       const servers = ctx.use("gateway").routes();
       const wanted = servers.filter((each) => server === undefined || each.server === server);
       if (wanted.length > 0) return describeRoutes(wanted, ctx.version);
       const names = servers.map((each) => each.server).join(", ");
-      throw new PorticoError("not_found", `There is no server ${server}. There are: ${names}.`, {
-        param: "server",
-      });
+      throw errors.unknownServer({ server: String(server), names }, { param: "server" });
     };
     // One of several workers has the servers that a machine has once, such as the browser's: it knows all routes.
     const workers = ctx.find("workers");

@@ -62,10 +62,10 @@ export class Exporter {
       const batch = this.#waiting.splice(0, BATCH);
       const problem = await this.#send(batch);
       if (problem === undefined) {
-        this.#told(undefined);
+        this.#report(undefined);
         continue;
       }
-      this.#told(problem);
+      this.#report(problem);
       if (!problem.again) {
         this.#lost += batch.length;
         continue;
@@ -101,7 +101,7 @@ export class Exporter {
   }
 
   /** Said once when the collector takes none, and once when it does again. */
-  #told(problem: Problem | undefined): void {
+  #report(problem: Problem | undefined): void {
     if (this.#isAway === (problem !== undefined)) return;
     this.#isAway = problem !== undefined;
     const { log } = this.#options;

@@ -25,7 +25,7 @@ const MOST_CHARACTERS = 256;
 
 const newId = (bytes: number): string => randomBytes(bytes).toString("hex");
 
-/** The ids of something that is told of in pieces: whoever knows its name knows them. */
+/** The ids of something that is reported in pieces. They follow from its name, so every reporter finds the same ones. */
 export function idsOf(name: string): { traceId: string; spanId: string } {
   const hash = createHash("sha256").update(name).digest("hex");
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };

@@ -101,7 +101,7 @@ export async function handOn(
   socket.pipe(onward).pipe(socket);
 }
 
-/** Undefined where the connection ends before it has come whole. One listener: each new one is told at once of what is there. */
+/** Undefined where the connection ends before it is complete. There is one listener: each new one is called at once with what has arrived. */
 function readTicket(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const look = () => {

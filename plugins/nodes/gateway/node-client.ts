@@ -1,5 +1,6 @@
 /** One connected node: requests to it, their answers, and what becomes of them when it goes. */
 import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { Incoming, memorySink } from "../incoming.ts";
 import type { NodeSocket } from "../node-socket.ts";
 import type { BrowserRequest, BrowserResponse, WhyProtected } from "portico/browser";
@@ -40,14 +41,10 @@ export class NodeClient {
     return this.#pending.size;
   }
 
-  /** Everything that waits for the node is told that it is gone. */
+  /** Every request that waits for the node fails. */
   ended(): void {
     const { name } = this.#options;
-    this.#gone = new PorticoError(
-      "node_unavailable",
-      `The connection to node ${name} ended before its answer: it connects again by itself; then try again.`,
-      { headers: { "retry-after": "2" } },
-    );
+    this.#gone = errors.connectionEnded({ name }, { headers: { "retry-after": "2" } });
     for (const pending of this.#pending.values()) pending.fail(this.#gone);
   }
 
@@ -57,9 +54,8 @@ export class NodeClient {
   ): Promise<BrowserResponse> {
     const { name, nodeSocket, tmp, maxFileBytes, whyProtected } = this.#options;
     if (this.#pending.size >= MOST_IN_FLIGHT) {
-      throw new PorticoError(
-        "node_unavailable",
-        `Node ${name} has ${MOST_IN_FLIGHT} requests under way: try again later.`,
+      throw errors.tooManyRequests(
+        { name, count: MOST_IN_FLIGHT },
         { headers: { "retry-after": "1" } },
       );
     }
@@ -67,19 +63,19 @@ export class NodeClient {
     if (this.#gone !== undefined) throw this.#gone;
     this.#id = (this.#id % 0xffff_fffe) + 1;
     const id = this.#id;
-    const tell = (message: ToNode): Promise<void> => nodeSocket.send(message);
+    const send = (message: ToNode): Promise<void> => nodeSocket.send(message);
     const pending = new Pending({
       node: name,
       packed,
       deadlineMs,
       over: () => this.#pending.delete(id),
-      gaveUp: () => void tell({ t: "cancel", id }),
+      gaveUp: () => void send({ t: "cancel", id }),
     });
     this.#pending.set(id, pending);
     const { files } = packed;
     if (files.length === 0) pending.sent();
     else pending.sending();
-    const announced = tell({ t: "request", id, request: packed.request, orDefaultProfile, files });
+    const announced = send({ t: "request", id, request: packed.request, orDefaultProfile, files });
     void announced
       .then(() => this.#sendFiles(id, pending))
       .catch((error: unknown) => pending.giveUp(error));
@@ -125,8 +121,8 @@ export class NodeClient {
     pending: Pending,
     { type, size }: { type: string; size: number },
   ): Promise<BrowserResponse> {
-    if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) throw protocolError();
-    if (size > MAX_MESSAGE) throw tooLarge(size, MAX_MESSAGE);
+    if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) throw errors.badAnswer();
+    if (size > MAX_MESSAGE) throw errors.answerFileTooLarge({ bytes: size, limit: MAX_MESSAGE });
     const sink = memorySink();
     const incoming = new Incoming(Promise.resolve(sink), size);
     pending.incoming.set(0, incoming);
@@ -146,8 +142,8 @@ export class NodeClient {
       return { body };
     }
     const most = this.#options.maxFileBytes();
-    if (at === undefined || files.length > 1) throw protocolError();
-    if (file.size > most) throw tooLarge(file.size, most);
+    if (at === undefined || files.length > 1) throw errors.badAnswer();
+    if (file.size > most) throw errors.answerFileTooLarge({ bytes: file.size, limit: most });
     const coming = new Incoming(packed.sink(String(file.name)), file.size);
     incoming.set(0, coming);
     setAt(body, at, await coming.done);
@@ -157,23 +153,12 @@ export class NodeClient {
   }
 }
 
-const protocolError = (): PorticoError =>
-  new PorticoError(
-    "node_unavailable",
-    "The node sent an answer that does not belong to the request.",
-  );
-
-const tooLarge = (size: number, most: number): PorticoError =>
-  new PorticoError(
-    "action_failed",
-    `The node's file has ${size} bytes, more than the ${most} that are taken (gateway.nodes.maxFileBytes).`,
-  );
-
-/** The node's own words, as far as they have the form of an error. */
+/** The error that the node sent, with its own code and message, if it has the form of an error. */
 function errorOf({ code, message, status, param, details }: WireError): PorticoError {
   const isPlain =
     typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code) && typeof message === "string";
-  if (!isPlain || !Number.isInteger(status) || status < 400 || status > 599) return protocolError();
+  if (!isPlain || !Number.isInteger(status) || status < 400 || status > 599)
+    return errors.badAnswer();
   return new PorticoError(code, message.slice(0, 4000), {
     // A node's own refusals of the gateway are no refusals of the caller.
     status: status === 401 ? 502 : status,

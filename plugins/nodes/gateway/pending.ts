@@ -1,5 +1,6 @@
 /** One request that a node has not answered yet, and how long that may take. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Incoming } from "../incoming.ts";
 import type { BrowserResponse } from "portico/browser";
 import { STALL_MS } from "../wire.ts";
@@ -49,7 +50,7 @@ export class Pending {
     if (this.isAnswering) return;
     this.#transfer = undefined;
     const { node, deadlineMs } = this.#options;
-    this.#within(deadlineMs, `Node ${node} did not answer within ${deadlineMs} ms.`);
+    this.#within(deadlineMs, () => errors.noAnswer({ name: node, ms: deadlineMs }));
   }
 
   get isAnswering(): boolean {
@@ -87,14 +88,13 @@ export class Pending {
 
   #awaitPart(): void {
     const { node } = this.#options;
-    const did = this.#transfer === "to" ? "took" : "sent";
-    this.#within(STALL_MS, `Node ${node} ${did} nothing of a file for ${STALL_MS} ms.`);
+    const stalled = this.#transfer === "to" ? errors.uploadStalled : errors.downloadStalled;
+    this.#within(STALL_MS, () => stalled({ name: node, ms: STALL_MS }));
   }
 
-  #within(ms: number, message: string): void {
+  #within(ms: number, timeout: () => PorticoError): void {
     clearTimeout(this.#timer);
-    if (!this.#isOver)
-      this.#timer = setTimeout(() => this.giveUp(new PorticoError("timeout", message)), ms);
+    if (!this.#isOver) this.#timer = setTimeout(() => this.giveUp(timeout()), ms);
   }
 
   #end(): boolean {

@@ -1,12 +1,15 @@
 /** The nodes of a gateway: who is connected, who was, and who answers which request. */
-import { type PluginContext, PorticoError } from "portico";
+import type { PluginContext } from "portico";
 import type { BrowserRequest, BrowserResponse, WebSocket } from "portico/browser";
+import { errors } from "../errors.ts";
 import type { NodesService, NodeStatus } from "../index.ts";
 import type { NodesConfig } from "../schema.ts";
 import { checkFromNode, type FromNode, type Hello, type ToNode } from "../wire.ts";
 import type { NodeSocket } from "../node-socket.ts";
 import type { NodeClient } from "./node-client.ts";
 
+/** For errors that pass by themselves. */
+const SOON = { headers: { "retry-after": "2" } } as const;
 /** Nodes that are gone are remembered up to this many. */
 const REMEMBERED = 100;
 const FAREWELL = [1001, "the gateway stops"] as const;
@@ -61,11 +64,7 @@ export class Registry implements NodesService {
   /** 409 `node_name_in_use` where another machine has the name. */
   admit(node: ConnectingNode): void {
     if (!this.#isTaken(node)) return;
-    throw new PorticoError(
-      "node_name_in_use",
-      `Another node is connected under the name ${node.name}: choose another one with --name.`,
-      { status: 409 },
-    );
+    throw errors.nameInUse({ name: node.name });
   }
 
   #isTaken({ name, identity }: ConnectingNode): boolean {
@@ -185,9 +184,7 @@ export class Registry implements NodesService {
   ): Promise<BrowserResponse> {
     const { now, hello, name: found } = this.#find(name);
     if (!hello.browser) {
-      throw unavailable(
-        `Node ${found} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is off there.`,
-      );
+      throw errors.nodeWithoutBrowser({ name: found }, SOON);
     }
     const answer = await now.client.request(request, { deadlineMs, orDefaultProfile });
     return request.route === "/" && "body" in answer
@@ -196,10 +193,7 @@ export class Registry implements NodesService {
   }
 
   #find(name: string | undefined): Known & { now: NonNullable<Known["now"]> } {
-    if (this.mode === "off")
-      throw unavailable(
-        "Node hosts are switched off: set gateway.nodes.browser.mode to auto to use one.",
-      );
+    if (this.mode === "off") throw errors.nodesOff(SOON);
     const all = [...this.#nodes.values()];
     const isThere = (node: Known): node is Known & { now: NonNullable<Known["now"]> } =>
       node.now !== undefined;
@@ -208,18 +202,13 @@ export class Registry implements NodesService {
       const first = connected.find(({ hello }) => hello.browser) ?? connected[0];
       if (first !== undefined) return first;
       const names = all.map((node) => node.name).join(", ");
-      throw unavailable(
-        names === ""
-          ? "No node is connected: run 'portico node --gateway URL --token T' on the machine with the browser."
-          : `No node is connected any more (${names}): one connects again by itself while 'portico node' runs there.`,
-      );
+      throw names === "" ? errors.noNode(SOON) : errors.noNodeAnyMore({ names }, SOON);
     }
     const node = this.#nodes.get(name);
     if (node !== undefined && isThere(node)) return node;
-    const seen = node === undefined ? "" : ` (last seen ${new Date(node.lastSeen).toISOString()})`;
-    throw unavailable(
-      `Node ${name} is not connected${seen}: run 'portico node --name ${name}' on the machine with the browser.`,
-    );
+    const lastSeen =
+      node === undefined ? "" : ` (last seen ${new Date(node.lastSeen).toISOString()})`;
+    throw errors.nodeNotConnected({ name, lastSeen }, SOON);
   }
 
   list(): NodeStatus[] {
@@ -262,9 +251,6 @@ export class Registry implements NodesService {
     for (const nodeSocket of this.#sockets.keys()) nodeSocket.close(...FAREWELL);
   }
 }
-
-const unavailable = (message: string): PorticoError =>
-  new PorticoError("node_unavailable", message, { headers: { "retry-after": "2" } });
 
 function cleanHello({ version, platform, browser, profiles }: Hello): Hello {
   const names = Array.isArray(profiles) ? profiles : [];

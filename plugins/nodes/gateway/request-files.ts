@@ -2,7 +2,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { PorticoError } from "portico";
 import {
   checkUpload,
   confinedPath,
@@ -12,6 +11,7 @@ import {
   plainName,
   thinOut,
 } from "portico/browser";
+import { errors } from "../errors.ts";
 import { fileSink, type Sink } from "../incoming.ts";
 import type { BrowserRequest } from "portico/browser";
 import {
@@ -88,13 +88,7 @@ async function packUploads(
 ): Promise<{ files: FileHead[]; paths: string[] }> {
   const places = uploadPaths(request);
   if (places.length > MOST_FILES) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `At most ${MOST_FILES} files go with one request.`,
-      {
-        param: "paths",
-      },
-    );
+    throw errors.tooManyFiles({ limit: MOST_FILES }, { param: "paths" });
   }
   const files: FileHead[] = [];
   const paths: string[] = [];
@@ -107,11 +101,7 @@ async function packUploads(
       : checkUpload(join(root, "uploads"), named, param));
     const { size } = await stat(path);
     if (size > maxFileBytes) {
-      throw new PorticoError(
-        "invalid_request_error",
-        `The file has ${size} bytes, more than gateway.nodes.maxFileBytes (${maxFileBytes}).`,
-        { param },
-      );
+      throw errors.uploadTooLarge({ bytes: size, limit: maxFileBytes }, { param });
     }
     setAt(request.body, at, "");
     files.push({ at, name: plainName(basename(path)), size });

@@ -1,12 +1,13 @@
 /** The upgrade request of a node on the gateway's own port. */
 import type { IncomingMessage } from "node:http";
-import { type PluginContext, PorticoError } from "portico";
+import type { PluginContext } from "portico";
 import { acceptSocket } from "portico/browser";
+import { errors } from "../errors.ts";
 import { type Accept, handOn, takeOver } from "./hand-on.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { ConnectingNode, Registry } from "./registry.ts";
 
-/** What is wrong with a node is told as an HTTP error, before any WebSocket is there. */
+/** Refuses a node with an HTTP error, before a WebSocket is opened. */
 export function acceptNodes(ctx: PluginContext, registry: Registry): void {
   const workers = ctx.find("workers");
   const accept: Accept = async (node, req, socket, head) => {
@@ -32,27 +33,17 @@ function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNo
   const header = (name: string): string => String(req.headers[name] ?? "");
   const protocol = header(HEADER.protocol);
   if (protocol !== String(PROTOCOL)) {
-    throw new PorticoError(
-      "version_mismatch",
-      `This gateway (Portico ${ctx.version}) speaks version ${PROTOCOL} of the node protocol, the node version ${protocol.slice(0, 10) || "none"}: update the older of the two.`,
-      { status: 426, headers: { upgrade: "websocket" } },
+    throw errors.otherProtocol(
+      { version: ctx.version, own: PROTOCOL, theirs: protocol.slice(0, 10) || "none" },
+      { headers: { upgrade: "websocket" } },
     );
   }
   const name = decoded(header(HEADER.name));
   if (!NAME.test(name)) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "The node's name must begin with a letter or digit and hold only letters, digits, spaces and . _ - (at most 63).",
-      { param: "name" },
-    );
+    throw errors.badNodeName({ param: "name" });
   }
   const identity = header(HEADER.identity);
-  if (!/^[\w-]{8,64}$/.test(identity)) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `The header ${HEADER.identity} is missing or malformed.`,
-    );
-  }
+  if (!/^[\w-]{8,64}$/.test(identity)) throw errors.badIdentity({ header: HEADER.identity });
   return { name, identity };
 }
 

@@ -3,8 +3,9 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type PluginContext, PorticoError } from "portico";
+import type { PluginContext } from "portico";
 import { parseUrl } from "portico/strings";
+import { errors } from "../errors.ts";
 import type { NodeHostOptions } from "../index.ts";
 import type { NodeHostConfig } from "../schema.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
@@ -34,23 +35,10 @@ export async function targetOf(
   const token = options.token ?? set.token;
   const name = options.name ?? set.name ?? hostname();
   if (gateway === undefined || !parseUrl(gateway) || !/^(https?|wss?):/.test(gateway)) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "Which gateway? Give its address with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",
-    );
+    throw errors.gatewayMissing();
   }
-  if (token === undefined) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "The gateway asks for its token: give it with --token, in PORTICO_TOKEN, or set nodeHost.token.",
-    );
-  }
-  if (!NAME.test(name)) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `${JSON.stringify(name)} cannot be a node's name: letters, digits, spaces and . _ - only, at most 63. Choose one with --name.`,
-    );
-  }
+  if (token === undefined) throw errors.tokenMissing();
+  if (!NAME.test(name)) throw errors.unusableNodeName({ name: JSON.stringify(name) });
   const url = new URL(gateway);
   const shown = `${url.protocol}//${url.host}`;
   url.protocol = url.protocol.replace(/^http/, "ws");

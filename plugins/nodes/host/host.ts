@@ -1,5 +1,6 @@
 /** A node's connection to its gateway: made, kept, and made again. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { NodeHostOptions } from "../index.ts";
 import type { Refusal } from "../node-socket.ts";
 import { type Connection, connect } from "./connection.ts";
@@ -87,67 +88,62 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
 /** Codes of Node's for a certificate: self-signed, of an unknown authority, expired, of another name. */
 const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
 
-/** What a server says that is spoken to with TLS and has none, or the other way round. */
-function otherScheme({ url }: Target, reason: string): string {
-  if (url.startsWith("ws:")) return reason === "ECONNRESET" ? ": it may take https only" : "";
-  return /WRONG_VERSION|EPROTO/.test(reason) ? ": it may take http only" : "";
+/** A hint where the gateway may use TLS and the node's address does not say so, or the other way round. */
+function schemeHint({ url }: Target, reason: string): string {
+  if (url.startsWith("ws:")) return reason === "ECONNRESET" ? " It may accept https only." : "";
+  return /WRONG_VERSION|EPROTO/.test(reason) ? " It may accept http only." : "";
 }
 
-/** What went wrong, for the person who must act, and whether trying again could help. */
-function explain(
-  error: unknown,
-  target: Target | undefined,
-): { error: PorticoError; isFinal: boolean } {
+/** What went wrong, for the person who must act. `isFinal`: trying again cannot help. */
+interface Problem {
+  error: PorticoError;
+  isFinal: boolean;
+}
+
+function explain(error: unknown, target: Target | undefined): Problem {
   if (target === undefined) return { error: error as PorticoError, isFinal: true };
-  const { shown, name } = target;
-  const refusal = (isPorticoError(error) ? error.details?.["refusal"] : undefined) as
-    | Refusal
-    | undefined;
-  const final = (code: string, message: string) => ({
-    error: new PorticoError(code, message, { cause: error }),
-    isFinal: true,
-  });
-  if (refusal === undefined) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    if (UNTRUSTED.test(reason))
-      return final(
-        "untrusted_certificate",
-        `The certificate of the gateway at ${shown} is not trusted (${reason}): name the file of its authority in NODE_EXTRA_CA_CERTS.`,
-      );
-    const message = `No gateway can be reached at ${shown} (${reason})${otherScheme(target, reason)}.`;
-    return {
-      error: new PorticoError("node_unavailable", message, { cause: error }),
-      isFinal: false,
-    };
-  }
-  const { status, message = "" } = refusal;
-  if (status === 401)
-    return final(
-      "unauthorized",
-      `The gateway at ${shown} refuses the token: give the one in its configuration (gateway.auth.token).`,
-    );
-  if (status === 426)
-    return final("version_mismatch", message || `The gateway at ${shown} is of another version.`);
-  if (status === 409)
-    return final(
-      "node_name_in_use",
-      message || `The name ${name} is in use: choose one with --name.`,
-    );
-  if (status === 404)
-    return final(
-      "not_found",
-      `What answers at ${shown} takes no nodes: is that a Portico gateway, with its nodes plugin on?`,
-    );
-  if (status === 400 || status === 403)
-    return final("forbidden", `The gateway at ${shown} refuses this node: ${message}`);
-  const words = message || `it answered ${status}`;
+  const refusal = isPorticoError(error) ? error.details?.["refusal"] : undefined;
+  if (refusal === undefined) return explainFailure(error as NodeJS.ErrnoException, target);
+  return explainRefusal(refusal as Refusal, target, error);
+}
+
+/** There was no answer that could be understood. */
+function explainFailure(cause: NodeJS.ErrnoException, target: Target): Problem {
+  const reason = cause.code ?? cause.message;
+  const gateway = target.shown;
+  if (UNTRUSTED.test(reason))
+    return { error: errors.untrustedCertificate({ gateway, reason }, { cause }), isFinal: true };
+  const hint = schemeHint(target, reason);
   return {
-    error: new PorticoError(
-      "node_unavailable",
-      `The gateway at ${shown} takes no node now: ${words}`,
-    ),
+    error: errors.gatewayUnreachable({ gateway, reason, hint }, { cause }),
     isFinal: false,
   };
+}
+
+function explainRefusal({ status, message }: Refusal, target: Target, cause: unknown): Problem {
+  const { shown: gateway, name } = target;
+  const final = (error: PorticoError): Problem => ({ error, isFinal: true });
+  switch (status) {
+    case 401:
+      return final(errors.tokenRefused({ gateway }, { cause }));
+    case 426: {
+      const reason = message || "Update the older of the two.";
+      return final(errors.versionRefused({ gateway, reason }, { cause }));
+    }
+    case 409: {
+      const reason = message || "Choose another with --name.";
+      return final(errors.nameRefused({ gateway, name, reason }, { cause }));
+    }
+    case 404:
+      return final(errors.notAGateway({ gateway }, { cause }));
+    case 400:
+    case 403:
+      return final(errors.nodeRefused({ gateway, reason: message ?? "" }, { cause }));
+    default: {
+      const reason = message || `It answered ${status}.`;
+      return { error: errors.gatewayNotReady({ gateway, reason }), isFinal: false };
+    }
+  }
 }
 
 /** Doubling, with half of it left to chance: nodes of a gateway that comes back do not all come at once. */

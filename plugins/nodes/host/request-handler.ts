@@ -2,7 +2,8 @@
 import { createReadStream } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isPorticoError, type PluginContext, PorticoError } from "portico";
+import { isPorticoError, type PluginContext } from "portico";
+import { errors } from "../errors.ts";
 import { fileSink, Incoming } from "../incoming.ts";
 import type { NodeSocket } from "../node-socket.ts";
 import type { BrowserResponse, BrowserRequest } from "portico/browser";
@@ -89,10 +90,7 @@ export class RequestHandler {
   async #run(message: Request): Promise<BrowserResponse> {
     const { ctx, enabled } = this.#options;
     if (!enabled()) {
-      throw new PorticoError(
-        "node_unavailable",
-        "This node offers no browser: nodeHost.browserProxy.enabled is false in its configuration.",
-      );
+      throw errors.browserOff();
     }
     const uploads = message.files.length === 0 ? undefined : this.#options.uploads.create();
     try {
@@ -120,14 +118,11 @@ export class RequestHandler {
     // Before anything is awaited: their content is on its way.
     this.#incoming.set(id, coming);
     for (const [i, file] of files.entries()) {
-      if (file.size > most)
-        throw new PorticoError("invalid_request_error", `A file has more than ${most} bytes.`, {
-          param: "paths",
-        });
+      if (file.size > most) throw errors.receivedFileTooLarge({ limit: most }, { param: "paths" });
       const sink = dir.then((into) => fileSink(into, join(String(i), basename(file.name))));
       coming.set(i, new Incoming(sink, file.size));
     }
-    const stalled = new PorticoError("timeout", "The files of the request did not arrive.");
+    const stalled = errors.filesStalled();
     for (const [i, file] of files.entries()) {
       const one = coming.get(i) as Incoming;
       setAt(request.body, file.at, await one.withoutStall(STALL_MS, stalled));
@@ -161,7 +156,8 @@ export class RequestHandler {
     if ("bytes" in answer) {
       if (!goesOn()) return;
       const { bytes, type } = answer;
-      if (bytes.length > MAX_MESSAGE) throw tooLarge(bytes.length);
+      if (bytes.length > MAX_MESSAGE)
+        throw errors.answerTooLarge({ bytes: bytes.length, limit: MAX_MESSAGE });
       await nodeSocket.send({ t: "bytes", id, type, size: bytes.length } satisfies FromNode);
       await nodeSocket.stream(id, 0, once(bytes), { goesOn });
       return;
@@ -188,7 +184,7 @@ export class RequestHandler {
   ): Promise<void> {
     const text = JSON.stringify({ t: "answer", id, body, files } satisfies FromNode);
     const length = Buffer.byteLength(text);
-    if (length > MAX_MESSAGE) throw tooLarge(length);
+    if (length > MAX_MESSAGE) throw errors.answerTooLarge({ bytes: length, limit: MAX_MESSAGE });
     await this.#options.nodeSocket.sendText(text);
   }
 
@@ -242,12 +238,6 @@ async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: 
   };
   return profiles;
 }
-
-const tooLarge = (bytes: number): PorticoError =>
-  new PorticoError(
-    "action_failed",
-    `The answer has ${bytes} bytes, more than a node may send (${MAX_MESSAGE}).`,
-  );
 
 async function* once(content: Buffer): AsyncIterable<Buffer> {
   yield content;

@@ -162,7 +162,7 @@ test("a node follows its settings to another gateway, and a new token", async ()
     };
     await set("nodeHost.gateway", after.gateway.url);
     await node.says("settings have changed");
-    await node.says("refuses the token");
+    await node.says("gateway.auth.token");
     await set("nodeHost.token", after.gateway.token);
     await until(
       "the node at the other gateway",

@@ -51,10 +51,7 @@ for (const [name, certificate] of Object.entries({ local, expired }))
     const port = await listen(server);
     try {
       const { said, ends } = await firstWords(`https://localhost:${port}`);
-      assert.match(
-        said,
-        /certificate of the gateway at https:\/\/localhost:\d+ is not trusted .*NODE_EXTRA_CA_CERTS/,
-      );
+      assert.match(said, /https:\/\/localhost:\d+.*NODE_EXTRA_CA_CERTS/);
       assert.ok(ends);
     } finally {
       server.close();
@@ -65,12 +62,9 @@ test("http where https is spoken, and the other way round", async () => {
   const [plain, secure] = [createServer(), createSecureServer(local)];
   try {
     const toSecure = await firstWords(`http://localhost:${await listen(secure)}`);
-    assert.match(toSecure.said, /it may take https only/);
+    assert.match(toSecure.said, /https only/);
     assert.not(toSecure.ends);
-    assert.match(
-      (await firstWords(`https://localhost:${await listen(plain)}`)).said,
-      /it may take http only/,
-    );
+    assert.match((await firstWords(`https://localhost:${await listen(plain)}`)).said, /http only/);
   } finally {
     plain.close();
     secure.close();

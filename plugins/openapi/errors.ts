@@ -1,0 +1,9 @@
+/** Every error of the plugin `openapi`. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  unknownServer: {
+    code: "not_found",
+    message: "There is no server {server}. There are: {names}.",
+  },
+});
