@@ -1,12 +1,9 @@
 /** What a source's schema cannot say: which fields belong together, and whether selectors and patterns can be read. */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
 import { compileIgnored } from "./sources/pages/ignore.ts";
 import { compileSelector } from "./sources/pages/select.ts";
-import { needs } from "./sources/source.ts";
-
-const invalid = (message: string, param: string): PorticoError =>
-  new PorticoError("invalid_request_error", message, { param });
+import { fieldMissing } from "./sources/source.ts";
 
 /** Which fields a kind of source knows, beside `kind`. */
 const FIELDS: Record<Source["kind"], readonly string[]> = {
@@ -17,30 +14,48 @@ const FIELDS: Record<Source["kind"], readonly string[]> = {
   file: ["path", "ignore", "match"],
 };
 
+/** What a page in the browser cannot have. */
+const NOT_FOR_BROWSER = ["headers", "method", "body"] as const;
+
 /** Throws `invalid_request_error` about the first thing that is wrong. */
 export function checkSource(source: Source): void {
-  const known = FIELDS[source.kind];
-  const given = Object.entries(source).filter(([, value]) => value !== undefined);
-  const stray = given.map(([key]) => key).find((key) => key !== "kind" && !known.includes(key));
-  if (stray !== undefined)
-    throw invalid(
-      `A source of kind ${source.kind} has no ${stray}: it knows ${known.join(", ")}.`,
-      `source.${stray}`,
-    );
-  if (source.kind === "file" && source.path === undefined) throw needs("path", "file");
-  if (source.kind !== "file" && source.url === undefined) throw needs("url", source.kind);
-  const unusable = ["headers", "method", "body"].find(
-    (key) => source.browser && source[key as "body"] !== undefined,
-  );
-  if (unusable !== undefined)
-    throw invalid(`A page in the browser takes no ${unusable}.`, `source.${unusable}`);
-  for (const [name, value] of Object.entries(source.headers ?? {})) {
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw invalid("This is no header that can be sent.", `source.headers.${name}`);
-  }
+  checkFields(source);
+  for (const [name, value] of Object.entries(source.headers ?? {})) checkHeader(name, value);
   if (source.method === "GET" && source.body !== undefined)
-    throw invalid("A GET has no body.", "source.body");
+    throw errors.bodyWithGet({ param: "source.body" });
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);
   compileIgnored(source.ignore);
+}
+
+function checkFields(source: Source): void {
+  const { kind } = source;
+  const known = FIELDS[kind];
+  const fields = Object.entries(source).filter(([, value]) => value !== undefined);
+  const unknown = fields.map(([key]) => key).find((key) => key !== "kind" && !known.includes(key));
+  if (unknown !== undefined)
+    throw errors.fieldUnknown(
+      { kind, field: unknown, fields: known.join(", ") },
+      { param: `source.${unknown}` },
+    );
+  const place = kind === "file" ? "path" : "url";
+  if (source[place] === undefined) throw fieldMissing(place, kind);
+  if (!source.browser) return;
+  const unusable = NOT_FOR_BROWSER.find((field) => source[field] !== undefined);
+  if (unusable !== undefined)
+    throw errors.fieldNotForBrowser({ field: unusable }, { param: `source.${unusable}` });
+}
+
+function checkHeader(name: string, value: string): void {
+  const param = `source.headers.${name}`;
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+    throw errors.badHeader(
+      { name, problem: "its name has a character that headers do not allow" },
+      { param },
+    );
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    throw errors.badHeader(
+      { name, problem: "its value has a character that headers do not allow" },
+      { param },
+    );
 }

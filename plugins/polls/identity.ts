@@ -1,6 +1,7 @@
 /** Which items are new. */
 import { createHash } from "node:crypto";
-import { exactJson, PorticoError } from "portico";
+import { exactJson } from "portico";
+import { errors } from "./errors.ts";
 import { TimeSlices } from "./time-slices.ts";
 
 /** One thing that a source lists. */
@@ -15,13 +16,12 @@ export interface Item {
 const short = (text: string): string =>
   createHash("sha256").update(text).digest("base64url").slice(0, 16);
 
-/** As deep as JSON that is written for anybody to read; what is deeper was made to exhaust us. */
+/** Deeper than any JSON that people read; a deeper item was made to exhaust the gateway. */
 const MAX_DEPTH = 500;
 
 /** JSON with sorted keys: the same content always reads the same. Throws `upstream_error` where it is too deep. */
 function canonical(value: unknown, depth = 0): string {
-  if (depth > MAX_DEPTH)
-    throw new PorticoError("upstream_error", "An item of the source is nested too deeply.");
+  if (depth > MAX_DEPTH) throw errors.itemTooDeep();
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null || exactJson.isNumber(value))
     return exactJson.stringify(value) ?? "null";
@@ -45,8 +45,8 @@ const keysOf = (item: Item): Known => ({
 });
 
 /**
- * Splits a list into what was seen and what is new. An item is told by its id, else its link, else its content; a key
- * that several items of one list share tells nothing, and the next one counts. All keys of every item are remembered,
+ * Splits a list into what was seen and what is new. An item is identified by its id, else its link, else its content; a
+ * key that several items of one list share identifies none of them, and the next one counts. All keys of every item are remembered,
  * so a source that changes which of them are unique brings nothing twice.
  */
 export async function newItems(

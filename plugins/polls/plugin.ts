@@ -3,6 +3,7 @@ import { definePlugin } from "portico";
 import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";
 import { failureNotices, startLate } from "portico/schedules";
+import { errors } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { PollsConfig } from "./schema.ts";
@@ -15,6 +16,7 @@ const START_AFTER_MS = 80;
 export default definePlugin({
   name: "polls",
   description: "Watches feeds, JSON lists, web pages and files for something new",
+  errors,
   config: { polls: PollsConfig },
   configCheck: () => import("./config-check.ts"),
   events: {

@@ -1,11 +1,11 @@
 /** Puts the parts together at the first use. */
 import type { PluginContext } from "portico";
 import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
-import { createPollEntries } from "./entries.ts";
-import { createOperations, type Operations } from "./operations.ts";
+import { PollEntries } from "./entries.ts";
+import { Operations } from "./operations.ts";
 import { KIND } from "./poll.ts";
 import { startHooks } from "./checking/hooks.ts";
-import { createRunner } from "./checking/runner.ts";
+import { PollRunner } from "./checking/runner.ts";
 import type { PollsConfig } from "./schema.ts";
 
 export interface Polls extends LateStarted<PollsConfig> {
@@ -18,15 +18,18 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     ctx,
     kind: KIND,
     start: tools.loop,
-    work: () => ({ run: runner.runDue, wentBack: entries.rewindIntervals }),
+    work: () => ({
+      run: (now) => runner.runDue(now),
+      wentBack: (now) => entries.rewindIntervals(now),
+    }),
   });
-  const entries = createPollEntries({ ctx, tools, settings, changed: loop.poke });
-  const runner = createRunner({ ctx, tools, settings });
+  const entries = new PollEntries({ ctx, tools, settings, changed: loop.poke });
+  const runner = new PollRunner({ ctx, tools, settings });
 
   const live = await openLiveEntries({
     ctx,
     kind: KIND,
-    entries,
+    entries: entries.stored,
     loop,
     settings: settings(),
     definitions: ({ entries }) => entries,
@@ -40,7 +43,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
   const hooks = startHooks(ctx);
 
   return {
-    operations: createOperations({ ctx, entries, runner }),
+    operations: new Operations({ ctx, entries, runner }),
     apply: live.apply,
     async stop() {
       await live.stop();

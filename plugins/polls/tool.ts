@@ -1,5 +1,6 @@
-import { type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, type Static, Type } from "portico";
 import { asBody, completed, entriesOf, refuseOthersEntry } from "portico/schedules";
+import { errors } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
 const actions = [
@@ -40,6 +41,22 @@ const parameters = Type.Object({
   ),
 });
 
+type Arguments = Static<typeof parameters>;
+
+/** What is done with one poll, by its id. */
+type Action = (polls: Operations, id: string, args: Arguments) => Promise<unknown>;
+
+const ON_ONE: Readonly<Record<Exclude<Arguments["action"], "list" | "add">, Action>> = {
+  show: (polls, id) => polls.show(id),
+  edit,
+  enable: (polls, id) => polls.switch(id, "enabled"),
+  disable: (polls, id) => polls.switch(id, "disabled"),
+  run: (polls, id) => polls.run(id),
+  test: (polls, id) => polls.testExisting(id),
+  runs: (polls, id) => polls.runs(id),
+  rm: (polls, id) => polls.remove(id),
+};
+
 /** The agent's way to watch something. */
 export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
   ctx.tool({
@@ -49,35 +66,41 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     parameters,
     async handler(args, { principal }) {
       const polls = await operations();
-      const { action, id, name, every, message, text, kind, url, items, key, selector } = args;
+      const { action, id } = args;
       if (action === "list") return { polls: entriesOf(principal, (await polls.list()).polls) };
-      const event = text === undefined ? undefined : { kind: "systemEvent", text };
-      const payload = message === undefined ? event : { kind: "agentTurn", message };
-      const source = { kind, url, items, key, selector };
-      const isSource = Object.values(source).some((value) => value !== undefined);
-      const given = asBody({ name, every, payload, source: isSource ? source : undefined });
-      if (action === "add") return polls.add(given, "agent", principal);
-      if (id === undefined)
-        throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
+      if (action === "add") return polls.add(definitionOf(args), "agent", principal);
+      if (id === undefined) throw errors.idMissing({ action }, { param: "id" });
       refuseOthersEntry(principal, "poll", await polls.show(id));
-      if (action === "show") return polls.show(id);
-      if (action === "edit") {
-        const before = await polls.show(id);
-        const change = completed(given, before);
-        return polls.change(
-          id,
-          asBody({ ...change, source: isSource ? sourceAfter(source, before) : undefined }),
-          "agent",
-        );
-      }
-      if (action === "enable") return polls.switch(id, "enabled");
-      if (action === "disable") return polls.switch(id, "disabled");
-      if (action === "run") return polls.run(id);
-      if (action === "test") return polls.testExisting(id);
-      if (action === "runs") return polls.runs(id);
-      return polls.remove(id);
+      return ON_ONE[action](polls, id, args);
     },
   });
+}
+
+async function edit(polls: Operations, id: string, args: Arguments): Promise<unknown> {
+  const before = await polls.show(id);
+  const change = completed(definitionOf(args), before);
+  const source = sourceOf(args);
+  return polls.change(
+    id,
+    asBody({ ...change, source: source && sourceAfter(source, before) }),
+    "agent",
+  );
+}
+
+function definitionOf(args: Arguments): Record<string, unknown> {
+  const { name, every } = args;
+  return asBody({ name, every, payload: payloadOf(args), source: sourceOf(args) });
+}
+
+function payloadOf({ message, text }: Arguments): Record<string, unknown> | undefined {
+  if (message !== undefined) return { kind: "agentTurn", message };
+  return text === undefined ? undefined : { kind: "systemEvent", text };
+}
+
+/** Undefined where no argument describes a source. */
+function sourceOf({ kind, url, items, key, selector }: Arguments): GivenSource | undefined {
+  const source = { kind, url, items, key, selector };
+  return Object.values(source).some((value) => value !== undefined) ? source : undefined;
 }
 
 interface GivenSource {

@@ -2,17 +2,18 @@
 import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import { lineDiff } from "./diff.ts";
-import { type Item, newItems } from "../identity.ts";
+import { newItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
 import { refuseCutOff } from "../sources/ending.ts";
-import { type ReadResult, type ReadRequest, CheckFailed } from "../sources/source.ts";
+import { type Found, type ReadResult, type ReadRequest, CheckFailed } from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
 /** Against nothing, a large text would be shown as new from its first line to its last. */
 const NOT_KEPT = "(no difference can be shown: a text of more than 200,000 characters is not kept)";
-/** A server that answers 304 for ever is asked without a condition once a day. */
+/** A server that answers 304 for ever gets a request without a condition once a day. */
 const FULL_EVERY_MS = 86_400_000;
+const SAMPLE_ITEMS = 20;
 
 export interface CheckOptions {
   source: Source;
@@ -42,6 +43,12 @@ export interface Checked {
   bytes: number;
 }
 
+type FoundItems = Extract<Found, { kind: "items" }>;
+type FoundText = Extract<Found, { kind: "text" }>;
+/** What a comparison says; the facts about the request are added to it. */
+type Comparison = Omit<Checked, "httpStatus" | "bytes">;
+type Moment = Pick<Cursor, "fullAt" | "validators">;
+
 async function read(request: ReadRequest): Promise<ReadResult> {
   const { kind } = request.source;
   if (kind === "json") return (await import("../sources/json.ts")).readJson(request);
@@ -53,51 +60,70 @@ async function read(request: ReadRequest): Promise<ReadResult> {
 
 /** Reads the source and compares. Throws (`CheckFailed` or `PorticoError`) where it cannot be read: never a change. */
 export async function check(options: CheckOptions): Promise<Checked> {
-  const { source, cursor, now } = options;
-  const due = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
-  const result = await read({ ...options, validators: due ? undefined : cursor.validators });
-  const { found, validators } = result;
-  const facts = { bytes: result.bytes, httpStatus: result.status };
+  const { cursor, now } = options;
+  const needsFullRead = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
+  const validators = needsFullRead ? undefined : cursor.validators;
+  const result = await read({ ...options, validators });
+  const moment: Moment = { fullAt: now, validators: result.validators };
+  const comparison = await compare(result.found, options, moment);
+  return { ...comparison, bytes: result.bytes, httpStatus: result.status };
+}
+
+async function compare(found: Found, options: CheckOptions, moment: Moment): Promise<Comparison> {
   if (found.kind === "unchanged")
-    return { status: "unchanged", cursor, news: [], sample: [], ...facts };
-  const kept = { fullAt: now, validators };
-  if (found.kind === "items") {
-    const { fresh, seen } = await compareItems(found.items, cursor);
-    const first = cursor?.kind !== "items";
-    const news = first && !options.fireOnFirst ? [] : fresh.map((item) => item.value);
-    return {
-      status: news.length > 0 ? "changed" : first ? "baseline" : "unchanged",
-      cursor: { kind: "items", seen, ...kept },
-      news,
-      listed: found.items.length,
-      sample: found.items.slice(-20).map((item) => item.value),
-      ...facts,
-    };
-  }
-  const { text, hash, ending } = found;
-  refuseCutOff(ending, cursor?.form);
-  const first = cursor?.kind !== "text";
-  if (hash === "absent" && !first && cursor.hash !== "absent")
-    throw new CheckFailed("The file is gone.");
-  const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
-  const before = first ? "" : cursor.text;
-  const diff = changed ? (before === undefined ? NOT_KEPT : lineDiff(before, text)) : undefined;
+    return { status: "unchanged", cursor: options.cursor, news: [], sample: [] };
+  if (found.kind === "items") return compareItems(found, options, moment);
+  return compareText(found, options, moment);
+}
+
+async function compareItems(
+  { items }: FoundItems,
+  { cursor, fireOnFirst }: CheckOptions,
+  moment: Moment,
+): Promise<Comparison> {
+  const isFirst = cursor?.kind !== "items";
+  const { fresh, seen } = await newItems(items, isFirst ? [] : (cursor.seen ?? []));
+  const news = isFirst && !fireOnFirst ? [] : fresh.map((item) => item.value);
   return {
-    status: changed ? "changed" : first ? "baseline" : "unchanged",
+    status: statusOf(news.length > 0, isFirst),
+    cursor: { kind: "items", seen, ...moment },
+    news,
+    listed: items.length,
+    sample: items.slice(-SAMPLE_ITEMS).map((item) => item.value),
+  };
+}
+
+function compareText(found: FoundText, options: CheckOptions, moment: Moment): Comparison {
+  const { source, fireOnFirst } = options;
+  const { text, hash, ending } = found;
+  refuseCutOff(ending, options.cursor?.form);
+  const before = options.cursor?.kind === "text" ? options.cursor : undefined;
+  const isFirst = before === undefined;
+  const isAbsent = hash === "absent";
+  if (isAbsent && !isFirst && before.hash !== "absent") throw new CheckFailed("The file is gone.");
+  const isChanged = isFirst ? fireOnFirst && !isAbsent : before.hash !== hash;
+  return {
+    status: statusOf(isChanged, isFirst),
     cursor: {
       kind: "text",
       hash,
       text: text.length <= TEXT_KEPT ? text : undefined,
       form: ending?.isWhole ? ending.form : undefined,
-      ...kept,
+      ...moment,
     },
-    news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
-    diff,
+    news: isChanged ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
+    diff: isChanged ? differenceOf(isFirst ? "" : before.text, text) : undefined,
     sample: [],
     text,
-    ...facts,
   };
 }
 
-const compareItems = (items: readonly Item[], cursor: Cursor | undefined) =>
-  newItems(items, cursor?.kind === "items" ? (cursor.seen ?? []) : []);
+/** `before` is undefined where the text was too large to be kept. */
+function differenceOf(before: string | undefined, text: string): string {
+  return before === undefined ? NOT_KEPT : lineDiff(before, text);
+}
+
+function statusOf(isChanged: boolean, isFirst: boolean): Checked["status"] {
+  if (isChanged) return "changed";
+  return isFirst ? "baseline" : "unchanged";
+}

@@ -5,6 +5,7 @@ import type { TurnRequest } from "portico/agent";
 import { withEventValues } from "portico/deliveries";
 import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/schedules";
 import { digest } from "../poll.ts";
+import type { Source } from "../schema.ts";
 import { HOOK, type HookBody } from "./hooks.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
 
@@ -37,17 +38,17 @@ export interface News {
 const asJson = (value: unknown, indent?: number): string =>
   exactJson.stringify(value, indent) ?? String(value);
 
-/** The payload of a poll that was given none. */
-export function defaultPayload(kind: string): PayloadSpec {
-  const text =
-    kind === "http" || kind === "html"
-      ? "{name}: {url} has changed.\n{diff}"
-      : kind === "feed"
-        ? "{name}: {item.title} {item.link}"
-        : kind === "file"
-          ? "{name}: {url} has changed. {item.name}\n{diff}"
-          : "{name}: {json item}";
-  return { kind: "systemEvent", text };
+const DEFAULT_TEXTS: Readonly<Record<Source["kind"], string>> = {
+  http: "{name}: {url} has changed.\n{diff}",
+  html: "{name}: {url} has changed.\n{diff}",
+  feed: "{name}: {item.title} {item.link}",
+  file: "{name}: {url} has changed. {item.name}\n{diff}",
+  json: "{name}: {json item}",
+};
+
+/** The payload of a poll whose definition has none. */
+export function defaultPayload(kind: Source["kind"]): PayloadSpec {
+  return { kind: "systemEvent", text: DEFAULT_TEXTS[kind] };
 }
 
 /** One delivery for each item, oldest first; from `maxItems` on, the rest come in one that lists them all. */

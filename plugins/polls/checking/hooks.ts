@@ -36,14 +36,14 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
       const { code = "hook_failed", message } = error as Error & { code?: string };
       ctx.log.warn({ err: error, event, run: runId }, "a hook of a poll failed");
       const run = await store().runs.get(runId);
-      const told = run && {
+      const failedRun = run && {
         ...run,
         data: { ...(run.data as object), error: `${event}: ${message}` },
       };
       await store().finish(
         claim,
         { state: "dead", error: { code, message } },
-        { runs: told && [told] },
+        { runs: failedRun && [failedRun] },
       );
       return;
     }

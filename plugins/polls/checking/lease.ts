@@ -3,7 +3,7 @@ import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import { KIND, type Poll } from "../poll.ts";
 
-/** As turns have it: the check of a gateway that is gone is made again after this time at the latest. */
+/** The same as for turns: the check of a gateway that is gone starts again after this time at the latest. */
 const LEASE_MS = 30_000;
 
 export interface LeaseOptions {
@@ -33,7 +33,7 @@ export class PollLease {
     }, leaseMsOf(options) / 3).unref();
   }
 
-  /** Takes the slot of a poll; `undefined` where somebody else has it. */
+  /** Takes the slot of a poll; `undefined` where another process has it. */
   static async take(options: LeaseOptions): Promise<PollLease | undefined> {
     const { store, poll } = options;
     const { row } = poll;
@@ -42,7 +42,7 @@ export class PollLease {
     return rev === undefined ? undefined : new PollLease(options, rev);
   }
 
-  /** No further renewal. Resolves to the revision of the row: whoever has changed the poll meanwhile makes a commit fail. */
+  /** Ends the renewal. Resolves to the revision of the row: if anybody changed the poll meanwhile, a commit fails. */
   async end(): Promise<number> {
     clearInterval(this.#timer);
     await this.#renewal;

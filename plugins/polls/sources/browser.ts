@@ -1,7 +1,7 @@
 /** A page as the browser renders it, in a tab of its own. */
-import { PorticoError } from "portico";
 import type { BrowserService } from "portico/browser";
-import { type ReadRequest, CheckFailed, needs } from "./source.ts";
+import { errors } from "../errors.ts";
+import { type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
 
 interface Tab {
   targetId: string;
@@ -17,7 +17,7 @@ export async function renderedPage(
 ): Promise<{ html: string; url: string; status?: number }> {
   const { source, guard, timeoutMs, maxBytes } = request;
   const { url, kind } = source;
-  if (url === undefined) throw needs("url", kind);
+  if (url === undefined) throw fieldMissing("url", kind);
   await guard.checkUrl(url);
   const browser = request.browser();
   const { targetId } = await ask<Tab>(browser, "/tabs/open", { url: "about:blank" });
@@ -55,7 +55,6 @@ async function ask<T>(
   body: Record<string, unknown>,
 ): Promise<T> {
   const response = await browser.request({ method: "POST", route, body });
-  if ("bytes" in response)
-    throw new PorticoError("internal_error", `${route} answered with a file.`);
+  if ("bytes" in response) throw errors.fileFromBrowser({ route });
   return response.body as T;
 }

@@ -1,7 +1,8 @@
 /** What file sources may read: the workspace and the directories of `polls.roots`. */
 import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
-import { type PluginContext, PorticoError } from "portico";
+import type { PluginContext } from "portico";
+import { errors } from "../errors.ts";
 
 export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [
   paths.workspace,
@@ -20,7 +21,7 @@ export function confined(roots: readonly string[], asked: string): string | unde
     else if (isInside(real, found)) return found;
   }
   if (missing) return undefined;
-  throw unusable("The path lies outside the workspace and the directories of polls.roots.");
+  throw errors.pathOutside({ param: "source.path" });
 }
 
 const isInside = (root: string, path: string): boolean =>
@@ -32,10 +33,6 @@ function realPathOf(path: string): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw unusable(`The path cannot be read: ${code}.`, error);
+    throw errors.pathUnreadable({ reason: String(code) }, { param: "source.path", cause: error });
   }
-}
-
-function unusable(message: string, cause?: unknown): PorticoError {
-  return new PorticoError("invalid_request_error", message, { param: "source.path", cause });
 }

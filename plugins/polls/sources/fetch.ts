@@ -5,8 +5,8 @@ import {
   type ReadResult,
   type ReadRequest,
   CheckFailed,
+  fieldMissing,
   type Found,
-  needs,
   type Validators,
 } from "./source.ts";
 
@@ -76,7 +76,7 @@ const lowerCased = (headers: Record<string, string> = {}): Record<string, string
 async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   const { source, guard, validators, timeoutMs, maxBytes, signal } = request;
   const { url, kind } = source;
-  if (url === undefined) throw needs("url", kind);
+  if (url === undefined) throw fieldMissing("url", kind);
   const known = validators?.url === url ? validators : undefined;
   const wanted = requestOf(source, known);
   const response = await guardedFetch(guard, url, { ...wanted, timeoutMs, maxBytes, signal });

@@ -9,14 +9,14 @@ import { confined } from "./confined.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
-import { type ReadResult, type ReadRequest, CheckFailed, needs } from "./source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
 
 const MAX_ENTRIES = 10_000;
 
 /** A directory lists its files (new and changed ones are items); a file is one text. */
 export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
   const { source, roots } = request;
-  if (source.path === undefined) throw needs("path", "file");
+  if (source.path === undefined) throw fieldMissing("path", "file");
   const path = confined(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);

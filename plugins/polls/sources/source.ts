@@ -1,6 +1,7 @@
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
+import { errors } from "../errors.ts";
 import type { Item } from "../identity.ts";
 import type { Source } from "../schema.ts";
 
@@ -76,7 +77,5 @@ export function countable<T>(items: readonly T[]): readonly T[] {
   );
 }
 
-export const needs = (field: string, kind: string): PorticoError =>
-  new PorticoError("invalid_request_error", `A source of kind ${kind} needs ${field}.`, {
-    param: `source.${field}`,
-  });
+export const fieldMissing = (field: string, kind: string): PorticoError =>
+  errors.fieldMissing({ kind, field }, { param: `source.${field}` });

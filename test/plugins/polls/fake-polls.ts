@@ -2,8 +2,8 @@
 import type { PluginContext } from "portico";
 import type { Store } from "../../../plugins/store/types.ts";
 import { createScheduleTools } from "../../../plugins/cron/tools.ts";
-import { createPollEntries } from "../../../plugins/polls/entries.ts";
-import { createRunner } from "../../../plugins/polls/checking/runner.ts";
+import { PollEntries } from "../../../plugins/polls/entries.ts";
+import { PollRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
 import { makeContext } from "../../support/plugin-context.ts";
 
@@ -36,7 +36,7 @@ export async function makePolls(store: Store, workspace: string) {
     signal: new AbortController().signal,
   } as unknown as PluginContext;
   const tools = createScheduleTools(ctx, () => "UTC");
-  const entries = createPollEntries({ ctx, tools, settings: () => settings, changed: () => {} });
-  const runner = createRunner({ ctx, tools, settings: () => settings });
+  const entries = new PollEntries({ ctx, tools, settings: () => settings, changed: () => {} });
+  const runner = new PollRunner({ ctx, tools, settings: () => settings });
   return { ctx, bus, entries, runner };
 }

@@ -1,6 +1,7 @@
 /** Identity, templates, differences, pages, back-off: each by itself. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import type { PorticoError } from "portico";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { type Item, newItems } from "../../../plugins/polls/identity.ts";
@@ -21,15 +22,19 @@ async function walk(...lists: Item[][]): Promise<unknown[][]> {
   return fresh.slice(1);
 }
 
-/** The message of what a promise is rejected with. */
-async function refusal(promise: Promise<unknown>): Promise<string> {
+/** What a promise is rejected with. */
+async function errorOf(promise: Promise<unknown>): Promise<Error> {
   try {
     await promise;
   } catch (error) {
-    return (error as Error).message;
+    return error as Error;
   }
   throw new Error("was read");
 }
+
+const refusal = async (promise: Promise<unknown>): Promise<string> =>
+  (await errorOf(promise)).message;
+
 const item = (id: string | undefined, value: unknown = id, link?: string): Item => ({
   value,
   ...(id === undefined ? {} : { id }),
@@ -235,7 +240,8 @@ test("pages: text as a reader sees it, selectors, ignored lines, removed parts",
     assert.is(await pageText(PAGE, { selector }), text, selector);
   assert.match(await refusal(pageText(PAGE, { selector: ".gone" })), "nothing that the selector");
   for (const bad of ["", "a[", "a >", "::before", "a:hover(", ",", "a b[x='1]"]) {
-    assert.match(await refusal(pageText(PAGE, { selector: bad })), "not understood", bad);
+    const { code, param } = (await errorOf(pageText(PAGE, { selector: bad }))) as PorticoError;
+    assert.equal([code, param], ["invalid_request_error", "source.selector"], bad);
   }
 });
 

@@ -94,14 +94,15 @@ function textParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] 
   const visit = (parent: ParentNode): void => {
     for (const node of parent.children) {
       if (isText(node)) parts.push(node);
-      else if (isTag(node) && !SILENT.has(node.name) && !removed.has(node)) {
-        const isBlock = !INLINE.has(node.name);
-        if (isBlock) parts.push(LINE_BREAK);
-        if (node.name === "td" || node.name === "th") parts.push(" ");
-        visit(node);
-        if (isBlock) parts.push(LINE_BREAK);
-      }
+      else if (isTag(node) && !SILENT.has(node.name) && !removed.has(node)) visitElement(node);
     }
+  };
+  const visitElement = (element: Element): void => {
+    const isBlock = !INLINE.has(element.name);
+    if (isBlock) parts.push(LINE_BREAK);
+    if (element.name === "td" || element.name === "th") parts.push(" ");
+    visit(element);
+    if (isBlock) parts.push(LINE_BREAK);
   };
   visit(root);
   return parts;

@@ -1,7 +1,7 @@
 /** Lines that do not count. Patterns run in an engine whose time is linear: the text they are tried on is anybody's. */
 import { createRequire } from "node:module";
-import { PorticoError } from "portico";
 import type { RE2JS } from "re2js";
+import { errors } from "../../errors.ts";
 import { changeLines } from "../lines.ts";
 
 let engine: typeof RE2JS | undefined;
@@ -22,11 +22,10 @@ export function compileIgnored(patterns: readonly string[] = []): ((line: string
       const compiled = loadEngine().compile(pattern);
       return (line) => compiled.matcher(line.slice(0, MOST_CHARS)).find();
     } catch (cause) {
-      const message = `${JSON.stringify(pattern)} is not a regular expression that is understood here: ${(cause as Error).message}.`;
-      throw new PorticoError("invalid_request_error", message, {
-        param: `source.ignore[${i}]`,
-        cause,
-      });
+      throw errors.badPattern(
+        { pattern: JSON.stringify(pattern), problem: (cause as Error).message },
+        { param: `source.ignore[${i}]`, cause },
+      );
     }
   });
 }

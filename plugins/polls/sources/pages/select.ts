@@ -1,8 +1,8 @@
 /** CSS selectors on a page; the only importer of css-select, css-what and nth-check. */
 import { createRequire } from "node:module";
-import type { Selector } from "css-what";
+import type { PseudoSelector, Selector } from "css-what";
 import type { AnyNode, Document, Element } from "domhandler";
-import { PorticoError } from "portico";
+import { errors } from "../../errors.ts";
 import { CheckFailed } from "../source.ts";
 
 /** Loaded at first use: most gateways poll no page. */
@@ -16,7 +16,10 @@ function load() {
   return { compile, isTag, isTraversal, parse, Document, domutils, nthCheck };
 }
 let loaded: ReturnType<typeof load> | undefined;
-const library = () => (loaded ??= load());
+function library(): ReturnType<typeof load> {
+  loaded ??= load();
+  return loaded;
+}
 
 const isTag = (node: AnyNode): node is Element => library().isTag(node);
 
@@ -129,12 +132,13 @@ function check(alternatives: readonly Selector[][]): void {
   for (const tokens of alternatives) {
     if (tokens.length === 0 || library().isTraversal(tokens.at(-1)!))
       throw new Error("It ends too early");
-    for (const token of tokens) {
-      if (token.type !== "pseudo") continue;
-      if (Array.isArray(token.data)) check(token.data);
-      else if (token.name.startsWith("nth-")) library().nthCheck(token.data ?? "");
-    }
+    for (const token of tokens) if (token.type === "pseudo") checkPseudo(token);
   }
+}
+
+function checkPseudo({ name, data }: PseudoSelector): void {
+  if (Array.isArray(data)) check(data);
+  else if (name.startsWith("nth-")) library().nthCheck(data ?? "");
 }
 
 /** Answers the elements of a page in their order. Throws 400 with `param: "source.selector"` for what is no selector. */
@@ -152,13 +156,9 @@ export function compileSelector(selector: string): (page: Document) => Element[]
       throw new Error("It has no beginning");
     matcher(new (library().Document)([]));
   } catch (cause) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `The selector ${JSON.stringify(selector)} is not understood.`,
-      {
-        param: "source.selector",
-        cause,
-      },
+    throw errors.badSelector(
+      { selector: JSON.stringify(selector) },
+      { param: "source.selector", cause },
     );
   }
   return (page) => {

@@ -1,0 +1,125 @@
+/** From the definition that a user writes to what the store keeps of a poll. */
+import type { PluginContext } from "portico";
+import { openPayload, sealPayload } from "portico/deliveries";
+import { type PayloadSpec, type ScheduleTools, unmasked, unmaskedPayload } from "portico/schedules";
+import { checkSource } from "./check-source.ts";
+import { defaultPayload } from "./checking/deliver.ts";
+import { errors } from "./errors.ts";
+import { guardOf } from "./policy.ts";
+import { masked, placeOf, type PollBody } from "./poll.ts";
+import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
+import { confined, fileRoots } from "./sources/confined.ts";
+
+/** The optional fields that are kept as they are. */
+export const SETTINGS = [
+  "description",
+  "maxItems",
+  "timeoutMs",
+  "maxBytes",
+  "allowPrivateNetwork",
+  "tools",
+] as const;
+const SHORTEST_MS = 100;
+
+export interface DefinitionOptions {
+  ctx: PluginContext;
+  tools: ScheduleTools;
+  settings(): PollsConfig;
+}
+
+export type Maker = Pick<PollBody, "origin" | "createdBy">;
+
+export class PollDefinitions {
+  readonly #options: DefinitionOptions;
+
+  constructor(options: DefinitionOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `invalid_request_error` for a definition that could not work. `before`: what it replaces. */
+  bodyOf(definition: ConfiguredPoll, maker: Maker, now: number, before?: PollBody): PollBody {
+    const { ctx, tools } = this.#options;
+    const source = this.#sourceOf(definition, before);
+    const payload = this.#payloadOf(definition, source, before);
+    const { origin, createdBy } = maker;
+    const body: PollBody = {
+      ...this.#scheduleOf(definition, now),
+      source,
+      payload,
+      fireOnFirst: definition.fireOnFirst ?? false,
+      origin,
+      anchorMs: now,
+    };
+    if (createdBy !== undefined) body.createdBy = createdBy;
+    for (const key of SETTINGS) {
+      if (definition[key] !== undefined) Object.assign(body, { [key]: definition[key] });
+    }
+    // A poll whose source has become forbidden can still be renamed and switched off.
+    const isSamePlace =
+      before !== undefined &&
+      origin === before.origin &&
+      placeOf(source) === placeOf(before.source);
+    if (!isSamePlace) this.#checkPlace(body);
+    if (payload.kind === "hook") tools.declareHookEvent(payload.event);
+    return { ...body, payload: sealPayload(ctx, payload) };
+  }
+
+  /** An interval begins at once, with the baseline; a schedule begins at its first date. */
+  firstCheckAt(body: PollBody, now: number): number {
+    if (body.every !== undefined) return now;
+    return this.#options.tools.next(body.schedule, now, body.anchorMs) ?? now;
+  }
+
+  #scheduleOf(
+    { every, schedule }: ConfiguredPoll,
+    now: number,
+  ): Pick<PollBody, "every" | "schedule"> {
+    const { tools } = this.#options;
+    if (schedule !== undefined) {
+      if (every !== undefined) throw errors.everyAndSchedule({ param: "every" });
+      return { schedule: tools.readSchedule(schedule, now, "schedule") };
+    }
+    const everyMs = tools.parseDuration(every ?? "5m", "every");
+    if (everyMs < SHORTEST_MS) throw errors.everyTooShort({ param: "every" });
+    return { every: tools.formatDuration(everyMs), schedule: { kind: "every", everyMs } };
+  }
+
+  /** Secrets that a user sends back masked keep their value. */
+  #sourceOf(definition: ConfiguredPoll, before: PollBody | undefined): Source {
+    const shown = before && masked(before.source);
+    const source = unmasked(definition.source, shown, before?.source, "source");
+    checkSource(source);
+    return source;
+  }
+
+  #payloadOf(
+    { payload: definition }: ConfiguredPoll,
+    source: Source,
+    before: PollBody | undefined,
+  ): PayloadSpec {
+    const { ctx, tools } = this.#options;
+    const payload =
+      definition === undefined
+        ? defaultPayload(source.kind)
+        : unmaskedPayload(
+            tools.readPayload(definition, "payload"),
+            before && openPayload(ctx, before.payload),
+          );
+    if (payload.kind !== "agentTurn") {
+      tools.checkPayload(payload);
+      return payload;
+    }
+    if (payload.delivery === "announce")
+      throw errors.announceNotAllowed({ param: "payload.delivery" });
+    // The session may be a template, which is filled in later.
+    tools.checkPayload({ ...payload, session: undefined });
+    return payload;
+  }
+
+  #checkPlace(body: PollBody): void {
+    const { ctx, settings } = this.#options;
+    const { url, path } = body.source;
+    if (url !== undefined) guardOf(ctx, settings(), body).precheck(url);
+    if (path !== undefined) confined(fileRoots(ctx, settings().roots), path);
+  }
+}

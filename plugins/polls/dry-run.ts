@@ -1,0 +1,65 @@
+/** What a check would find and send, shown without keeping or sending anything. */
+import type { PayloadSpec } from "portico/schedules";
+import type { Checked } from "./checking/check.ts";
+import type { PollRunner } from "./checking/runner.ts";
+import { render } from "./checking/template.ts";
+import { errors } from "./errors.ts";
+import { type Cursor, type PollBody, placeOf } from "./poll.ts";
+import { CheckFailed } from "./sources/source.ts";
+
+const TEXT_CHARS = 2_000;
+const NEWS_ITEMS = 20;
+const SAMPLE_ITEMS = 5;
+
+export interface DryRunOptions {
+  name: string;
+  body: PollBody;
+  /** Undefined for a poll that does not exist yet. */
+  cursor: Cursor | undefined;
+}
+
+export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunOptions) {
+  const checked = await look(runner, body, cursor);
+  const { status, news, listed, httpStatus, bytes, sample } = checked;
+  const text = checked.text?.slice(0, TEXT_CHARS);
+  const url = placeOf(body.source);
+  const diff = checked.diff ?? "";
+  const item = exampleOf(checked, text, url);
+  const values = { item, url, count: news.length, name, id: "", diff };
+  return {
+    status,
+    count: news.length,
+    listed,
+    httpStatus,
+    bytes,
+    news: news.slice(0, NEWS_ITEMS),
+    sample: sample.slice(-SAMPLE_ITEMS),
+    text,
+    diff: checked.diff,
+    wouldSend: item === undefined ? null : render(templateOf(body.payload), values),
+  };
+}
+
+async function look(
+  runner: PollRunner,
+  body: PollBody,
+  cursor: Cursor | undefined,
+): Promise<Checked> {
+  try {
+    return await runner.look(body, cursor);
+  } catch (error) {
+    if (!(error instanceof CheckFailed)) throw error;
+    throw errors.checkFailed({ problem: error.message }, { cause: error });
+  }
+}
+
+/** The item that the templates are filled in with: a new one, else the last that is listed, else the text. */
+function exampleOf({ news, sample }: Checked, text: string | undefined, url: string): unknown {
+  const whole = text === undefined ? undefined : { text, url };
+  return news[0] ?? sample.at(-1) ?? whole;
+}
+
+function templateOf(payload: PayloadSpec): string {
+  if (payload.kind === "systemEvent") return payload.text;
+  return payload.kind === "agentTurn" ? payload.message : payload.event;
+}

@@ -1,0 +1,60 @@
+/** Every error of the plugin `polls`. A check that fails throws `CheckFailed` instead: its message becomes the poll's state. */
+import { PorticoError } from "portico";
+
+const INVALID = { code: "invalid_request_error" } as const;
+const UPSTREAM = { code: "upstream_error", status: 502 } as const;
+
+export const errors = PorticoError.table({
+  // checks
+  checkFailed: { ...UPSTREAM, message: "{problem}" },
+  itemTooDeep: { ...UPSTREAM, message: "An item of the source is nested too deeply." },
+  checkRunning: {
+    code: "conflict",
+    message: "A check of this poll has been running for a minute. Try again later.",
+  },
+  fileFromBrowser: {
+    code: "internal_error",
+    message: "The browser's route {route} answered with a file.",
+  },
+
+  // the agent's tool
+  idMissing: { ...INVALID, message: "The action {action} needs `id`, a poll's id or name." },
+
+  // schedules and payloads
+  everyAndSchedule: { ...INVALID, message: "Set either `every` or `schedule`, not both." },
+  everyTooShort: {
+    ...INVALID,
+    message: "A poll may check its source at most ten times a second. Use 100ms or more.",
+  },
+  announceNotAllowed: {
+    ...INVALID,
+    message:
+      "A poll's turns may not post to the main session, since strangers write what the poll finds. Use a payload of kind systemEvent, which reaches the heartbeat of the main session.",
+  },
+
+  // sources
+  fieldMissing: { ...INVALID, message: "A source of kind {kind} needs `{field}`." },
+  fieldUnknown: {
+    ...INVALID,
+    message: "A source of kind {kind} cannot have `{field}`. It may have: {fields}.",
+  },
+  fieldNotForBrowser: {
+    ...INVALID,
+    message: "A page that the browser renders (`browser: true`) cannot have `{field}`.",
+  },
+  badHeader: { ...INVALID, message: "The header {name} cannot be sent: {problem}." },
+  bodyWithGet: {
+    ...INVALID,
+    message: "A request with the method GET has no body. Use POST, or leave out `body`.",
+  },
+  badSelector: { ...INVALID, message: "{selector} is not a valid CSS selector." },
+  badPattern: {
+    ...INVALID,
+    message: "{pattern} is not a regular expression that polls support: {problem}.",
+  },
+  pathOutside: {
+    ...INVALID,
+    message: "The path lies outside the workspace and the directories of polls.roots.",
+  },
+  pathUnreadable: { ...INVALID, message: "The path cannot be read: {reason}." },
+});
