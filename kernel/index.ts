@@ -8,7 +8,7 @@
 import type { ConfigSchemas, PluginDefinition } from "./contract/index.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
-export { type ConfigProblem, problemText } from "./config/error.ts";
+export { type ConfigProblem, problemText } from "./config/config-error.ts";
 export type { PortableConfig } from "./config/portable.ts";
 export type { ConfigEdit } from "./config/edits.ts";
 export type { VersionInfo } from "./config/config.ts";

@@ -6,7 +6,7 @@ import { isPorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { ConfigCheckSubject, ConfigFault, Paths } from "../contract/index.ts";
 import type { Evaluated } from "./active.ts";
-import type { ConfigProblem } from "./error.ts";
+import type { ConfigProblem } from "./config-error.ts";
 import { lineOf } from "./evaluate.ts";
 import type { Reading } from "./read.ts";
 import type { SectionOwner, SectionRegistry } from "./sections.ts";

@@ -1,7 +1,6 @@
 /** The configuration of one file: what is active, how it is changed, and what it was before. */
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
-import { PorticoError } from "../errors.ts";
 import {
   formatKeyPath,
   isAtOrBelow,
@@ -20,7 +19,8 @@ import type { ConfigDifference } from "../contract/changes.ts";
 import { differencesBetween } from "./differences.ts";
 import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
-import { ConfigError, type ConfigProblem } from "./error.ts";
+import { ConfigError, type ConfigProblem } from "./config-error.ts";
+import { errors } from "./errors.ts";
 import { UNKNOWN } from "./evaluate.ts";
 import { editFile } from "./file.ts";
 import { ConfigFollower, type FileProblem } from "./follow.ts";
@@ -213,7 +213,7 @@ export class ConfigStore {
   async restore(id: number | undefined, options: WriteOptions = {}): Promise<ConfigWritten> {
     const versions = await this.#versions();
     const target = id === undefined ? versionBefore(versions) : pick(versions, id);
-    if (!target) throw new PorticoError("not_found", "There is no earlier version to go back to.");
+    if (!target) throw errors.noEarlierVersion();
     const text = target.text.trim() === "" ? "{}\n" : target.text;
     return this.#write({ text, restored: target.id }, options);
   }
@@ -314,6 +314,9 @@ function pick(versions: readonly ConfigVersion[], wanted: number | string): Conf
   const version = versions.findLast((each) => each.id === wanted || each.version === wanted);
   if (version) return version;
   const ids = versions.map(({ id }) => id);
-  const range = ids.length === 0 ? "none is kept" : `${ids[0]} to ${ids.at(-1)} are kept`;
-  throw new PorticoError("not_found", `There is no version ${wanted}: ${range}.`);
+  const kept =
+    ids.length === 0
+      ? "No versions are kept."
+      : `The versions ${ids[0]} to ${ids.at(-1)} are kept.`;
+  throw errors.unknownVersion({ version: wanted, kept });
 }

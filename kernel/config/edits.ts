@@ -1,9 +1,9 @@
 /** Changes of single keys, and the rule that entries of a map are only removed by their names. */
 import type { TSchema } from "@sinclair/typebox";
-import { PorticoError } from "../errors.ts";
 import { mapValueSchema } from "../schema/defaults.ts";
 import { formatKeyPath, isAtOrBelow, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
+import { errors } from "./errors.ts";
 import { setInText, unsetInText } from "./json5/edit.ts";
 import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";
@@ -41,10 +41,8 @@ export function refuseLostEntries(
     .map(formatKeyPath)
     .filter((key) => !isNamed(key));
   if (lost.length === 0) return;
-  const shown = lost.slice(0, 10).join(", ");
-  throw new PorticoError(
-    "invalid_request_error",
-    `This would remove ${shown}. A map is changed entry by entry: write the entries that you change by their own keys, and remove others by name.`,
+  throw errors.entriesLost(
+    { entries: lost.slice(0, 10).join(", ") },
     { param: lost[0] as string, details: { lost } },
   );
 }
@@ -59,9 +57,8 @@ export function refuseWholeMaps(
     const entries = entriesOf(valueAt(before, path), schemaAt(schema, path), path);
     if (entries.length === 0) continue;
     const key = formatKeyPath(path);
-    throw new PorticoError(
-      "invalid_request_error",
-      `${key} holds entries (${entries.slice(0, 10).map(formatKeyPath).join(", ")}). Remove them one by one, by their names.`,
+    throw errors.wholeMapRemoved(
+      { key, entries: entries.slice(0, 10).map(formatKeyPath).join(", ") },
       { param: key },
     );
   }

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseEnv } from "node:util";
-import { ConfigError } from "./error.ts";
+import { ConfigError } from "./config-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

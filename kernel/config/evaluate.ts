@@ -5,7 +5,7 @@ import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-
 import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../schema/problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
-import type { ConfigProblem } from "./error.ts";
+import type { ConfigProblem } from "./config-error.ts";
 import { entriesOf, nodeAt } from "./json5/parse.ts";
 import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";

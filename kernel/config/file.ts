@@ -2,9 +2,9 @@
 import { promises } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PorticoError } from "../errors.ts";
 import { openAlone } from "../files/open-alone.ts";
 import { reasonOf } from "../files/reason.ts";
+import { errors } from "./errors.ts";
 
 /** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read or is not UTF-8. */
 export async function readText(file: string): Promise<string | undefined> {
@@ -84,7 +84,7 @@ async function syncDirectory(directory: string): Promise<void> {
   await handle?.close();
 }
 
-function unusable(what: "read" | "written", file: string, cause: unknown): PorticoError {
-  const message = `The file ${basename(file)} cannot be ${what}: ${reasonOf(cause)}.`;
-  return new PorticoError("invalid_config", message, { status: 500, cause });
+function unusable(verb: "read" | "written", file: string, cause: unknown): Error {
+  const values = { file: basename(file), verb, reason: reasonOf(cause) };
+  return errors.unusableFile(values, { cause });
 }

@@ -1,9 +1,10 @@
 /** Keeps the active configuration what the file says: applies a changed file, or says why it cannot. */
-import { isPorticoError, PorticoError } from "../errors.ts";
+import { isPorticoError } from "../errors.ts";
 import type { Logger } from "../contract/index.ts";
 import type { ActiveConfig } from "./active.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
-import { ConfigError } from "./error.ts";
+import { ConfigError } from "./config-error.ts";
+import { errors } from "./errors.ts";
 import { evaluate } from "./evaluate.ts";
 import {
   type ConfigOptions,
@@ -164,8 +165,7 @@ export class ConfigFollower {
           `not everything went back to the active configuration: ${error.message}`,
         ),
       );
-      const message = `${name} is right, but could not be applied: ${(cause as Error).message}`;
-      throw new PorticoError("config_error", message, { status: 500, cause });
+      throw errors.notApplied({ name, reason: (cause as Error).message }, { cause });
     }
   }
 

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { sha } from "../files/sha.ts";
 import { isRecord } from "../text/key-path.ts";
 import { type Environment, readEnvFile, withVariables } from "./environment.ts";
-import { ConfigError } from "./error.ts";
+import { ConfigError } from "./config-error.ts";
 import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { expandReferences } from "./references.ts";

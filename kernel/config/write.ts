@@ -2,7 +2,6 @@
  * The command line, routes, plugins and undo all change the configuration file through this one function.
  * Each write is judged as a start would judge it, carries the version it was made for, and is kept in the history.
  */
-import { PorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { Dispose } from "../contract/index.ts";
 import { type Assessment, assess, type Surroundings } from "./assess.ts";
@@ -16,7 +15,8 @@ import {
   refuseLostEntries,
   refuseWholeMaps,
 } from "./edits.ts";
-import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
+import { ConfigError, type ConfigProblem, sameText } from "./config-error.ts";
+import { errors } from "./errors.ts";
 import { evaluate, explainUnknown } from "./evaluate.ts";
 import { editFile } from "./file.ts";
 import { type ConfigHistory, contentOf, versionOf } from "./history.ts";
@@ -147,11 +147,7 @@ export class ConfigWriter {
   #checkVersion(text: string | undefined, expected: readonly string[] | undefined): void {
     const version = versionOf(text);
     if (expected === undefined || expected.includes("*") || expected.includes(version)) return;
-    throw new PorticoError(
-      "precondition_failed",
-      "The configuration has changed since it was read. Read it again, and make the change to what it says now.",
-      { details: { version } },
-    );
+    throw errors.changedMeanwhile({ details: { version } });
   }
 
   /** Throws a `ConfigError` about what the change makes wrong. What was wrong before must not keep anybody from repairing it. */
@@ -199,7 +195,7 @@ export class ConfigWriter {
       await undo();
       await this.#parts.reapply();
     }
-    throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });
+    throw errors.notActive({ reason: failure.message }, { cause: failure });
   }
 
   /** Leaves what somebody else has written meanwhile. */

@@ -1,6 +1,6 @@
 /** What is checked before a gateway listens. */
 import type { ConfigStore } from "../config/config.ts";
-import { ConfigError, type ConfigProblem } from "../config/error.ts";
+import { ConfigError, type ConfigProblem } from "../config/config-error.ts";
 import type { KernelConfig } from "../config/schema.ts";
 import { isOwnMachine } from "../net/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";

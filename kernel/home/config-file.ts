@@ -7,7 +7,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { ConfigStore, VersionInfo } from "../config/config.ts";
 import type { ConfigDifference } from "../contract/changes.ts";
 import type { ConfigEdit } from "../config/edits.ts";
-import { ConfigError, type ConfigProblem, problemText } from "../config/error.ts";
+import { ConfigError, type ConfigProblem, problemText } from "../config/config-error.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5/parse.ts";
 import type { PortableConfig } from "../config/portable.ts";

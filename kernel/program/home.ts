@@ -1,7 +1,7 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import type { ConfigStore } from "../config/config.ts";
-import { ConfigError } from "../config/error.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { historyFileFor } from "../config/history.ts";
 import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";

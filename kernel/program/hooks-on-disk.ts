@@ -1,7 +1,7 @@
 /** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
 import { NOT_TRIED } from "../host/extensions/attempt.ts";
 import { basename, dirname } from "node:path";
-import { ConfigError } from "../config/error.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import { discover } from "../host/extensions/discover.ts";

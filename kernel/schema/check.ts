@@ -1,7 +1,7 @@
 import { FormatRegistry, type Static, type TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { fillDefaults } from "./defaults.ts";
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import { formatKeyPath } from "../text/key-path.ts";
 import { mergeParts } from "./merge.ts";
 import { problemsIn, sentence } from "./problems.ts";
@@ -43,11 +43,9 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
       value = fillDefaults(schema, given, "nulls"); // not before: what fits with its nulls need not be gone through
       if (check.Check(value)) return value as Static<S>;
       const [problem] = problemsIn(check.Errors(value), value);
-      if (!problem) throw new PorticoError("invalid_request_error", "The value does not fit.");
+      if (!problem) throw errors.unexplained();
       const param = problem.path.length > 0 ? formatKeyPath(problem.path) : undefined;
-      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, {
-        param,
-      });
+      throw errors.invalidValue({ problem: sentence(problem, "The input") }, { param });
     },
   };
 }

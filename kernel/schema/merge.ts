@@ -1,7 +1,7 @@
 /** The one rule by which the path, the query and the body of a request become one input. */
 import type { TSchema } from "@sinclair/typebox";
 import type { RequestParts } from "../contract/index.ts";
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 import { kindsOf, readQuery } from "./query.ts";
 
 /**
@@ -35,11 +35,7 @@ function isReference(name: string): boolean {
 }
 
 /** A reference that is null is the result of a search without a match, and not a wish to act on something else. */
-function nullReference(name: string, at: string): PorticoError {
+function nullReference(name: string, at: string): Error {
   const param = at === "" ? name : `${at}.${name}`;
-  return new PorticoError(
-    "invalid_request_error",
-    `${param} is null: give the ref of an element from a snapshot, or leave ${name} out where it is optional.`,
-    { param },
-  );
+  return errors.nullReference({ param, name }, { param });
 }

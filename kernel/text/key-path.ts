@@ -1,4 +1,4 @@
-import { PorticoError } from "../errors.ts";
+import { errors } from "./errors.ts";
 
 /** The way into a JSON value: object keys as strings, array positions as numbers. */
 export type KeyPath = readonly (string | number)[];
@@ -27,21 +27,13 @@ export function parseKeyPath(text: string): (string | number)[] {
   const step = /(?:^|(?<=.)\.)([^\s.[\]"']+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]/y;
   while (step.lastIndex < text.length) {
     const at = step.lastIndex;
-    const found = step.exec(text);
-    if (!found)
-      throw new PorticoError(
-        "invalid_request_error",
-        `"${text}" is not a key: "${text.slice(at)}" is not understood. Write it as a.b, a[0] or a["x.y"].`,
-      );
-    if (found[1] !== undefined) path.push(found[1]);
-    else if (found[2] !== undefined) path.push(Number(found[2]));
-    else path.push(unquote(found[3]!));
+    const match = step.exec(text);
+    if (!match) throw errors.badKey({ text, rest: text.slice(at) });
+    if (match[1] !== undefined) path.push(match[1]);
+    else if (match[2] !== undefined) path.push(Number(match[2]));
+    else path.push(unquote(match[3]!));
   }
-  if (path.length === 0)
-    throw new PorticoError(
-      "invalid_request_error",
-      'The key is empty. Write it as a.b, a[0] or a["x.y"].',
-    );
+  if (path.length === 0) throw errors.emptyKey();
   return path;
 }
 

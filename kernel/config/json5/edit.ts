@@ -6,8 +6,8 @@
  * refuses `'a"b'`; jju and golden-fleece move or drop comments, and read octal numbers and two keys of one name.
  */
 import { isDeepStrictEqual } from "node:util";
-import { PorticoError } from "../../errors.ts";
 import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../../text/key-path.ts";
+import { errors } from "../errors.ts";
 import {
   type Entry,
   entriesOf,
@@ -107,7 +107,7 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
   while (depth > 0 && !nodeAt(root, path.slice(0, depth))) depth -= 1;
   const parent = nodeAt(root, path.slice(0, depth));
   const key = path[depth];
-  if (!parent || key === undefined) throw refusal("The key is empty.");
+  if (!parent || key === undefined) throw errors.emptyPath();
   refuseMisplaced(parent, path, depth);
   const whole = path
     .slice(depth + 1)
@@ -123,15 +123,15 @@ function refuseMisplaced(parent: Node, path: KeyPath, depth: number): void {
   const key = path[depth];
   const wanted = typeof key === "number" ? "Array" : "Object";
   if (parent.type !== wanted) {
-    const place = depth === 0 ? "The file" : formatKeyPath(path.slice(0, depth));
-    const kind = wanted === "Array" ? "a list" : "an object";
-    throw refusal(`${place} is not ${kind}: ${formatKeyPath(path)} cannot be set in it.`);
+    throw errors.wrongContainer({
+      path: formatKeyPath(path),
+      parent: depth === 0 ? "the file" : formatKeyPath(path.slice(0, depth)),
+      kind: wanted === "Array" ? "a list" : "an object",
+    });
   }
   const { length } = entriesOf(parent);
   if (typeof key === "number" && key !== length)
-    throw refusal(
-      `${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`,
-    );
+    throw errors.beyondEnd({ path: formatKeyPath(path), length });
 }
 
 function append(
@@ -236,9 +236,6 @@ function endOfLine(text: string, from: number, limit: number): number {
   const comments = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(space)?.[0] ?? "";
   return from + comments.trimEnd().length;
 }
-
-const refusal = (message: string): PorticoError =>
-  new PorticoError("invalid_request_error", message);
 
 const splice = (text: string, start: number, end: number, put: string): string =>
   text.slice(0, start) + put + text.slice(end);

@@ -1,5 +1,5 @@
 /** How a JSON5 file is written, so that new text follows it, and values as text in that style. */
-import { PorticoError } from "../../errors.ts";
+import { errors } from "../errors.ts";
 import { entriesOf, type Entry, type Node } from "./parse.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
@@ -40,8 +40,7 @@ export function writeKey(key: string, { quoted }: Style): string {
 
 /** A value on several lines, of which the first is indented by `indent`; on one line where `indent` is undefined. */
 export function writeValue(value: unknown, style: Style, indent: string | undefined): string {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new PorticoError("invalid_request_error", "NaN and Infinity cannot be stored.");
+  if (typeof value === "number" && !Number.isFinite(value)) throw errors.numberNotStorable();
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const isList = Array.isArray(value);
   const items = isList ? listItems(value) : memberItems(value, style);

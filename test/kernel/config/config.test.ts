@@ -15,7 +15,7 @@ import { Type } from "@sinclair/typebox";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openConfig } from "../../../kernel/config/config.ts";
-import { ConfigError } from "../../../kernel/config/error.ts";
+import { ConfigError } from "../../../kernel/config/config-error.ts";
 import { ensureToken, freshToken } from "../../../kernel/config/token.ts";
 import { openWith, schemas } from "./store.ts";
 import { temporaryDir } from "../../support/temporary.ts";

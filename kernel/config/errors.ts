@@ -1,0 +1,62 @@
+/** Every error of reading and changing the configuration, but for `ConfigError`, which lists what is wrong in it. */
+import { PorticoError } from "../errors.ts";
+
+export const errors = PorticoError.table({
+  // the file
+  unusableFile: {
+    code: "invalid_config",
+    status: 500,
+    message: "The file {file} cannot be {verb}: {reason}.",
+  },
+  changedMeanwhile: {
+    code: "precondition_failed",
+    message:
+      "The configuration has changed since you read it. Read it again and repeat your change on the new version.",
+  },
+  /** `reason` comes from the part that could not take the change. */
+  notApplied: {
+    code: "config_error",
+    status: 500,
+    message: "{name} is valid, but it could not be applied: {reason}",
+  },
+  /** `reason` is the whole message of the fault that was found while the change was put in force. */
+  notActive: { code: "config_error", status: 500, message: "{reason}" },
+
+  // versions
+  noEarlierVersion: {
+    code: "not_found",
+    message: "There is no earlier version to restore.",
+  },
+  unknownVersion: {
+    code: "not_found",
+    message: "There is no version {version}. {kept}",
+  },
+
+  // edits
+  entriesLost: {
+    code: "invalid_request_error",
+    message:
+      "This would remove {entries}. Change a map entry by entry: write each entry under its own key, and remove entries by name.",
+  },
+  wholeMapRemoved: {
+    code: "invalid_request_error",
+    message: "{key} holds entries ({entries}). Remove them one by one, by name.",
+  },
+  numberNotStorable: {
+    code: "invalid_request_error",
+    message: "NaN and Infinity cannot be stored. Use a finite number.",
+  },
+  emptyPath: {
+    code: "invalid_request_error",
+    message: "The key is empty. Name the key to set.",
+  },
+  wrongContainer: {
+    code: "invalid_request_error",
+    message: "{path} cannot be set, because {parent} is not {kind}.",
+  },
+  beyondEnd: {
+    code: "invalid_request_error",
+    message:
+      "{path} cannot be set: the list has {length} entries. To append one, write to [{length}].",
+  },
+});
