@@ -8,6 +8,7 @@ import {
   type ScheduleTools,
   startLate,
 } from "portico/schedules";
+import { errors } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 import { previewRoute } from "./preview-route.ts";
 import { CronConfig, JOBS, type previewRequest } from "./schema.ts";
@@ -20,6 +21,7 @@ const START_AFTER_MS = 50;
 export default definePlugin({
   name: "cron",
   description: "Jobs that run at a date, at an interval, or once",
+  errors,
   config: { cron: CronConfig },
   configCheck: () => import("./config-check.ts"),
   events: {

@@ -1,4 +1,4 @@
-import { type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, type Principal, type Static, Type } from "portico";
 import {
   asBody,
   completed,
@@ -6,6 +6,7 @@ import {
   refuseOthersEntry,
   scheduleFromText,
 } from "portico/schedules";
+import { errors } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
@@ -35,26 +36,49 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
     ownErrors: true,
-    async handler(args, { principal }) {
-      const jobs = await operations();
-      if (args.action === "list") return { jobs: entriesOf(principal, (await jobs.list()).jobs) };
-      if (args.action === "add") return jobs.add(changeOf(args), "agent", principal);
-      const { id } = args;
-      if (id === undefined)
-        throw new PorticoError("invalid_request_error", `${args.action} needs id.`, {
-          param: "id",
-        });
-      refuseOthersEntry(principal, "cron job", await jobs.show(id));
-      if (args.action === "show") return jobs.show(id);
-      if (args.action === "edit")
-        return jobs.change(id, completed(changeOf(args), await jobs.show(id)));
-      if (args.action === "enable") return jobs.switch(id, "enabled");
-      if (args.action === "disable") return jobs.switch(id, "disabled");
-      if (args.action === "run") return jobs.run(id);
-      if (args.action === "runs") return jobs.runs(id);
-      return jobs.remove(id);
-    },
+    handler: async (args, { principal }) => runAction(await operations(), args, principal),
   });
+}
+
+type Arguments = Static<typeof parameters>;
+
+async function runAction(
+  jobs: Operations,
+  args: Arguments,
+  principal: Principal,
+): Promise<unknown> {
+  if (args.action === "list") return { jobs: entriesOf(principal, (await jobs.list()).jobs) };
+  if (args.action === "add") return jobs.add(changeOf(args), "agent", principal);
+  const { id } = args;
+  if (id === undefined) throw errors.idMissing({ action: args.action }, { param: "id" });
+  const job = await jobs.show(id);
+  refuseOthersEntry(principal, "cron job", job);
+  return runJobAction(jobs, id, job, args);
+}
+
+/** One action on a job that the caller may see. */
+async function runJobAction(
+  jobs: Operations,
+  id: string,
+  job: Record<string, unknown>,
+  args: Arguments,
+): Promise<unknown> {
+  switch (args.action) {
+    case "show":
+      return job;
+    case "edit":
+      return jobs.change(id, completed(changeOf(args), job));
+    case "enable":
+      return jobs.switch(id, "enabled");
+    case "disable":
+      return jobs.switch(id, "disabled");
+    case "run":
+      return jobs.run(id);
+    case "runs":
+      return jobs.runs(id);
+    default:
+      return jobs.remove(id);
+  }
 }
 
 interface Change {

@@ -2,7 +2,7 @@
 import {
   compile,
   type PluginContext,
-  PorticoError,
+  type PorticoError,
   type Static,
   type TSchema,
   Type,
@@ -10,6 +10,7 @@ import {
 import { formatDuration, parseDuration, type ScheduleTools } from "portico/schedules";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "portico/schedules";
 import { startDueTimer } from "portico/schedules";
+import { errors } from "./errors.ts";
 import { checkPayload, declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
 import { Payload, Schedule } from "./schema.ts";
 
@@ -21,11 +22,10 @@ function reader<S extends TSchema>(schema: S) {
       return (check.parse({ value }) as unknown as { value: Static<S> }).value;
     } catch (error) {
       const { message, param: at = "value" } = error as PorticoError;
-      const told = message.replace(/\bvalue\b/, param);
-      throw new PorticoError("invalid_request_error", told, {
-        param: at.replace(/^value/, param),
-        cause: error,
-      });
+      throw errors.invalidField(
+        { problem: message.replace(/\bvalue\b/, param) },
+        { param: at.replace(/^value/, param), cause: error },
+      );
     }
   };
 }

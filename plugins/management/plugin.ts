@@ -1,11 +1,13 @@
 /** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
+import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "management",
   description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
   needs: ["host"],
+  errors,
   contributions: { notice: { fields: { name: "string", list: "function" } } },
   commands: {
     config: () => import("./config/command.ts"),

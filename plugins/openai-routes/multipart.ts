@@ -3,7 +3,8 @@
  * are skipped. Nothing but the head of a part or a small value is held. The body goes on as it is, to servers that may be
  * more generous: whatever they could read in another way is refused.
  */
-import { malformed, readHead } from "./part-head.ts";
+import { errors } from "./errors.ts";
+import { readHead } from "./part-head.ts";
 
 /** A part of the body; of a file only its name is known. */
 export interface Field {
@@ -74,7 +75,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
       case "head":
         return partBegins();
       default:
-        if (held.includes(dashed)) throw malformed("its boundary stands behind the last one");
+        if (held.includes(dashed)) throw errors.textAfterEnd();
         drop(Math.max(0, held.length - dashed.length));
         return false;
     }
@@ -98,7 +99,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
     const dashes = held.indexOf(dashed);
     const found = dashes === -1 ? -1 : dashes - CRLF.length;
     if (dashes !== -1 && (found < 0 || held.compare(CRLF, 0, CRLF.length, found, dashes) !== 0))
-      throw malformed("its boundary stands inside of a line");
+      throw errors.boundaryInLine();
     // What may be the beginning of a delimiter waits for the rest of it.
     const length = found < 0 ? Math.max(0, held.length - delimiter.length + 1) : found;
     if (part !== undefined) keep(part, held.subarray(0, length));
@@ -114,7 +115,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
     current.size += bytes.length;
     if (current.value === undefined) return;
     if (current.size > MAX_VALUE)
-      throw malformed(`the field \`${current.name}\` is larger than ${MAX_VALUE >> 10} KiB`);
+      throw errors.fieldTooLarge({ name: current.name, kib: MAX_VALUE >> 10 });
     // A copy: the window is filled again.
     if (bytes.length > 0) current.value.push(Buffer.from(bytes));
   }
@@ -132,9 +133,8 @@ export function createMultipartReader(boundary: string): MultipartReader {
       state = "over";
       return true;
     }
-    if (held[0] !== 13 || held[1] !== 10)
-      throw malformed("something stands behind a boundary in its line");
-    if (++parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
+    if (held[0] !== 13 || held[1] !== 10) throw errors.textAfterBoundary();
+    if (++parts > MAX_PARTS) throw errors.tooManyParts({ most: MAX_PARTS });
     // The line break stays: a part may have no head at all.
     state = "head";
     return true;
@@ -142,8 +142,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
 
   function partBegins(): boolean {
     const found = held.indexOf(HEAD_END);
-    if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD)
-      throw malformed("the head of a part is too large");
+    if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD) throw errors.partHeadTooLarge();
     if (found === -1) return false;
     const { name, file } = readHead(
       held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)),
@@ -163,7 +162,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
       }
     },
     end() {
-      if (state !== "over") throw malformed("it ends before its last boundary");
+      if (state !== "over") throw errors.incomplete();
       return fields;
     },
   };

@@ -1,5 +1,5 @@
 /** The head of one part of a multipart body, where it can be read in one way only. */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 
 /** The values that change nothing (RFC 2045, 6.2). */
 const PLAIN = /^content-transfer-encoding:[ \t]*(?:7bit|8bit|binary)[ \t]*$/i;
@@ -11,11 +11,10 @@ export function readHead(head: string): { name: string; file: boolean } {
   let disposition: string | undefined;
   for (const line of head.split("\r\n")) {
     if (!/^[\w!#$%&'*+.^`|~-]+:/.test(line) || /[\r\n\0]/.test(line))
-      throw malformed("the head of a part is malformed");
-    if (/^content-transfer-encoding:/i.test(line) && !PLAIN.test(line))
-      throw malformed("a part has a Content-Transfer-Encoding: send it as it is");
+      throw errors.partHeadMalformed();
+    if (/^content-transfer-encoding:/i.test(line) && !PLAIN.test(line)) throw errors.partEncoded();
     if (!/^content-disposition:/i.test(line)) continue;
-    if (disposition !== undefined) throw malformed("a part has two Content-Disposition headers");
+    if (disposition !== undefined) throw errors.twoDispositions();
     disposition = line;
   }
   return readDisposition(disposition ?? "");
@@ -28,18 +27,11 @@ function readDisposition(line: string): { name: string; file: boolean } {
   while (rest !== "") {
     const found = PARAMETER.exec(rest);
     const key = found?.[1]?.toLowerCase() ?? "";
-    if (found === null || parameters.has(key))
-      throw malformed("a part has a Content-Disposition of more than one meaning");
+    if (found === null || parameters.has(key)) throw errors.ambiguousDisposition();
     parameters.set(key, found[2] ?? found[3] ?? "");
     rest = rest.slice(found[0].length);
   }
   const name = parameters.get("name");
-  if (name === undefined) throw malformed('a part has no Content-Disposition: form-data; name="…"');
+  if (name === undefined) throw errors.nameMissing();
   return { name, file: parameters.has("filename") || parameters.has("filename*") };
-}
-
-export function malformed(why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `The multipart body cannot be read: ${why}.`, {
-    type: "invalid_request_error",
-  });
 }

@@ -1,6 +1,7 @@
 /** OpenAI's routes beside chat, responses and embeddings, over all channels that have them. */
 import { type Call, definePlugin, type RouteOptions } from "portico";
 import type { ApiRoute } from "portico/provider";
+import { errors } from "./errors.ts";
 import { JSON_ROUTES, rerankV2, UPLOAD_ROUTES } from "./routes-schema.ts";
 import { RoutesConfig } from "./schema.ts";
 
@@ -10,6 +11,7 @@ export default definePlugin({
     "/v1/completions, images, audio, moderations and rerank over all channels that have them",
   config: { routes: RoutesConfig },
   needs: ["models"],
+  errors,
   setup(ctx, config) {
     let settings = config.routes;
     ctx.onConfig((next: typeof config) => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Call, PorticoError } from "portico";
 import type { BodySource } from "portico/provider";
+import { errors } from "./errors.ts";
 
 /** What is written and read at a time; a body that is no larger needs no file. */
 const CHUNK = 256 * 1024;
@@ -30,7 +31,7 @@ export async function receive(
   onBytes: (bytes: Buffer) => void,
 ): Promise<Spool> {
   const { req } = call;
-  if (Number(req.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
+  if (Number(req.headers["content-length"]) > maxBytes) throw errors.bodyTooLarge({ maxBytes });
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -57,16 +58,16 @@ export async function receive(
     for await (const bytes of call.chunks()) {
       timer.refresh();
       size += bytes.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
+      if (size > maxBytes) throw errors.bodyTooLarge({ maxBytes });
       onBytes(bytes);
       await keep(bytes);
     }
     if (file !== undefined) await writeAll(file, chunk.subarray(0, held));
-    if (!req.complete) throw gone();
+    if (!req.complete) throw errors.clientClosed();
   } catch (error) {
     await file?.close();
-    if (late) throw new PorticoError("request_timeout", "The request's body did not come in time.");
-    throw req.complete || error instanceof PorticoError ? error : gone();
+    if (late) throw errors.bodyTooSlow();
+    throw req.complete || error instanceof PorticoError ? error : errors.clientClosed();
   } finally {
     clearTimeout(timer);
   }
@@ -84,7 +85,7 @@ async function openUnseen(): Promise<FileHandle> {
     await unlink(path);
     return file;
   } catch (error) {
-    throw noRoom(error);
+    throw errors.bodyNotStored({ cause: error });
   }
 }
 
@@ -92,7 +93,7 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   try {
     for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
   } catch (error) {
-    throw noRoom(error);
+    throw errors.bodyNotStored({ cause: error });
   }
 }
 
@@ -144,25 +145,4 @@ function sourceOf(
       yield* read(at, size);
     },
   };
-}
-
-function tooLarge(maxBytes: number): PorticoError {
-  return new PorticoError(
-    "body_too_large",
-    `The request body is larger than ${maxBytes} bytes (routes.maxUploadBytes).`,
-  );
-}
-
-function gone(): PorticoError {
-  return new PorticoError("client_closed", "The client left before its request was whole.", {
-    status: 499,
-  });
-}
-
-function noRoom(cause: unknown): PorticoError {
-  return new PorticoError(
-    "service_unavailable",
-    "The body could not be kept while it is passed on: look at the space and rights of the temporary directory.",
-    { cause, type: "api_error" },
-  );
 }

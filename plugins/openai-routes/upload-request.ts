@@ -1,7 +1,8 @@
 /** Requests that bring a file: their body is kept on disk, so that none is too large for the memory or a second try. */
-import { type Call, PorticoError } from "portico";
+import type { Call } from "portico";
 import { type ApiRoute, refused } from "portico/provider";
 import type { ModelsService } from "portico/models";
+import { errors } from "./errors.ts";
 import { forwardJson, modelOf } from "./json-request.ts";
 import { boundaryOf, createMultipartReader, type Field } from "./multipart.ts";
 import { receive } from "./spool.ts";
@@ -18,10 +19,7 @@ export async function forwardUpload(
   if (boundary === undefined) {
     if (route === "images/edits" && /^application\/json/i.test(contentType))
       return forwardJson(chat, call, route);
-    throw new PorticoError(
-      "unsupported_media_type",
-      "Send the body as `multipart/form-data` with its boundary.",
-    );
+    throw errors.notMultipart();
   }
   const reader = createMultipartReader(boundary);
   const spool = await receive(call, maxBytes, (bytes) => reader.push(bytes));

@@ -1,6 +1,5 @@
 /** Entra's access tokens: of an application by its secret or federated token, else by the package of Azure's own chain. */
 import { readFile } from "node:fs/promises";
-import { PorticoError } from "portico";
 import {
   createRenewed,
   type Expiring,
@@ -10,6 +9,7 @@ import {
   type WireProvider,
 } from "portico/provider";
 import { fetchAccessToken } from "portico/models";
+import { errors } from "./errors.ts";
 
 const SCOPE = "https://cognitiveservices.azure.com/.default";
 const AUTHORITY = "https://login.microsoftonline.com";
@@ -78,30 +78,28 @@ interface AzureIdentity {
 
 /** Managed identities, `az login` and the like. */
 async function fromPackage(target: Target): Promise<Expiring<string>> {
-  const missing = `The channel ${target.channel} has no credentials: set its apiKey, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. Managed identities and az login need a package`;
+  const { channel } = target;
   const { DefaultAzureCredential } = await optionalPackage<AzureIdentity>(
     "@azure/identity",
-    missing,
+    (cause) => errors.packageMissing({ channel }, { cause }),
   );
   try {
     const got = await new DefaultAzureCredential().getToken(SCOPE);
     if (got !== null) return { value: got.token, expiresAt: got.expiresOnTimestamp };
   } catch (error) {
-    throw noCredentials(target, error);
+    throw chainFailed(target, error);
   }
-  throw noCredentials(target);
+  throw errors.noCredentials({ channel });
 }
 
 async function federatedToken(target: Target, path: string): Promise<string> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    throw noCredentials(target, error);
+    throw chainFailed(target, error);
   }
 }
 
-function noCredentials({ channel }: Target, cause?: unknown): PorticoError {
-  const why = cause === undefined ? "" : `: ${packageReason(cause)}`;
-  const message = `The channel ${channel} has no credentials, and Azure's chain of them gives none${why}`;
-  return new PorticoError("upstream_auth", message, { type: "api_error", cause });
+function chainFailed({ channel }: Target, cause: unknown): Error {
+  return errors.chainFailed({ channel, reason: packageReason(cause) }, { cause });
 }

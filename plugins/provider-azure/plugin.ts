@@ -1,5 +1,6 @@
 /** OpenAI models deployed on Azure. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { channelSchema } from "./schema.ts";
 import { createEntraCredential } from "./entra.ts";
 import { azure } from "./wire.ts";
@@ -9,6 +10,7 @@ export default definePlugin({
   names: { provider: ["azure"] },
   description: "Chat models deployed on Azure OpenAI",
   config: { "channels.*": channelSchema },
+  errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "azure",

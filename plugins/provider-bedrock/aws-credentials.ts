@@ -1,5 +1,4 @@
 /** AWS's credentials: the environment's, else those of AWS's default chain (profiles, SSO, roles), which expire. */
-import { PorticoError } from "portico";
 import {
   createRenewed,
   type Credential,
@@ -8,6 +7,7 @@ import {
   type Target,
   type WireProvider,
 } from "portico/provider";
+import { errors } from "./errors.ts";
 
 const PACKAGE = "@aws-sdk/credential-provider-node";
 
@@ -21,11 +21,14 @@ interface AwsChain {
   defaultProvider(options?: object): () => Promise<AwsIdentity>;
 }
 
+/** The error of a package that cannot be loaded. */
+type MissingPackage = (cause: unknown) => Error;
+
 /** What the process gives. `chain` is the package of AWS's default chain. */
 export interface ChainOptions {
   env: Record<string, string | undefined>;
   now: () => Date;
-  chain?: (missing: string) => Promise<AwsChain>;
+  chain?: (missing: MissingPackage) => Promise<AwsChain>;
 }
 
 /** For channels without a key, where the environment holds none either. The chain is the process's: one for all of them. */
@@ -34,11 +37,12 @@ export function createAwsCredential({
   now,
   chain,
 }: ChainOptions): NonNullable<WireProvider["credential"]> {
-  const load = chain ?? ((missing: string) => optionalPackage<AwsChain>(PACKAGE, missing));
+  const load = chain ?? ((missing: MissingPackage) => optionalPackage<AwsChain>(PACKAGE, missing));
   const fetched = createRenewed<Credential, Target>(
     async ({ channel }) => {
-      const missing = `The channel ${channel} has no credentials: set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS's default chain (profiles, SSO, roles of containers and machines) needs a package`;
-      const { defaultProvider } = await load(missing);
+      const { defaultProvider } = await load((cause) =>
+        errors.packageMissing({ channel, package: PACKAGE }, { cause }),
+      );
       const { accessKeyId, secretAccessKey, sessionToken, expiration } =
         await defaultProvider()().catch((error) => refuse(channel, error));
       const value = { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
@@ -64,6 +68,5 @@ function environmentKeys(env: ChainOptions["env"]): Credential {
 }
 
 function refuse(channel: string, cause: unknown): never {
-  const message = `The channel ${channel} has no credentials, and AWS's default chain gives none: ${packageReason(cause)}`;
-  throw new PorticoError("upstream_auth", message, { type: "api_error", cause });
+  throw errors.chainFailed({ channel, reason: packageReason(cause) }, { cause });
 }

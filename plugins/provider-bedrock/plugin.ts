@@ -1,5 +1,6 @@
 /** Models on Amazon Bedrock, over its Converse API. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { DEFAULT_BASE_URL, secretsIn } from "./address.ts";
 import { channelSchema } from "./schema.ts";
 import { createBedrock } from "./wire.ts";
@@ -9,6 +10,7 @@ export default definePlugin({
   names: { provider: ["bedrock"] },
   description: "Chat models on Amazon Bedrock",
   config: { "channels.*": channelSchema },
+  errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "bedrock",

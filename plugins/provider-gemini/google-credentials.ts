@@ -2,7 +2,6 @@
 import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { PorticoError } from "portico";
 import {
   createRenewed,
   type Expiring,
@@ -14,7 +13,9 @@ import {
 import { fetchAccessToken, readAccessToken } from "portico/models";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
 import { AI_STUDIO, isVertex } from "./address.ts";
+import { errors } from "./errors.ts";
 
+const PACKAGE = "google-auth-library";
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
@@ -23,11 +24,14 @@ const METADATA_MAX_BYTES = 64 * 1024;
 /** The library renews by itself, and does not say when. */
 const LIBRARY_FRESH_MS = 60_000;
 
+/** The error of a package that cannot be loaded. */
+type MissingPackage = (cause: unknown) => Error;
+
 /** What the process gives. `library` is the package for the types of files that are rare. */
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => number;
-  library?: (missing: string) => Promise<GoogleLibrary>;
+  library?: (missing: MissingPackage) => Promise<GoogleLibrary>;
 }
 
 type File = Record<string, unknown>;
@@ -39,8 +43,7 @@ export function createGoogleCredential({
   library,
 }: Surroundings): NonNullable<WireProvider["credential"]> {
   const load =
-    library ??
-    ((missing: string) => optionalPackage<GoogleLibrary>("google-auth-library", missing));
+    library ?? ((missing: MissingPackage) => optionalPackage<GoogleLibrary>(PACKAGE, missing));
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
@@ -109,7 +112,7 @@ export function createGoogleCredential({
     try {
       return `${text}.${createSign("RSA-SHA256").update(text).sign(String(private_key), "base64url")}`;
     } catch (error) {
-      throw misconfigured(target, "the private_key of its keyFile cannot be read", error);
+      throw errors.badPrivateKey({ channel: target.channel }, { cause: error });
     }
   }
 
@@ -122,26 +125,25 @@ export function createGoogleCredential({
       timeoutMs: METADATA_TIMEOUT_MS,
       maxBytes: METADATA_MAX_BYTES,
       redirects: 0,
-    }).catch((error: unknown) => {
-      const others =
-        "an apiKey, keyFile (a service account's file) or GOOGLE_APPLICATION_CREDENTIALS";
-      const why = `there is no metadata server at ${host}: set ${others}`;
-      throw misconfigured(target, why, error);
+    }).catch((cause: unknown) => {
+      throw errors.noMetadataServer({ channel: target.channel, host }, { cause });
     });
     return readAccessToken(target, { status, headers: {}, body }, now);
   }
 
   async function fromLibrary(target: Target, file: File): Promise<Expiring<string>> {
-    const missing = `The channel ${target.channel} has a keyFile of type ${String(file.type)}, which needs a package`;
-    const { GoogleAuth } = await load(missing);
+    const { channel } = target;
+    const { GoogleAuth } = await load((cause) =>
+      errors.packageMissing({ channel, type: String(file.type), package: PACKAGE }, { cause }),
+    );
     try {
       const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
       if (typeof value === "string") return { value, expiresAt: now() + LIBRARY_FRESH_MS };
     } catch (error) {
       // with the status of the token server, which is nobody's request here
-      throw misconfigured(target, `its keyFile gives no token: ${packageReason(error)}`, error);
+      throw errors.tokenFailed({ channel, reason: packageReason(error) }, { cause: error });
     }
-    throw misconfigured(target, "its keyFile gives no token");
+    throw errors.noToken({ channel });
   }
 }
 
@@ -152,15 +154,15 @@ interface GoogleLibrary {
   GoogleAuth: new (options: object) => { getAccessToken(): Promise<string | null | undefined> };
 }
 
-async function readKeyFile(target: Target, path: string): Promise<File> {
+async function readKeyFile({ channel }: Target, path: string): Promise<File> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw misconfigured(target, `its keyFile ${basename(path)} cannot be read`, error);
+    throw errors.keyFileUnreadable({ channel, file: basename(path) }, { cause: error });
   }
   const file = parsed(text);
-  if (file === undefined) throw misconfigured(target, `its keyFile ${basename(path)} is no JSON`);
+  if (file === undefined) throw errors.keyFileNotJson({ channel, file: basename(path) });
   return file;
 }
 
@@ -171,11 +173,4 @@ function parsed(text: string): File | undefined {
   } catch {
     return undefined;
   }
-}
-
-function misconfigured({ channel }: Target, why: string, cause?: unknown): PorticoError {
-  return new PorticoError("upstream_auth", `The channel ${channel} has no credentials: ${why}.`, {
-    type: "api_error",
-    cause,
-  });
 }

@@ -1,5 +1,6 @@
 /** Gemini models, over Google AI Studio or Vertex AI. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { channelSchema } from "./schema.ts";
 import { createGoogleCredential } from "./google-credentials.ts";
 import { AI_STUDIO, gemini } from "./wire.ts";
@@ -9,6 +10,7 @@ export default definePlugin({
   names: { provider: ["gemini"] },
   description: "Chat models of Google: Gemini over AI Studio or Vertex AI",
   config: { "channels.*": channelSchema },
+  errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "gemini",

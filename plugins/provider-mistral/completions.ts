@@ -135,8 +135,8 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
 
   const parser = createSseParser(onEvent);
   return createDecoder({
-    push: parser.push,
-    flush: parser.end,
+    push: (bytes) => parser.push(bytes),
+    flush: () => parser.end(),
     close,
     take() {
       const bytes = out === "" ? undefined : Buffer.from(out);

@@ -1,7 +1,8 @@
 /** Responses that are kept, so that a later request can go on from one by its id. Each client sees its own only. */
-import { type Client, PorticoError } from "portico";
+import type { Client } from "portico";
 import type { JsonObject } from "portico/provider";
 import type { Store } from "portico/store";
+import { errors } from "./errors.ts";
 import type { Quota } from "./quota.ts";
 
 const DAY_MS = 86_400_000;
@@ -57,13 +58,7 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
     async get(client, id) {
       const kept = await find(client, id);
       if (kept !== undefined) return kept;
-      throw new PorticoError(
-        "not_found",
-        `There is no response \`${id}\`: it was not stored, or it is too old.`,
-        {
-          type: "invalid_request_error",
-        },
-      );
+      throw errors.unknownResponse({ id });
     },
     accepts: (client, input) => client.kind !== "key" || quota.fits(sizeOf(input)),
     async put(client, kept) {
@@ -89,11 +84,7 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       for (let at: string | undefined = id; at !== undefined && parts.length < MAX_LENGTH; ) {
         const kept: Kept | undefined = await find(client, at);
         if (kept === undefined) {
-          throw new PorticoError(
-            "previous_response_not_found",
-            `There is no response \`${at}\` to go on from: it was not stored, or it is too old. Send the whole conversation as input.`,
-            { status: 400, param: "previous_response_id", type: "invalid_request_error" },
-          );
+          throw errors.previousResponseGone({ id: at }, { param: "previous_response_id" });
         }
         const output = kept.response.output as JsonObject[];
         // A compaction stands for all that was before it.

@@ -1,6 +1,6 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
-import { type Call, type Logger, PorticoError } from "portico";
+import type { Call, Logger } from "portico";
 import { type ModelsService, jsonBody } from "portico/models";
 import {
   type ChatRequest,
@@ -14,6 +14,7 @@ import {
 } from "portico/provider";
 import type { Archive } from "./archive.ts";
 import { compactionOf, createSummaryOutput, summaryRequest } from "./compaction/compaction.ts";
+import { errors } from "./errors.ts";
 import { nativeItems, nativeResponse } from "./native.ts";
 import { createOutput } from "./output.ts";
 import { readConversation } from "./chat-request.ts";
@@ -227,7 +228,5 @@ function listed(item: JsonObject, id: string): JsonObject {
 function idOf(call: Call): string {
   const id = call.params["id"] ?? "";
   if (/^resp_[0-9a-f]{1,64}$/.test(id)) return id;
-  throw new PorticoError("not_found", `There is no response \`${id.slice(0, 100)}\`.`, {
-    type: "invalid_request_error",
-  });
+  throw errors.unknownResponse({ id: id.slice(0, 100) });
 }

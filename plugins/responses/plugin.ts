@@ -1,5 +1,6 @@
 /** OpenAI's Responses API as a way in to all channels. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { ResponsesConfig } from "./schema.ts";
 
 export default definePlugin({
@@ -7,6 +8,7 @@ export default definePlugin({
   description: "POST /v1/responses: clients of OpenAI's Responses format over all channels",
   config: { responses: ResponsesConfig },
   needs: ["models"],
+  errors,
   async setup(ctx, config) {
     const {
       compactConversation,

@@ -1,5 +1,6 @@
 /** Who made a job or a poll, and so whom it acts for. */
-import { type Principal, PorticoError } from "portico";
+import type { Principal } from "portico";
+import { errors } from "./errors.ts";
 
 /** An entry as its routes send it. */
 type EntryView = Record<string, unknown>;
@@ -12,7 +13,7 @@ export function entriesOf(principal: Principal, entries: readonly EntryView[]): 
 /** Throws `not_found` for an entry that another principal made: the error does not even confirm its name. */
 export function refuseOthersEntry(principal: Principal, noun: string, entry: EntryView): void {
   if (isTheirs(principal, entry)) return;
-  throw new PorticoError("not_found", `There is no ${noun} of that id or name.`);
+  throw errors.notYours({ noun });
 }
 
 function isTheirs(principal: Principal, entry: EntryView): boolean {

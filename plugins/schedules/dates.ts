@@ -5,10 +5,10 @@
  * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
  */
 import { Cron } from "croner";
-import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
 import { normalizeCron, splitZone } from "./cron-syntax.ts";
 import { formatDuration, LONGEST_MS, parseDuration } from "./duration.ts";
+import { errors } from "./errors.ts";
 import { isZone } from "./schema.ts";
 import { scheduleFromText } from "./commands.ts";
 import type { GivenSchedule, ScheduleSpec } from "./types.ts";
@@ -157,16 +157,9 @@ export function describeSchedule(schedule: ScheduleSpec): string {
     : `at ${schedule.at}`;
 }
 
-function fail(message: string, param: string, cause?: unknown): never {
-  throw new PorticoError("invalid_request_error", message, { param, cause });
-}
-
 function checkZone(tz: string, param: string): string {
   if (isZone(tz)) return tz;
-  return fail(
-    `${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`,
-    param,
-  );
+  throw errors.unknownZone({ zone: JSON.stringify(tz) }, { param });
 }
 
 function fromText(text: string, param: string): StructuredSchedule {
@@ -180,7 +173,7 @@ const LAST_DATE = Date.parse("9999-12-31T23:59:59.999Z");
 function isoOf(ms: number, param: string): string {
   // what comes after is written with a sign, and by jitter may be no date at all
   if (Number.isNaN(new Date(ms).getTime()) || Math.abs(ms) > LAST_DATE)
-    fail(`${ms} is not a date.`, param);
+    throw errors.noSuchDate({ value: ms }, { param });
   return new Date(ms).toISOString();
 }
 
@@ -189,21 +182,18 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
   const relative = /^in\s+(.+)$/i.exec(at.trim());
   if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
   if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
-    fail(
-      `${JSON.stringify(at)} is not a date: write ISO 8601, such as 2027-01-31T09:00:00+01:00, or "in 20m".`,
-      param,
-    );
+    throw errors.notDate({ value: JSON.stringify(at) }, { param });
   }
   const iso = at.trim().replace(" ", "T");
   const [time] = iso.split(/\s*(?:Z|[+-]\d\d:?\d\d)$/i, 1) as [string];
   const local = toSeconds(time);
   const wall = Date.parse(`${local}Z`);
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
-    fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+    throw errors.noSuchDate({ value: JSON.stringify(at) }, { param });
   }
   if (time !== iso) {
     const ms = Date.parse(iso);
-    if (Number.isNaN(ms)) fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+    if (Number.isNaN(ms)) throw errors.noSuchDate({ value: JSON.stringify(at) }, { param });
     return new Date(ms).toISOString();
   }
   return new Date(instantOf(tz, wall)).toISOString();
@@ -217,14 +207,14 @@ function fieldsOf(given: string, param: string): string {
   if (expr.startsWith("@")) {
     const name = expr.toLowerCase();
     if (NICKNAMES.includes(name)) return name;
-    fail(
-      `${shorten(expr, 60)} is not known: write ${NICKNAMES.join(", ")}, or an interval as "every 5m".`,
-      param,
+    throw errors.unknownNickname(
+      { expr: shorten(expr, 60), nicknames: NICKNAMES.join(", ") },
+      { param },
     );
   }
-  const fields = expr.split(" ").length;
-  if (fields === 5 || fields === 6) return expr;
-  fail(`A cron expression has 5 fields (or 6, with seconds first), this one has ${fields}.`, param);
+  const count = expr.split(" ").length;
+  if (count === 5 || count === 6) return expr;
+  throw errors.fieldCount({ count }, { param });
 }
 
 /** Days and months are counted from 0 in what the library says of them. */
@@ -244,7 +234,7 @@ function readZone(schedule: StructuredSchedule, param: string): StructuredSchedu
   if (schedule.kind !== "cron") return schedule;
   const { expr, tz } = splitZone(schedule.expr);
   if (tz !== undefined && schedule.tz !== undefined && schedule.tz !== tz)
-    fail(`The expression names the zone ${tz}, but tz is ${schedule.tz}: keep one.`, `${param}.tz`);
+    throw errors.zoneTwice({ zone: tz, tz: schedule.tz }, { param: `${param}.tz` });
   const [, interval] = /^@every\s+(\S+)$/i.exec(expr.trim()) ?? [];
   if (interval !== undefined)
     return { kind: "every", everyMs: parseDuration(interval, `${param}.expr`) };
@@ -262,10 +252,7 @@ export function parseSchedule(
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
     if (!Number.isSafeInteger(everyMs) || everyMs < 100 || everyMs > LONGEST_MS) {
-      fail(
-        "everyMs must be a whole number of milliseconds, from 100 to a hundred years.",
-        `${param}.everyMs`,
-      );
+      throw errors.badInterval({ param: `${param}.everyMs` });
     }
     return { kind: "every", everyMs };
   }
@@ -274,19 +261,19 @@ export function parseSchedule(
     return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), tz: schedule.tz && tz };
   }
   const expr = fieldsOf(schedule.expr, `${param}.expr`);
+  const cron: CronSpec = { kind: "cron", expr, tz };
+  checkComes(cron, now, `${param}.expr`);
+  return cron;
+}
+
+function checkComes(cron: CronSpec, now: number, param: string): void {
   let next: number | undefined;
   try {
-    next = nextDate({ kind: "cron", expr, tz }, now);
+    next = nextDate(cron, now);
   } catch (cause) {
-    fail(
-      `The cron expression is not understood: ${reasonOf(cause as Error)}`,
-      `${param}.expr`,
-      cause,
-    );
+    throw errors.badExpression({ reason: reasonOf(cause as Error) }, { param, cause });
   }
-  if (next === undefined)
-    fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
-  return { kind: "cron", expr, tz };
+  if (next === undefined) throw errors.neverComes({ expr: JSON.stringify(cron.expr) }, { param });
 }
 
 /** A date or a time of day in the length of `2027-01-31T09:00:00`. */

@@ -1,5 +1,5 @@
-import { PorticoError } from "portico";
 import { shorten } from "portico/strings";
+import { errors } from "./errors.ts";
 
 const UNITS: Record<string, number> = {
   ms: 1,
@@ -20,10 +20,9 @@ const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
 export function parseDuration(value: string | number, param?: string, least = 1): number {
   const ms = msOf(value);
   if (ms >= least && ms <= LONGEST_MS) return ms;
-  const whose = param === undefined ? "" : `${param}: `;
-  throw new PorticoError("invalid_request_error", `${whose}${shown(value)} ${whyNot(ms, least)}.`, {
-    param,
-  });
+  const subject = param === undefined ? "" : `${param}: `;
+  const options = param === undefined ? {} : { param };
+  throw errors.badDuration({ subject, value: shown(value), problem: whyNot(ms, least) }, options);
 }
 
 /** For a schema's `refuse`: what is wrong with a length of time, or 0, to be read after its key. */

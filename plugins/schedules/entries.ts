@@ -1,7 +1,8 @@
 /** The schedules of one kind, as the plugin that owns the kind keeps them: its own in the configuration, others beside. */
 import { randomBytes } from "node:crypto";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import type { NewSchedule, Run, Schedule, Store } from "portico/store";
+import { errors } from "./errors.ts";
 
 /** A schedule with its parts typed by its owner. */
 export interface ScheduleEntry {
@@ -78,12 +79,7 @@ export function mergePatch<C extends object>(
     value === null && removable.some((one) => one === key);
   const rest = parse(Object.fromEntries(members.filter((one) => !isRemoved(one))));
   const kept = members.find((one) => one[1] === null && !isRemoved(one))?.[0];
-  if (kept !== undefined)
-    throw new PorticoError(
-      "invalid_request_error",
-      `${kept} cannot be taken away: give it a value.`,
-      { param: kept },
-    );
+  if (kept !== undefined) throw errors.notRemovable({ field: kept }, { param: kept });
   return {
     ...rest,
     ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])),
@@ -94,185 +90,189 @@ export function mergePatch<C extends object>(
 export const asBody = (value: Record<string, unknown>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(value));
 
+/** Opens the schedules of one kind. */
 export function createScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry>(
   options: ScheduleEntriesOptions<G, E>,
-) {
-  const { store, kind, noun, section, changed } = options;
+): ScheduleEntries<G, E> {
+  return new ScheduleEntries(options);
+}
 
-  async function list(): Promise<E[]> {
-    return (await store().schedules.list(kind)).map(options.read);
+/** The operations are properties, so that an owner can spread them beside its own and pass them on singly. */
+export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
+  readonly #options: ScheduleEntriesOptions<G, E>;
+
+  constructor(options: ScheduleEntriesOptions<G, E>) {
+    this.#options = options;
   }
 
-  /** Those whose last run failed. */
-  async function failing(): Promise<E[]> {
-    return (await store().schedules.failing(kind)).map(options.read);
+  get #store(): Store {
+    return this.#options.store();
   }
 
-  /** By id, or by a name that only one has. Throws 404, or 409 where several have it. */
-  async function find(idOrName: string): Promise<E> {
-    const row = await store().schedules.get(kind, idOrName);
-    if (row) return options.read(row);
-    const named = (await list()).filter((entry) => entry.row.name === idOrName);
+  readonly list = async (): Promise<E[]> => {
+    const { kind, read } = this.#options;
+    return (await this.#store.schedules.list(kind)).map(read);
+  };
+
+  /** Lists the entries whose last run failed. */
+  readonly failing = async (): Promise<E[]> => {
+    const { kind, read } = this.#options;
+    return (await this.#store.schedules.failing(kind)).map(read);
+  };
+
+  /** Finds an entry by its id, or by a name that no other entry has. Throws 404, or 409 where several have the name. */
+  readonly find = async (idOrName: string): Promise<E> => {
+    const { kind, noun, listedBy, read } = this.#options;
+    const row = await this.#store.schedules.get(kind, idOrName);
+    if (row) return read(row);
+    const named = (await this.list()).filter((entry) => entry.row.name === idOrName);
     if (named.length === 1) return named[0]!;
-    const shown = JSON.stringify(idOrName);
-    if (named.length > 1) {
-      const ids = named.map((entry) => entry.row.id).join(", ");
-      throw new PorticoError(
-        "conflict",
-        `Several ${noun}s are named ${shown}: use an id (${ids}).`,
-      );
-    }
-    throw new PorticoError(
-      "not_found",
-      `There is no ${noun} ${shown}. List them with: ${options.listedBy}`,
-    );
-  }
+    const name = JSON.stringify(idOrName);
+    if (named.length === 0) throw errors.unknownEntry({ noun, name, command: listedBy });
+    const ids = named.map((entry) => entry.row.id).join(", ");
+    throw errors.ambiguousName({ noun, name, ids });
+  };
 
-  function refuseConfigured({ row, body }: E): void {
-    if (!options.isConfigured(body)) return;
-    throw new PorticoError(
-      "conflict",
-      `The ${noun} ${JSON.stringify(row.name)} stands in the configuration (${section}.${row.name}): change it there.`,
-    );
-  }
+  /** Throws 409 for an entry of the configuration. */
+  readonly refuseConfigured = ({ row, body }: E): void => {
+    const { noun, section, isConfigured } = this.#options;
+    if (!isConfigured(body)) return;
+    const name = JSON.stringify(row.name);
+    throw errors.configured({ noun, name, key: `${section}.${row.name}` });
+  };
 
-  /** Puts a new one under an id of its own, `<prefix>_…`, which is also its name where it has none. */
-  async function add(
+  /** Puts a new entry under a new id, `<prefix>_…`, which is also its name where it has none. */
+  readonly add = async (
     prefix: string,
     name: string | undefined,
     make: (
       id: string,
       now: number,
     ) => Pick<NewSchedule, "enabled" | "nextAt"> & Pick<E, "body" | "state">,
-  ): Promise<E> {
+  ): Promise<E> => {
+    const { kind, read, changed } = this.#options;
     const id = newEntryId(prefix);
-    const row = await store().schedules.put({
-      kind,
-      id,
-      name: name ?? id,
-      ...make(id, store().now()),
-    });
+    const made = make(id, this.#store.now());
+    const row = await this.#store.schedules.put({ kind, id, name: name ?? id, ...made });
     changed();
-    return options.read(row!);
-  }
+    return read(row!);
+  };
 
   /**
-   * Changes one, by id or name, to what `next` makes of it; `next` is asked again where somebody else (a slot that is
-   * taken) changed it meanwhile.
+   * Changes an entry, by id or name, to what `next` makes of it. `next` is asked again where the entry changed meanwhile,
+   * for example because a slot of it was taken.
    */
-  async function change(
+  readonly change = async (
     idOrName: string,
     next: (entry: E, now: number) => Omit<NewSchedule, "kind" | "id">,
-  ): Promise<E> {
+  ): Promise<E> => {
+    const { kind, read, changed } = this.#options;
     for (;;) {
-      const entry = await find(idOrName);
+      const entry = await this.find(idOrName);
       const { id, rev, name } = entry.row;
-      const { name: given = name, ...fields } = next(entry, store().now());
-      const row = await store().schedules.put({ kind, id, name: given, ...fields }, rev);
+      const { name: newName = name, ...fields } = next(entry, this.#store.now());
+      const row = await this.#store.schedules.put({ kind, id, name: newName, ...fields }, rev);
       if (!row) continue;
       changed();
-      return options.read(row);
+      return read(row);
     }
-  }
+  };
 
-  /** Removes one and its history, whoever made it. */
-  async function drop(id: string): Promise<void> {
-    await store().schedules.delete(kind, id);
-    await store().runs.prune(`${kind}:${id}`, 0);
+  /** Removes an entry and its history, whoever made it. */
+  readonly drop = async (id: string): Promise<void> => {
+    const { kind, changed } = this.#options;
+    await this.#store.schedules.delete(kind, id);
+    await this.#store.runs.prune(`${kind}:${id}`, 0);
     changed();
-  }
+  };
 
-  /** As `drop`, by id or name; refuses what stands in the configuration (409). */
-  async function remove(idOrName: string): Promise<E> {
-    const entry = await find(idOrName);
-    refuseConfigured(entry);
-    await drop(entry.row.id);
+  /** As `drop`, by id or name. Refuses an entry of the configuration (409). */
+  readonly remove = async (idOrName: string): Promise<E> => {
+    const entry = await this.find(idOrName);
+    this.refuseConfigured(entry);
+    await this.drop(entry.row.id);
     return entry;
-  }
+  };
 
   /** What is wrong with definitions of the configuration, by name. */
-  function problems(configured: Readonly<Record<string, G>>): Map<string, PorticoError> {
-    const found = new Map<string, PorticoError>();
-    const now = store().now(); // one for all: equal expressions are reckoned once
-    for (const [name, given] of Object.entries(configured)) {
+  readonly problems = (configured: Readonly<Record<string, G>>): Map<string, PorticoError> => {
+    const { section, bodyOf } = this.#options;
+    const problems = new Map<string, PorticoError>();
+    const now = this.#store.now(); // one for all, so that equal expressions are calculated once
+    for (const [name, definition] of Object.entries(configured)) {
       try {
-        options.bodyOf(given, now);
+        bodyOf(definition, now);
       } catch (cause) {
         const param = `${section}.${name}`;
-        const message = `${param}: ${(cause as Error).message}`;
-        found.set(name, new PorticoError("invalid_request_error", message, { param, cause }));
+        const values = { key: param, problem: (cause as Error).message };
+        problems.set(name, errors.badDefinition(values, { param, cause }));
       }
     }
-    return found;
+    return problems;
+  };
+
+  /**
+   * Brings the store in line with the configuration. An entry whose definition is the same keeps its due time, state and
+   * history; one whose definition is wrong stays as it was. Answers all entries as they are then, because reading ten
+   * thousand takes a while.
+   */
+  readonly sync = async (configured: Readonly<Record<string, G>>): Promise<E[]> => {
+    const { isConfigured, changed } = this.#options;
+    const now = this.#store.now();
+    const all = await this.list();
+    const unclaimed = new Map(
+      all.filter(({ body }) => isConfigured(body)).map((entry) => [entry.row.name, entry]),
+    );
+    let isChanged = false;
+    for (const [name, definition] of Object.entries(configured)) {
+      const entry = unclaimed.get(name);
+      unclaimed.delete(name);
+      if (await this.#syncEntry(name, definition, entry, now)) isChanged = true;
+    }
+    for (const { row } of unclaimed.values()) await this.drop(row.id);
+    changed();
+    return isChanged || unclaimed.size > 0 ? this.list() : all;
+  };
+
+  /** Answers whether the store has changed. */
+  async #syncEntry(name: string, given: G, entry: E | undefined, now: number): Promise<boolean> {
+    const { kind, place } = this.#options;
+    const id = entry?.row.id ?? `config:${name}`;
+    const body = this.#bodyIfRight(given, entry?.body.anchorMs ?? now);
+    if (body === undefined) return false;
+    const enabled = wantsEnabled(given, true);
+    const definition = JSON.stringify([body, enabled]);
+    if (entry?.state.configured === definition) return false;
+    const { state, ...placed } = place({ id, body, enabled, entry, now });
+    await this.#store.schedules.put({
+      kind,
+      id,
+      name,
+      body,
+      ...placed,
+      state: { ...state, configured: definition },
+    });
+    return true;
   }
 
   /** Undefined for a wrong definition: `problems` says what is wrong with it. */
-  function bodyIfRight(given: G, anchorMs: number): E["body"] | undefined {
+  #bodyIfRight(given: G, anchorMs: number): E["body"] | undefined {
     try {
-      return options.bodyOf(given, anchorMs);
+      return this.#options.bodyOf(given, anchorMs);
     } catch {
       return undefined;
     }
   }
 
-  /**
-   * Brings the store in line with the configuration. What kept its definition keeps its due time, state and history; what
-   * has a wrong one stays as it was. Answers all that there are then: to read ten thousand takes a while.
-   */
-  async function sync(configured: Readonly<Record<string, G>>): Promise<E[]> {
-    const now = store().now();
-    const all = await list();
-    const known = new Map(
-      all.filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]),
-    );
-    let isChanged = false;
-    for (const [name, given] of Object.entries(configured)) {
-      const entry = known.get(name);
-      known.delete(name);
-      const id = entry?.row.id ?? `config:${name}`;
-      const body = bodyIfRight(given, entry?.body.anchorMs ?? now);
-      if (body === undefined) continue;
-      const enabled = wantsEnabled(given, true);
-      const definition = JSON.stringify([body, enabled]);
-      if (entry?.state.configured === definition) continue;
-      const { state, ...placed } = options.place({ id, body, enabled, entry, now });
-      await store().schedules.put({
-        kind,
-        id,
-        name,
-        body,
-        ...placed,
-        state: { ...state, configured: definition },
-      });
-      isChanged = true;
-    }
-    for (const gone of known.values()) await drop(gone.row.id);
-    changed();
-    return isChanged || known.size > 0 ? list() : all;
-  }
-
-  /** The newest runs of one, by id or name, each as `view` shows it. */
-  async function history<V>(
+  /** The newest runs of an entry, by id or name, each as `view` shows it. */
+  readonly history = async <V>(
     idOrName: string,
     limit: number,
     view: (run: Run, entry: E) => V,
-  ): Promise<V[]> {
-    const entry = await find(idOrName);
-    const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit });
+  ): Promise<V[]> => {
+    const entry = await this.find(idOrName);
+    const owner = `${this.#options.kind}:${entry.row.id}`;
+    const runs = await this.#store.runs.list({ owner, limit });
     return runs.map((run) => view(run, entry));
-  }
-
-  return {
-    list,
-    failing,
-    find,
-    refuseConfigured,
-    add,
-    change,
-    drop,
-    remove,
-    problems,
-    sync,
-    history,
   };
 }

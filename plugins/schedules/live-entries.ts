@@ -2,7 +2,7 @@
 import { type PluginContext, Scope } from "portico";
 import { wrongAtStart } from "portico/strings";
 import type { LoopSwitch } from "./due-loop.ts";
-import type { createScheduleEntries, EnabledOrNot, ScheduleEntry } from "./entries.ts";
+import type { EnabledOrNot, ScheduleEntries, ScheduleEntry } from "./entries.ts";
 
 export interface LiveEntriesOptions<
   C extends { enabled: boolean },
@@ -12,7 +12,7 @@ export interface LiveEntriesOptions<
   ctx: PluginContext;
   /** The kind in the store. */
   kind: string;
-  entries: Pick<ReturnType<typeof createScheduleEntries<G, E>>, "problems" | "sync">;
+  entries: Pick<ScheduleEntries<G, E>, "problems" | "sync">;
   loop: LoopSwitch;
   settings: C;
   /** The definitions of a configuration, by name. */

@@ -1,5 +1,6 @@
 /** What routes show of requests that hold secrets, and what it means when it comes back. */
-import { isSecretHeader, MASK, maskAddress, PorticoError } from "portico";
+import { isSecretHeader, MASK, maskAddress } from "portico";
+import { errors } from "./errors.ts";
 import type { PayloadSpec } from "./types.ts";
 
 interface RequestParts {
@@ -34,8 +35,7 @@ export function unmasked<T>(next: T, shown: unknown, before: unknown, param: str
   if (typeof next === "string") {
     if (!next.includes(MASK)) return next;
     if (next === shown && before !== undefined) return before as T;
-    const message = `${param} holds ${MASK} in the place of a secret: write the secret out.`;
-    throw new PorticoError("invalid_request_error", message, { param });
+    throw errors.maskedSecret({ param, mask: MASK }, { param });
   }
   if (typeof next !== "object" || next === null) return next;
   const at = (value: unknown, key: string): unknown =>

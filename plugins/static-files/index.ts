@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { PorticoError, reply } from "portico";
+import { reply } from "portico";
+import { errors } from "./errors.ts";
 
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -72,7 +73,7 @@ export function openStaticFiles(
   const files = new Map<string, StaticFile>();
 
   function fileOf(name: string): StaticFile {
-    if (!names.has(name)) throw new PorticoError("not_found", "There is no such page.");
+    if (!names.has(name)) throw errors.noSuchPage();
     let file = files.get(name);
     if (!file) {
       file = readStaticFile(join(root, name), endings[name] ?? "");

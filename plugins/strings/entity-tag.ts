@@ -1,5 +1,6 @@
 /** Versions as entity tags, and the condition that a change carries: `If-Match`. */
-import { type Call, PorticoError } from "portico";
+import type { Call } from "portico";
+import { errors } from "./errors.ts";
 
 export const versionTag = (version: string): string => `"${version}"`;
 
@@ -10,17 +11,9 @@ export const versionTag = (version: string): string => `"${version}"`;
  */
 export function expectedVersions({ req }: Pick<Call, "req">, source: string): string[] {
   const header = req.headers["if-match"];
-  if (header === undefined)
-    throw new PorticoError(
-      "precondition_required",
-      `Send the version that you read in If-Match: ${source} has it in its ETag.`,
-    );
+  if (header === undefined) throw errors.versionMissing({ source });
   if (header.trim() === "*") return ["*"];
   const versions = [...header.matchAll(/(?:W\/)?"([^"]*)"/g)].map(([, version]) => version ?? "");
   if (versions.length > 0) return versions;
-  throw new PorticoError(
-    "invalid_request_error",
-    'If-Match must hold an entity tag in quotes, as ETag has it: If-Match: "…".',
-    { param: "If-Match" },
-  );
+  throw errors.versionUnreadable({ param: "If-Match" });
 }

@@ -1,8 +1,8 @@
 /** Values of a query: texts, whatever they stand for. One that is none is refused by its name, never passed over. */
-import { PorticoError } from "portico";
+import { errors } from "./errors.ts";
 
-function refuse(name: string, what: string): never {
-  throw new PorticoError("invalid_request_error", `${name} must be ${what}.`, { param: name });
+function refuse(name: string, expected: string): never {
+  throw errors.invalidParameter({ name, expected }, { param: name });
 }
 
 /** A whole number from 1 to 1000: how many of something are asked for. */

@@ -1,5 +1,6 @@
 /** Counts what models are used for, and what it costs. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { usageSchema } from "./schema.ts";
 
 export default definePlugin({
@@ -7,6 +8,7 @@ export default definePlugin({
   description: "Tokens and costs by request, channel, model, client key and day",
   config: { usage: usageSchema },
   needs: ["store"],
+  errors,
   commands: { usage: () => import("./cli/usage.ts") },
 
   async setup(ctx, config) {

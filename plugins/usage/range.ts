@@ -1,6 +1,6 @@
 /** Ranges of time, and what sums may be grouped by. */
-import { PorticoError } from "portico";
 import type { UsageFilter } from "portico/store";
+import { errors } from "./errors.ts";
 
 const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
@@ -35,7 +35,7 @@ export function readRange(
   filters: readonly Filter[] = REQUEST_FILTERS,
 ): Range {
   const since = query.get("since");
-  if (since !== null && query.has("from")) refuse("Give `since` or `from`, not both.", "since");
+  if (since !== null && query.has("from")) throw errors.twoStarts({ param: "since" });
   const from = readTime(
     query.get("from") ?? since ?? DEFAULT_RANGE,
     now,
@@ -43,7 +43,7 @@ export function readRange(
     false,
   );
   const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
-  if (from > to) refuse("`from` is later than `to`.", "from");
+  if (from > to) throw errors.startAfterEnd({ param: "from" });
   const filter: Range["filter"] = {};
   for (const name of filters) {
     const value = query.get(name);
@@ -56,10 +56,12 @@ function readGroups(text: string): Group[] {
   const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
   for (const name of names) {
     if (!(GROUPS as readonly string[]).includes(name))
-      refuse(`\`by\` takes ${GROUPS.join(", ")}, not \`${name.slice(0, 40)}\`.`, "by");
+      throw errors.unknownGroup(
+        { name: name.slice(0, 40), groups: GROUPS.join(", ") },
+        { param: "by" },
+      );
   }
-  if (names.includes("day") && names.includes("hour"))
-    refuse("Group by day or by hour, not both.", "by");
+  if (names.includes("day") && names.includes("hour")) throw errors.dayAndHour({ param: "by" });
   return [...new Set(names as Group[])];
 }
 
@@ -70,14 +72,6 @@ function readTime(text: string, now: number, param: string, isEnd: boolean): num
   if (/^\d{10,15}$/.test(text)) return Number(text);
   const time = Date.parse(text);
   if (Number.isNaN(time) || !/^\d{4}-\d{2}-\d{2}/.test(text))
-    refuse(
-      `\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`,
-      param,
-    );
+    throw errors.badTime({ param }, { param });
   return isEnd && text.length === 10 ? time + DAY_MS - 1 : time;
-}
-
-/** Throws `invalid_request_error`. */
-export function refuse(message: string, param: string): never {
-  throw new PorticoError("invalid_request_error", message, { param });
 }

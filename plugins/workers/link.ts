@@ -1,6 +1,7 @@
 /** A worker's side: its connections, its messages to the other workers, and what all decide together. */
 import type { Socket } from "node:net";
-import { PorticoError, type WorkerLink, type Workers } from "portico";
+import type { WorkerLink, Workers } from "portico";
+import { errors } from "./errors.ts";
 import {
   portable,
   type Post,
@@ -161,7 +162,7 @@ class Link implements ProcessLink {
   #setReady(workers: readonly number[]): void {
     this.#ready = workers;
     for (const { to, settle } of this.#questions.values())
-      if (!workers.includes(to)) settle(undefined, absent(to));
+      if (!workers.includes(to)) settle(undefined, notRunning(to));
   }
 
   #others(): number[] {
@@ -176,11 +177,7 @@ class Link implements ProcessLink {
   #ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
     return new Promise((resolve, reject) => {
       const ref = ++this.#refs;
-      const late = () =>
-        settle(
-          undefined,
-          new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`),
-        );
+      const late = () => settle(undefined, errors.noAnswer({ worker: to + 1 }));
       const timer = setTimeout(late, limitMs);
       const settle = (value: unknown, error?: Error) => {
         clearTimeout(timer);
@@ -190,7 +187,7 @@ class Link implements ProcessLink {
       };
       this.#questions.set(ref, { to, settle });
       if (this.#ready.includes(to)) this.#send({ type: "post", to, post: { ref, topic, data } });
-      else settle(undefined, absent(to));
+      else settle(undefined, notRunning(to));
     });
   }
 
@@ -206,11 +203,7 @@ class Link implements ProcessLink {
   async #answer(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
       const take = this.#takers.get(topic);
-      if (!take)
-        throw new PorticoError(
-          "service_unavailable",
-          `Worker ${this.#index + 1} does not know of ${topic} yet.`,
-        );
+      if (!take) throw errors.unknownTopic({ worker: this.#index + 1, topic });
       const value = await take(data as never, from);
       if (ref !== 0) this.#send({ type: "answer", to: from, answer: { ref, value } });
     } catch (error) {
@@ -242,12 +235,6 @@ class Link implements ProcessLink {
   }
 }
 
-function absent(worker: number): PorticoError {
-  return new PorticoError(
-    "service_unavailable",
-    `Worker ${worker + 1} is not there: try again in a moment.`,
-    {
-      headers: { "retry-after": "1" },
-    },
-  );
+function notRunning(index: number): Error {
+  return errors.notRunning({ worker: index + 1 }, { headers: { "retry-after": "1" } });
 }

@@ -6,6 +6,7 @@ import {
   withDeadline,
 } from "portico";
 import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/schedules";
+import { errors } from "../errors.ts";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
@@ -61,19 +62,16 @@ export async function emitHook(
 ): Promise<void> {
   declareHookEvent(ctx, name);
   const emitted = ctx.emit(name as "cron:fired", context as never, { principal });
-  const { outcomes, block, refusal } = await withDeadline(
-    emitted,
-    timeoutMs,
-    () => new PorticoError("timeout", `The handlers of ${name} took longer than ${timeoutMs} ms.`),
+  const { outcomes, block, refusal } = await withDeadline(emitted, timeoutMs, () =>
+    errors.handlersTooSlow({ event: name, timeoutMs }),
   );
   if (refusal?.code === "hook_unavailable") throw refusal;
   const failed = outcomes.find(({ ok }) => !ok);
-  if (failed)
-    throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, {
-      status: 500,
-    });
-  if (block !== undefined)
-    throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
+  if (failed) {
+    const reason = failed.error?.message ?? "failed";
+    throw errors.handlerFailed({ owner: failed.owner, reason });
+  }
+  if (block !== undefined) throw errors.blocked({ event: name, reason: block });
 }
 
 /** Makes a custom event known, so that hooks for it are seen to have a source. */

@@ -1,5 +1,6 @@
 /** One call of a hook by hand, against an event's sample. */
-import { didYouMean, type HookTrial, type Management, PorticoError } from "portico";
+import { didYouMean, type HookTrial, type Management } from "portico";
+import { errors } from "../errors.ts";
 
 export interface HookRunRequest {
   /** Default: the only event of the hook. */
@@ -40,13 +41,12 @@ function eventOf(
   wanted: string | undefined,
   declared: Iterable<string>,
 ): string {
-  const refuse = (message: string) =>
-    new PorticoError("invalid_request_error", message, { param: "event" });
+  const options = { param: "event" };
+  const list = handled.join(", ");
   const event = wanted ?? (handled.length === 1 ? handled[0] : undefined);
-  if (event === undefined)
-    throw refuse(`Say which event: this hook handles ${handled.join(", ")}.`);
+  if (event === undefined) throw errors.eventMissing({ handled: list }, options);
   if (handled.includes(event)) return event;
   const near = didYouMean(event, [...handled, ...declared]);
   const hint = near && near !== event ? ` Did you mean ${near}?` : "";
-  throw refuse(`The hook does not handle ${event}, but ${handled.join(", ")}.${hint}`);
+  throw errors.eventNotHandled({ event, handled: list, hint }, options);
 }

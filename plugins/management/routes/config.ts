@@ -14,6 +14,7 @@ import {
 } from "portico";
 import { expectedVersions, versionTag } from "portico/strings";
 import { printable } from "../config/schema.ts";
+import { errors } from "../errors.ts";
 import {
   configRoutes,
   type importRequest,
@@ -124,10 +125,7 @@ function memberEdits(
   members: Record<string, unknown>,
 ): ConfigEdit[] {
   const present = at(config.shown(), path);
-  if (present !== undefined && !isObject(present))
-    throw new PorticoError("invalid_request_error", "There is no object at that path.", {
-      param: "path",
-    });
+  if (present !== undefined && !isObject(present)) throw errors.noObjectAtPath({ param: "path" });
   return Object.entries(members).map(([name, value]) => {
     const member = [...path, name];
     return value === null ? { path: member, remove: true } : { path: member, value };
@@ -170,12 +168,7 @@ function unmasked(value: unknown, shown: unknown): unknown {
 
 /** Anyone who saves what was masked would lose what is there. */
 function refuseMasked(value: unknown, param: string): void {
-  if (isMasked(value))
-    throw new PorticoError(
-      "invalid_request_error",
-      "The value is masked. Send the secret itself.",
-      { param },
-    );
+  if (isMasked(value)) throw errors.maskedValue({ param });
 }
 
 /** A change that would not load is the caller's fault; one that comes too late is told what has changed since. */

@@ -1,15 +1,13 @@
 /** Packages that only some need, and so install themselves. */
-import { PorticoError } from "portico";
-
-/** The package, loaded now. Throws `upstream_auth` with what it is for where it is not installed. */
-export async function optionalPackage<T>(name: string, missing: string): Promise<T> {
+/** Loads a package now. Where it cannot be loaded, it throws the error that `missing` makes of the reason. */
+export async function optionalPackage<T>(
+  name: string,
+  missing: (cause: unknown) => Error,
+): Promise<T> {
   try {
     return (await import(name)) as T;
   } catch (error) {
-    throw new PorticoError("upstream_auth", `${missing}: npm install ${name}`, {
-      type: "api_error",
-      cause: error,
-    });
+    throw missing(error);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reads the fields of a chat request one by one, and remembers which ones nobody took. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 /** Any request in OpenAI's form. */
 export interface RequestLike {
@@ -115,7 +116,7 @@ export function wantsUsage({
 
 /** The 400 for a field that this target cannot express. */
 export function refused(param: string, message: string): PorticoError {
-  return new PorticoError("invalid_request_error", message, { param });
+  return errors.refusedField({ problem: message }, { param });
 }
 
 function asksForNothing(name: string, value: unknown): boolean {

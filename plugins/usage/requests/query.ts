@@ -1,6 +1,7 @@
 /** The query of `GET /usage/requests`. */
 import { limitIn } from "portico/strings";
-import { type Range, readRange, refuse } from "../range.ts";
+import { errors } from "../errors.ts";
+import { type Range, readRange } from "../range.ts";
 
 const DEFAULT_LIMIT = 50;
 
@@ -19,8 +20,7 @@ export interface RequestsQuery extends Range {
 /** Throws `invalid_request_error` with `param`. */
 export function readRequestsQuery(query: URLSearchParams, now: number): RequestsQuery {
   for (const name of ["alias", "principal"])
-    if (query.has(name))
-      refuse(`Single requests are kept without \`${name}\`. \`GET /requests\` has it.`, name);
+    if (query.has(name)) throw errors.filterNotKept({ name }, { param: name });
   return {
     ...readRange(query, now),
     status: readStatus(query.get("status")),
@@ -36,14 +36,13 @@ export function placeText({ at, number }: Place): string {
 
 function readStatus(text: string | null): string | undefined {
   if (text === null) return undefined;
-  if (!/^[1-5](\d\d|xx)$/.test(text))
-    refuse("`status` must be a status (429) or a class of them (4xx).", "status");
+  if (!/^[1-5](\d\d|xx)$/.test(text)) throw errors.badStatus({ param: "status" });
   return text;
 }
 
 function readPlace(text: string | null): Place | undefined {
   if (text === null) return undefined;
   const [, at, number] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
-  if (at === undefined) refuse("`before` must be the `next` of an earlier answer.", "before");
+  if (at === undefined) throw errors.badPlace({ param: "before" });
   return { at: Number(at), number: Number(number) };
 }

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { isPorticoError } from "portico";
 import { setInText, unsetInText } from "../../../kernel/config/json5/edit.ts";
 import { parse, plainValue } from "../../../kernel/config/json5/parse.ts";
 
@@ -106,9 +107,11 @@ test("keeps the line ends of the file", () => {
 });
 
 test("refuses what cannot be there", () => {
-  assert.throws(() => setInText("{ a: 1 }", ["a", "b"], 1), /a is not an object/);
-  assert.throws(() => setInText("{ a: [1] }", ["a", 3], 1), /The next one is \[1\]/);
-  assert.throws(() => setInText("{}", ["a"], Number.NaN), /NaN/);
+  const isRefusal = (error: unknown) =>
+    isPorticoError(error) && error.code === "invalid_request_error";
+  assert.throws(() => setInText("{ a: 1 }", ["a", "b"], 1), isRefusal);
+  assert.throws(() => setInText("{ a: [1] }", ["a", 3], 1), isRefusal);
+  assert.throws(() => setInText("{}", ["a"], Number.NaN), isRefusal);
 });
 
 // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one random walk, which is read from top to bottom

@@ -36,18 +36,16 @@ test("a token server that refuses is no 400 of the request, and no path is told"
   const missing = new Error(
     "The file at /home/someone/secrets/subject does not exist (https://a.example/v1/token)",
   );
-  for (const [failing, said] of [
-    [async () => Promise.reject(refused), "gives no token: invalid_grant: nobody knows it."],
-    [
-      async () => Promise.reject(missing),
-      "The file at … does not exist (https://a.example/v1/token).",
-    ],
-    [async () => null, "its keyFile gives no token."],
+  for (const [failing, reason, kept] of [
+    [async () => Promise.reject(refused), /invalid_grant: nobody knows it/, /more/],
+    [async () => Promise.reject(missing), /a\.example\/v1\/token/, /someone|secrets|subject/],
+    [async () => null, /vertex/, /undefined/],
   ] as const) {
     const error: unknown = await tokenFrom(failing).catch((thrown: unknown) => thrown);
     assert.ok(isPorticoError(error));
     assert.equal([error.code, error.status], ["upstream_auth", 502]);
-    assert.ok(error.message.endsWith(said), error.message);
+    assert.match(error.message, reason);
+    assert.not.match(error.message, kept);
   }
 });
 

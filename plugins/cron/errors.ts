@@ -1,0 +1,20 @@
+/** Every error of the plugin `cron`. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  idMissing: { code: "invalid_request_error", message: "The action {action} needs an id." },
+  datePast: {
+    code: "invalid_request_error",
+    message: "The date is in the past. Use one that is still to come.",
+  },
+  /** `problem` is the sentence of the check, with the name of the field. */
+  invalidField: { code: "invalid_request_error", message: "{problem}" },
+
+  // hooks that a job or a poll runs
+  handlersTooSlow: {
+    code: "timeout",
+    message: "The handlers of {event} took longer than {timeoutMs} ms.",
+  },
+  handlerFailed: { code: "hook_failed", status: 500, message: "{owner}: {reason}" },
+  blocked: { code: "blocked_by_hook", message: "A hook blocked {event}: {reason}" },
+});

@@ -1,0 +1,6 @@
+/** Every error of static files. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  noSuchPage: { code: "not_found", message: "There is no such page." },
+});

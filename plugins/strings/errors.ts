@@ -1,0 +1,14 @@
+/** Every error of reading queries and conditions. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  invalidParameter: { code: "invalid_request_error", message: "{name} must be {expected}." },
+  versionMissing: {
+    code: "precondition_required",
+    message: "Send the version that you read in If-Match. {source} returns it in its ETag.",
+  },
+  versionUnreadable: {
+    code: "invalid_request_error",
+    message: 'If-Match must hold an entity tag in quotes, as the ETag does: If-Match: "…".',
+  },
+});

@@ -1,0 +1,14 @@
+/** Every error that one worker gets from another. */
+import { PorticoError } from "portico";
+
+export const errors = PorticoError.table({
+  noAnswer: { code: "timeout", message: "Worker {worker} did not answer in time." },
+  unknownTopic: {
+    code: "service_unavailable",
+    message: "Worker {worker} does not know {topic} yet. Try again in a moment.",
+  },
+  notRunning: {
+    code: "service_unavailable",
+    message: "Worker {worker} is not running. Try again in a moment.",
+  },
+});
