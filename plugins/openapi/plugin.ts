@@ -13,15 +13,8 @@ export default definePlugin({
       const servers = ctx.use("gateway").routes();
       const wanted = servers.filter((each) => server === undefined || each.server === server);
       if (wanted.length > 0) return describeRoutes(wanted, ctx.version);
-<<<<<<< HEAD
       const names = servers.map((each) => each.server).join(", ");
       throw errors.unknownServer({ server: String(server), names }, { param: "server" });
-=======
-      throw errors.unknownServer(
-        { server: server ?? "", servers: servers.map((each) => each.server).join(", ") },
-        { param: "server" },
-      );
->>>>>>> 2c9056ac (Errors: management, workers, usage, the OpenAI routes, responses, cron, schedules and the providers' credentials have tables in plain English; entries of schedules are a class of small methods)
     };
     // One of several workers has the servers that a machine has once, such as the browser's: it knows all routes.
     const workers = ctx.find("workers");
