@@ -19,7 +19,7 @@ export const errors = PorticoError.table({
     status: 500,
     message: "{name} is valid, but it could not be applied: {reason}",
   },
-  /** `reason` is the whole message of the fault that was found while the change was put in force. */
+  /** `reason` is the whole message of the error that came when the change was applied. */
   notActive: { code: "config_error", status: 500, message: "{reason}" },
 
   // versions

@@ -20,7 +20,7 @@ export async function readText(file: string): Promise<string | undefined> {
 
 /**
  * Puts in the file's place what `edit` makes of its text; undefined leaves it as it is. Between the reading and the
- * writing no other process writes through here, and what anybody else writes meanwhile is edited anew. A crash leaves
+ * writing no other process writes through here, and what anybody else writes meanwhile is edited again. A crash leaves
  * the old text or the new one, never a part. Mode 0600. A link is followed, not replaced.
  */
 export async function editFile(

@@ -178,7 +178,7 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     }
   };
 
-  /** Removes an entry and its history, whoever made it. */
+  /** Removes an entry and its history, regardless of its creator. */
   readonly drop = async (id: string): Promise<void> => {
     const { kind, changed } = this.#options;
     await this.#store.schedules.delete(kind, id);
