@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type ChatCompletion,
+  type NativeForm,
   newCompletionId,
   NO_TOKENS,
   readCompletion,
@@ -25,6 +26,8 @@ export interface ChatResponse {
   headers?: IncomingHttpHeaders;
   /** `body` is in the form of the job's native request; `completion` is in OpenAI's all the same. */
   native?: boolean;
+  /** The texts in a native `body`, where handlers can change them there: see `NativeForm`. */
+  nativeTexts?: NativeForm["texts"];
   firstByteMs: number;
 }
 

@@ -2,6 +2,7 @@
 import {
   type NativeForm,
   type NativeRequest,
+  type NativeText,
   originOf,
   postJson,
   type Target,
@@ -19,6 +20,7 @@ export const nativeMessages: NativeForm = {
   encode,
   decode: decodeNativeMessage,
   parts: decodeNative,
+  texts: textsOf,
 };
 
 function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
@@ -49,4 +51,19 @@ function isForeign(block: Block): boolean {
     typeof block.data === "string" &&
     block.data.startsWith("portico.")
   );
+}
+
+/** The texts of a whole message. */
+function textsOf(message: Block): NativeText[] {
+  const { content } = message;
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((block: Block) => {
+    if (block.type !== "text" || typeof block.text !== "string") return [];
+    const set = (text: string) => {
+      block.text = text;
+      // The API does not take an empty text back.
+      if (text === "") message.content = (message.content as Block[]).filter((it) => it !== block);
+    };
+    return [{ name: "content" as const, text: block.text, set }];
+  });
 }

@@ -156,6 +156,7 @@ export {
   readInputTokens,
   type ResponsesAddress,
 } from "./responses/native-form.ts";
+export { placeOf, type ResponseText, textsInEvent, textsInResponse } from "./responses/texts.ts";
 
 // Bytes and lines of any upstream.
 export { markLength, withoutMark } from "./stream/byte-order-mark.ts";

@@ -4,10 +4,14 @@ import {
   type JsonObject,
   openExtras,
   parseExact,
+  placeOf,
   type RawPart,
+  type ResponseText,
   type SourceEvent,
   type StreamPart,
   stringifyExact,
+  textsInEvent,
+  textsInResponse,
 } from "portico/provider";
 import { openSummary } from "./compaction/summary.ts";
 
@@ -37,13 +41,23 @@ export function nativeItems(items: readonly JsonObject[]): JsonObject[] {
   });
 }
 
-/** Writes the events of such a stream, numbered from 0. The last one waits for `end`. */
+/** The part is an event of such a stream, or of what was hidden in one. */
+export function isNativePart(part: StreamPart): boolean {
+  return part.type === "raw" && part.format === "responses";
+}
+
+/**
+ * Writes the events of such a stream, numbered from 0. The last one waits for `end`. Texts that events repeat are written
+ * as they went out piece by piece: a hook or a mask may have changed the pieces.
+ */
 export class NativeEvents {
   readonly #own: JsonObject;
   #number = 0;
   #last: JsonObject | undefined;
-  /** The place of the text that is being written, for a piece of it that has lost its event. */
-  #place: JsonObject = {};
+  /** Where the text, or the arguments, that are being written belong, for a piece that has lost its event. */
+  #at: JsonObject = {};
+  /** The texts that went out so far, by their place. */
+  readonly #texts = new Map<string, string>();
 
   constructor(own: JsonObject) {
     this.#own = own;
@@ -60,24 +74,24 @@ export class NativeEvents {
   }
 
   /** An event that comes as it is to go out. */
-  event({ value, json }: SourceEvent): string {
-    const { type, response, sequence_number: number, item_id: id } = value as JsonObject;
-    if (id !== undefined) this.#remember(value as JsonObject);
-    if (isEnd(type)) {
-      this.#last = (parseExact(json) as { response: JsonObject }).response;
-      return "";
-    }
-    if (number === this.#number && !isObject(response)) return this.#write(String(type), json);
-    return this.#writeValue(parseExact(json) as JsonObject);
+  event({ value, json, parts }: SourceEvent): string {
+    const event = value as JsonObject;
+    const type = String(event.type);
+    for (const part of parts) if (isText(part)) this.#addText(placeOf(event), part.text);
+    this.#remember(type, event);
+    if (isEnd(type)) return this.#finish(parseExact(json) as JsonObject);
+    const isAsItIs = event.sequence_number === this.#number && !isObject(event.response);
+    if (isAsItIs && !this.#repeatsOther(type, event)) return this.#write(type, json);
+    return this.#writeWhole(type, parseExact(json) as JsonObject);
   }
 
-  /** A part whose event may not go out as it came: something in it was hidden. */
+  /** A part whose event may not go out as it came: something in it was changed. */
   part(part: StreamPart): string {
     switch (part.type) {
       case "text":
-        return this.#delta("response.output_text.delta", part.text, { logprobs: [] });
+        return this.#textDelta("response.output_text.delta", part.text, { logprobs: [] });
       case "refusal":
-        return this.#delta("response.refusal.delta", part.text);
+        return this.#textDelta("response.refusal.delta", part.text);
       case "reasoning":
         return this.#delta("response.reasoning_summary_text.delta", part.text);
       case "tool-arguments":
@@ -86,7 +100,7 @@ export class NativeEvents {
         const { annotation } = part;
         return this.#writeValue({
           type: "response.output_text.annotation.added",
-          ...this.#place,
+          ...this.#at,
           annotation,
         });
       }
@@ -102,20 +116,56 @@ export class NativeEvents {
     return this.#writeValue({ type: `response.${String(response.status)}`, response });
   }
 
-  #raw({ at, members }: RawPart): string {
-    if (at !== "chunk") return "";
-    const { type, response } = members as JsonObject;
-    if (typeof type === "string") return this.#writeValue(members as JsonObject);
-    if (isObject(response)) this.#last = response;
+  #raw(part: RawPart): string {
+    if (!isNativePart(part)) return "";
+    const event = structuredClone(part.members) as JsonObject;
+    const type = String(event.type);
+    this.#remember(type, event);
+    return isEnd(type) ? this.#finish(event) : this.#writeWhole(type, event);
+  }
+
+  #finish({ response }: JsonObject): string {
+    this.#last = response as JsonObject;
+    this.#setTexts(textsInResponse(this.#last));
     return "";
   }
 
-  #remember({ item_id, output_index, content_index, summary_index }: JsonObject): void {
-    this.#place = { item_id, output_index, content_index, summary_index };
+  /** The event holds texts other than those that went out. */
+  #repeatsOther(type: string, event: JsonObject): boolean {
+    return textsInEvent(type, event).some(({ place, text }) => text !== this.#texts.get(place));
+  }
+
+  #writeWhole(type: string, event: JsonObject): string {
+    this.#setTexts(textsInEvent(type, event));
+    return this.#writeValue(event);
+  }
+
+  #setTexts(texts: readonly ResponseText[]): void {
+    for (const { place, text, set } of texts) {
+      const written = this.#texts.get(place) ?? "";
+      if (written !== text) set(written);
+    }
+  }
+
+  #remember(type: string, event: JsonObject): void {
+    const { item_id, output_index, content_index, summary_index, item } = event;
+    if (type === "response.output_item.added" && isObject(item))
+      this.#at = { item_id: item.id, output_index, content_index: 0 };
+    else if (item_id !== undefined)
+      this.#at = { item_id, output_index, content_index, summary_index };
+  }
+
+  #addText(place: string, text: string): void {
+    this.#texts.set(place, (this.#texts.get(place) ?? "") + text);
+  }
+
+  #textDelta(type: string, delta: string, more: JsonObject = {}): string {
+    this.#addText(placeOf(this.#at), delta);
+    return this.#delta(type, delta, more);
   }
 
   #delta(type: string, delta: string, more: JsonObject = {}): string {
-    return this.#writeValue({ type, ...this.#place, delta, ...more });
+    return this.#writeValue({ type, ...this.#at, delta, ...more });
   }
 
   #writeValue(value: JsonObject): string {
@@ -131,6 +181,10 @@ export class NativeEvents {
   }
 }
 
-function isEnd(type: unknown): boolean {
+function isText(part: StreamPart): part is Extract<StreamPart, { logprobs?: unknown }> {
+  return part.type === "text" || part.type === "refusal";
+}
+
+function isEnd(type: string): boolean {
   return type === "response.completed" || type === "response.incomplete";
 }

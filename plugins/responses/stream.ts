@@ -7,7 +7,7 @@ import {
   type Usage,
   writeParts,
 } from "portico/provider";
-import { NativeEvents, withOwnMembers } from "./native.ts";
+import { isNativePart, NativeEvents, withOwnMembers } from "./native.ts";
 import { createOutput, type OutputFactory, type ToolOf } from "./output.ts";
 import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
@@ -80,6 +80,7 @@ export function createEncoder(
           out += native.event(event);
         },
         part(part) {
+          isNative ||= isNativePart(part);
           if (isNative) out += native.part(part);
           else add(part);
           return false;

@@ -107,6 +107,7 @@ export class PartMask {
 
   #raw(part: RawPart, out: StreamPart[]): void {
     const isWhole = part.at === "chunk";
+    if (part.endsText === true) this.#releaseOthers(part.choice, undefined, out);
     const members = isWhole
       ? this.#chunkMembers(part.members)
       : this.#leaves(part.members, part, "", out);

@@ -1,18 +1,14 @@
 /** What handlers may do to a response before it leaves: the one place for all formats and models. */
 import type { HandlerSelection } from "portico";
-import {
-  type ChatCompletion,
-  newCompletionId,
-  PartCollector,
-  partsOfCompletion,
-  type StreamPart,
-} from "portico/provider";
+import type { ChatCompletion, StreamPart } from "portico/provider";
 import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
 import type { Job } from "../job.ts";
 import { type PartStream, through } from "../streams/flow.ts";
 import type { Emitter } from "../events.ts";
 import { hasStrayTokens, TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
 import { throughEditor } from "./edited-stream.ts";
+import { offerParts } from "./held-parts.ts";
+import { offerNative } from "./native-texts.ts";
 import { PartEditor } from "./part-editor.ts";
 
 /** Somebody wants to see or change what leaves: it must then be in our own form. */
@@ -36,6 +32,8 @@ export async function offerResponse(
     if (!sending) return response;
     const own = completionOf(response);
     job.spent = own.usage;
+    const native = await offerNative(response, (text) => offerText(events, job, text));
+    if (native !== undefined) return native;
     const completion = await offerCompletion(events, job, own);
     return completion === undefined
       ? response
@@ -84,15 +82,13 @@ async function offerCompletion(
   events: Emitter,
   job: Job,
   completion: ChatCompletion,
-  selection: HandlerSelection = {},
 ): Promise<ChatCompletion | undefined> {
   let changed: ChatCompletion | undefined;
   for (const [i, choice] of completion.choices.entries()) {
     let { message } = choice;
     for (const name of TEXTS) {
       const text = textIn(message, name);
-      const offered =
-        text === undefined ? undefined : await offerText(events, job, text, selection);
+      const offered = text === undefined ? undefined : await offerText(events, job, text);
       if (offered !== undefined && offered !== text) message = withText(message, name, offered);
     }
     if (message === choice.message && !hasStrayTokens(choice, message)) continue;
@@ -106,13 +102,8 @@ async function offerCompletion(
 function heldStream(events: Emitter, job: Job, source: PartStream): PartStream {
   return through(source, async function* () {
     const held: StreamPart[] = [];
-    const collector = new PartCollector({ id: newCompletionId(), created: 0, model: "" });
-    for await (const parts of source) {
-      held.push(...parts);
-      collector.add(parts);
-    }
-    const changed = await offerCompletion(events, job, collector.completion(), HOLDING);
-    yield changed === undefined ? held : partsOfCompletion(changed);
+    for await (const parts of source) held.push(...parts);
+    yield await offerParts(held, (text) => offerText(events, job, text, HOLDING));
   });
 }
 

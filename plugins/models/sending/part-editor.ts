@@ -1,10 +1,16 @@
 /** `message:streaming` for the parts of a model's response. */
-import { isObject, type StreamPart } from "portico/provider";
+import type { RawPart, StreamPart } from "portico/provider";
 import type { Edit, FlowEditor } from "./edited-stream.ts";
 
-/** Texts that handlers see: of a message, of a refusal in its place, of the words of a sound. */
-type Spoken = Extract<StreamPart, { type: "text" | "reasoning" | "refusal" } | { type: "audio" }>;
-type TextName = "content" | "refusal" | "transcript";
+import {
+  isSpoken,
+  nameOfSpoken,
+  type Spoken,
+  spokenPart,
+  spokenText,
+  withSpokenText,
+} from "./spoken-parts.ts";
+import type { TextName } from "./chat-texts.ts";
 
 /** Parts of one text that follow each other in one read: they are one piece to the handlers. */
 interface Run {
@@ -19,6 +25,8 @@ export class PartEditor implements FlowEditor<StreamPart> {
   readonly #edit: Edit;
   /** Choices that have begun, with the texts that each has had a piece of. */
   readonly #choices = new Map<number, Set<TextName>>();
+  /** How many texts of a choice and name have ended: formats such as Responses know several. */
+  readonly #ended = new Map<string, number>();
   readonly #finished = new Set<number | string>();
   #run: Run | undefined;
   #out: StreamPart[] = [];
@@ -31,6 +39,7 @@ export class PartEditor implements FlowEditor<StreamPart> {
     this.#out = [];
     for (const part of parts) {
       if (isSpoken(part)) await this.#speak(part);
+      else if (part.type === "raw" && part.endsText === true) await this.#endTexts(part);
       else if (isSilent(part)) this.#pass(withoutStrayTokens(part));
       else await this.#other(part);
     }
@@ -46,13 +55,13 @@ export class PartEditor implements FlowEditor<StreamPart> {
   }
 
   async #speak(part: Spoken): Promise<void> {
-    const name = nameOf(part);
+    const name = nameOfSpoken(part);
     this.#namesOf(part.choice).add(name);
     if (this.#run?.name !== name || this.#run.choice !== part.choice) {
       await this.#endRun(false);
       this.#run = { choice: part.choice, name, text: "", parts: [] };
     }
-    this.#run.text += textOf(part);
+    this.#run.text += spokenText(part);
     this.#run.parts.push(part);
   }
 
@@ -68,18 +77,32 @@ export class PartEditor implements FlowEditor<StreamPart> {
     this.#out.push(part);
   }
 
+  /** The texts of the choice that have begun are complete. */
+  async #endTexts(part: RawPart): Promise<void> {
+    const { choice } = part;
+    await this.#endRun(this.#run?.choice === choice);
+    const names = this.#namesOf(choice);
+    await this.#finish(choice, names);
+    for (const name of names) {
+      const key = `${choice}.${name}`;
+      this.#ended.set(key, (this.#ended.get(key) ?? 0) + 1);
+    }
+    names.clear();
+    this.#out.push(part);
+  }
+
   async #endRun(final: boolean): Promise<void> {
     const run = this.#run;
     if (run === undefined) return;
     this.#run = undefined;
-    const edited = await this.#offer(run.text, final, keyOf(run.choice, run.name));
+    const edited = await this.#offer(run.text, final, this.#keyOf(run.choice, run.name));
     if (edited === run.text) {
       this.#out.push(...run.parts);
       return;
     }
     const spoken = run.parts.filter(isSpoken);
     if (edited !== "" || run.name === "transcript")
-      this.#out.push(withText(spoken[0]!, edited, spoken));
+      this.#out.push(withSpokenText(spoken[0]!, edited, spoken));
     this.#out.push(...run.parts.filter((part) => !isSpoken(part)));
   }
 
@@ -89,14 +112,27 @@ export class PartEditor implements FlowEditor<StreamPart> {
     return text === "" && !isLast ? text : this.#edit(text, isLast, of);
   }
 
-  /** The last piece of each text of the choice that has had none. */
+  /** The last piece of each text of the choice that has had none. Handlers hear of a content that is empty, too. */
   async #last(choice: number): Promise<void> {
-    for (const name of ["content", ...this.#namesOf(choice)] as TextName[]) {
-      const key = keyOf(choice, name);
+    const names = new Set(this.#namesOf(choice));
+    if (!this.#ended.has(`${choice}.content`)) names.add("content");
+    await this.#finish(choice, names);
+  }
+
+  async #finish(choice: number, names: Iterable<TextName>): Promise<void> {
+    for (const name of names) {
+      const key = this.#keyOf(choice, name);
       if (this.#finished.has(key)) continue;
       const rest = await this.#offer("", true, key);
-      if (rest !== "") this.#out.push(partOf(choice, name, rest));
+      if (rest !== "") this.#out.push(spokenPart(choice, name, rest));
     }
+  }
+
+  /** What handlers know a text by. */
+  #keyOf(choice: number, name: TextName): number | string {
+    const ended = this.#ended.get(`${choice}.${name}`);
+    if (ended !== undefined) return `${choice}.${name}.${ended}`;
+    return name === "content" ? choice : `${choice}.${name}`;
   }
 
   #namesOf(choice: number): Set<TextName> {
@@ -107,11 +143,6 @@ export class PartEditor implements FlowEditor<StreamPart> {
     }
     return names;
   }
-}
-
-function isSpoken(part: StreamPart): part is Spoken {
-  if (part.type === "audio") return part.transcript !== "";
-  return part.type === "text" || part.type === "refusal";
 }
 
 /** Says nothing to a reader, and ends no piece of text. */
@@ -126,34 +157,4 @@ function withoutStrayTokens(part: StreamPart): StreamPart {
   if (part.type !== "raw" || part.at !== "choice" || part.members["logprobs"] == null) return part;
   const { logprobs: _, ...members } = part.members;
   return { ...part, members, source: undefined };
-}
-
-function nameOf(part: Spoken): TextName {
-  if (part.type === "audio") return "transcript";
-  return part.type === "refusal" ? "refusal" : "content";
-}
-
-function textOf(part: Spoken): string {
-  return part.type === "audio" ? part.transcript : part.text;
-}
-
-/** What handlers know a text by. */
-function keyOf(choice: number, name: TextName): number | string {
-  return name === "content" ? choice : `${choice}.${name}`;
-}
-
-/** A part of the run with a text of its own. A sound would say what its words said: it goes. */
-function withText(first: Spoken, text: string, run: readonly Spoken[]): StreamPart {
-  if (first.type !== "audio") return partOf(first.choice, nameOf(first), text);
-  const all = run.map((part) =>
-    part.type === "audio" && isObject(part.members) ? part.members : {},
-  );
-  const members: Record<string, unknown> = Object.assign({}, ...all);
-  if (members["data"] != null) members["data"] = "";
-  return { type: "audio", choice: first.choice, transcript: text, members };
-}
-
-function partOf(choice: number, name: TextName, text: string): StreamPart {
-  if (name === "transcript") return { type: "audio", choice, transcript: text, members: {} };
-  return { type: name === "content" ? "text" : "refusal", choice, text };
 }

@@ -169,7 +169,6 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.leaves = watchesSending(events);
-  if (job.leaves) translateTexts(job);
   const isRead = reports || sent || job.story.content !== undefined;
   if (isRead) job.capture = true;
   if (isRead || job.leaves) job.mayPassRaw = false;
@@ -180,7 +179,7 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   );
 }
 
-/** Texts are changed or added: where events repeat them as a whole, only a translation can follow. */
+/** Texts are put in front: where events repeat texts as a whole, only a translation can follow. */
 function translateTexts(job: Job): void {
   if (job.native?.repeatsTexts === true) job.native = undefined;
 }

@@ -19,8 +19,7 @@ export class PartCollector {
     for (const part of parts) {
       if (part.type === "start") this.#head = part;
       else if (part.type === "usage") this.#usage = part.usage;
-      else if (part.type === "raw" && part.at === "chunk")
-        Object.assign(this.#members, part.members);
+      else if (part.type === "raw" && part.at === "chunk") this.#addMembers(part);
       else if (part.type !== "comment") this.#choiceOf(part.choice).add(part);
     }
   }
@@ -43,6 +42,11 @@ export class PartCollector {
       ...(this.#usage !== undefined && { usage: this.#usage }),
       ...members,
     };
+  }
+
+  #addMembers({ members, format }: RawPart): void {
+    // An event of another format repeats what other parts say.
+    if (format === undefined) Object.assign(this.#members, members);
   }
 
   #choiceOf(index: number): CollectedChoice {

@@ -5,6 +5,7 @@ import { isObject } from "../request/is-object.ts";
 import { wellFormedValue } from "../rules/unicode.ts";
 import type { NativeForm, NativeRequest, Target, WireRequest } from "../types/provider.ts";
 import { decodeCompaction, decodeResponse } from "./whole-response.ts";
+import { nativeTexts } from "./texts.ts";
 import { decodeResponseStream } from "./response-stream.ts";
 
 export interface ResponsesAddress {
@@ -23,12 +24,14 @@ export function nativeResponses(address: ResponsesAddress): Record<string, Nativ
       encode: (native, target) => encode(native, target, address),
       decode: decodeResponse,
       parts: decodeResponseStream,
+      texts: nativeTexts,
     },
     "responses.compact": {
       hasOwnRules: true,
       encode: (native, target) => post("responses/compact", native.body, target, address),
       decode: decodeCompaction,
       parts: decodeResponseStream,
+      texts: nativeTexts,
     },
   };
 }

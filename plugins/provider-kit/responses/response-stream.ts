@@ -10,11 +10,13 @@ import { toldText } from "../response/told.ts";
 import { createSseParser } from "../stream/sse-parser.ts";
 import type { PartDecoder } from "../types/parts.ts";
 import type { Target, WireRequest } from "../types/provider.ts";
+import { placeOf, textsInEvent } from "./texts.ts";
 import { membersOf, responseError, responseFinish, responseUsage } from "./response-object.ts";
 
 interface Event {
   type?: string;
   output_index?: number;
+  content_index?: number;
   delta?: unknown;
   item?: Record<string, unknown>;
   response?: Record<string, unknown>;
@@ -30,6 +32,8 @@ class EventReader {
   readonly #out: PartWriter;
   readonly #blocks: ContentBlocks;
   readonly #target: Target;
+  /** Places of texts that have been read. */
+  readonly #said = new Set<string>();
   #done = false;
 
   constructor(target: Target) {
@@ -61,7 +65,20 @@ class EventReader {
     // JSON may stand over several lines of data; between its tokens a line end is but a space.
     const json = data.toString("utf8").replace(/[\r\n]/g, " ");
     const source = new OpenSource("responses", { ...event, type }, json);
-    this.#out.event(source, () => this.#read(type, event));
+    this.#out.event(source, () => {
+      this.#readUnsaid(type, event);
+      this.#read(type, event);
+    });
+  }
+
+  /** Texts that come only in an event that would repeat them: nobody has seen them yet. */
+  #readUnsaid(type: string, event: Event): void {
+    for (const { place, kind, text } of textsInEvent(type, event as Record<string, unknown>)) {
+      if (text === "" || this.#said.has(place)) continue;
+      this.#said.add(place);
+      if (kind === "refusal") this.#out.refusal(text);
+      else this.#out.text(text);
+    }
   }
 
   #read(type: string, event: Event): void {
@@ -70,12 +87,14 @@ class EventReader {
     switch (type) {
       case "response.created":
         this.#begin(membersOf(event.response));
-        this.#repeat(event);
+        this.#repeat(type, event);
         return;
       case "response.output_text.delta":
+        this.#said.add(placeOf(event));
         this.#out.text(delta);
         return;
       case "response.refusal.delta":
+        this.#said.add(placeOf(event));
         this.#out.refusal(delta);
         return;
       case "response.reasoning_text.delta":
@@ -84,7 +103,7 @@ class EventReader {
         return;
       case "response.output_item.added":
         this.#item(index, membersOf(event.item));
-        this.#repeat(event);
+        this.#repeat(type, event);
         return;
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
@@ -95,16 +114,17 @@ class EventReader {
         return;
       case "response.completed":
       case "response.incomplete":
-        this.#end(membersOf(event.response));
+        this.#end(event, membersOf(event.response));
         return;
       default:
-        this.#repeat(event);
+        this.#repeat(type, event);
     }
   }
 
   /** Events that repeat what others say, or are of a kind that is newer than this file: whoever hides secrets sees them. */
-  #repeat(event: Event): void {
-    this.#out.raw("chunk", event as Record<string, unknown>);
+  #repeat(type: string, event: Event): void {
+    const members = { ...event, type } as Record<string, unknown>;
+    this.#out.rawEvent("responses", members, textsInEvent(type, members).length > 0);
   }
 
   #begin({ id, model }: Record<string, unknown>): void {
@@ -124,10 +144,10 @@ class EventReader {
     if (isObject(annotation)) this.#out.add({ type: "annotation", choice: 0, annotation });
   }
 
-  #end(response: Record<string, unknown>): void {
+  #end(event: Event, response: Record<string, unknown>): void {
     const usage = responseUsage(response["usage"]);
     if (usage !== undefined) this.#out.tell(usage);
-    this.#out.raw("chunk", { response });
+    this.#out.rawEvent("responses", event as Record<string, unknown>, true);
     this.#blocks.endAll();
     this.#out.finish(responseFinish(response));
     this.#done = true;

@@ -116,6 +116,10 @@ export interface RawPart extends OfChoice {
   at: "chunk" | "choice" | "delta" | "call";
   index?: number;
   members: Record<string, unknown>;
+  /** The members are a whole event of this format (`responses`), and mean nothing in OpenAI's. */
+  format?: string;
+  /** The event repeats texts as a whole: what is still held back of them must go out before it. */
+  endsText?: boolean;
 }
 
 /** The upstream keeps the connection busy. */

@@ -257,6 +257,20 @@ export interface NativeForm {
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /** As `WireProvider.parts`: each part carries its event, which goes out as it came where nothing was changed. */
   parts(sent: WireRequest, target: Target): PartDecoder;
+  /**
+   * The texts of a whole response (parsed) that a reader sees, in order: handlers of `message:sending` may change them.
+   * A response of a form without this method is translated where handlers change it.
+   */
+  texts?(response: Record<string, unknown>): NativeText[];
+}
+
+/** One text in a whole response of a native form. */
+export interface NativeText {
+  /** The member of an OpenAI message that has this text. */
+  name: "content" | "refusal";
+  text: string;
+  /** Writes another text into the response that was parsed. */
+  set(text: string): void;
 }
 
 /** The request that counts tokens, and how to read its response. */
@@ -278,6 +292,6 @@ export interface NativeRequest {
   body: Record<string, unknown>;
   /** Headers that belong to the form (`anthropic-beta`). */
   headers: Record<string, string>;
-  /** Events of the form repeat texts as a whole: where handlers change pieces of them, the request is translated. */
+  /** Events of the form repeat texts as a whole: where a hook puts texts in front of them, the request is translated. */
   repeatsTexts?: boolean;
 }

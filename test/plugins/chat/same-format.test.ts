@@ -20,8 +20,19 @@ import { definePlugin } from "portico";
 export default definePlugin({
   name: "redact",
   setup(ctx) {
-    ctx.on("message:streaming", (event) => {
-      event.context.text = event.context.text.replaceAll("bad", "***");
+    const watch = (holds) => holds
+      ? ctx.on("message:sending", ({ context }) => {
+          context.content = context.content.replaceAll("bad", "***");
+        })
+      : ctx.on("message:streaming", ({ context }) => {
+          context.text = context.text.replaceAll("bad", "***");
+        });
+    let undo = watch(false);
+    ctx.route("POST", "/t/watch", { access: "gateway" }, async (call) => {
+      const { holds } = await call.json();
+      undo();
+      undo = watch(holds);
+      return {};
     });
   },
 });
@@ -182,6 +193,91 @@ test("OpenAI: members that nobody knows pass, also beside a text that a hook cha
   );
   assert.equal(out.slice(4, 6), events.slice(4, 6));
 });
+
+/** Runs it with a handler that holds streams until they are whole. */
+async function whileHeld(run: () => Promise<void>): Promise<void> {
+  await gateway.request("POST", "/t/watch", { holds: true });
+  try {
+    await run();
+  } finally {
+    await gateway.request("POST", "/t/watch", { holds: false });
+  }
+}
+
+const textBlock = (index: number, text: string) => [
+  named("content_block_start", { index, content_block: { type: "text", text: "" } }),
+  named("content_block_delta", { index, delta: { type: "text_delta", text } }),
+  named("content_block_stop", { index }),
+];
+
+test("Messages: a stream that was held keeps its hosted tools, unknown events and blocks", () =>
+  whileHeld(async () => {
+    const blocks = (text: string) => [
+      ...messages.slice(0, -6),
+      ...textBlock(3, "fine, then "),
+      named("telepathy", { depth: { of: "thought" } }),
+      ...textBlock(4, text),
+      ...messages.slice(-2),
+    ];
+    for (const [text, expected] of [
+      ["bad", "***"],
+      ["good", "good"],
+    ]) {
+      up.answer = (_, res) => stream(res, ...blocks(text!));
+      const out = await (await ask("/v1/messages", "claude/claude-x")).text();
+      const own = blocks(expected!).join("");
+      assert.is(out, own.replace('"model":"claude-x"', '"model":"claude/claude-x"'));
+    }
+  }));
+
+test("Messages: of a whole response only the text changes", () =>
+  whileHeld(async () => {
+    const message = (texts: string[]) => ({
+      ...{ id: "msg_up", type: "message", role: "assistant", model: "claude-x" },
+      content: [
+        { type: "server_tool_use", id: "s1", name: "web_search", input: { query: "q" } },
+        { type: "web_search_tool_result", tool_use_id: "s1", content: [{ url: "u" }] },
+        ...texts.map((text) => ({ type: "text", text, citations: [{ cited_text: "c" }] })),
+        { type: "telepathy", depth: 3 },
+      ],
+      ...{ stop_reason: "end_turn", stop_sequence: null, container: { id: "c1" } },
+      usage: { input_tokens: 3, output_tokens: 2 },
+    });
+    for (const [texts, expected] of [
+      [
+        ["so ", "bad"],
+        ["so ", "***"],
+      ],
+      [["fine"], ["fine"]],
+    ]) {
+      up.answer = (_, res) => json(res, message(texts!));
+      const response = await ask("/v1/messages", "claude/claude-x", { stream: false });
+      assert.equal(await response.json(), { ...message(expected!), model: "claude/claude-x" });
+    }
+  }));
+
+test("OpenAI: a stream that was held keeps what nobody knows", () =>
+  whileHeld(async () => {
+    const events = (text: string) => [
+      chunk({ role: "assistant", content: "" }, null, { provider: { name: "p" } }),
+      chunk({ content: "so " }, null, { obfuscation: "x" }),
+      chunk({ odd: { a: 1 } }, null, { obfuscation: "y" }),
+      chunk({ content: text }, null, {}),
+      chunk({ content: " it is" }, null, { obfuscation: "z" }),
+      chunk({}, "stop"),
+      DONE,
+    ];
+    for (const [text, expected] of [
+      ["bad", "***"],
+      ["good", "good"],
+    ]) {
+      up.answer = (_, res) => stream(res, ...events(text!));
+      const out = await (await ask("/v1/chat/completions", "oai/m")).text();
+      const parsed = (all: string) =>
+        [...all.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!));
+      assert.equal(parsed(out), parsed(events(expected!).join("")));
+    }
+  }));
 
 const digits = "9007199254740993123";
 

@@ -6,6 +6,7 @@ import { until } from "../../support/until.ts";
 import {
   chunk,
   completion,
+  contentOf,
   DONE,
   json,
   startUpstream,
@@ -94,7 +95,7 @@ test("a hook for message:sending alone still holds the stream until it is whole"
     .then((response) => response.text());
   await until("the request upstream", () => upstream.seen.length > seen);
   finishStream();
-  assert.match(await reading, /bSnSnS!/);
+  assert.is(contentOf(await reading).slice(-7), "bSnSnS!");
 });
 
 test.run();

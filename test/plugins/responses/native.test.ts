@@ -319,17 +319,17 @@ test("tokens are counted, and conversations compacted, by the upstream", async (
   assert.equal(seen.at(-1)!.body.input, input);
 });
 
-test("where hooks change what leaves, the request is translated", async () => {
+test("where hooks put texts in front of what leaves, the request is translated", async () => {
   const { port } = server.address() as AddressInfo;
   const baseUrl = `http://127.0.0.1:${port}/v1`;
   const up = { provider: "openai", baseUrl, responses: true, apiKey: "k", maxRetries: 0 };
-  const hook = hookFiles("louder", "event.context.content += '!';", { events: "message:sending" });
+  const hook = hookFiles("greeter", "event.messages.push('Welcome.');");
   const other = await startGateway({ config: { channels: { up } }, files: hook });
   try {
     const asked = { model: "up/gpt-5", input: "Hi" };
     const response = await other.json("POST", "/v1/responses", asked);
     assert.is(seen[0]!.path, "/v1/chat/completions");
-    assert.is(response.output[0].content[0].text, "By chat!");
+    assert.is(response.output[0].content[0].text, "Welcome.\n\nBy chat");
     const tools = [{ type: "web_search" }];
     const forced = { ...asked, tools, tool_choice: { type: "web_search" } };
     assert.is((await other.request("POST", "/v1/responses", forced)).status, 400);

@@ -47,7 +47,8 @@ export function readWhole(
   const shown = isAsItCame ? { completion, body } : written(completion, target);
   const { usage } = shown.completion;
   if (job.stream) return { stream: partStream(partsOfCompletion(shown.completion)), firstByteMs };
-  if (native !== undefined) return { ...shown, body, usage, firstByteMs, native: true };
+  if (native !== undefined)
+    return { ...shown, body, usage, firstByteMs, native: true, nativeTexts: native.texts };
   return { ...shown, usage, firstByteMs };
 }
 

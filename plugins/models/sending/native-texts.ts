@@ -1,0 +1,38 @@
+/** `message:sending` for a whole response in a native form: only its texts change, so that all else stays as it came. */
+import { type NativeText, parseExact, stringifyExact } from "portico/provider";
+import { type ChatResponse, completionOf } from "../chat-response.ts";
+import { withText } from "./chat-texts.ts";
+import { changedPieces } from "./pieces.ts";
+
+const NAMES = ["content", "refusal"] as const;
+
+/** Undefined for a response of which only a translation can be changed. */
+export async function offerNative(
+  response: ChatResponse,
+  offer: (text: string) => Promise<string>,
+): Promise<ChatResponse | undefined> {
+  if (response.native !== true || response.nativeTexts === undefined) return undefined;
+  const value = parseExact(response.body!.toString("utf8")) as Record<string, unknown>;
+  const texts = response.nativeTexts(value);
+  let completion = completionOf(response);
+  for (const name of NAMES) {
+    const named = texts.filter((text) => text.name === name);
+    const text = named.map((one) => one.text).join("");
+    const offered = text === "" ? text : await offer(text);
+    if (offered === text) continue;
+    setTexts(named, offered);
+    const [choice, ...others] = completion.choices;
+    const message = withText(choice!.message, name, offered);
+    completion = { ...completion, choices: [{ ...choice!, message }, ...others] };
+  }
+  if (completion === response.completion) return response;
+  return { ...response, completion, body: Buffer.from(stringifyExact(value)) };
+}
+
+function setTexts(texts: readonly NativeText[], changed: string): void {
+  const pieces = changedPieces(
+    texts.map(({ text }) => text),
+    changed,
+  );
+  for (const [i, text] of texts.entries()) if (text.text !== pieces[i]) text.set(pieces[i]!);
+}
