@@ -85,7 +85,7 @@ export class NativeEvents {
     return this.#writeWhole(type, parseExact(json) as JsonObject);
   }
 
-  /** A part whose event may not go out as it came: something in it was changed. */
+  /** A part whose event may not go out, because a hook or a mask changed something in it. */
   part(part: StreamPart): string {
     switch (part.type) {
       case "text":

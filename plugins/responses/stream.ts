@@ -32,7 +32,7 @@ export function createEncoder(
   function emit(type: string, fields: JsonObject): void {
     out += written(type, number++, fields);
   }
-  /** As `emit` would write it. Nearly all events are deltas: an object for each, written anew, took most of a stream's time. */
+  /** As `emit` would write it. Nearly all events are deltas: an object for each, built again, took most of a stream's time. */
   function emitDelta(type: string, at: string, delta: string, more = ""): void {
     const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":${number++},${at}`;
     out += `${head},"delta":${JSON.stringify(delta)}${more}}\n\n`;

@@ -1,4 +1,4 @@
-/** `message:sending` for a whole response in a native form: only its texts change, so that all else stays as it came. */
+/** `message:sending` for a whole response in a native form: only its texts change, so that all else stays unchanged. */
 import { type NativeText, parseExact, stringifyExact } from "portico/provider";
 import { type ChatResponse, completionOf } from "../chat-response.ts";
 import { withText } from "./chat-texts.ts";

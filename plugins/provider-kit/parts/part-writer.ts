@@ -147,7 +147,7 @@ export class PartWriter {
     this.#push({ type: "raw", at, choice, members, ...(index !== undefined && { index }) });
   }
 
-  /** A whole event of another format than OpenAI's, so that whoever hides secrets sees all of it. */
+  /** A whole event of another format than OpenAI's, so that anyone who hides secrets sees all of it. */
   rawEvent(format: string, members: Record<string, unknown>, endsText: boolean): void {
     const part: RawPart = { type: "raw", at: "chunk", choice: 0, members, format };
     this.#push(endsText ? { ...part, endsText } : part);

@@ -121,7 +121,7 @@ class EventReader {
     }
   }
 
-  /** Events that repeat what others say, or are of a kind that is newer than this file: whoever hides secrets sees them. */
+  /** Events that repeat what others say, or are of a kind that is newer than this file: anyone who hides secrets sees them. */
   #repeat(type: string, event: Event): void {
     const members = { ...event, type } as Record<string, unknown>;
     this.#out.rawEvent("responses", members, textsInEvent(type, members).length > 0);

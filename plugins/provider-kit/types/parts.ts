@@ -45,7 +45,7 @@ export interface StartPart extends FromEvent {
 export interface TextPart extends OfChoice {
   type: "text" | "reasoning" | "refusal";
   text: string;
-  /** OpenAI's `logprobs` of this text. Whoever changes the text leaves them out. */
+  /** OpenAI's `logprobs` of this text. Anyone who changes the text leaves them out. */
   logprobs?: unknown;
 }
 

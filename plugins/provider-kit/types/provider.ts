@@ -123,7 +123,7 @@ export interface WireProvider {
   ): { url: string; headers: Record<string, string> } | undefined;
   /**
    * A whole 2xx response. Throws `upstreamError(…)` for an error dressed as a response. Absent: the response is in OpenAI's form;
-   * errors are found and deviations mended by the caller, and the bytes pass on as they are where nothing was wrong.
+   * errors are found and deviations repaired by the caller, and the bytes pass on as they are where nothing was wrong.
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /**
@@ -136,7 +136,7 @@ export interface WireProvider {
    * @deprecated Decode into `parts`. Providers that were written before go on to work.
    *
    * Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
-   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
+   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are repaired by the caller.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
   /**
@@ -193,7 +193,7 @@ export type RouteForm =
       decoder?(sent: WireRequest, target: Target): StreamDecoder;
     };
 
-/** A body that is not held in memory: opened anew for each attempt. */
+/** A body that is not held in memory: opened again for each attempt. */
 export interface BodySource {
   /** In bytes. */
   readonly length: number;
