@@ -93,25 +93,36 @@ export class MaskedEvents {
     return out.length === 0 ? undefined : Buffer.concat(out);
   }
 
-  /** One event. Undefined: it may go out as it came. */
+  /** One event. Undefined: it may go out unchanged. */
   #event(event: Buffer): Buffer | undefined {
     const text = event.toString("utf8");
     if (text === DONE && this.#holding.size === 0) return undefined;
-    const found = /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text);
-    const value = found === null ? undefined : parsed(found[2]!);
-    if (found === null || !isObject(value)) {
-      const hidden = this.#mask.text(text);
-      // A comment in the middle of a secret ends nothing.
-      const before = /^data:/m.test(text) ? this.#release() : [];
-      return hidden === text && before.length === 0
-        ? undefined
-        : Buffer.concat([...before, Buffer.from(hidden)]);
-    }
-    const [, head = "", , tail = ""] = found;
+    const [, head = "", data = "", tail = ""] =
+      /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text) ?? [];
+    const value = head === "" ? undefined : parsed(data);
+    if (!isObject(value)) return this.#plainEvent(text);
+    const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
+    return this.#objectEvent(event, value, write);
+  }
+
+  /** An event without a JSON object. Undefined: it may go out unchanged. */
+  #plainEvent(text: string): Buffer | undefined {
+    const hidden = this.#mask.text(text);
+    // A comment in the middle of a secret ends nothing.
+    const before = /^data:/m.test(text) ? this.#release() : [];
+    if (hidden === text && before.length === 0) return undefined;
+    return Buffer.concat([...before, Buffer.from(hidden)]);
+  }
+
+  /** An event whose data is `value`. Undefined: it may go out unchanged. */
+  #objectEvent(
+    event: Buffer,
+    value: JsonMembers,
+    write: (value: unknown) => Buffer,
+  ): Buffer | undefined {
     const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
     let changed = hidden !== value;
     const { leaves, goesOn, ended } = contentsOf(hidden);
-    const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
     const before = this.#release(goesOn, ended, new Set(leaves.map(({ id }) => id)));
     for (const leaf of leaves) {
       const growing = this.#grown(leaf.id, leaf.of);

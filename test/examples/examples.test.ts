@@ -146,10 +146,9 @@ test("policy asks a model first, and lets nothing pass without its word", async 
       String(content),
     );
     if (!first!.startsWith("You judge")) return json(res, completion("the answer"));
-    return json(
-      res,
-      completion(/bomb/.test(last!) ? "REFUSE" : /riddle/.test(last!) ? "Hm." : "ALLOW"),
-    );
+    if (/bomb/.test(last!)) return json(res, completion("REFUSE"));
+    if (/riddle/.test(last!)) return json(res, completion("Hm."));
+    return json(res, completion("ALLOW"));
   });
   gateway = await startGateway({
     home: homeWith("hooks/policy"),

@@ -72,7 +72,10 @@ process.on("message", async (asked: "warm" | "report" | "stop" | "mark" | "measu
     return void process.send?.({ stallMs: longestMs, peakBytes: peakBytes() });
   }
   // What is loaded at first use (the browser's library, the sources here) has been loaded by now.
-  if (asked === "warm") return void (stalls.length = 0);
+  if (asked === "warm") {
+    stalls.length = 0;
+    return;
+  }
   if (asked === "stop") {
     await gateway.stop();
     process.exit(0);

@@ -173,6 +173,13 @@ function writeFiles(home: string, files: Record<string, string>): void {
   }
 }
 
+/** What goes over the wire: texts and bytes as they are, all else as JSON. */
+function bodyOf(body: unknown): string | undefined {
+  if (body === undefined) return undefined;
+  if (typeof body === "string" || body instanceof Uint8Array) return body as string;
+  return JSON.stringify(body);
+}
+
 function client(url: string, token: string) {
   let servers: Record<string, string> | undefined;
   async function serverUrl(name: string): Promise<string> {
@@ -192,12 +199,7 @@ function client(url: string, token: string) {
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...options.headers,
       },
-      body:
-        body === undefined
-          ? undefined
-          : typeof body === "string" || body instanceof Uint8Array
-            ? (body as string)
-            : JSON.stringify(body),
+      body: bodyOf(body),
       signal: options.signal,
     });
   };

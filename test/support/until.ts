@@ -62,7 +62,10 @@ export async function untilRight<T>(
 ): Promise<T> {
   let value: T | undefined;
   try {
-    await until("the right value", async () => right((value = await read())));
+    await until("the right value", async () => {
+      value = await read();
+      return right(value);
+    });
   } catch (error) {
     throw new Error(`it was last ${JSON.stringify(value)} (${error})`);
   }

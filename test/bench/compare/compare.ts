@@ -84,7 +84,8 @@ async function readings<S>(
       for (const [name, subject] of subjects as [Name, S][])
         begun.push([name, await begin(subject)]);
       await inTurn(begun, { warmUps, rounds: rounds / groups }, (name, reading) => {
-        (seen[name] ??= []).push(reading);
+        seen[name] ??= [];
+        seen[name].push(reading);
       });
     } finally {
       await Promise.all(children.map(end));

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isPorticoError } from "portico";

@@ -52,7 +52,10 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
     assert.not.match(sanitized(text), /\[\s*@?\s*(ref|native)/i, text);
   let node: AriaNode = { role: "link", text: "end" };
   const all = [node];
-  for (let i = 0; i < 20_000; i++) all.push((node = { role: "link", children: [node] }));
+  for (let i = 0; i < 20_000; i++) {
+    node = { role: "link", children: [node] };
+    all.push(node);
+  }
   for (const one of all) nameOf(one);
   assert.is(nameOf(all[3]!), "end");
 });

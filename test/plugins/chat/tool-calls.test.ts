@@ -109,7 +109,8 @@ const ways: Record<string, Way> = {
         for (const { index, id, function: fn } of event.choices?.[0]?.delta.tool_calls ?? []) {
           assert.is.not(id, "");
           assert.is.not(fn.name, "");
-          const call = (calls[index] ??= { id: "", name: "", args: "" });
+          calls[index] ??= { id: "", name: "", args: "" };
+          const call = calls[index];
           call.id += id ?? "";
           call.name += fn.name ?? "";
           call.args += fn.arguments ?? "";

@@ -72,7 +72,9 @@ test("form, keep-alive, end at close", async () => {
 test("events of one turn of the loop leave together, in their order, and none waits for the next", async () => {
   const one = await startServer();
   let stream: Sse | undefined;
-  one.server.route("GET", "/feed", open, (call) => void (stream = openSse(call)));
+  one.server.route("GET", "/feed", open, (call) => {
+    stream = openSse(call);
+  });
   const socket = request(one.port, "/feed");
   let seen = "";
   socket.on("data", (chunk) => {

@@ -1,4 +1,5 @@
 /** Budgets and token limits hold however many requests come at once, by whatever route. */
+import type { ServerResponse } from "node:http";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
@@ -30,6 +31,43 @@ let gateway: InProcessGateway;
 let gate: Promise<void>;
 let open: () => void;
 
+/** What paths other than the chat's answer. */
+const answers: Record<string, (res: ServerResponse, model: string) => void> = {
+  "/embeddings": (res, model) =>
+    json(res, {
+      object: "list",
+      model,
+      data: [{ object: "embedding", index: 0, embedding: [1] }],
+      usage: { prompt_tokens: 100, total_tokens: 100 },
+    }),
+  "/images/generations": (res) =>
+    json(res, {
+      created: 1,
+      data: [{ url: "http://x/a.png" }],
+      usage: { input_tokens: 4, output_tokens: 100 },
+    }),
+  "/audio/speech": (res) => {
+    res.writeHead(200, { "content-type": "audio/mpeg" }).end(Buffer.alloc(400));
+  },
+  "/v1/completions": (res, model) =>
+    json(res, {
+      id: "c",
+      object: "text_completion",
+      created: 1,
+      model,
+      choices: [{ index: 0, text: "Hi", finish_reason: "length", logprobs: null }],
+      usage: USAGE,
+    }),
+};
+
+function streamAnswer(res: ServerResponse, model: string): void {
+  res.writeHead(200, { "content-type": "text/event-stream" });
+  res.write(chunk({ role: "assistant", content: "Hello, this is a text" }));
+  if (model === "hangs") return;
+  res.write(chunk({}, "stop"));
+  res.end(chunk({}, null, { choices: [], usage: USAGE }) + DONE);
+}
+
 test.before(async () => {
   await withinOneDay();
   up = await startUpstream(async ({ body, path }, res) => {
@@ -37,38 +75,10 @@ test.before(async () => {
     await gate;
     if (model === "fails") return json(res, { error: { message: "no" } }, 500);
     if (model === "broken") return json(res, { error: { message: "no" } }, 400);
-    if (path.endsWith("/embeddings")) {
-      const data = [{ object: "embedding", index: 0, embedding: [1] }];
-      return json(res, {
-        object: "list",
-        model,
-        data,
-        usage: { prompt_tokens: 100, total_tokens: 100 },
-      });
-    }
-    if (path.endsWith("/images/generations"))
-      return json(res, {
-        created: 1,
-        data: [{ url: "http://x/a.png" }],
-        usage: { input_tokens: 4, output_tokens: 100 },
-      });
-    if (path.endsWith("/audio/speech"))
-      return void res.writeHead(200, { "content-type": "audio/mpeg" }).end(Buffer.alloc(400));
-    if (path.endsWith("/v1/completions"))
-      return json(res, {
-        id: "c",
-        object: "text_completion",
-        created: 1,
-        model,
-        choices: [{ index: 0, text: "Hi", finish_reason: "length", logprobs: null }],
-        usage: USAGE,
-      });
+    const other = Object.entries(answers).find(([end]) => path.endsWith(end));
+    if (other !== undefined) return other[1](res, model);
     if (body.stream !== true) return json(res, completion("Hello", { usage: USAGE }));
-    res.writeHead(200, { "content-type": "text/event-stream" });
-    res.write(chunk({ role: "assistant", content: "Hello, this is a text" }));
-    if (model === "hangs") return;
-    res.write(chunk({}, "stop"));
-    res.end(chunk({}, null, { choices: [], usage: USAGE }) + DONE);
+    streamAnswer(res, model);
   });
   const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
   const budget = { usd: FOUR, per: "month" };

@@ -140,7 +140,8 @@ test("a duration longer than a timer's is refused by its key and its limit, wher
     let at = config;
     for (const step of steps.slice(0, -1)) {
       const fresh = step === "x" ? { ...SURROUNDINGS[steps[0]!] } : {};
-      at = (at[step] ??= fresh) as Record<string, unknown>;
+      at[step] ??= fresh;
+      at = at[step] as Record<string, unknown>;
     }
     at[steps.at(-1)!] = 3_000_000_000;
   }

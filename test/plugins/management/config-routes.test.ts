@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 /** `PATCH /kernel/config`: members of one object, all or none. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 /** Writes of the configuration over HTTP carry its version, and what they replace is kept. */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -30,8 +30,9 @@ test("what is logged while other workers say their last lines comes after these"
     add() {},
     on() {},
     find: () => undefined,
-    route: (_method: string, _path: string, _options: object, handler: typeof handle) =>
-      void (handle = handler),
+    route: (_method: string, _path: string, _options: object, handler: typeof handle) => {
+      handle = handler;
+    },
   };
   mountLogRoute(mount as never, { log }, { lines });
   const server = createServer((req, res) => {

@@ -275,7 +275,9 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
   const chunks = decodeCutAnywhere(decoder, stream);
   const calls: { id?: string; name?: string; args: string }[] = [];
   for (const part of chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? [])) {
-    const slot = (calls[part.index ?? -1] ??= { args: "" });
+    const index = part.index ?? -1;
+    calls[index] ??= { args: "" };
+    const slot = calls[index];
     if (part.id !== undefined) slot.id = part.id;
     if (part.function?.name !== undefined) slot.name = part.function.name;
     slot.args += part.function?.arguments ?? "";

@@ -98,6 +98,30 @@ function eventsOf(body: any): string {
     .join("");
 }
 
+/** Of a stream the answer is its text. */
+function answerOf(path: string, body: any): { status: number; answer: object | string } {
+  if (path === "/v1/chat/completions") return { status: 200, answer: completion("By chat") };
+  try {
+    judge(body);
+  } catch (refusal) {
+    const { message } = refusal as Error;
+    const error = { message, type: "invalid_request_error", param: null, code: null };
+    return { status: 400, answer: { error } };
+  }
+  return { status: 200, answer: acceptedAnswer(path, body) };
+}
+
+function acceptedAnswer(path: string, body: any): object | string {
+  if (path.includes("/input_tokens")) return { object: "response.input_tokens", input_tokens: 42 };
+  if (path.includes("/compact"))
+    return {
+      ...{ id: "resp_c", object: "response.compaction", created_at: 1, unknown_member: 1 },
+      output: [{ id: "cmp_up", type: "compaction", encrypted_content: "gBBBB" }],
+      usage: { input_tokens: 9, output_tokens: 1, total_tokens: 10 },
+    };
+  return body.stream ? eventsOf(body) : responseObject(body, "completed", output);
+}
+
 test.before(async () => {
   server = createServer((req, res) => {
     const parts: Buffer[] = [];
@@ -105,35 +129,11 @@ test.before(async () => {
     req.on("end", () => {
       const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
       seen.push({ path: req.url ?? "", headers: req.headers, body });
-      if (req.url === "/v1/chat/completions") {
-        res
-          .writeHead(200, { "content-type": "application/json" })
-          .end(JSON.stringify(completion("By chat")));
-        return;
-      }
-      const send = (status: number, value: unknown, type = "application/json") =>
-        res
-          .writeHead(status, { "content-type": type })
-          .end(typeof value === "string" ? value : JSON.stringify(value));
-      try {
-        judge(body);
-      } catch (error) {
-        const why = (error as Error).message;
-        send(400, {
-          error: { message: why, type: "invalid_request_error", param: null, code: null },
-        });
-        return;
-      }
-      if (req.url!.includes("/input_tokens"))
-        send(200, { object: "response.input_tokens", input_tokens: 42 });
-      else if (req.url!.includes("/compact"))
-        send(200, {
-          ...{ id: "resp_c", object: "response.compaction", created_at: 1, unknown_member: 1 },
-          output: [{ id: "cmp_up", type: "compaction", encrypted_content: "gBBBB" }],
-          usage: { input_tokens: 9, output_tokens: 1, total_tokens: 10 },
-        });
-      else if (body.stream) send(200, eventsOf(body), "text/event-stream");
-      else send(200, responseObject(body, "completed", output));
+      const { status, answer } = answerOf(req.url!, body);
+      const isStream = typeof answer === "string";
+      const type = isStream ? "text/event-stream" : "application/json";
+      res.writeHead(status, { "content-type": type });
+      res.end(isStream ? answer : JSON.stringify(answer));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

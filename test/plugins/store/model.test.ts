@@ -92,7 +92,8 @@ class Model {
   }
 }
 
-async function history(seed: number): Promise<void> {
+/** The store and the model beside each other: each step does the same to both, and compares. */
+function createHistory(seed: number) {
   const t = temporaryStore();
   const next = random(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
@@ -100,73 +101,101 @@ async function history(seed: number): Promise<void> {
   const held: { real: Claim; item: string; number: number }[] = [];
   let store: Store = t.store;
   let made = 0;
-  const said: string[] = [];
-  try {
-    for (let step = 0; step < STEPS; step++) {
-      const dice = next();
-      if (dice < 0.3) {
-        const count = 1 + Math.floor(next() * 3);
-        const added = Array.from({ length: count }, () => ({
-          id: `i${made++}`,
-          lane: pick(LANES),
-        }));
-        said.push(`add ${added.map((item) => item.id + item.lane)}`);
-        // several callers at once: their order among each other is the order of their calls
-        await Promise.all(
-          added.map((item) => store.enqueue({ items: [{ ...item, kind: "turn", body: 0 }] })),
-        );
-        for (const item of added) model.add(item.id, item.lane);
-      } else if (dice < 0.5) {
-        const expected = model.claim(t.clock.now);
-        const claims = await store.claim(`w${step}`, 10, LEASE, ["turn"]);
-        said.push(`claim ${claims.map((claim) => claim.item.id)}`);
-        assert.equal(claims.map((claim) => claim.item.id).sort(), [...expected.keys()].sort());
-        for (const real of claims) {
-          held.push({ real, item: real.item.id, number: expected.get(real.item.id) as number });
-          assert.is(real.item.attempts, model.items.get(real.item.id)?.attempts);
-        }
-      } else if (dice < 0.75 && held.length > 0) {
-        const claim = pick(held);
-        const state = pick(["done", "done", "retry", "dead"] as const);
-        const at = t.clock.now + Math.floor(next() * 80);
-        said.push(`${state} ${claim.item}`);
-        const outcome =
-          state === "done" ? { state } : state === "dead" ? { state, error } : { state, at, error };
-        assert.is(await store.finish(claim.real, outcome), model.finish(claim, state, at));
-      } else if (dice < 0.85 && held.length > 0) {
-        const claim = pick(held);
-        said.push(`extend ${claim.item}`);
-        const lane = model.holds(claim);
-        assert.is(await store.extend(claim.real, LEASE), lane !== undefined);
-        if (lane) lane.readyAt = t.clock.now + LEASE;
-      } else if (dice < 0.9 && made > 0) {
-        const id = `i${Math.floor(next() * made)}`;
-        said.push(`cancel ${id}`);
-        assert.is(await store.items.cancel(id), model.cancel(id));
-      } else if (dice < 0.93) {
-        said.push("reopen");
-        await store.close();
-        store = t.another();
-      } else {
-        t.clock.now += Math.floor(next() * 120);
-        said.push(`clock ${t.clock.now}`);
-      }
+  const log: string[] = [];
+
+  async function add(): Promise<void> {
+    const count = 1 + Math.floor(next() * 3);
+    const items = Array.from({ length: count }, () => ({ id: `i${made++}`, lane: pick(LANES) }));
+    log.push(`add ${items.map((item) => item.id + item.lane)}`);
+    // several callers at once: their order among each other is the order of their calls
+    await Promise.all(
+      items.map((item) => store.enqueue({ items: [{ ...item, kind: "turn", body: 0 }] })),
+    );
+    for (const item of items) model.add(item.id, item.lane);
+  }
+
+  async function claim(stepNumber: number): Promise<void> {
+    const expected = model.claim(t.clock.now);
+    const claims = await store.claim(`w${stepNumber}`, 10, LEASE, ["turn"]);
+    log.push(`claim ${claims.map(({ item }) => item.id)}`);
+    assert.equal(claims.map(({ item }) => item.id).sort(), [...expected.keys()].sort());
+    for (const real of claims) {
+      held.push({ real, item: real.item.id, number: expected.get(real.item.id) as number });
+      assert.is(real.item.attempts, model.items.get(real.item.id)?.attempts);
     }
+  }
+
+  async function finish(): Promise<void> {
+    const target = pick(held);
+    const state = pick(["done", "done", "retry", "dead"] as const);
+    const at = t.clock.now + Math.floor(next() * 80);
+    log.push(`${state} ${target.item}`);
+    const outcome = {
+      done: { state: "done" } as const,
+      dead: { state: "dead", error } as const,
+      retry: { state: "retry", at, error } as const,
+    }[state];
+    assert.is(await store.finish(target.real, outcome), model.finish(target, state, at));
+  }
+
+  async function extend(): Promise<void> {
+    const target = pick(held);
+    log.push(`extend ${target.item}`);
+    const lane = model.holds(target);
+    assert.is(await store.extend(target.real, LEASE), lane !== undefined);
+    if (lane) lane.readyAt = t.clock.now + LEASE;
+  }
+
+  async function cancel(): Promise<void> {
+    const id = `i${Math.floor(next() * made)}`;
+    log.push(`cancel ${id}`);
+    assert.is(await store.items.cancel(id), model.cancel(id));
+  }
+
+  async function reopen(): Promise<void> {
+    log.push("reopen");
+    await store.close();
+    store = t.another();
+  }
+
+  async function step(stepNumber: number): Promise<void> {
+    const dice = next();
+    if (dice < 0.3) return add();
+    if (dice < 0.5) return claim(stepNumber);
+    if (dice < 0.75 && held.length > 0) return finish();
+    if (dice < 0.85 && held.length > 0) return extend();
+    if (dice < 0.9 && made > 0) return cancel();
+    if (dice < 0.93) return reopen();
+    t.clock.now += Math.floor(next() * 120);
+    log.push(`clock ${t.clock.now}`);
+  }
+
+  async function compare(): Promise<void> {
     const all = (await store.items.list({ limit: 1000 })).reverse();
     assert.equal(
       all.map(({ id, state, attempts }) => [id, state, attempts]),
       Array.from(model.items.values(), ({ id, state, attempts }) => [id, state, attempts]),
     );
     assert.equal(await store.check(), []);
+  }
+
+  return { step, compare, lastSteps: () => log.slice(-12).join("; "), remove: () => t.remove() };
+}
+
+async function runHistory(seed: number): Promise<void> {
+  const history = createHistory(seed);
+  try {
+    for (let step = 0; step < STEPS; step++) await history.step(step);
+    await history.compare();
   } catch (failure) {
-    console.log(`  seed ${seed}, the last steps: ${said.slice(-12).join("; ")}`);
+    console.log(`  seed ${seed}, the last steps: ${history.lastSteps()}`);
     throw failure;
   } finally {
-    await t.remove();
+    await history.remove();
   }
 }
 
 for (let seed = 1; seed <= 15; seed++)
-  test(`the store does what the model does (seed ${seed})`, () => history(seed));
+  test(`the store does what the model does (seed ${seed})`, () => runHistory(seed));
 
 test.run();

@@ -346,6 +346,11 @@ test("sessions: transcript in order, clearing keeps the session and never reuses
   assert.equal(await store.sessions.transcript("s"), []);
 });
 
+function payloadOf(n: number): string | undefined {
+  if (n % 5 === 0) return undefined;
+  return n === 77 ? "long ".repeat(10_000) : `{"n":${n},"nul":"\0"}`;
+}
+
 test("deliveries that come together are as if each had come alone", async () => {
   const made = Array.from({ length: 150 }, (_, n) => ({
     id: `d${String((n * 7) % 150).padStart(3, "0")}`,
@@ -353,7 +358,7 @@ test("deliveries that come together are as if each had come alone", async () => 
     outcome: n % 3 === 0 ? "skipped" : "accepted",
     itemId: n % 4 === 0 ? `i${n}` : undefined,
     meta: { n, text: 'ü \0 \u{10FFFE} " \\' },
-    payload: n % 5 === 0 ? undefined : n === 77 ? "long ".repeat(10_000) : `{"n":${n},"nul":"\0"}`,
+    payload: payloadOf(n),
   }));
   const at: Record<string, number> = {};
   for (let from = 0; from < made.length; from += 50) {

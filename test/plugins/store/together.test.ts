@@ -13,7 +13,13 @@ const error = { code: "boom", message: "it failed" };
 /** Over a server each call takes many times as long. */
 const GROUPS = isInFile() ? 60 : 24;
 
-function calls(next: () => number): () => { name: string; make: Made } {
+interface Call {
+  name: string;
+  make: Made;
+}
+type Batch = Pick<Required<Parameters<Store["enqueue"]>[0]>, "items" | "deliveries">;
+
+function calls(next: () => number): () => Call {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
   const number = (below: number) => Math.floor(next() * below);
   let made = 0;
@@ -27,7 +33,7 @@ function calls(next: () => number): () => { name: string; make: Made } {
     if (next() < 0.1) one.settle = { windowMs: 20, maxWaitMs: 100 };
     return one;
   }
-  function enqueue() {
+  function enqueue(): Batch {
     const items = Array.from({ length: 1 + number(3) }, item);
     const deliveries = items.map(({ id }) => ({
       id: `d-${id}`,
@@ -38,54 +44,41 @@ function calls(next: () => number): () => { name: string; make: Made } {
     return { items, deliveries };
   }
 
-  return () => {
-    const dice = next();
-    const batch = enqueue();
-    const key = pick(["k1", "k2", "k3"]);
-    if (dice < 0.35) {
-      const limit = { key, max: key === "k1" ? 5 : 2000, windowMs: 300 };
-      const dedup =
-        next() < 0.4 ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made } } } : {};
-      return {
-        name: `limited ${key}`,
-        make: (store) => store.enqueue({ ...batch, ...dedup, limit }),
-      };
-    }
-    if (dice < 0.5) return { name: "enqueue", make: (store) => store.enqueue(batch) };
-    if (dice < 0.6) {
-      const cost = number(3);
-      return { name: `take ${key} ${cost}`, make: (store) => store.take(key, cost, 5, 300) };
-    }
-    if (dice < 0.7) {
-      const state = pick(["done", "dead", "retry", "paused"] as const);
-      const at = 1_800_000_000_000 + number(5000);
-      const outcome = {
-        done: { state: "done" } as const,
-        dead: { state: "dead", error } as const,
-        retry: { state: "retry", at, error } as const,
-        paused: { state: "paused", at, body: { made } } as const,
-      }[state];
-      const n = number(4);
-      const make: Made = async (store, claims) => {
-        const claim = claims[n];
-        return claim && store.finish(claim, outcome, batch);
-      };
-      return { name: `finish ${n} ${state}`, make };
-    }
-    const id = `i${number(made)}`;
-    if (dice < 0.74) return { name: `wake ${id}`, make: (store) => store.items.wake(id) };
-    if (dice < 0.76) return { name: `cancel ${id}`, make: (store) => store.items.cancel(id) };
-    if (dice < 0.8) return { name: `replay ${id}`, make: (store) => store.items.replay(id) };
-    const lane = pick(["a", "b"]);
-    if (dice < 0.86)
-      return { name: `drain ${lane}`, make: (store) => store.drain(lane, "wake", 3, id) };
-    if (dice < 0.9) return { name: "kv", make: (store) => store.kv.set("n", key, made) };
-    if (dice < 0.93) return { name: "sweep", make: (store) => store.sweep() };
+  function limited(batch: Batch, key: string): Call {
+    const limit = { key, max: key === "k1" ? 5 : 2000, windowMs: 300 };
+    const dedup =
+      next() < 0.4 ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made } } } : {};
+    return {
+      name: `limited ${key}`,
+      make: (store) => store.enqueue({ ...batch, ...dedup, limit }),
+    };
+  }
+  function take(key: string): Call {
+    const cost = number(3);
+    return { name: `take ${key} ${cost}`, make: (store) => store.take(key, cost, 5, 300) };
+  }
+  function finish(batch: Batch): Call {
+    const state = pick(["done", "dead", "retry", "paused"] as const);
+    const at = 1_800_000_000_000 + number(5000);
+    const outcome = {
+      done: { state: "done" } as const,
+      dead: { state: "dead", error } as const,
+      retry: { state: "retry", at, error } as const,
+      paused: { state: "paused", at, body: { made } } as const,
+    }[state];
+    const n = number(4);
+    const make: Made = async (store, claims) => {
+      const claim = claims[n];
+      return claim && store.finish(claim, outcome, batch);
+    };
+    return { name: `finish ${n} ${state}`, make };
+  }
+  function broken(batch: Batch, dice: number): Call {
     if (dice < 0.97) {
-      const broken = { ...item(), kind: null as unknown as string };
+      const row = { ...item(), kind: null as unknown as string };
       return {
         name: "broken row",
-        make: (store) => store.enqueue({ ...batch, items: [...batch.items, broken] }),
+        make: (store) => store.enqueue({ ...batch, items: [...batch.items, row] }),
       };
     }
     const circular = {
@@ -96,6 +89,29 @@ function calls(next: () => number): () => { name: string; make: Made } {
       name: "broken body",
       make: (store) => store.enqueue({ ...batch, items: [...batch.items, circular] }),
     };
+  }
+  /** A call for one item by its id, or for a lane. */
+  function onItem(dice: number): Call {
+    const id = `i${number(made)}`;
+    if (dice < 0.74) return { name: `wake ${id}`, make: (store) => store.items.wake(id) };
+    if (dice < 0.76) return { name: `cancel ${id}`, make: (store) => store.items.cancel(id) };
+    if (dice < 0.8) return { name: `replay ${id}`, make: (store) => store.items.replay(id) };
+    const lane = pick(["a", "b"]);
+    return { name: `drain ${lane}`, make: (store) => store.drain(lane, "wake", 3, id) };
+  }
+
+  return () => {
+    const dice = next();
+    const batch = enqueue();
+    const key = pick(["k1", "k2", "k3"]);
+    if (dice < 0.35) return limited(batch, key);
+    if (dice < 0.5) return { name: "enqueue", make: (store) => store.enqueue(batch) };
+    if (dice < 0.6) return take(key);
+    if (dice < 0.7) return finish(batch);
+    if (dice < 0.86) return onItem(dice);
+    if (dice < 0.9) return { name: "kv", make: (store) => store.kv.set("n", key, made) };
+    if (dice < 0.93) return { name: "sweep", make: (store) => store.sweep() };
+    return broken(batch, dice);
   };
 }
 
@@ -116,6 +132,20 @@ async function shown(store: Store, isWhole: boolean): Promise<unknown> {
   };
 }
 
+/** The calls of one moment are made at once, those of the next when all of them have settled. */
+async function settleAll(
+  moments: readonly (readonly Call[])[],
+  store: Store,
+  claims: readonly Claim[] = [],
+): Promise<PromiseSettledResult<unknown>[]> {
+  const results: PromiseSettledResult<unknown>[] = [];
+  for (const moment of moments) {
+    const promises = moment.map(({ make }) => make(store, claims));
+    results.push(...(await Promise.allSettled(promises)));
+  }
+  return results;
+}
+
 async function compare(seed: number): Promise<void> {
   const together = temporaryStore();
   const oneByOne = temporaryStore({ isFile: true });
@@ -131,15 +161,9 @@ async function compare(seed: number): Promise<void> {
       assert.equal(plain(claims[0]), plain(claims[1]));
       const group = Array.from({ length: 1 + Math.floor(next() * 12) }, call).sort(byLimit);
       said.push(group.map(({ name }) => name).join(", "));
-      const answers: PromiseSettledResult<unknown>[] = [];
-      for (const moment of momentsOf(group)) {
-        const calls = moment.map(({ make }) => make(together.store, claims[0] ?? []));
-        answers.push(...(await Promise.allSettled(calls)));
-      }
-      const expected: PromiseSettledResult<unknown>[] = [];
-      for (const { make } of group) {
-        expected.push(...(await Promise.allSettled([make(oneByOne.store, claims[1] ?? [])])));
-      }
+      const answers = await settleAll(momentsOf(group), together.store, claims[0]);
+      const inTurn = group.map((call) => [call]);
+      const expected = await settleAll(inTurn, oneByOne.store, claims[1]);
       for (const [i, answer] of answers.entries()) {
         assert.equal(told(answer), told(expected[i] as typeof answer), group[i]?.name ?? "");
       }

@@ -1,4 +1,5 @@
 /** What is counted of requests, seen from GET /usage and from the upstream. */
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -31,28 +32,14 @@ let gateway: InProcessGateway;
 test.before(async () => {
   up = await startUpstream(({ body, path }, res) => {
     const { model } = body;
-    if (path.endsWith("/embeddings")) {
-      const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
-      return json(res, {
-        object: "list",
-        model,
-        data,
-        usage: { prompt_tokens: 10, total_tokens: 10 },
-      });
-    }
+    if (path.endsWith("/embeddings")) return answerEmbedding(res, model);
     if (model === "fails") return json(res, { error: { message: "no" } }, 400);
     if (model === "strict" && body.stream_options !== undefined)
       return json(res, { error: { message: "unknown field: stream_options" } }, 422);
     const usage = model === "silent" ? undefined : USAGE;
     const text = "x".repeat(model === "large" ? 1_200_000 : 3);
     if (!body.stream) return json(res, completion(text, { model, usage }));
-    res.writeHead(200, { "content-type": "text/event-stream" });
-    res.write(chunk({ role: "assistant", content: "Hi" }, null, { model }));
-    if (model === "hangs") return;
-    res.write(chunk({}, "stop", { model }));
-    if (body.stream_options?.include_usage)
-      res.write(chunk({}, null, { model, choices: [], usage }));
-    res.end(DONE);
+    streamAnswer(res, body, usage);
   });
   gateway = await startGateway({ config: configFor(up) });
 });
@@ -60,6 +47,22 @@ test.after(async () => {
   await gateway?.stop();
   await up?.close();
 });
+
+function answerEmbedding(res: ServerResponse, model: string): void {
+  const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+  const usage = { prompt_tokens: 10, total_tokens: 10 };
+  json(res, { object: "list", model, data, usage });
+}
+
+function streamAnswer(res: ServerResponse, body: any, usage: object | undefined): void {
+  const { model } = body;
+  res.writeHead(200, { "content-type": "text/event-stream" });
+  res.write(chunk({ role: "assistant", content: "Hi" }, null, { model }));
+  if (model === "hangs") return;
+  res.write(chunk({}, "stop", { model }));
+  if (body.stream_options?.include_usage) res.write(chunk({}, null, { model, choices: [], usage }));
+  res.end(DONE);
+}
 
 function configFor({ url }: Upstream): Record<string, unknown> {
   return {

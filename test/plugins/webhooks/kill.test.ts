@@ -6,7 +6,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, spawnGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { clientOf, TOKEN, withToken } from "./sender.ts";
+import { clientOf, numberedRequest, TOKEN } from "./sender.ts";
 
 const mostRounds = Number(process.env["PORTICO_KILL_ROUNDS"] ?? 20);
 /** On a busy machine, where each start takes seconds, there are fewer rounds; `PORTICO_KILL_ROUNDS` always counts. */
@@ -16,6 +16,23 @@ const senders = 6;
 interface Acknowledged {
   id: string;
   path: "events" | "turns";
+}
+
+/** How often what was acknowledged had to be tried again. */
+async function repeatsUntilDone(
+  client: ReturnType<typeof clientOf>,
+  { id, path }: Acknowledged,
+): Promise<number> {
+  const state = await until(`${id} to end`, async () => {
+    const { body } = await client.status(`/hooks/${path}/${id}`);
+    return body.state !== "queued" && body.state !== "running" && body;
+  });
+  assert.is(state.state, "done", JSON.stringify(state));
+  return Math.max(0, state.attempts - 1);
+}
+
+function throwUnlessBroken(outcome: PromiseSettledResult<void>): void {
+  if (outcome.status === "rejected" && !isBrokenConnection(outcome.reason)) throw outcome.reason;
 }
 
 test("kills lose nothing", async () => {
@@ -35,19 +52,7 @@ test("kills lose nothing", async () => {
   async function work(sender: number, stopped: () => boolean): Promise<void> {
     while (!stopped()) {
       const n = next[sender] as number;
-      const headers = withToken({ "idempotency-key": `${sender}.${n}` });
-      const answer =
-        sender % 2 === 0
-          ? await client.send(
-              "/hooks/agent",
-              { message: `number ${n}.`, session: `kill:${sender}` },
-              headers,
-            )
-          : await client.send(
-              "/hooks/wake",
-              { text: `event ${sender}.${n}.`, mode: "now" },
-              headers,
-            );
+      const answer = await client.send(...numberedRequest(sender, n));
       assert.is(answer.status, 200, answer.text);
       const { turnId, eventId } = answer.body;
       acknowledged.push(turnId ? { id: turnId, path: "turns" } : { id: eventId, path: "events" });
@@ -68,9 +73,7 @@ test("kills lose nothing", async () => {
     await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 200));
     await gateway.kill("SIGKILL");
     over = true;
-    for (const outcome of await ended)
-      if (outcome.status === "rejected" && !isBrokenConnection(outcome.reason))
-        throw outcome.reason;
+    for (const outcome of await ended) throwUnlessBroken(outcome);
   }
 
   const gateway = await spawnGateway({ home });
@@ -78,14 +81,7 @@ test("kills lose nothing", async () => {
   try {
     assert.ok(acknowledged.length > rounds, `${acknowledged.length} acknowledged`);
     let repeats = 0;
-    for (const { id, path } of acknowledged) {
-      const state = await until(`${id} to end`, async () => {
-        const { body } = await client.status(`/hooks/${path}/${id}`);
-        return body.state !== "queued" && body.state !== "running" && body;
-      });
-      assert.is(state.state, "done", JSON.stringify(state));
-      repeats += Math.max(0, state.attempts - 1);
-    }
+    for (const each of acknowledged) repeats += await repeatsUntilDone(client, each);
     let requests = 0;
     for (let sender = 0; sender < senders; sender += 2) {
       const numbers = await wordsOf(gateway, `kill:${sender}`, /^number (\d+)\.$/);

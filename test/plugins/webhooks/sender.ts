@@ -37,6 +37,17 @@ export async function startReceiver(
   );
 }
 
+/** Request `n` of a sender whose every request counts: even senders ask the agent, odd ones wake it. */
+export function numberedRequest(
+  sender: number,
+  n: number,
+): [path: string, body: object, headers: Record<string, string>] {
+  const headers = withToken({ "idempotency-key": `${sender}.${n}` });
+  if (sender % 2 === 0)
+    return ["/hooks/agent", { message: `number ${n}.`, session: `kill:${sender}` }, headers];
+  return ["/hooks/wake", { text: `event ${sender}.${n}.`, mode: "now" }, headers];
+}
+
 export function clientOf(url: () => string) {
   const ask = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await fetch(url() + path, init);

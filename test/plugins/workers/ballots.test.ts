@@ -216,6 +216,21 @@ test("two changes of which each worker has seen another are both taken up", asyn
   ]);
 });
 
+/** Some workers hear of what is saved, and one of them may die and come back. */
+async function saveAmidTrouble(
+  it: ReturnType<typeof scene>,
+  pick: (count: number) => number,
+): Promise<void> {
+  it.save(`v${2 + pick(3)}`);
+  for (const worker of [0, 1, 2, 3]) if (pick(3) > 0) it.hint(worker);
+  for (let steps = pick(12); steps > 0; steps--) await it.step();
+  if (pick(4) > 0) return;
+  const worker = pick(4);
+  it.kill(worker);
+  for (let steps = pick(6); steps > 0; steps--) await it.step();
+  it.arrive(worker);
+}
+
 test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {
   for (let seed = 1; seed <= 150; seed++) {
     let state = seed;
@@ -225,17 +240,7 @@ test("in whatever order it happens, all have what was saved last, be it seen by 
     };
     const it = scene({ pick });
     for (const worker of [0, 1, 2, 3]) it.arrive(worker);
-    for (let save = 0; save < 4; save++) {
-      it.save(`v${2 + pick(3)}`);
-      for (const worker of [0, 1, 2, 3]) if (pick(3) > 0) it.hint(worker);
-      for (let steps = pick(12); steps > 0; steps--) await it.step();
-      if (pick(4) === 0) {
-        const worker = pick(4);
-        it.kill(worker);
-        for (let steps = pick(6); steps > 0; steps--) await it.step();
-        it.arrive(worker);
-      }
-    }
+    for (let save = 0; save < 4; save++) await saveAmidTrouble(it, pick);
     it.save("last");
     it.hint(pick(4));
     await it.quiet();

@@ -39,8 +39,10 @@ const BLOCKS: Record<string, string[]> = {
 };
 const CHOICES: Record<string, string> = { auto: "auto", none: "none", any: "required" };
 const FINISH = { length: "max_tokens", filter: "refusal" };
-const finishOf = (script: Script) =>
-  script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn";
+function finishOf(script: Script): string {
+  if (script.finish) return FINISH[script.finish];
+  return script.calls ? "tool_use" : "end_turn";
+}
 const input = {
   input_tokens: TOKENS.prompt - TOKENS.cached,
   cache_read_input_tokens: TOKENS.cached,
@@ -104,6 +106,69 @@ function streamEvents(script: Script): Buffer[] {
   ];
 }
 
+type Turn = View["turns"][number];
+
+function readTurns(view: View, messages: any[]): void {
+  let open: string[] = [];
+  const ids = new Set<string>();
+  for (const message of messages) {
+    need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
+    need(message.content.length > 0, "empty content");
+    const blocks =
+      typeof message.content === "string"
+        ? [{ type: "text", text: message.content }]
+        : message.content;
+    const next = turn(message.role);
+    for (const block of blocks) readBlock(next, block, ids);
+    open = readResults(next, blocks, open);
+    need(open.length === 0, `calls without results: ${open}`);
+    open = next.calls.map((call) => call.id ?? "");
+    view.turns.push(next);
+  }
+  need(open.length === 0, `calls without results: ${open}`);
+}
+
+/** All of a block but its result, which {@link readResults} compares with the calls before. */
+function readBlock(next: Turn, block: any, ids: Set<string>): void {
+  const keys = BLOCKS[block.type];
+  need(keys, `unknown block ${block.type}`);
+  onlyKeys(block.type, block, keys);
+  needImageTypes([block, ...(Array.isArray(block.content) ? block.content : [])]);
+  if (block.type === "text") {
+    need(block.text !== "", "an empty text block");
+    next.text += block.text;
+  }
+  if (block.type === "image") next.images.push(block.source.url ?? block.source.data);
+  if (block.type === "tool_use") {
+    needUniqueId(block.id, ids);
+    next.calls.push({ id: block.id, name: block.name, args: block.input });
+  }
+}
+
+function needImageTypes(parts: any[]): void {
+  for (const { type, source } of parts) {
+    if (type === "image" && source.data !== undefined)
+      needImageType(source.media_type, source.data);
+  }
+}
+
+/** Reads the results, which precede all other blocks; returns the calls that still have none. */
+function readResults(next: Turn, blocks: any[], calls: readonly string[]): string[] {
+  let open = [...calls];
+  let seenOther = false;
+  for (const block of blocks) {
+    if (block.type !== "tool_result") {
+      seenOther = true;
+      continue;
+    }
+    need(!seenOther, "results must come first");
+    need(open.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
+    open = open.filter((id) => id !== block.tool_use_id);
+    next.results.push({ id: block.tool_use_id, text: block.content });
+  }
+  return open;
+}
+
 export const anthropic: Dialect = {
   name: "anthropic",
   model: "claude-sonnet-4-5",
@@ -144,44 +209,7 @@ export const anthropic: Dialect = {
       temperature: body.temperature,
       stop: body.stop_sequences ?? [],
     };
-    let open: string[] = [];
-    const ids = new Set<string>();
-    for (const message of body.messages) {
-      need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
-      need(message.content.length > 0, "empty content");
-      const one = turn(message.role);
-      const blocks =
-        typeof message.content === "string"
-          ? [{ type: "text", text: message.content }]
-          : message.content;
-      let seenOther = false;
-      for (const block of blocks) {
-        const keys = BLOCKS[block.type];
-        need(keys, `unknown block ${block.type}`);
-        onlyKeys(block.type, block, keys);
-        if (block.type === "text") {
-          need(block.text !== "", "an empty text block");
-          one.text += block.text;
-        }
-        for (const part of [block, ...(Array.isArray(block.content) ? block.content : [])])
-          if (part.type === "image" && part.source.data !== undefined)
-            needImageType(part.source.media_type, part.source.data);
-        if (block.type === "image") one.images.push(block.source.url ?? block.source.data);
-        if (block.type === "tool_use") needUniqueId(block.id, ids);
-        if (block.type === "tool_use")
-          one.calls.push({ id: block.id, name: block.name, args: block.input });
-        if (block.type === "tool_result") {
-          need(!seenOther, "results must come first");
-          need(open.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
-          open = open.filter((id) => id !== block.tool_use_id);
-          one.results.push({ id: block.tool_use_id, text: block.content });
-        } else seenOther = true;
-      }
-      need(open.length === 0, `calls without results: ${open}`);
-      open = one.calls.map((call) => call.id ?? "");
-      view.turns.push(one);
-    }
-    need(open.length === 0, `calls without results: ${open}`);
+    readTurns(view, body.messages);
     return view;
   },
   wholeType: "application/json",

@@ -24,8 +24,10 @@ const BLOCKS = [
   "cachePoint",
 ];
 const FINISH = { length: "max_tokens", filter: "guardrail_intervened" };
-const finishOf = (script: Script) =>
-  script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn";
+function finishOf(script: Script): string {
+  if (script.finish) return FINISH[script.finish];
+  return script.calls ? "tool_use" : "end_turn";
+}
 const usage = {
   inputTokens: TOKENS.prompt - TOKENS.cached,
   cacheReadInputTokens: TOKENS.cached,
@@ -84,6 +86,64 @@ const MESSAGES: Partial<Record<Problem, string>> = {
   model: "The provided model identifier is invalid.",
 };
 
+type Turn = View["turns"][number];
+
+function choiceOf(choice: any): string | undefined {
+  if (choice?.tool) return `[${choice.tool.name}]`;
+  if (choice?.any) return "required";
+  return choice?.auto ? "auto" : undefined;
+}
+
+function readTurns(view: View, body: any): void {
+  const documents = new Set<string>();
+  const ids = new Set<string>();
+  let open: string[] = [];
+  let before = "";
+  for (const message of body.messages) {
+    need(message.role !== before, "roles must alternate");
+    before = message.role;
+    needTextBesideDocuments(message.content, documents);
+    const next = turn(message.role);
+    for (const block of message.content) {
+      onlyKeys("block", block, BLOCKS);
+      need(Object.keys(block).length === 1, "one kind per block");
+      if (block.text !== undefined) readText(next, block.text);
+      if (block.image) readImage(next, block.image);
+      if (block.toolUse) {
+        needUniqueId(block.toolUse.toolUseId, ids);
+        need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
+        readCall(next, block.toolUse);
+      }
+      if (block.toolResult) open = readResult(next, block.toolResult, open);
+    }
+    need(open.length === 0, `calls without results: ${open}`);
+    open = next.calls.map((call) => call.id ?? "");
+    view.turns.push(next);
+  }
+}
+
+function readText(next: Turn, text: string): void {
+  need(text.trim() !== "", "The text field in the ContentBlock object is blank");
+  next.text += text;
+}
+
+function readImage(next: Turn, image: any): void {
+  need(["png", "jpeg", "gif", "webp"].includes(image.format), "wrong image format");
+  next.images.push(image.source.bytes);
+}
+
+function readCall(next: Turn, { toolUseId, name, input }: any): void {
+  next.calls.push({ id: toolUseId, name, args: input });
+}
+
+/** Returns the calls that have no result yet. */
+function readResult(next: Turn, { toolUseId, content }: any, open: string[]): string[] {
+  need(open.includes(toolUseId), `result for no call: ${toolUseId}`);
+  const text = content.map((part: { text: string }) => part.text).join("");
+  next.results.push({ id: toolUseId, text });
+  return open.filter((id) => id !== toolUseId);
+}
+
 export const bedrock: Dialect = {
   name: "bedrock",
   model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -101,11 +161,8 @@ export const bedrock: Dialect = {
     needWellFormed(body);
     need(body.messages[0].role === "user", "A conversation must start with a user message.");
     needNoPrefill(decodeURIComponent(match[1] ?? ""), body.messages.at(-1).role);
-    const documents = new Set<string>();
-    const ids = new Set<string>();
     const settings = body.inferenceConfig ?? {};
     onlyKeys("inferenceConfig", settings, ["maxTokens", "temperature", "topP", "stopSequences"]);
-    const choice = body.toolConfig?.toolChoice;
     const schema = body.outputConfig?.textFormat?.structure.jsonSchema.schema;
     const view: View = {
       model: decodeURIComponent(match[1] ?? ""),
@@ -118,59 +175,13 @@ export const bedrock: Dialect = {
         needToolSchema(tool.toolSpec.inputSchema.json);
         return [tool.toolSpec.name];
       }),
-      choice: choice?.tool
-        ? `[${choice.tool.name}]`
-        : choice?.any
-          ? "required"
-          : choice?.auto
-            ? "auto"
-            : undefined,
+      choice: choiceOf(body.toolConfig?.toolChoice),
       schema: schema === undefined ? undefined : JSON.parse(schema),
       maxTokens: settings.maxTokens,
       temperature: settings.temperature,
       stop: settings.stopSequences ?? [],
     };
-    let open: string[] = [];
-    let before = "";
-    for (const message of body.messages) {
-      need(message.role !== before, "roles must alternate");
-      before = message.role;
-      const one = turn(message.role);
-      needTextBesideDocuments(message.content, documents);
-      for (const block of message.content) {
-        onlyKeys("block", block, BLOCKS);
-        need(Object.keys(block).length === 1, "one kind per block");
-        if (block.text !== undefined) {
-          need(block.text.trim() !== "", "The text field in the ContentBlock object is blank");
-          one.text += block.text;
-        }
-        if (block.image) {
-          need(["png", "jpeg", "gif", "webp"].includes(block.image.format), "wrong image format");
-          one.images.push(block.image.source.bytes);
-        }
-        if (block.toolUse) {
-          needUniqueId(block.toolUse.toolUseId, ids);
-          need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
-          one.calls.push({
-            id: block.toolUse.toolUseId,
-            name: block.toolUse.name,
-            args: block.toolUse.input,
-          });
-        }
-        if (block.toolResult) {
-          const { toolUseId, content } = block.toolResult;
-          need(open.includes(toolUseId), `result for no call: ${toolUseId}`);
-          open = open.filter((id) => id !== toolUseId);
-          one.results.push({
-            id: toolUseId,
-            text: content.map((part: { text: string }) => part.text).join(""),
-          });
-        }
-      }
-      need(open.length === 0, `calls without results: ${open}`);
-      open = one.calls.map((call) => call.id ?? "");
-      view.turns.push(one);
-    }
+    readTurns(view, body);
     return view;
   },
   wholeType: "application/json",

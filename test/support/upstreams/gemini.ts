@@ -68,6 +68,49 @@ const piece = (
     "\r\n",
   );
 
+type Turn = View["turns"][number];
+
+function readTurns(view: View, contents: any[]): void {
+  let open: string[] = [];
+  for (const content of contents) {
+    need(content.role === "user" || content.role === "model", `unknown role ${content.role}`);
+    need(content.parts.length > 0, "empty parts");
+    const next = turn(content.role === "user" ? "user" : "assistant");
+    for (const part of content.parts) readPart(next, part, open);
+    need(open.length === 0, "not as many responses as calls");
+    open = next.calls.map((call) => call.name);
+    view.turns.push(next);
+  }
+}
+
+/** `open`: names of the calls without a response; one that has it here is removed. */
+function readPart(next: Turn, part: any, open: string[]): void {
+  onlyKeys("part", part, PART);
+  if (part.text !== undefined) next.text += part.text;
+  if (part.inlineData) {
+    needImageType(part.inlineData.mimeType, part.inlineData.data);
+    next.images.push(part.inlineData.data);
+  }
+  if (part.functionCall) {
+    const isFirst = next.calls.length === 0;
+    need(!isFirst || part.thoughtSignature, "Function call is missing a thought_signature");
+    next.calls.push({ ...part.functionCall });
+  }
+  if (part.functionResponse) readResponse(next, part.functionResponse, open);
+}
+
+function readResponse(next: Turn, { id, name, response }: any, open: string[]): void {
+  need(typeof response === "object", "response must be an object");
+  need(open.includes(name), `response for no call: ${name}`);
+  open.splice(open.indexOf(name), 1);
+  const { output } = response;
+  next.results.push({
+    id,
+    name,
+    text: typeof output === "string" ? output : JSON.stringify(output),
+  });
+}
+
 export const gemini: Dialect = {
   name: "gemini",
   model: "gemini-3-flash-preview",
@@ -108,41 +151,7 @@ export const gemini: Dialect = {
       temperature: settings.temperature,
       stop: settings.stopSequences ?? [],
     };
-    let open: string[] = [];
-    for (const content of body.contents) {
-      need(content.role === "user" || content.role === "model", `unknown role ${content.role}`);
-      need(content.parts.length > 0, "empty parts");
-      const one = turn(content.role === "user" ? "user" : "assistant");
-      let first = true;
-      for (const part of content.parts) {
-        onlyKeys("part", part, PART);
-        if (part.text !== undefined) one.text += part.text;
-        if (part.inlineData) needImageType(part.inlineData.mimeType, part.inlineData.data);
-        if (part.inlineData) one.images.push(part.inlineData.data);
-        if (part.functionCall) {
-          need(!first || part.thoughtSignature, "Function call is missing a thought_signature");
-          first = false;
-          one.calls.push({ ...part.functionCall });
-        }
-        if (part.functionResponse) {
-          const { id, name, response } = part.functionResponse;
-          need(typeof response === "object", "response must be an object");
-          need(open.includes(name), `response for no call: ${name}`);
-          open.splice(open.indexOf(name), 1);
-          one.results.push({
-            id,
-            name,
-            text:
-              typeof response.output === "string"
-                ? response.output
-                : JSON.stringify(response.output),
-          });
-        }
-      }
-      need(open.length === 0, "not as many responses as calls");
-      open = one.calls.map((call) => call.name);
-      view.turns.push(one);
-    }
+    readTurns(view, body.contents);
     return view;
   },
   wholeType: "application/json; charset=UTF-8",

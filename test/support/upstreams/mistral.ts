@@ -34,8 +34,10 @@ const MESSAGE: Record<string, string[]> = {
 };
 const meta = { id: "up", created: 1_700_000_000, model: "real-model" };
 const FINISH = { length: "model_length", filter: "stop" };
-const finishOf = (script: Script) =>
-  script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop";
+function finishOf(script: Script): string {
+  if (script.finish) return FINISH[script.finish];
+  return script.calls ? "tool_calls" : "stop";
+}
 const chunk = (delta: object, finish_reason: string | null = null, more: object = {}) =>
   sse({
     ...meta,

@@ -10,7 +10,8 @@ export const usage = {
 const FINISH = { length: "length", filter: "content_filter" };
 
 function finishOf(script: Script): string {
-  return script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop";
+  if (script.finish) return FINISH[script.finish];
+  return script.calls ? "tool_calls" : "stop";
 }
 
 function wireCalls(script: Script) {
@@ -119,32 +120,39 @@ export function readOpenAi({ body, headers }: SeenRequest): View {
     temperature: body.temperature,
     stop: body.stop === undefined ? [] : [body.stop].flat(),
   };
-  for (const message of body.messages) {
-    const parts =
-      typeof message.content === "string"
-        ? [{ type: "text", text: message.content }]
-        : message.content;
-    const text = (parts ?? []).map((part: { text?: string }) => part.text ?? "").join("");
-    if (message.role === "system" || message.role === "developer") {
-      view.system += text;
-      continue;
-    }
-    const one = turn(message.role);
-    one.text = message.role === "tool" ? "" : text;
-    for (const part of parts ?? []) {
-      if (part.type !== "image_url") continue;
-      const url: string = typeof part.image_url === "string" ? part.image_url : part.image_url.url;
-      one.images.push(url.replace(/^data:.*,/, ""));
-    }
-    for (const call of message.tool_calls ?? []) {
-      one.calls.push({
-        id: call.id,
-        name: call.function.name,
-        args: JSON.parse(call.function.arguments),
-      });
-    }
-    if (message.role === "tool") one.results.push({ id: message.tool_call_id, text });
-    view.turns.push(one);
-  }
+  for (const message of body.messages) readMessage(view, message);
   return view;
+}
+
+function readMessage(view: View, message: any): void {
+  const parts =
+    typeof message.content === "string"
+      ? [{ type: "text", text: message.content }]
+      : (message.content ?? []);
+  const text = parts.map((part: { text?: string }) => part.text ?? "").join("");
+  if (message.role === "system" || message.role === "developer") {
+    view.system += text;
+    return;
+  }
+  const next = turn(message.role);
+  if (message.role === "tool") next.results.push({ id: message.tool_call_id, text });
+  else next.text = text;
+  next.images = imagesOf(parts);
+  next.calls = callsOf(message);
+  view.turns.push(next);
+}
+
+function imagesOf(parts: any[]): string[] {
+  return parts
+    .filter((part) => part.type === "image_url")
+    .map(({ image_url }) => (typeof image_url === "string" ? image_url : image_url.url))
+    .map((url: string) => url.replace(/^data:.*,/, ""));
+}
+
+function callsOf(message: any): View["turns"][number]["calls"] {
+  return (message.tool_calls ?? []).map((call: any) => ({
+    id: call.id,
+    name: call.function.name,
+    args: JSON.parse(call.function.arguments),
+  }));
 }

@@ -4,7 +4,6 @@ import { say, showError } from "../dom.js";
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
 
-// biome-ignore lint/suspicious/noTemplateCurlyInString: the reader writes it like this
 const REFERENCE = "${NAME}";
 const SECRET_HINT = `The key itself, or ${REFERENCE} for an environment variable or a line of the home's .env file.`;
 

@@ -27,7 +27,8 @@ type Work = () => Promise<unknown>;
 let site: Promise<string> | undefined;
 
 async function begin(gateway: BuiltGateway): Promise<Round> {
-  const url = await (site ??= startSite());
+  site ??= startSite();
+  const url = await site;
   const control = await controlOf(gateway);
   const call = (method: string, path: string, body?: object) => ask(control, method, path, body);
   return async () => {

@@ -137,13 +137,13 @@ test("before a start: the status and the tabs say so, everything else is 409", a
     ["POST", "/response/body", { url: "x" }],
     ["DELETE", "/tabs/x"],
   ];
+  const send = (method: string, path: string, body?: any) => {
+    if (method === "GET") return browser.get(path);
+    if (method === "DELETE") return browser.del(path);
+    return browser.post(path, body);
+  };
   for (const [method, path, body] of idle) {
-    const answer =
-      method === "GET"
-        ? await browser.get(path)
-        : method === "DELETE"
-          ? await browser.del(path)
-          : await browser.post(path, body);
+    const answer = await send(method, path, body);
     assert.equal([path, answer.status, answer.body.error.code], [path, 409, "browser_not_running"]);
   }
 });

@@ -118,7 +118,8 @@ test("a page that nags without end is 504, and its tab can be closed", async () 
   let timeoutMs = 50;
   // Of the first limit within which the click comes to the page.
   const dialogs = await until("a dialog", async () => {
-    const answer = await browser.act("click", { ref, targetId, timeoutMs: (timeoutMs *= 4) });
+    timeoutMs *= 4;
+    const answer = await browser.act("click", { ref, targetId, timeoutMs });
     failed(answer, 504, "timeout");
     return answer.body.error.dialogs;
   });

@@ -48,7 +48,9 @@ test.before(async () => {
       <iframe src="http://localhost:${other.port}/password"></iframe>`,
     "/busy": `<title>Busy</title><button>Go</button><script>
       const occupy = () => { const held = new XMLHttpRequest(); held.open("GET", "/hold", false); held.send(); };</script>`,
-    "/hold": (_req, res) => void (release = () => res.end()),
+    "/hold": (_req, res) => {
+      release = () => res.end();
+    },
     "/large": (_req, res) =>
       res
         .writeHead(200, { "content-type": "text/html" })

@@ -80,6 +80,11 @@ const asClient = (given: string | undefined, headers: Record<string, string> = {
     ...(given === undefined ? {} : { authorization: `Bearer ${given}` }),
   });
 
+/** A client once the relay has a place for it: the one before may not have gone yet. */
+function placedClient(): Promise<WebSocket> {
+  return until("the client's place", async () => (await asClient(token)).socket);
+}
+
 /** An extension that has one tab, and answers every question with nothing. */
 async function pretend(): Promise<WebSocket> {
   const { socket } = await asExtension(token);
@@ -92,7 +97,8 @@ async function pretend(): Promise<WebSocket> {
   };
   socket!.on("message", (data) => {
     const { id, ask } = JSON.parse(String(data));
-    const result = ask === "list" ? [tab] : ask === "reset" ? tab : {};
+    const results: Record<string, unknown> = { list: [tab], reset: tab };
+    const result = results[ask] ?? {};
     socket!.send(JSON.stringify({ id, result }));
   });
   socket!.send(
@@ -311,13 +317,9 @@ test("a message that is none ends its connection, and nothing else", async () =>
   }
   const extension = await pretend();
   for (const text of ["hello?", "null", '"Browser.getVersion"']) {
-    let client: WebSocket | undefined;
-    await until(
-      "the client's place",
-      async () => (client = (await asClient(token)).socket) !== undefined,
-    );
-    client!.send(text);
-    assert.is((await once(client!, "close"))[0], 1002, text);
+    const client = await placedClient();
+    client.send(text);
+    assert.is((await once(client, "close"))[0], 1002, text);
   }
   assert.is(extension.readyState, WebSocket.OPEN);
   assert.is((await browser.get("/")).body.tabs[0].targetId, tab.targetId);
@@ -326,18 +328,14 @@ test("a message that is none ends its connection, and nothing else", async () =>
 test("an extension that is back is asked for nothing until it has said which tabs it has", async () => {
   await gone();
   await pretend();
-  let client: WebSocket | undefined;
-  await until(
-    "the client's place",
-    async () => (client = (await asClient(token)).socket) !== undefined,
-  );
+  const client = await placedClient();
   const answers = new Map<number, unknown>();
-  client!.on("message", (data) => {
+  client.on("message", (data) => {
     const { id, result } = JSON.parse(String(data));
     if (id !== undefined) answers.set(id, result);
   });
   const command = (id: number, method: string, params = {}): void =>
-    client!.send(JSON.stringify({ id, method, params }));
+    client.send(JSON.stringify({ id, method, params }));
   const { socket: again } = await asExtension(token);
   const early = await received(again!, async () => {
     command(1, "Storage.getCookies");

@@ -143,7 +143,10 @@ test("only one channel, where the caller says so", async () => {
 
 test("weights say how often each is first; weight 0 is last", () => {
   let seed = 7;
-  const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  const random = () => {
+    seed = (seed * 16807) % 2147483647;
+    return seed / 2147483647;
+  };
   const first = new Map<string, number>();
   for (let i = 0; i < 4000; i++) {
     const order = shuffleByWeight(["a1", "b3", "c0"], (item) => Number(item[1]), random);

@@ -72,17 +72,21 @@ const tokens = (pieces: readonly string[]) =>
     const one = { token, logprob: -1, bytes: [...Buffer.from(token)] };
     return { ...one, top_logprobs: [one] };
   });
+const isBytes = (value: unknown): value is number[] =>
+  Array.isArray(value) && typeof value[0] === "number";
+/** Members of a list are named by their own index: a stream sends each many times. */
+function membersOf(value: any): [name: string, member: any][] {
+  if (Array.isArray(value)) return value.map((member) => [member?.index ?? "", member]);
+  return Object.entries(value ?? {});
+}
 /** What each member of each choice says over all events, and all bytes of a list. */
 function spelt(text: string): string {
   const members = new Map<string, string>();
   const add = (path: string, more: string) => members.set(path, (members.get(path) ?? "") + more);
   const walk = (value: any, path: string): void => {
     if (typeof value === "string") add(path, value);
-    else if (Array.isArray(value) && typeof value[0] === "number")
-      add(path, Buffer.from(value).toString());
-    else if (Array.isArray(value))
-      for (const one of value) walk(one, `${path}.${one?.index ?? ""}`);
-    else for (const [name, one] of Object.entries(value ?? {})) walk(one, `${path}.${name}`);
+    else if (isBytes(value)) add(path, Buffer.from(value).toString());
+    else for (const [name, member] of membersOf(value)) walk(member, `${path}.${name}`);
   };
   const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) =>
     JSON.parse(one!),

@@ -4,7 +4,7 @@ import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/ga
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { suite } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
-import { clientOf, TOKEN, withToken } from "../../webhooks/sender.ts";
+import { clientOf, numberedRequest, TOKEN } from "../../webhooks/sender.ts";
 import { random } from "../temporary-store.ts";
 
 const test = suite("gateways that are killed");
@@ -32,28 +32,25 @@ test("what either has acknowledged reaches its end, each session in order, each 
   const acknowledged: string[] = [];
   let over = false;
 
-  /** A request that was not answered goes to the other gateway, with the same key. */
+  /** Answers how many requests of the sender were answered before the end. */
   async function send(sender: number): Promise<number> {
     for (let n = 1; ; n++) {
-      for (let turn = sender; ; turn++) {
-        if (over) return n - 1;
-        const client = clientOf(() => (gateways[turn % 2] as SpawnedGateway).url);
-        const body =
-          sender % 2 === 0
-            ? { message: `number ${n}.`, session: `kill:${sender}` }
-            : { text: `event ${sender}.${n}.`, mode: "now" };
-        const headers = withToken({ "idempotency-key": `${sender}.${n}` });
-        const answer = await client
-          .send(sender % 2 === 0 ? "/hooks/agent" : "/hooks/wake", body, headers)
-          .catch(() => {});
-        if (answer === undefined) continue;
-        assert.is(answer.status, 200, answer.text);
-        acknowledged.push(
-          answer.body.turnId ? `turns/${answer.body.turnId}` : `events/${answer.body.eventId}`,
-        );
-        break;
-      }
+      if (!(await sendUntilAnswered(sender, n))) return n - 1;
     }
+  }
+
+  /** A request that was not answered goes to the other gateway, with the same key. False: the test is over. */
+  async function sendUntilAnswered(sender: number, n: number): Promise<boolean> {
+    for (let turn = sender; !over; turn++) {
+      const client = clientOf(() => (gateways[turn % 2] as SpawnedGateway).url);
+      const answer = await client.send(...numberedRequest(sender, n)).catch(() => {});
+      if (answer === undefined) continue;
+      assert.is(answer.status, 200, answer.text);
+      const { turnId, eventId } = answer.body;
+      acknowledged.push(turnId ? `turns/${turnId}` : `events/${eventId}`);
+      return true;
+    }
+    return false;
   }
 
   const working = Promise.all(Array.from({ length: senders }, (_, sender) => send(sender)));

@@ -192,7 +192,9 @@ test("numbers are given behind those that came before the copy counts as whole",
     openEngine({ url: to, log, isPart: true }),
   ] as const;
   let markThen: number | undefined;
-  const copied = async () => void (markThen = await engines[1].read(partMark));
+  const copied = async () => {
+    markThen = await engines[1].read(partMark);
+  };
   await transfer(engines[0], { ...engines[1], copied }, { from });
   for (const engine of engines) await engine.close();
   assert.type(markThen, "number");

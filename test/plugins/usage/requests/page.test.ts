@@ -157,6 +157,21 @@ test(
   ),
 );
 
+/** How far the clock goes before a request: mostly not at all, rarely a minute. */
+function stepMs(dice: () => number): number {
+  if (dice() < 0.7) return 0;
+  return dice() < 0.01 ? 60_000 : Math.floor(dice() * 20);
+}
+
+function assertNewestFirst(
+  ids: readonly string[],
+  at: ReadonlyMap<string, number>,
+  query: string,
+): void {
+  for (let i = 1; i < ids.length; i++)
+    assert.ok(at.get(ids[i - 1]!)! >= at.get(ids[i]!)!, `${query}: ${i}`);
+}
+
 test(
   "pages of two gateways whose blocks overlap have each request once, in its order",
   withLedger(async ({ ledger, store, turn, another }) => {
@@ -165,7 +180,7 @@ test(
     const wanted: { id: string; at: number }[] = [];
     let now = NOW;
     for (let i = 0; i < 3000; i++) {
-      const step = dice() < 0.7 ? 0 : dice() < 0.01 ? 60_000 : Math.floor(dice() * 20);
+      const step = stepMs(dice);
       turn(step);
       now += step;
       const one = gateways[dice() < 0.7 ? 0 : 1]!;
@@ -187,8 +202,7 @@ test(
       assert.is(pages.length, Math.ceil(count / size), query);
       assert.is(new Set(shown).size, count, query);
       assert.is(shown.length, count, query);
-      for (let i = 1; i < count; i++)
-        assert.ok(at.get(shown[i - 1]!)! >= at.get(shown[i]!)!, `${query}: ${i}`);
+      assertNewestFirst(shown, at, query);
     }
     const half = NOW + Math.floor((now - NOW) / 2);
     const range = readRequestsQuery(new URLSearchParams(`from=${NOW}&to=${half}&limit=1000`), now);
