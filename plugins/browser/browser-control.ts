@@ -1,6 +1,7 @@
 /** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
 import { join } from "node:path";
-import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
+import { type Check, compile, type Logger, type Paths, type PorticoError } from "portico";
+import { errors } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
 import type { OpenDebuggingServer } from "./drivers/debugging/server.ts";
@@ -129,11 +130,7 @@ export class BrowserControl {
       maxTabs: () => drivers.config().maxTabs,
       strict: () => isStrict(drivers.config()),
       attach: (which, asked) => {
-        if (this.#closed)
-          throw new PorticoError(
-            "browser_not_running",
-            "This browser has been thrown away: try again.",
-          );
+        if (this.#closed) throw errors.browserDiscarded();
         return (this.#options.attach ?? attach)(which, drivers, asked);
       },
       onNavigated: ({ name }, tab, url) =>
@@ -146,15 +143,11 @@ export class BrowserControl {
   /** Answers one request. Every failure is a `PorticoError` that may be shown. */
   async request(request: BrowserRequest): Promise<BrowserResponse> {
     const matched = this.#routes.get(`${request.method} ${request.route}`);
-    if (matched === undefined)
-      throw new PorticoError("not_found", "There is no such route of the browser control API.");
+    if (matched === undefined) throw errors.unknownRoute();
     const { route, check } = matched;
     const config = this.#options.config();
     if (!config.enabled) {
-      throw new PorticoError(
-        "browser_disabled",
-        "The browser is disabled: set browser.enabled to true and restart the gateway.",
-      );
+      throw errors.browserDisabled();
     }
     const given = check.merge(request);
     const parsed = check.parse(given);
@@ -203,11 +196,7 @@ export class BrowserControl {
     shown.message = plainText(shown.message);
     // Of a browser that dies the tabs go first.
     if (shown.code === "tab_not_found" && route.path !== "/stop" && !(await session.isAlive())) {
-      return new PorticoError(
-        "browser_not_running",
-        `${route.what} ended because the browser is gone: start it again with POST /start.`,
-        { cause: error },
-      );
+      return errors.browserGone({ what: route.what }, { cause: error });
     }
     return shown;
   }

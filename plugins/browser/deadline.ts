@@ -1,5 +1,6 @@
 /** Time limits: whatever a page or a remote browser does, a caller gets an answer in time. */
-import { PorticoError, Type } from "portico";
+import { Type } from "portico";
+import { errors } from "./errors.ts";
 
 /** As a caller may set it, of a request or of one action of a batch. */
 export const TimeoutMs = Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 }));
@@ -11,10 +12,7 @@ export const TimeoutMs = Type.Optional(Type.Integer({ minimum: 1, maximum: 600_0
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new PorticoError("timeout", `${what} did not end within ${ms} ms.`)),
-      ms,
-    );
+    timer = setTimeout(() => reject(errors.late({ what, ms })), ms);
   });
   work.catch(() => {});
   try {

@@ -1,5 +1,6 @@
 /** The browsers of a machine belong to one worker: the others ask it. */
-import { type PluginContext, PorticoError, type Workers } from "portico";
+import type { PluginContext, PorticoError, Workers } from "portico";
+import { errors } from "./errors.ts";
 import type { TargetChoice, Targets } from "./targets/targets.ts";
 import { addTool } from "./tool.ts";
 import type { BrowserRequest, BrowserResponse } from "./types.ts";
@@ -35,7 +36,7 @@ async function askFirst(workers: Workers, asked: Asked): Promise<BrowserResponse
     return await workers.ask<BrowserResponse>(FIRST, TOPIC, asked, LIMIT_MS);
   } catch (error) {
     if ((error as PorticoError).code !== "timeout") throw error;
-    throw new PorticoError("timeout", "The browser has not answered in time.", { cause: error });
+    throw errors.workerSilent({ cause: error });
   }
 }
 

@@ -1,13 +1,584 @@
-/** The plugin's own error codes and their HTTP statuses. */
-export const errors = {
-  navigation_blocked: 403,
-  evaluate_disabled: 403,
-  tab_not_found: 404,
-  profile_not_found: 404,
-  ref_not_found: 404,
-  browser_not_running: 409,
-  trace_running: 409,
-  action_failed: 422,
-  library_unavailable: 501,
-  browser_disabled: 503,
-} as const;
+/**
+ * Every error of the plugin `browser`. The browser also runs on a node that has not loaded the plugin, where no code of
+ * it is declared: each entry therefore states its status.
+ */
+import { PorticoError } from "portico";
+
+const INVALID = { code: "invalid_request_error", status: 400 } as const;
+const FAILED = { code: "action_failed", status: 422 } as const;
+const TIMEOUT = { code: "timeout", status: 504 } as const;
+const CONFLICT = { code: "conflict", status: 409 } as const;
+const FORBIDDEN = { code: "forbidden", status: 403 } as const;
+const FORBIDDEN_ORIGIN = { code: "forbidden_origin", status: 403 } as const;
+const UNAUTHORIZED = { code: "unauthorized", status: 401 } as const;
+const NOT_FOUND = { code: "not_found", status: 404 } as const;
+const NO_TAB = { code: "tab_not_found", status: 404 } as const;
+const NO_REF = { code: "ref_not_found", status: 404 } as const;
+const NOT_RUNNING = { code: "browser_not_running", status: 409 } as const;
+const UNAVAILABLE = { code: "browser_unavailable", status: 503 } as const;
+const NOT_IMPLEMENTED = { code: "not_implemented", status: 501 } as const;
+
+export const errors = PorticoError.table({
+  // requests
+  unknownRoute: { ...NOT_FOUND, message: "The browser control API has no such route." },
+  bodyNotObject: { ...INVALID, message: "The body must be a JSON object." },
+  browserDisabled: {
+    code: "browser_disabled",
+    status: 503,
+    message: "The browser is disabled. Set browser.enabled to true and restart the gateway.",
+  },
+  notAHandshake: { ...INVALID, message: "This is no WebSocket handshake: {problem}." },
+  socketLeft: {
+    code: "client_closed",
+    status: 499,
+    message: "The socket closed during the handshake.",
+  },
+
+  // what may happen to any operation
+  late: { ...TIMEOUT, message: "{what} did not end within {ms} ms." },
+  lateBecause: { ...TIMEOUT, message: "{what} did not end in time: {reason}" },
+  pageSilent: {
+    ...TIMEOUT,
+    message: "{what} did not end within {ms} ms: the page does not answer.",
+  },
+  failedBecause: { ...FAILED, message: "{what} failed: {reason}" },
+  cutOff: {
+    ...FAILED,
+    message: "{what} was cut off because the page navigated. Take a new snapshot.",
+  },
+  frameGone: { ...NO_REF, message: "The frame of this ref is gone. Take a new snapshot." },
+  tabEnded: {
+    ...NO_TAB,
+    message:
+      "{what} ended because the tab was closed or crashed. List the tabs (GET /tabs) or open one.",
+  },
+  browserGone: {
+    ...NOT_RUNNING,
+    message: "{what} ended because the browser is gone. Start it again with POST /start.",
+  },
+  workerSilent: { ...TIMEOUT, message: "The browser has not answered in time. Try again." },
+  diskFull: {
+    code: "storage_full",
+    status: 503,
+    message: "The disk of the gateway is full. Free some space and try again.",
+  },
+  ownMistake: {
+    code: "internal_error",
+    status: 500,
+    message: "{what} failed because of a mistake in the gateway. Its log says more.",
+  },
+
+  // starting and reaching a browser
+  executableInvalid: {
+    ...UNAVAILABLE,
+    message:
+      "browser.executablePath names no file that can be run. Correct it, or remove it so that the gateway looks for a browser.",
+  },
+  noBrowserFound: {
+    ...UNAVAILABLE,
+    message:
+      "No Chromium-based browser was found. Install Chrome, Brave, Edge or Chromium, or set browser.executablePath.",
+  },
+  startTooSlow: { ...TIMEOUT, message: "The browser did not start within {ms} ms." },
+  notExecuted: {
+    ...UNAVAILABLE,
+    message: "The browser could not be started: {reason}. Check browser.executablePath.",
+  },
+  endedAtStart: { ...UNAVAILABLE, message: "The browser could not be started: {reason}" },
+  libraryUnavailable: {
+    code: "library_unavailable",
+    status: 501,
+    message:
+      "This needs the browser automation library (playwright-core), which is not available in this installation. Install it with 'npm install playwright-core' and restart the gateway. {still}",
+  },
+  portTaken: {
+    ...CONFLICT,
+    message: "Another program took port {port} while the browser started. Start the browser again.",
+  },
+  nothingToAttach: {
+    ...NOT_RUNNING,
+    message:
+      "browser.attachOnly is set, and no browser listens on port {port} for profile {profile}. Start one with --remote-debugging-port={port}.",
+  },
+  debuggingRefused: {
+    ...NOT_RUNNING,
+    message: "The browser's debugging socket refused the connection.",
+  },
+  endpointStatus: { ...NOT_RUNNING, message: "The browser at {address} answered {status}.{hint}" },
+  noDebuggingSocket: {
+    ...NOT_RUNNING,
+    message: "{address} names no debugging socket yet: no browser (or no tab) is attached there.",
+  },
+  endpointSilent: {
+    ...TIMEOUT,
+    message: "The browser at {address} did not answer within {ms} ms.",
+  },
+  endpointNoBrowser: {
+    ...NOT_RUNNING,
+    message:
+      "What answers at {address} is no browser: its response is larger than {bytes} bytes. Correct the profile's cdpUrl.",
+  },
+  endpointUnreachable: {
+    ...NOT_RUNNING,
+    message: "No browser answers at {address}. Start one there, or correct the profile's cdpUrl.",
+  },
+  noWindow: { ...NOT_RUNNING, message: "The browser shows no window that can be controlled." },
+  notRunning: {
+    ...NOT_RUNNING,
+    message:
+      "The browser of profile {profile} is not running. Start it with POST /start (or 'portico browser start').",
+  },
+  browserDiscarded: {
+    ...NOT_RUNNING,
+    message: "This browser has been discarded. Try again to get a new one.",
+  },
+
+  // the debugging port
+  debuggingTokenWrong: {
+    ...UNAUTHORIZED,
+    message:
+      "The debugging port needs the gateway's token: as bearer, as the password of any user, or as ?token=.",
+  },
+  stillStarting: { ...NOT_RUNNING, message: "The browser is starting. Try again in a moment." },
+  otherBrowser: {
+    ...NOT_FOUND,
+    message: "This is not the browser that runs here. GET /json/version names it.",
+  },
+  unknownTarget: { ...NO_TAB, message: "There is no such target. GET /json/list names them." },
+
+  // the extension relay
+  relayTokenWrong: {
+    ...UNAUTHORIZED,
+    message:
+      "The token is missing or wrong. 'portico browser extension pair' prints the right one, and the port that it is for.",
+  },
+  extensionOnly: {
+    ...FORBIDDEN_ORIGIN,
+    message: "Only the Portico extension may connect here.",
+  },
+  noPages: { ...FORBIDDEN_ORIGIN, message: "Pages may not drive the relay's tabs." },
+  nothingAttached: {
+    ...NOT_RUNNING,
+    message:
+      "No tab is attached to the extension relay: click the extension's icon on a tab. (Where it is not installed yet: 'portico browser extension path', then 'portico browser extension pair'.)",
+  },
+  otherExtension: {
+    ...CONFLICT,
+    message: "Another browser's extension is connected to this gateway. Detach its tabs first.",
+  },
+  otherClient: {
+    ...CONFLICT,
+    message: "Another client controls the relay's tabs, and only one may at a time.",
+  },
+  otherClientBusy: {
+    ...CONFLICT,
+    message: "Another client controls the relay's tabs. End it first (POST /stop).",
+  },
+
+  // profiles
+  unknownProfile: {
+    code: "profile_not_found",
+    status: 404,
+    message:
+      "There is no browser profile {profile}. Known: {known}. Create one with POST /profiles/create.",
+  },
+  profileExists: { ...CONFLICT, message: "There is already a browser profile {profile}." },
+  badProfileName: { ...INVALID, message: "{name} cannot be a profile's name: {rule}." },
+  remoteWithoutUrl: { ...INVALID, message: "A remote profile needs cdpUrl." },
+  badCdpUrl: { ...INVALID, message: "cdpUrl is not a URL." },
+  managedWithUrl: {
+    ...INVALID,
+    message: "A managed profile has no cdpUrl. Leave out cdpUrl, or driver.",
+  },
+  managedOnly: { ...INVALID, message: "Only a managed profile can have {field}." },
+  profileConfigured: {
+    ...CONFLICT,
+    message:
+      "Profile {profile} stands in the configuration (browser.profiles): remove it there. POST /reset-profile discards its data.",
+  },
+  profileBuiltIn: {
+    ...CONFLICT,
+    message:
+      "Profile {profile} is built in and cannot be deleted. POST /reset-profile discards its data.",
+  },
+  nothingToReset: {
+    ...INVALID,
+    message: "Profile {profile} has no data on this machine to reset.",
+  },
+  toolsPort: {
+    ...INVALID,
+    message: "Port {port} is where other tools look for a browser. Set another cdpPort.",
+  },
+  toolsPortOfProfile: {
+    ...CONFLICT,
+    message:
+      "Port {port} is where other tools look for a browser. Set another cdpPort for profile {profile}.",
+  },
+  portInUse: {
+    ...CONFLICT,
+    message:
+      "Port {port} (cdpPort of profile {profile}) is in use by another program. Free it or set another one.",
+  },
+  noProfilePort: {
+    ...CONFLICT,
+    message: "No debugging port is free in {first}–{last}. Stop or delete a profile.",
+  },
+
+  // sandboxed sessions, and where a browser runs
+  sandboxWithoutProfiles: {
+    ...INVALID,
+    message:
+      "A sandbox has one browser and no profiles. Leave this out, or pass target=host where that is allowed.",
+  },
+  sandboxProfileNamed: {
+    ...INVALID,
+    message:
+      "A sandbox has one browser and no profiles: leave profile out. Profiles belong to the host. A sandboxed session may pass target=host where {key} is true.",
+  },
+  sandboxesBusy: {
+    code: "service_unavailable",
+    status: 503,
+    message: "{most} sandboxed sessions use a browser now, which is the maximum. Try again later.",
+  },
+  noSandboxPort: {
+    ...CONFLICT,
+    message: "No debugging port is free in {first}–{last}. Stop a browser.",
+  },
+  hostNotAllowed: {
+    ...FORBIDDEN,
+    message:
+      "This session is sandboxed and has a browser of its own: leave target out to use that. To allow the host's browser, set {key} to true.",
+  },
+  ownerOnly: {
+    ...FORBIDDEN,
+    message:
+      "The browsers of the host and of nodes are for the owner alone. Leave target out: this session has a browser of its own.",
+  },
+  nodesOff: {
+    code: "node_unavailable",
+    status: 503,
+    message: "Node hosts are not available: the nodes plugin is off.",
+  },
+
+  // tabs
+  noTabOpen: { ...NO_TAB, message: "No tab is open. Open one with POST /tabs/open." },
+  unknownTab: { ...NO_TAB, message: "There is no tab {tab}. List the tabs with GET /tabs." },
+  severalTabs: {
+    ...NO_TAB,
+    message: "{count} tabs have an id that begins with {tab}. Give more of the id.",
+  },
+  tabJustClosed: {
+    ...NO_TAB,
+    message: "The tab was closed a moment ago. List the tabs with GET /tabs.",
+  },
+  newTabClosed: { ...NO_TAB, message: "The new tab was closed before it could be used." },
+  tabCrashed: {
+    ...NO_TAB,
+    message: "This tab has crashed. Close it (DELETE /tabs/:targetId) and open the page again.",
+  },
+  tooManyTabs: {
+    ...CONFLICT,
+    message: "{most} tabs are open, which is the maximum (browser.maxTabs). Close some first.",
+  },
+  tabLeaving: {
+    ...TIMEOUT,
+    message:
+      "The tab is loading a page of {host}, which does not answer. Wait longer, or navigate elsewhere.",
+  },
+
+  // navigation
+  navigationBlocked: { code: "navigation_blocked", status: 403, message: "{reason}" },
+  pageNotLoaded: { ...FAILED, message: "The page could not be loaded: {reason}" },
+  pageSlow: {
+    ...TIMEOUT,
+    message:
+      'The page did not load within {ms} ms. It may still be loading: look at it with GET /snapshot, or navigate with waitUntil "commit".',
+  },
+  addressIsDownload: {
+    ...FAILED,
+    message: "The address is a download, not a page. Fetch it with POST /wait/download.",
+  },
+  wentElsewhere: {
+    ...FAILED,
+    message: "The page went elsewhere while it was loading. It is at {url} now.",
+  },
+  closedWhileLoading: {
+    ...NO_TAB,
+    message:
+      "The tab was closed while its page was loading. List the tabs (GET /tabs) or open one.",
+  },
+
+  // snapshots and refs
+  notARef: {
+    ...INVALID,
+    message:
+      '{given} is not a ref. Give a number or e<n> from a snapshot (12, "e12"). CSS selectors are not supported in actions.',
+  },
+  unknownRef: { ...NO_REF, message: "There is no ref {ref} in this tab. Take a new snapshot." },
+  staleRef: {
+    ...NO_REF,
+    message:
+      "The element of ref {ref} ({element}) is no longer on the page. Take a new snapshot.{hint}",
+  },
+  badSelector: { ...INVALID, message: "{param} is not a selector that the browser understands." },
+  nothingFits: { ...INVALID, message: "No {what} matches {param}." },
+  notAFrame: { ...INVALID, message: "frame must be an iframe, and this is {tag}." },
+  labelsWithoutRefs: {
+    ...INVALID,
+    message: "labels needs refs, and format=aria has none. Leave one of them out.",
+  },
+  snapshotOfDeafPage: {
+    ...TIMEOUT,
+    message: "The snapshot was not ready within {ms} ms: the page does not answer.",
+  },
+  snapshotOfLargePage: {
+    ...TIMEOUT,
+    message:
+      'The snapshot was not ready within {ms} ms: the page has {elements} elements. Narrow it with selector ("main", "#results"), or allow more with timeoutMs.',
+  },
+
+  // actions
+  kindMissing: { ...INVALID, message: "kind is missing. {hint}" },
+  unknownKind: { ...INVALID, message: "{kind} is not a kind of action. {hint}" },
+  selectorInAction: {
+    ...INVALID,
+    message:
+      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and give its ref.",
+  },
+  badSnapshotMode: { ...INVALID, message: 'snapshot must be "efficient" or "ai".' },
+  nestedBatch: { ...INVALID, message: "A batch cannot hold a batch." },
+  evaluateDisabled: {
+    code: "evaluate_disabled",
+    status: 403,
+    message: "{what} is turned off: browser.evaluateEnabled is false.",
+  },
+  notJavaScript: { ...INVALID, message: "{param} is not JavaScript: {reason}." },
+  resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less of it." },
+  elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
+  notItsKind: { ...FAILED, message: "{what} failed: the {element} does not take it: {reason}" },
+  labelGone: { ...FAILED, message: "The label of the element is gone." },
+  labelWithoutEffect: { ...FAILED, message: "A click on its label did not change the box." },
+  clickWithoutPlace: {
+    ...INVALID,
+    message:
+      "click needs a ref, or x and y, or all three (then x and y count from the corner of the element).",
+  },
+  placeOutside: {
+    ...FAILED,
+    message:
+      "The place {x}, {y} is outside of what the page shows ({width} x {height}). Scroll first.",
+  },
+  dragOntoItself: {
+    ...INVALID,
+    message:
+      "startRef and endRef name the same element. Name the element to drag, and the one to drop it on.",
+  },
+  dragGoalHidden: { ...FAILED, message: "The drag failed: its goal is not visible." },
+  highlightHidden: {
+    ...FAILED,
+    message: "The highlight failed: the element of ref {ref} is not visible.",
+  },
+
+  // fields, lists and keys
+  valueNotTaken: {
+    ...FAILED,
+    message: "The field is of type {type} and does not take {value}. Give it {form}.",
+  },
+  fieldStaysEmpty: {
+    ...FAILED,
+    message:
+      "The typing failed: the field is as empty as before. The page takes no such text there.",
+  },
+  fieldKeepsText: {
+    ...FAILED,
+    message:
+      "The typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
+  },
+  nothingFocused: {
+    ...FAILED,
+    message:
+      "The typing failed: nothing that takes a text has the focus. Click into a field first, or give its ref.",
+  },
+  notAKey: {
+    ...INVALID,
+    message: "{key} is not a key. Write Enter, Tab, ArrowDown, a, or Control+A.",
+  },
+  boxNeedsBoolean: {
+    ...INVALID,
+    message: "A box is checked or not: its value must be true or false.",
+  },
+  textTakesOneValue: {
+    ...INVALID,
+    message: "Only a list takes several values: this field takes a text.",
+  },
+  listTakesOneValue: {
+    ...FAILED,
+    message: "The list takes one value only, and the action gave {count}.",
+  },
+
+  // waiting
+  nothingToWaitFor: {
+    ...INVALID,
+    message: "wait needs one of text, textGone, url, loadState, fn, timeMs.",
+  },
+  textNotShown: { ...TIMEOUT, message: "The text {text} did not appear within {ms} ms." },
+  textNotGone: { ...TIMEOUT, message: "The text {text} did not go within {ms} ms." },
+  waitedInVain: { ...TIMEOUT, message: "Waited {ms} ms for {condition}." },
+
+  // files: uploads, downloads, and the paths that callers name
+  pathEmpty: { ...INVALID, message: "The path is empty or holds a NUL character." },
+  pathWithDots: { ...INVALID, message: "The path must not hold '..'." },
+  pathTooLong: {
+    ...INVALID,
+    message: "A name in the path may have {nameBytes} bytes, and the path {pathBytes}.",
+  },
+  pathOutside: {
+    ...INVALID,
+    message:
+      "The path lies outside the directory that is allowed for it. Give a name relative to that directory.",
+  },
+  pathNotDirectory: {
+    ...INVALID,
+    message: "A part of the path is a link or a file, not a directory.",
+  },
+  pathLeadsOut: {
+    ...INVALID,
+    message: "The path leads out of the directory that is allowed for it.",
+  },
+  pathOccupied: {
+    ...INVALID,
+    message: "Something that is not a regular file is in the place of the path.",
+  },
+  pathProtected: { ...INVALID, message: "Nothing may be written there: {reason}." },
+  fileMissing: { ...INVALID, message: "There is no such file in that directory." },
+  fileUnreadable: { ...INVALID, message: "The file cannot be read." },
+  fileNotRegular: { ...INVALID, message: "Only regular files are accepted." },
+  fileWithLinks: {
+    ...INVALID,
+    message: "A file with several hard links is not accepted. Make a copy of it.",
+  },
+  uploadRefused: {
+    ...INVALID,
+    message: "{reason} Files for pages must lie in <tmp>/portico/uploads.",
+  },
+  takesNoFiles: {
+    ...FAILED,
+    message:
+      "The upload failed: the element is no file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
+  },
+  oneFileOnly: { ...FAILED, message: "The upload failed: the input takes one file only." },
+  downloadTooLarge: {
+    ...FAILED,
+    message:
+      "The download is larger than {bytes} bytes (browser.maxDownloadBytes) and was stopped.",
+  },
+  downloadFailed: { ...FAILED, message: "The download failed: {reason}." },
+  downloadOverRelay: {
+    ...NOT_IMPLEMENTED,
+    message:
+      "Downloads in a person's own browser go to the person's own download folder and cannot be fetched through the relay. Use a managed profile.",
+  },
+
+  // pictures, traces and what the page did
+  fullPageWithRef: { ...INVALID, message: "fullPage and ref exclude each other." },
+  qualityWithPng: { ...INVALID, message: "quality is for type jpeg only." },
+  badPaper: {
+    ...INVALID,
+    message: "{format} is not a paper format. Use A0 to A6, Letter, Legal, Tabloid or Ledger.",
+  },
+  badLevel: { ...INVALID, message: "level must be one of debug, info, warning, error." },
+  bodyTooLarge: {
+    ...FAILED,
+    message: "The body has {bytes} bytes, more than can be read here. Use POST /download.",
+  },
+  traceRunning: {
+    code: "trace_running",
+    status: 409,
+    message: "A trace is already being recorded. Stop it with POST /trace/stop.",
+  },
+  traceNotRunning: {
+    code: "trace_not_running",
+    status: 409,
+    message: "No trace is being recorded. Start one with POST /trace/start.",
+  },
+
+  // cookies and storage
+  cookieWithoutPlace: {
+    ...INVALID,
+    message: "cookie needs url or domain: the tab shows no web page.",
+  },
+  cookieWithBoth: { ...INVALID, message: "cookie takes url or domain, not both." },
+  cookieRefused: { ...INVALID, message: "The browser refused the cookie: {reason}" },
+  noWebStorage: {
+    ...FAILED,
+    message:
+      "This page has no web storage (about:blank and sandboxed pages have none). Open a page of the site first.",
+  },
+  webStorageFull: { ...FAILED, message: "The site's web storage is full." },
+  stateOverRelay: {
+    ...NOT_IMPLEMENTED,
+    message:
+      "The cookies and storage of a person's own browser are neither saved nor replaced through the relay. Use a managed profile.",
+  },
+  stateRefused: { ...INVALID, message: "The browser refused the state: {reason}" },
+  stateTooLarge: { ...INVALID, message: "The file is larger than {bytes} bytes." },
+  stateNotJson: {
+    ...INVALID,
+    message: "The file is not JSON. Give one that POST /state/save has written.",
+  },
+  notAState: {
+    ...INVALID,
+    message: "The file is not a state that POST /state/save has written: {reason}",
+  },
+
+  // what the browser pretends (POST /set/*)
+  overrideRefused: { ...INVALID, message: "The browser refused the value: {reason}" },
+  headersMissing: {
+    ...INVALID,
+    message: "headers is missing. Give an object of names and values, or clear.",
+  },
+  badHeaderName: { ...INVALID, message: "{name} is not a header name." },
+  connectionHeader: {
+    ...INVALID,
+    message: "{name} belongs to the connection and cannot be set.",
+  },
+  badHeaderValue: {
+    ...INVALID,
+    message: "The value of {name} holds a line break or another control character.",
+  },
+  credentialsMissing: { ...INVALID, message: "username and password are needed, or clear." },
+  positionMissing: { ...INVALID, message: "latitude and longitude are needed, or clear." },
+  badOrigin: { ...INVALID, message: "origin must be like https://example.com." },
+  permissionsMissing: {
+    ...INVALID,
+    message:
+      "permissions is missing. Give a list (clipboard-read, notifications, camera, …), or clear.",
+  },
+  colorSchemeMissing: {
+    ...INVALID,
+    message: "colorScheme is missing. Give light, dark, no-preference or none.",
+  },
+  timezoneMissing: {
+    ...INVALID,
+    message: "timezoneId is missing. Give one such as Europe/Berlin, or clear.",
+  },
+  unknownTimezone: {
+    ...INVALID,
+    message: "{timezone} is not a time zone (Europe/Berlin, UTC, …).",
+  },
+  timezoneNotSupported: {
+    ...INVALID,
+    message: "{timezone} is not a time zone that the browser knows (Europe/Berlin, UTC, …).",
+  },
+  localeMissing: { ...INVALID, message: "locale is missing. Give one such as de-DE, or clear." },
+  unknownLocale: { ...INVALID, message: "{locale} is not a locale (en-GB, de-DE, …)." },
+  localeNotSupported: {
+    ...INVALID,
+    message: "{locale} is not a locale that the browser knows (en-GB, de-DE, …).",
+  },
+  deviceMissing: {
+    ...INVALID,
+    message: "name is missing. Give one such as iPhone 14, or clear.",
+  },
+  unknownDevice: { ...INVALID, message: "There is no device {device}.{hint}" },
+});

@@ -1,5 +1,6 @@
 /** What the automation library throws, said in our words: no terminal codes, no stack, no call log. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
+import { errors } from "./errors.ts";
 
 const TERMINAL =
   /(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
@@ -75,15 +76,7 @@ function isDiskFull(error: unknown): boolean {
 }
 
 /** 503 */
-export const diskFull = (cause?: unknown): PorticoError =>
-  new PorticoError(
-    "storage_full",
-    "The disk of the gateway is full: free some space and try again.",
-    {
-      status: 503,
-      cause,
-    },
-  );
+export const diskFull = (cause?: unknown): PorticoError => errors.diskFull({ cause });
 
 /** Any error as one that may be shown. `what` names the action: "The click". */
 export function failure(error: unknown, what: string): PorticoError {
@@ -95,48 +88,23 @@ export function failure(error: unknown, what: string): PorticoError {
     error instanceof ReferenceError ||
     error instanceof RangeError
   ) {
-    return new PorticoError(
-      "internal_error",
-      `${what} failed because of a mistake in the gateway: see its log.`,
-      options,
-    );
+    return errors.ownMistake({ what }, options);
   }
   if (isGone(error)) {
-    return new PorticoError(
-      "tab_not_found",
-      `${what} ended because the tab was closed or crashed. List the tabs (GET /tabs) or open one.`,
-      options,
-    );
+    return errors.tabEnded({ what }, options);
   }
   if (isDiskFull(error)) return diskFull(error);
   // The system's words about a file: `EACCES: permission denied, open '/home/…'`; where it lies is nobody's business.
   if ((error as NodeJS.ErrnoException)?.path !== undefined)
-    return new PorticoError(
-      "action_failed",
-      `${what} failed: ${headline(error).split(",")[0]}.`,
-      options,
-    );
-  if (isTimeout(error))
-    return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
+    return errors.failedBecause({ what, reason: `${headline(error).split(",")[0]}.` }, options);
+  if (isTimeout(error)) return errors.lateBecause({ what, reason: headline(error) }, options);
   const text = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(text)) {
-    return new PorticoError(
-      "ref_not_found",
-      "The frame of this ref is gone: take a new snapshot.",
-      options,
-    );
+    return errors.frameGone(options);
   }
   if (/Execution context was destroyed|frame (?:was|got) detached|Frame was detached/i.test(text)) {
-    return new PorticoError(
-      "action_failed",
-      `${what} was cut off because the page navigated: take a new snapshot.`,
-      options,
-    );
+    return errors.cutOff({ what }, options);
   }
   const network = networkFailure(text);
-  return new PorticoError(
-    "action_failed",
-    `${what} failed: ${network ?? headline(error)}`,
-    options,
-  );
+  return errors.failedBecause({ what, reason: network ?? headline(error) }, options);
 }

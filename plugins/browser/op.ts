@@ -1,7 +1,8 @@
 /** What every operation gets, and the checks that many of them share. */
-import { isPorticoError, type Logger, type Paths, PorticoError } from "portico";
+import { isPorticoError, type Logger, type Paths } from "portico";
 import type { WhyProtected } from "./files/confine.ts";
 import type { Guard } from "portico/egress";
+import { errors } from "./errors.ts";
 import { attempt, within } from "./deadline.ts";
 import type { Library } from "./drivers/playwright.ts";
 import type { Profile, Profiles } from "./profiles.ts";
@@ -64,10 +65,7 @@ export async function checkAddress(op: Op, url: string): Promise<string> {
     return (await within(10_000, "Resolving the host name", op.deps.guard.checkUrl(url))).url.href;
   } catch (error) {
     if (isPorticoError(error) && error.code === "name_not_resolved") {
-      throw new PorticoError("action_failed", `The page could not be loaded: ${error.message}`, {
-        param: "url",
-        cause: error,
-      });
+      throw errors.pageNotLoaded({ reason: error.message }, { param: "url", cause: error });
     }
     throw error;
   }

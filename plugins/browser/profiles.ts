@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
+import { errors } from "./errors.ts";
 import { portFree } from "./net/free-port.ts";
 import { debuggingPorts } from "./drivers/debugging-ports.ts";
 import { A_NAME, type BrowserConfig, PROFILE_NAME, type ProfileConfig } from "./schema.ts";
@@ -33,7 +33,6 @@ const FIRST_PORT = 18_800;
 const LAST_PORT = 18_899;
 /** Browsers and tools use it by default: a browser of ours there would be taken for somebody else's. */
 const OTHERS_PORT = 9222;
-const usedByOthers = `Port ${OTHERS_PORT} is where other tools look for a browser`;
 
 /** A URL without user, password, query and fragment: what may be shown. */
 export function shownUrl(url: string): string {
@@ -160,10 +159,7 @@ export class Profiles {
     if (found !== undefined) return found;
     checkName(wanted);
     const names = [...all.keys()].join(", ");
-    throw new PorticoError(
-      "profile_not_found",
-      `There is no browser profile ${JSON.stringify(wanted)}. Known: ${names}. Make one with POST /profiles/create.`,
-    );
+    throw errors.unknownProfile({ profile: JSON.stringify(wanted), known: names });
   }
 
   /** The debugging port of a managed profile, assigned and kept when it has none yet. */
@@ -177,17 +173,10 @@ export class Profiles {
   /** The port to launch on: the profile's own while it is free, else another one of the range. */
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
-    if (port === OTHERS_PORT)
-      throw new PorticoError(
-        "conflict",
-        `${usedByOthers}: set another cdpPort for profile ${profile.name}.`,
-      );
+    if (port === OTHERS_PORT) throw errors.toolsPortOfProfile({ port, profile: profile.name });
     if (await portFree(port)) return port;
     if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
-    throw new PorticoError(
-      "conflict",
-      `Port ${port} (cdpPort of profile ${profile.name}) is in use by another program: free it or set another one.`,
-    );
+    throw errors.portInUse({ port, profile: profile.name });
   }
 
   /** Ports are given out one after another: two that are chosen at once would be the same. */
@@ -220,10 +209,7 @@ export class Profiles {
     for (let port = FIRST_PORT; port <= LAST_PORT; port++) {
       if (!taken.has(port) && (await fits(port))) return port;
     }
-    throw new PorticoError(
-      "conflict",
-      `No debugging port is free in ${FIRST_PORT}–${LAST_PORT}: stop or delete a profile.`,
-    );
+    throw errors.noProfilePort({ first: FIRST_PORT, last: LAST_PORT });
   }
 
   /** Makes a profile. 400 for a bad name or URL, 409 `conflict` where it exists. */
@@ -235,18 +221,12 @@ export class Profiles {
     const there = [...this.#named(stored).keys()].find(
       (one) => one.toLowerCase() === name.toLowerCase(),
     );
-    if (there !== undefined)
-      throw new PorticoError(
-        "conflict",
-        `There is already a browser profile ${JSON.stringify(there)}.`,
-      );
+    if (there !== undefined) throw errors.profileExists({ profile: JSON.stringify(there) });
     if (given.driver === "remote" && given.cdpUrl === undefined) {
-      throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", {
-        param: "cdpUrl",
-      });
+      throw errors.remoteWithoutUrl({ param: "cdpUrl" });
     }
     if (given.cdpUrl !== undefined && !parseUrl(given.cdpUrl)) {
-      throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
+      throw errors.badCdpUrl({ param: "cdpUrl" });
     }
     const {
       cdpUrl,
@@ -256,25 +236,13 @@ export class Profiles {
       args,
     } = given;
     if (driver === "managed" && cdpUrl !== undefined)
-      throw new PorticoError(
-        "invalid_request_error",
-        "A managed profile has no cdpUrl: leave it or driver out.",
-        {
-          param: "cdpUrl",
-        },
-      );
+      throw errors.managedWithUrl({ param: "cdpUrl" });
     const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
     if (driver !== "managed" && own !== undefined)
-      throw new PorticoError(
-        "invalid_request_error",
-        `Only a managed profile can have ${own[0]}.`,
-        { param: own[0] },
-      );
+      throw errors.managedOnly({ field: own[0] }, { param: own[0] });
     // Of a browser that is only attached to, the port is its owner's choice.
     if (driver === "managed" && given.cdpPort === OTHERS_PORT && !this.#options.config().attachOnly)
-      throw new PorticoError("invalid_request_error", `${usedByOthers}: set another cdpPort.`, {
-        param: "cdpPort",
-      });
+      throw errors.toolsPort({ port: OTHERS_PORT }, { param: "cdpPort" });
     stored.created[name] = given;
     await this.#save().catch((error: unknown) => {
       delete stored.created[name];
@@ -288,14 +256,10 @@ export class Profiles {
   /** Forgets a profile; its data are the caller's to move away. 409 for one of the configuration. */
   async forget(profile: Profile): Promise<void> {
     if (profile.source !== "created") {
-      const where =
-        profile.source === "config"
-          ? "stands in the configuration (browser.profiles): remove it there"
-          : "is built in";
-      throw new PorticoError(
-        "conflict",
-        `Profile ${profile.name} ${where}. POST /reset-profile throws away its data.`,
-      );
+      const values = { profile: profile.name };
+      throw profile.source === "config"
+        ? errors.profileConfigured(values)
+        : errors.profileBuiltIn(values);
     }
     const stored = await this.#load();
     delete stored.created[profile.name];
@@ -323,9 +287,8 @@ export class Profiles {
 
 function checkName(name: string): void {
   if (PROFILE_NAME.test(name)) return;
-  throw new PorticoError(
-    "invalid_request_error",
-    `${JSON.stringify(name.slice(0, 80))} cannot be a profile's name: ${A_NAME}.`,
+  throw errors.badProfileName(
+    { name: JSON.stringify(name.slice(0, 80)), rule: A_NAME },
     { param: "name" },
   );
 }

@@ -1,5 +1,6 @@
 /** Several actions in one call. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { left, within } from "../deadline.ts";
 import type { Act } from "./types.ts";
 
@@ -9,10 +10,7 @@ export async function batch(act: Act): Promise<unknown> {
   const results: Record<string, unknown>[] = [];
   for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
     try {
-      if (action["kind"] === "batch")
-        throw new PorticoError("invalid_request_error", "A batch cannot hold a batch.", {
-          param: `actions[${index}].kind`,
-        });
+      if (action["kind"] === "batch") throw errors.nestedBatch({ param: `actions[${index}].kind` });
       const limited = within(
         left(start, act.timeoutMs),
         "The batch",

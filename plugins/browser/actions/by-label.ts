@@ -1,5 +1,5 @@
 /** Boxes that a page hides under their labels to draw its own: what a person clicks there is the label. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { labelFor, placeInLabel } from "../tab/page-scripts.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -11,8 +11,7 @@ export const labelClick =
   (tab: Tab, locator: Locator, limits: Limits): ClickLabel =>
   async (options) => {
     const label = (await locator.evaluateHandle(labelFor, undefined, limits)).asElement();
-    if (label === null)
-      throw new PorticoError("action_failed", "The label of the element is gone.");
+    if (label === null) throw errors.labelGone();
     const position = await locator.evaluate(placeInLabel, undefined, limits);
     await press(tab, limits, (within) => label.click({ ...options, ...within, position }));
   };
@@ -26,6 +25,5 @@ export async function setByLabel(
 ): Promise<void> {
   if ((await locator.isChecked(limits)) === checked) return;
   await click();
-  if ((await locator.isChecked(limits)) !== checked)
-    throw new PorticoError("action_failed", "A click on its label did not change the box.");
+  if ((await locator.isChecked(limits)) !== checked) throw errors.labelWithoutEffect();
 }

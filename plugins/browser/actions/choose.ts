@@ -1,5 +1,5 @@
 /** Options of a list, by value or by label. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { holdsOne } from "../tab/page-scripts.ts";
 import type { Trial } from "./trial.ts";
@@ -13,10 +13,7 @@ export const choose =
   async (locator: Locator, { timeout, signal }) => {
     const several = new Set(values).size;
     if (several > 1 && (await locator.evaluate(holdsOne, undefined, { timeout, signal })))
-      throw new PorticoError(
-        "action_failed",
-        `The list takes one value only, and was given ${several}.`,
-      );
+      throw errors.listTakesOneValue({ count: several });
     return locator.selectOption([...values], {
       timeout: explicit ? timeout : Math.min(timeout, OPTION_MS),
       signal,

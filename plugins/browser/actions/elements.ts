@@ -1,5 +1,6 @@
 /** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
 import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
@@ -71,15 +72,15 @@ async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
 /** 404 for a ref whose element is gone, with the elements of the same role and name, or of the same role. */
 async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
   const candidates = await lookAlikes(tab, entry);
-  const alike =
+  const hint =
     candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
-  return new PorticoError(
-    "ref_not_found",
-    `The element of ref ${entry.n} (${entry.role}${entry.name ? ` "${plainText(entry.name).slice(0, 60)}"` : ""}) is no longer on the page: take a new snapshot.${alike}`,
+  return errors.staleRef(
     {
-      param,
-      details: { ref: `e${entry.n}`, candidates },
+      ref: entry.n,
+      element: `${entry.role}${entry.name ? ` "${plainText(entry.name).slice(0, 60)}"` : ""}`,
+      hint,
     },
+    { param, details: { ref: `e${entry.n}`, candidates } },
   );
 }
 
@@ -141,12 +142,9 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
     });
     const reason = hindrance(found.probe, needs);
     if (reason === undefined) return found;
-    hindered = new PorticoError(
-      "action_failed",
-      `${what} failed: the ${spoken(found.entry)} ${reason}.`,
-      {
-        details: { ref: `e${found.entry.n}` },
-      },
+    hindered = errors.elementHindered(
+      { what, element: spoken(found.entry), reason },
+      { details: { ref: `e${found.entry.n}` } },
     );
     if (Date.now() - start >= patience) throw hindered;
     await pause(50);
@@ -234,16 +232,12 @@ async function whyNot(
 ): Promise<PorticoError> {
   const { tab, needs, what, timeoutMs } = trial;
   const options = { details: { ref: `e${entry.n}` }, cause: error };
-  const element = `the ${spoken(entry)}`;
+  const element = spoken(entry);
   if (!stopped && !isTimeout(error)) {
     const message = String((error as Error).message);
     if (!NOT_ITS_KIND.test(message)) return failure(error, what);
     const reason = NO_LIST.test(message) ? DRAWN_LIST : headline(error);
-    return new PorticoError(
-      "action_failed",
-      `${what} failed: ${element} does not take it: ${reason}`,
-      options,
-    );
+    return errors.notItsKind({ what, element, reason }, options);
   }
   const again = await attempt<Probe | "gone" | "silent">(
     500,
@@ -254,10 +248,8 @@ async function whyNot(
   const isSilent = again === "silent";
   // A page that is too busy to say it now may have said it before.
   const reason = (isSilent ? undefined : hindrance(again, needs)) ?? hindranceInLog(callLog(error));
-  if (reason !== undefined)
-    return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
-  const late = isSilent
-    ? `within ${timeoutMs} ms: the page does not answer.`
-    : `in time: ${headline(error)}`;
-  return new PorticoError("timeout", `${what} did not end ${late}`, options);
+  if (reason !== undefined) return errors.elementHindered({ what, element, reason }, options);
+  return isSilent
+    ? errors.pageSilent({ what, ms: timeoutMs }, options)
+    : errors.lateBecause({ what, reason: headline(error) }, options);
 }

@@ -1,5 +1,5 @@
 /** Text into a field, and what the field made of it. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt } from "../deadline.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import {
@@ -27,10 +27,11 @@ const FORMS: Readonly<Record<string, string>> = {
 async function takesKeys(locator: Locator, text: string, limits: Limits): Promise<boolean> {
   const entry = await locator.evaluate(entryOf, text, limits);
   if (FORMS[entry] === undefined) return entry === "typed";
-  throw new PorticoError(
-    "action_failed",
-    `The field is of type ${entry} and does not take ${JSON.stringify(text.slice(0, 60))}: give it ${FORMS[entry]}.`,
-  );
+  throw errors.valueNotTaken({
+    type: entry,
+    value: JSON.stringify(text.slice(0, 60)),
+    form: FORMS[entry],
+  });
 }
 
 export interface Entry {
@@ -138,12 +139,7 @@ async function outcome(
   if (after === undefined || after.text === text) return undefined;
   if (isSame(after.text, text) && after.kind !== "field") return undefined;
   if (isTyped && keepsOldText(before, after, text))
-    throw new PorticoError(
-      "action_failed",
-      before.text === ""
-        ? "The typing failed: the field is as empty as before. The page takes no such text there."
-        : "The typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
-    );
+    throw before.text === "" ? errors.fieldStaysEmpty() : errors.fieldKeepsText();
   // What such an editor shows beside its text is unknown.
   if (after.kind === "proxy" && !after.isExact) return undefined;
   return after.secret ? "•".repeat(after.text.length) : after.text;

@@ -1,5 +1,5 @@
 /** One field of a form. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { left } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
@@ -15,14 +15,13 @@ export interface Field {
   value?: unknown;
 }
 
-const refused = (message: string, index: number): PorticoError =>
-  new PorticoError("invalid_request_error", message, { param: `fields[${index}].value` });
+const inValue = (index: number) => ({ param: `fields[${index}].value` });
 
 /** Whether a box is to be checked: without a value it is. */
 function isYes(value: unknown, index: number): boolean {
   if (value === undefined || /^(true|on|yes|1|checked)$/i.test(String(value))) return true;
   if (/^(false|off|no|0|unchecked|)$/i.test(String(value)) && !Array.isArray(value)) return false;
-  throw refused("A box is checked or not: its value must be true or false.", index);
+  throw errors.boxNeedsBoolean(inValue(index));
 }
 
 /** The value that the page made of a text, where that is another one. */
@@ -60,8 +59,7 @@ export async function fillOne(
     await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work: choose(values, explicit) });
     return undefined;
   }
-  if (Array.isArray(field.value))
-    throw refused("Only a list takes several values: this field takes a text.", index);
+  if (Array.isArray(field.value)) throw errors.textTakesOneValue(inValue(index));
   const text = field.value === undefined ? "" : String(field.value);
   return (await tryOn({
     ...shared,

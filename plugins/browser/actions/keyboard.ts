@@ -1,5 +1,5 @@
 /** Typing into a field, and single keys. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { EDITED, findFree, SEEN, trial, tryOn } from "./elements.ts";
 import { enter } from "./entry.ts";
@@ -55,11 +55,7 @@ async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promis
       .frames()
       .map((frame) => attempt(FOCUS_MS, frame.evaluate(FOCUS), "none"));
     if (!(await Promise.all(frames)).includes("text"))
-      throw new PorticoError(
-        "action_failed",
-        "The typing failed: nothing that takes a text has the focus. Click into a field first, or give its ref.",
-        { param: "ref" },
-      );
+      throw errors.nothingFocused({ param: "ref" });
     if (input.slowly) await keyboard.type(text, { delay: KEY_MS });
     else await keyboard.insertText(text);
     if (input.submit) await keyboard.press("Enter");
@@ -91,11 +87,7 @@ export async function pressKey({ tab, input, timeoutMs, explicit }: Act): Promis
       );
   } catch (error) {
     if (!/Unknown key|Unknown modifier/i.test(String((error as Error).message))) throw error;
-    throw new PorticoError(
-      "invalid_request_error",
-      `${JSON.stringify(key)} is not a key: write Enter, Tab, ArrowDown, a, or Control+A.`,
-      { param: "key", cause: error },
-    );
+    throw errors.notAKey({ key: JSON.stringify(key) }, { param: "key", cause: error });
   }
   return undefined;
 }

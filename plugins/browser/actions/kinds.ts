@@ -1,5 +1,6 @@
 /** The kinds of `/act`. Each one's fields are those of its schema; time limits are in milliseconds. */
-import { PorticoError, Type } from "portico";
+import { Type } from "portico";
+import { errors } from "../errors.ts";
 import { left, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
 import { setByLabel } from "./by-label.ts";
@@ -41,10 +42,7 @@ const HOLD_MS = 350;
 
 const needsEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
-  throw new PorticoError(
-    "evaluate_disabled",
-    `${what} is turned off: browser.evaluateEnabled is false.`,
-  );
+  throw errors.evaluateDisabled({ what });
 };
 
 /** A person's finger rests on a place before it lets go; pages that sort look where it rests. */
@@ -55,7 +53,7 @@ async function goalBox(to: Locator, limits: Limits): Promise<Size & { x: number;
   await to.scrollIntoViewIfNeeded(limits);
   const box = await to.boundingBox(limits);
   if (box !== null) return box;
-  throw new PorticoError("action_failed", "The drag failed: its goal is not visible.");
+  throw errors.dragGoalHidden();
 }
 
 /** Presses, holds, and moves on: what wants to be held first is dragged by nothing else. */
@@ -90,11 +88,7 @@ async function click(act: Act): Promise<void> {
   const { tab, input } = act;
   const { x, y, doubleClick, button: which, modifiers: held = [] } = input;
   if ((x === undefined) !== (y === undefined) || (input.ref === undefined && x === undefined))
-    throw new PorticoError(
-      "invalid_request_error",
-      "click needs a ref, or x and y, or all three (then x and y count from the corner of the element).",
-      { param: missingPlace(input) },
-    );
+    throw errors.clickWithoutPlace({ param: missingPlace(input) });
   const options = { ...(which && { button: which }), ...(held.length > 0 && { modifiers: held }) };
   if (input.ref === undefined) return clickAt(act, x, y);
   const place = x === undefined ? {} : { position: { x, y } };
@@ -124,11 +118,7 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
   const work = async (): Promise<void> => {
     const size = (await page.evaluate("({ width: innerWidth, height: innerHeight })")) as Size;
     if (x >= size.width || y >= size.height)
-      throw new PorticoError(
-        "action_failed",
-        `The place ${x}, ${y} is outside of what the page shows (${size.width} x ${size.height}): scroll first.`,
-        { param: x >= size.width ? "x" : "y" },
-      );
+      throw errors.placeOutside({ x, y, ...size }, { param: x >= size.width ? "x" : "y" });
     for (const key of held) await page.keyboard.down(key);
     try {
       await page.mouse.click(x, y, { button: which ?? "left", clickCount: doubleClick ? 2 : 1 });
@@ -142,11 +132,7 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
   if (refNumber(input.startRef) === refNumber(input.endRef))
-    throw new PorticoError(
-      "invalid_request_error",
-      "startRef and endRef name the same element: name the element to drag, and the one to drop it on.",
-      { param: "endRef" },
-    );
+    throw errors.dragOntoItself({ param: "endRef" });
   const shared = { tab, explicit, needs: POINTED, what: "The drag" };
   const goal = await findFree({ ...shared, ref: input.endRef, param: "endRef", timeoutMs });
   await tryOn({

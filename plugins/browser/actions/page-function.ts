@@ -1,5 +1,5 @@
 /** Source text of a caller, made into a function that a page can run. Nothing of it runs in the gateway. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
   ...args: string[]
@@ -34,13 +34,7 @@ export function pageFunction(
   try {
     return new AsyncFunction(argument, source);
   } catch (error) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `${param} is not JavaScript: ${(error as Error).message}.`,
-      {
-        param,
-      },
-    );
+    throw errors.notJavaScript({ param, reason: (error as Error).message }, { param });
   }
 }
 
@@ -58,8 +52,7 @@ export function plainResult(value: unknown): unknown {
 /** `above`: what holds the value. What stands in several places is told in each, and may grow without end by that. */
 function plain(value: unknown, above: readonly object[], room: { left: number }): unknown {
   room.left -= typeof value === "string" ? value.length : EACH;
-  if (room.left < 0)
-    throw new PorticoError("action_failed", "The result of fn is too large: return less of it.");
+  if (room.left < 0) throw errors.resultTooLarge();
   if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value)))
     return String(value);
   if (value === undefined || typeof value === "symbol" || typeof value === "function") return null;

@@ -1,5 +1,5 @@
 /** Files for a page: from the upload directory only, into an input directly or through the chooser that it opens. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { checkUpload } from "../files/confine.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
@@ -68,11 +68,7 @@ async function dropOn(locator: Locator, files: string[], timeout: number): Promi
   } catch (error) {
     if (!/did not accept the drop/.test(String((error as Error).message)))
       throw failure(error, "The drop");
-    throw new PorticoError(
-      "action_failed",
-      "The upload failed: the element is no file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
-      { param: "ref", cause: error },
-    );
+    throw errors.takesNoFiles({ param: "ref", cause: error });
   }
 }
 
@@ -82,9 +78,7 @@ async function answerChooser(
   timeoutMs: number,
 ): Promise<void> {
   if (files.length > 1 && !chooser.isMultiple()) {
-    throw new PorticoError("action_failed", "The upload failed: the input takes one file only.", {
-      param: "paths",
-    });
+    throw errors.oneFileOnly({ param: "paths" });
   }
   await within(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
 }

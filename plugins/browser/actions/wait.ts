@@ -1,6 +1,7 @@
 /** The conditions of `wait`: all that are given must come true within one limit. */
 import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
 import { fitsAny } from "./looking.ts";
@@ -58,13 +59,14 @@ async function textThere(
     const seen = await attempt(limit, Promise.all(asked.values()), [undefined]);
     if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
     if (wanted ? isShown : seen.every((shown) => shown === false)) return;
-    if (Date.now() - start >= timeoutMs)
-      throw new PorticoError(
-        "timeout",
-        `The text ${JSON.stringify(text.slice(0, 80))} did not ${wanted ? "appear" : "go"} within ${timeoutMs} ms.`,
-      );
+    if (Date.now() - start >= timeoutMs) throw textMissed(text, wanted, timeoutMs);
     await pause(50);
   }
+}
+
+function textMissed(text: string, wanted: boolean, ms: number): PorticoError {
+  const values = { text: JSON.stringify(text.slice(0, 80)), ms };
+  return wanted ? errors.textNotShown(values) : errors.textNotGone(values);
 }
 
 /** Asks again and again, from outside: a page that navigates meanwhile is asked again. */
@@ -92,7 +94,7 @@ async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limi
     if (told) return;
     await pause(40);
   } while (Date.now() - start < timeoutMs);
-  throw new PorticoError("timeout", `Waited ${timeoutMs} ms for fn to become true.`);
+  throw errors.waitedInVain({ ms: timeoutMs, condition: "fn to become true" });
 }
 
 async function elapse({ signal }: Tab, ms: number): Promise<void> {
@@ -104,13 +106,7 @@ async function elapse({ signal }: Tab, ms: number): Promise<void> {
 export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
   const { text, textGone, url, loadState, fn, timeMs } = input;
   if ([text, textGone, url, loadState, fn, timeMs].every((one) => one === undefined)) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "wait needs one of text, textGone, url, loadState, fn, timeMs.",
-      {
-        param: "text",
-      },
-    );
+    throw errors.nothingToWaitFor({ param: "text" });
   }
   const limit = { start: Date.now(), timeoutMs };
   const rest = (): number => left(limit.start, timeoutMs);
@@ -132,8 +128,8 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
     if (fn !== undefined) await functionTrue(tab, fn, limit);
   } catch (error) {
     if (error instanceof PorticoError || !isTimeout(error)) throw error;
-    const what =
+    const condition =
       loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;
-    throw new PorticoError("timeout", `Waited ${timeoutMs} ms for ${what}.`, { cause: error });
+    throw errors.waitedInVain({ ms: timeoutMs, condition }, { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 /** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
-import { isPorticoError, type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger } from "portico";
 import { createGuard, type EgressProxy, type Guard, startEgressProxy } from "portico/egress";
+import { errors } from "../errors.ts";
 import { Cdp } from "./cdp.ts";
 import { isHere } from "./debugging-ports.ts";
 import { findEndpoint } from "./endpoint.ts";
@@ -141,12 +142,7 @@ async function openDebugging(
       return await open(port);
     } catch (error) {
       if (!isPorticoError(error) || error.code !== "port_in_use") throw error;
-      if (tries === PORT_TRIES)
-        throw new PorticoError(
-          "conflict",
-          `Port ${port} was taken by another program while the browser started: start it again.`,
-          { cause: error },
-        );
+      if (tries === PORT_TRIES) throw errors.portTaken({ port }, { cause: error });
     }
   }
 }
@@ -155,11 +151,7 @@ async function openDebugging(
 async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const port = await deps.profiles.port(profile);
   const found = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
-    throw new PorticoError(
-      "browser_not_running",
-      `browser.attachOnly is set and no browser listens on port ${port} for profile ${profile.name}: start one with --remote-debugging-port=${port}.`,
-      { cause: error },
-    );
+    throw errors.nothingToAttach({ port, profile: profile.name }, { cause: error });
   });
   return {
     ...found,

@@ -1,5 +1,5 @@
 /** Commands of the DevTools protocol, for what must work without the automation library. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
 import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { CdpMessage } from "./debugging/message.ts";
@@ -43,17 +43,7 @@ export class Cdp implements CdpSession {
     });
     const open = new Promise<void>((resolve, reject) => {
       socket.once("open", resolve);
-      socket.once("error", (error) =>
-        reject(
-          new PorticoError(
-            "browser_not_running",
-            "The browser's debugging socket refused the connection.",
-            {
-              cause: error,
-            },
-          ),
-        ),
-      );
+      socket.once("error", (error) => reject(errors.debuggingRefused({ cause: error })));
     });
     try {
       await within(options.timeoutMs, "The handshake with the browser's debugging socket", open);

@@ -1,6 +1,7 @@
 /** From a `cdpUrl` to the socket that it stands for. Credentials go along and are never shown. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
+import { errors } from "../errors.ts";
 import { shownUrl } from "../profiles.ts";
 
 /** A browser's own answer has some hundred bytes. */
@@ -42,16 +43,10 @@ export async function findEndpoint(
   });
   if (status < 200 || status > 299) {
     const hint = status === 401 || status === 403 ? " Check the credentials in cdpUrl." : "";
-    throw new PorticoError(
-      "browser_not_running",
-      `The browser at ${shown} answered ${status}.${hint}`,
-    );
+    throw errors.endpointStatus({ address: shown, status, hint });
   }
   if (typeof body.webSocketDebuggerUrl !== "string") {
-    throw new PorticoError(
-      "browser_not_running",
-      `${shown} names no debugging socket yet: no browser (or no tab) is attached there.`,
-    );
+    throw errors.noDebuggingSocket({ address: shown });
   }
   const socket = new URL(body.webSocketDebuggerUrl);
   socket.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -85,14 +80,8 @@ async function askVersion(
 function noAnswer(cause: unknown, shown: string, timeoutMs: number): PorticoError {
   const code = isPorticoError(cause) ? cause.code : undefined;
   if (code === "upstream_timeout")
-    return new PorticoError(
-      "timeout",
-      `The browser at ${shown} did not answer within ${timeoutMs} ms.`,
-      { cause },
-    );
-  const why =
-    code === "response_too_large"
-      ? `What answers at ${shown} is no browser: its response is larger than ${MOST_BYTES} bytes. Correct the profile's cdpUrl.`
-      : `No browser answers at ${shown}: start it there, or correct the profile's cdpUrl.`;
-  return new PorticoError("browser_not_running", why, { cause });
+    return errors.endpointSilent({ address: shown, ms: timeoutMs }, { cause });
+  if (code === "response_too_large")
+    return errors.endpointNoBrowser({ address: shown, bytes: MOST_BYTES }, { cause });
+  return errors.endpointUnreachable({ address: shown }, { cause });
 }

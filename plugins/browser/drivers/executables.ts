@@ -2,13 +2,15 @@
  * Which browser is started: `executablePath`, else the system's default browser where it is Chromium-based, else the
  * first of Chrome, Brave, Edge, Chromium, Chrome Canary that is there.
  */
+// The spell checker reads what follows a backslash in a path of Windows as a word.
+// cspell:ignore hrome ttps
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 const run = promisify(execFile);
 
@@ -147,19 +149,12 @@ export async function findBrowser(
   if (configured !== undefined && configured !== "") {
     const found = await locate(configured, env);
     if (found !== undefined) return found;
-    throw unavailable(
-      "browser.executablePath names no file that can be run: correct it, or remove it so that a browser is looked for.",
-    );
+    throw errors.executableInvalid();
   }
   const preferred = kindOfDefault((await systemDefault(platform, env)) ?? "");
   for (const kind of preferred === undefined ? ORDER : [preferred, ...ORDER]) {
     const found = await locateKind(kind, platform, env);
     if (found !== undefined) return found;
   }
-  throw unavailable(
-    "No Chromium-based browser was found: install Chrome, Brave, Edge or Chromium, or set browser.executablePath.",
-  );
+  throw errors.noBrowserFound();
 }
-
-const unavailable = (message: string): PorticoError =>
-  new PorticoError("browser_unavailable", message, { status: 503 });

@@ -3,7 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt } from "../deadline.ts";
 import { Multiplexer } from "./debugging/multiplexer.ts";
 import { DebuggingPipe } from "./pipe.ts";
@@ -188,24 +189,21 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
 function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number): Promise<void> {
   let said = "";
   return new Promise((resolve, reject) => {
-    const fail = (code: string, status: number, message: string): void => {
+    const fail = (error: PorticoError): void => {
       clearTimeout(timer);
-      reject(new PorticoError(code, message, { status, cause: new Error(said.slice(-2000)) }));
+      reject(error);
     };
+    const output = () => ({ cause: new Error(said.slice(-2000)) });
     const timer = setTimeout(
-      () => fail("timeout", 504, `The browser did not start within ${timeoutMs} ms.`),
+      () => fail(errors.startTooSlow({ ms: timeoutMs }, output())),
       timeoutMs,
     );
-    child.once("error", (error) =>
-      fail(
-        "browser_unavailable",
-        503,
-        `The browser could not be started: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}. Check browser.executablePath.`,
-      ),
+    child.once("error", ({ code = "unknown error" }: NodeJS.ErrnoException) =>
+      fail(errors.notExecuted({ reason: code }, output())),
     );
     // `exit` comes before the end of what it said.
     child.once("close", (code) =>
-      fail("browser_unavailable", 503, `The browser could not be started: ${whyNot(said, code)}`),
+      fail(errors.endedAtStart({ reason: whyNot(said, code) }, output())),
     );
     child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
       if (said.length < 20_000) said += chunk;

@@ -14,7 +14,8 @@ import type {
   Response,
   Route,
 } from "playwright-core";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 export type {
   Browser,
@@ -84,11 +85,5 @@ export function libraryUnavailable({
   cause?: unknown;
   still?: string;
 } = {}): PorticoError {
-  return new PorticoError(
-    "library_unavailable",
-    "This needs the browser automation library (playwright-core), which is not available in this installation. " +
-      "Install it with 'npm install playwright-core' and restart the gateway. " +
-      still,
-    { cause },
-  );
+  return errors.libraryUnavailable({ still }, { cause });
 }

@@ -17,10 +17,11 @@ import {
   unlink,
 } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError } from "portico";
+import { errors } from "../errors.ts";
 
-const refusal = (message: string): PorticoError =>
-  new PorticoError("invalid_request_error", message, { param: "path" });
+/** Where in a request the path stands. */
+const IN_PATH = { param: "path" } as const;
 const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 function isInside(root: string, path: string): boolean {
@@ -35,22 +36,17 @@ const LONGEST_PATH = 3000;
 /** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
 function spelledInside(rootPath: string, userPath: string): string {
   const root = resolve(rootPath);
-  if (userPath === "" || userPath.includes("\0"))
-    throw refusal("The path is empty or holds a NUL character.");
+  if (userPath === "" || userPath.includes("\0")) throw errors.pathEmpty(IN_PATH);
   const parts = userPath.split(/[/\\]/);
-  if (parts.includes("..")) throw refusal("The path must not hold '..'.");
+  if (parts.includes("..")) throw errors.pathWithDots(IN_PATH);
   if (
     parts.some((part) => Buffer.byteLength(part) > LONGEST_NAME) ||
     Buffer.byteLength(userPath) > LONGEST_PATH
   )
-    throw refusal(
-      `A name in the path may have ${LONGEST_NAME} bytes, and the path ${LONGEST_PATH}.`,
-    );
+    throw errors.pathTooLong({ nameBytes: LONGEST_NAME, pathBytes: LONGEST_PATH }, IN_PATH);
   const full = resolve(root, userPath);
   if (full === root || !isInside(root, full)) {
-    throw refusal(
-      "The path lies outside the directory that is allowed for it: give a name relative to that directory.",
-    );
+    throw errors.pathOutside(IN_PATH);
   }
   return full;
 }
@@ -63,8 +59,7 @@ async function makeParents(root: string, dir: string): Promise<void> {
     await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
       if (errno(error) !== "EEXIST") throw error;
     });
-    if (!(await lstat(at)).isDirectory())
-      throw refusal("A part of the path is a link or a file, not a directory.");
+    if (!(await lstat(at)).isDirectory()) throw errors.pathNotDirectory(IN_PATH);
   }
 }
 
@@ -78,12 +73,10 @@ export async function confinedPath(root: string, userPath: string): Promise<stri
   await makeParents(resolve(root), dirname(full));
   const realRoot = await realpath(root);
   const parent = await realpath(dirname(full));
-  if (!isInside(realRoot, parent))
-    throw refusal("The path leads out of the directory that is allowed for it.");
+  if (!isInside(realRoot, parent)) throw errors.pathLeadsOut(IN_PATH);
   const path = join(parent, basename(full));
   const there = await lstat(path).catch(() => undefined);
-  if (there !== undefined && !there.isFile())
-    throw refusal("Something that is not a regular file is in the place of the path.");
+  if (there !== undefined && !there.isFile()) throw errors.pathOccupied(IN_PATH);
   return path;
 }
 
@@ -112,7 +105,7 @@ export async function openConfined(
 ): Promise<ConfinedFile> {
   const path = await confinedPath(root, userPath);
   const why = whyProtected(path, root);
-  if (why !== undefined) throw refusal(`Nothing may be written there: ${why}.`);
+  if (why !== undefined) throw errors.pathProtected({ reason: why }, IN_PATH);
   const temporary = join(dirname(path), `.${randomBytes(12).toString("hex")}.part`);
   const flags =
     constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);
@@ -164,7 +157,7 @@ export async function checkUpload(root: string, userPath: string, param = "path"
   } catch (error) {
     if (!isPorticoError(error)) throw error;
     const message = `${error.message} Files for pages must lie in <tmp>/portico/uploads.`;
-    throw new PorticoError(error.code, message, { param, cause: error });
+    throw errors.uploadRefused({ reason: error.message }, { param, cause: error });
   }
 }
 
@@ -174,21 +167,19 @@ export async function checkUpload(root: string, userPath: string, param = "path"
  */
 export async function existingFile(root: string, userPath: string): Promise<string> {
   const full = spelledInside(root, userPath);
-  const missing = refusal("There is no such file in that directory.");
+  const missing = errors.fileMissing(IN_PATH);
   const realRoot = await realpath(root).catch(() => Promise.reject(missing));
   const path = await realpath(full).catch(() => Promise.reject(missing));
-  if (!isInside(realRoot, path))
-    throw refusal("The path leads out of the directory that is allowed for it.");
+  if (!isInside(realRoot, path)) throw errors.pathLeadsOut(IN_PATH);
   // What was judged is what is opened: the last step follows no link, and the open file itself is looked at.
   const handle = await open(
     path,
     constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
-  ).catch(() => Promise.reject(refusal("The file cannot be read.")));
+  ).catch(() => Promise.reject(errors.fileUnreadable(IN_PATH)));
   try {
     const found = await handle.stat();
-    if (!found.isFile()) throw refusal("Only regular files are taken.");
-    if (found.nlink !== 1)
-      throw refusal("A file with several hard links is not taken: make a copy of it.");
+    if (!found.isFile()) throw errors.fileNotRegular(IN_PATH);
+    if (found.nlink !== 1) throw errors.fileWithLinks(IN_PATH);
   } finally {
     await handle.close();
   }

@@ -1,12 +1,12 @@
 /** Servers of ours that ask for a token by themselves: one check, with a limit to guessing. */
 import type { IncomingMessage } from "node:http";
-import { bearerOf, createThrottle, occursTwice, PorticoError } from "portico";
+import { bearerOf, createThrottle, occursTwice, type PorticoError } from "portico";
 
 export interface TokenCheckOptions {
   /** Compares in constant time. */
   accepts(given: string): boolean;
-  /** What to do without the right one. */
-  message: string;
+  /** The error for a request without the right token. */
+  refusal(options: { headers: Record<string, string> }): PorticoError;
   /** `WWW-Authenticate` */
   challenge: string;
 }
@@ -14,16 +14,13 @@ export interface TokenCheckOptions {
 /** 401 `unauthorized` unless it is the token; 429 `too_many_attempts` for an address that has guessed too often. */
 export type TokenCheck = (req: IncomingMessage, given: string | undefined) => void;
 
-export function createTokenCheck({ accepts, message, challenge }: TokenCheckOptions): TokenCheck {
+export function createTokenCheck({ accepts, refusal, challenge }: TokenCheckOptions): TokenCheck {
   const failures = createThrottle();
   return (req, given) => {
     const isAmbiguous = occursTwice(req.rawHeaders, "authorization");
     if (given && !isAmbiguous && accepts(given)) return;
     const tooMany = given ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
-    throw (
-      tooMany ??
-      new PorticoError("unauthorized", message, { headers: { "www-authenticate": challenge } })
-    );
+    throw tooMany ?? refusal({ headers: { "www-authenticate": challenge } });
   };
 }
 

@@ -1,7 +1,7 @@
 /** WebSockets for plugins, either end. The library is loaded with the first of them: a start does not pay for it. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { WebSocket } from "ws";
 
 export type { WebSocket };
@@ -39,18 +39,10 @@ export async function acceptSocket<T>(
       protocol !== undefined && offered.has(protocol) ? protocol : false,
   });
   return new Promise((resolve, reject) => {
-    const left = (): void =>
-      reject(
-        new PorticoError("client_closed", "The socket closed during the handshake.", {
-          status: 499,
-        }),
-      );
+    const left = (): void => reject(errors.socketLeft());
     server.once("wsClientError", ({ message }) => {
-      const text = `This is no WebSocket handshake: ${message}.`;
       reject(
-        new PorticoError("invalid_request_error", text, {
-          headers: { "sec-websocket-version": "13" },
-        }),
+        errors.notAHandshake({ problem: message }, { headers: { "sec-websocket-version": "13" } }),
       );
     });
     if (socket.destroyed) return left();

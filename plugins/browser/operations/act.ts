@@ -1,5 +1,6 @@
 /** POST /act: one action, or several, on a tab. */
 import { compile, didYouMean, PorticoError, Type } from "portico";
+import { errors } from "../errors.ts";
 import { attempt, left, TimeoutMs } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
@@ -28,18 +29,12 @@ function checkAction(
     const near = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
     const hint =
       near === undefined ? `One of: ${Object.keys(KINDS).join(", ")}.` : `Did you mean ${near}?`;
-    throw new PorticoError(
-      "invalid_request_error",
-      `${name === undefined ? "kind is missing" : `${JSON.stringify(name)} is not a kind of action`}. ${hint}`,
-      { param: param("kind") },
-    );
+    throw name === undefined
+      ? errors.kindMissing({ hint }, { param: param("kind") })
+      : errors.unknownKind({ kind: JSON.stringify(name), hint }, { param: param("kind") });
   }
   if (given["selector"] !== undefined) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and give its ref.",
-      { param: param("selector") },
-    );
+    throw errors.selectorInAction({ param: param("selector") });
   }
   const kind = KINDS[name]!;
   let check = checks.get(name);
@@ -94,9 +89,7 @@ const WINDOW_MS = 3_000;
 export async function act(op: Op, given: ActInput): Promise<object> {
   const { kind, name } = checkAction(given);
   if (given.snapshot !== undefined && given.snapshot !== "efficient" && given.snapshot !== "ai") {
-    throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', {
-      param: "snapshot",
-    });
+    throw errors.badSnapshotMode({ param: "snapshot" });
   }
   // A page that may not be read may still be closed.
   const tab =

@@ -1,5 +1,5 @@
 /** Screenshots, PDF, highlight. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
@@ -26,14 +26,10 @@ export async function screenshot(op: Op, input: ScreenshotInput): Promise<object
     input.type ??
     (/image\/jpeg/.test(op.accept) && !/image\/(png|\*)/.test(op.accept) ? "jpeg" : "png");
   if (input.ref !== undefined && input.fullPage) {
-    throw new PorticoError("invalid_request_error", "fullPage and ref exclude each other.", {
-      param: "fullPage",
-    });
+    throw errors.fullPageWithRef({ param: "fullPage" });
   }
   if (input.quality !== undefined && type === "png") {
-    throw new PorticoError("invalid_request_error", "quality is for type jpeg only.", {
-      param: "quality",
-    });
+    throw errors.qualityWithPng({ param: "quality" });
   }
   const plain = input.ref === undefined && !input.fullPage && !op.deps.libraryPresent();
   const { targetId, image } =
@@ -129,11 +125,7 @@ const PAPER = /^(a[0-6]|letter|legal|tabloid|ledger)$/i;
 export async function pdf(op: Op, input: PdfInput): Promise<object> {
   const { format = "A4", landscape = false, timeoutMs = 30_000 } = input;
   if (!PAPER.test(format))
-    throw new PorticoError(
-      "invalid_request_error",
-      `${JSON.stringify(format)} is not a paper format: use A0 to A6, Letter, Legal, Tabloid or Ledger.`,
-      { param: "format" },
-    );
+    throw errors.badPaper({ format: JSON.stringify(format) }, { param: "format" });
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const printing = tab.page.pdf({ format, landscape, printBackground: true });
   const content = await within(timeoutMs, "The PDF", printing).catch((error: unknown) => {
@@ -166,11 +158,7 @@ export async function highlight(op: Op, input: Common & { ref: string | number }
     "Looking where the element is",
     locator.boundingBox({ timeout: left(start, timeoutMs) }),
   );
-  if (box === null)
-    throw new PorticoError(
-      "action_failed",
-      `The highlight failed: the element of ref ${entry.n} is not visible.`,
-    );
+  if (box === null) throw errors.highlightHidden({ ref: entry.n });
   await within(
     timeoutMs,
     "Drawing the box",

@@ -1,6 +1,7 @@
 /** What a page said and asked for: console, errors, requests, response bodies; and traces. */
 import { stat } from "node:fs/promises";
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
 import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
@@ -26,14 +27,7 @@ export async function consoleMessages(
   input: Common & { level?: string; clear?: boolean },
 ): Promise<object> {
   const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
-  if (level === undefined)
-    throw new PorticoError(
-      "invalid_request_error",
-      `level must be one of debug, info, warning, error.`,
-      {
-        param: "level",
-      },
-    );
+  if (level === undefined) throw errors.badLevel({ param: "level" });
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const messages = tab.watch.console
     .list()
@@ -77,10 +71,7 @@ const BODY_BYTES = 50 << 20;
 async function readBody(response: Response, maxChars: number, timeoutMs: number): Promise<object> {
   const headers = await response.allHeaders();
   if (Number(headers["content-length"]) > BODY_BYTES) {
-    throw new PorticoError(
-      "action_failed",
-      `The body has ${headers["content-length"]} bytes, more than can be read here: use POST /download.`,
-    );
+    throw errors.bodyTooLarge({ bytes: Number(headers["content-length"]) });
   }
   const body = await within(timeoutMs, "Reading the body", response.body());
   const texts =
@@ -147,11 +138,7 @@ export function traceStart(op: Op, input: TraceStartInput): Promise<object> {
 async function startTrace(op: Op, input: TraceStartInput): Promise<object> {
   const { session } = op;
   const { context } = session;
-  if (session.tracing)
-    throw new PorticoError(
-      "trace_running",
-      "A trace is being recorded already: stop it with POST /trace/stop.",
-    );
+  if (session.tracing) throw errors.traceRunning();
   session.tracing = true;
   try {
     const { screenshots = true, snapshots = true, sources = false } = input;
@@ -180,14 +167,7 @@ async function stopTrace(op: Op, input: TraceStopInput): Promise<object> {
   await checkPath(op, "", input.path);
   const { session } = op;
   const { context } = session;
-  if (!session.tracing)
-    throw new PorticoError(
-      "trace_not_running",
-      "No trace is being recorded: start one with POST /trace/start.",
-      {
-        status: 409,
-      },
-    );
+  if (!session.tracing) throw errors.traceNotRunning();
   const root = await tmpDir(op);
   const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
   const file = await openConfined(root, name, op.deps.whyProtected);

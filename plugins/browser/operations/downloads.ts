@@ -1,6 +1,7 @@
 /** Downloads: started by a click or already under way, saved under the download directory. */
 import { stat, statfs } from "node:fs/promises";
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
 import { plainName } from "../files/own-files.ts";
 import { left, within } from "../deadline.ts";
@@ -61,10 +62,7 @@ async function lacksRoom({ profile, session }: Op, bytes: number): Promise<boole
 }
 
 const tooLarge = (op: Op): PorticoError =>
-  new PorticoError(
-    "action_failed",
-    `The download is larger than ${op.config.maxDownloadBytes} bytes (browser.maxDownloadBytes) and was stopped.`,
-  );
+  errors.downloadTooLarge({ bytes: op.config.maxDownloadBytes });
 
 /** What is answered once the download lies where it was wanted. */
 async function save(
@@ -90,10 +88,7 @@ async function save(
     if (watch.tooLarge()) throw tooLarge(op);
     if (failed !== null) {
       if (failed === "canceled" && (await lacksRoom(op, watch.bytes()))) throw diskFull();
-      throw new PorticoError(
-        "action_failed",
-        `The download failed: ${networkFailure(failed) ?? failed}.`,
-      );
+      throw errors.downloadFailed({ reason: networkFailure(failed) ?? failed });
     }
     await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
     const { size } = await stat(file.temporary);
@@ -121,10 +116,7 @@ async function save(
 /** 501: a person's own browser saves where the person has told it to, and tells nobody. */
 function refuseOfRelay({ profile }: Op): void {
   if (profile.driver !== "extension") return;
-  throw new PorticoError(
-    "not_implemented",
-    "Downloads in a person's own browser go to the person's own download folder and cannot be fetched through the relay: use a managed profile.",
-  );
+  throw errors.downloadOverRelay();
 }
 
 /** Clicks an element and saves the download that it starts. */

@@ -1,5 +1,6 @@
 /** Tabs and navigation. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt, left, pause, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
@@ -35,13 +36,8 @@ function refused(op: Op, since: number, host?: string): PorticoError | undefined
     denials.findLast(({ reason }) => !UNREACHABLE.has(reason));
   if (denial === undefined) return undefined;
   const { reason, message } = denial;
-  if (UNREACHABLE.has(reason))
-    return new PorticoError("action_failed", `The page could not be loaded: ${message}`, {
-      param: "url",
-    });
-  return new PorticoError("navigation_blocked", message, {
-    details: { reason, host: denial.host },
-  });
+  if (UNREACHABLE.has(reason)) return errors.pageNotLoaded({ reason: message }, { param: "url" });
+  return errors.navigationBlocked({ reason: message }, { details: { reason, host: denial.host } });
 }
 
 /** Loads an address into a tab and says how it went. */
@@ -91,12 +87,7 @@ async function explain(
   // A tab that closes ends its navigation first.
   if (/ERR_ABORTED/.test(text))
     await attempt(CLOSING_MS, tab.whileAlive(pause(CLOSING_MS)), undefined);
-  if (tab.closed || tab.page.isClosed())
-    return new PorticoError(
-      "tab_not_found",
-      "The tab was closed while its page was loading. List the tabs (GET /tabs) or open one.",
-      { cause: error },
-    );
+  if (tab.closed || tab.page.isClosed()) return errors.closedWhileLoading({ cause: error });
   // A redirect may have led it elsewhere.
   const end = tab.failed !== undefined && tab.failed.at >= since ? tab.failed.url : url;
   const blocked = NOT_CONNECTED.test(text) ? refused(op, since, new URL(end).hostname) : undefined;
@@ -105,18 +96,10 @@ async function explain(
     return blocked;
   }
   if (isTimeout(error)) {
-    return new PorticoError(
-      "timeout",
-      `The page did not load within ${timeoutMs} ms. It may still be loading: look at it with GET /snapshot, or navigate with waitUntil "commit".`,
-      { cause: error },
-    );
+    return errors.pageSlow({ ms: timeoutMs }, { cause: error });
   }
   if (/Download is starting/i.test(text)) {
-    return new PorticoError(
-      "action_failed",
-      "The address is a download, not a page: fetch it with POST /wait/download.",
-      { param: "url", cause: error },
-    );
+    return errors.addressIsDownload({ param: "url", cause: error });
   }
   if (/is interrupted by another navigation/i.test(text)) {
     // A page that sends the tab to where it may not go is refused like one that redirects there.
@@ -125,20 +108,11 @@ async function explain(
       await blank(tab);
       return elsewhere;
     }
-    return new PorticoError(
-      "action_failed",
-      `The page went elsewhere while it was loading: it is at ${tab.url} now.`,
-      {
-        cause: error,
-      },
-    );
+    return errors.wentElsewhere({ url: tab.url }, { cause: error });
   }
   const network = networkFailure(text);
   if (network !== undefined)
-    return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, {
-      param: "url",
-      cause: error,
-    });
+    return errors.pageNotLoaded({ reason: `${network}.` }, { param: "url", cause: error });
   return failure(error, `Navigating to ${new URL(url).host || url}`);
 }
 
@@ -198,10 +172,7 @@ function explainRaw(op: Op, error: Error, since: number, url: string): PorticoEr
     : undefined;
   if (blocked !== undefined) return blocked;
   const network = networkFailure(error.message) ?? error.message;
-  return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, {
-    param: "url",
-    cause: error,
-  });
+  return errors.pageNotLoaded({ reason: `${network}.` }, { param: "url", cause: error });
 }
 
 /** Without the library: over plain DevTools. */

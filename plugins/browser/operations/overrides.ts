@@ -1,12 +1,10 @@
 /** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
 import { didYouMean, PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
+import { errors } from "../errors.ts";
 import type { Overrides } from "../tab/emulation.ts";
 import { headline, isGone } from "../failures.ts";
 import type { Op } from "../op.ts";
-
-const bad = (message: string, param: string, cause?: unknown): PorticoError =>
-  new PorticoError("invalid_request_error", message, { param, cause });
 
 async function set<K extends keyof Overrides>(
   op: Op,
@@ -18,7 +16,7 @@ async function set<K extends keyof Overrides>(
     await op.session.override(key, value);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw bad(`The browser refused it: ${headline(error)}`, param, error);
+    throw errors.overrideRefused({ reason: headline(error) }, { param, cause: error });
   }
   return { ok: true };
 }
@@ -36,18 +34,15 @@ export async function setHeaders(
   input: { headers?: Record<string, string>; clear?: boolean },
 ): Promise<object> {
   if (input.headers === undefined && !input.clear)
-    throw bad("headers is missing: give an object of names and values, or clear.", "headers");
+    throw errors.headersMissing({ param: "headers" });
   const headers = input.clear ? {} : (input.headers ?? {});
   for (const [name, value] of Object.entries(headers)) {
     if (!TOKEN.test(name))
-      throw bad(`${JSON.stringify(name)} is not a header name.`, `headers.${name}`);
+      throw errors.badHeaderName({ name: JSON.stringify(name) }, { param: `headers.${name}` });
     if (OF_CONNECTION.test(name))
-      throw bad(`${name} is the connection's own and cannot be set.`, `headers.${name}`);
+      throw errors.connectionHeader({ name }, { param: `headers.${name}` });
     if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
-      throw bad(
-        `The value of ${name} holds a line break or another control character.`,
-        `headers.${name}`,
-      );
+      throw errors.badHeaderValue({ name }, { param: `headers.${name}` });
   }
   return set(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
 }
@@ -59,10 +54,7 @@ export async function setCredentials(
   const { username, password, clear } = input;
   if (clear) return set(op, "credentials", undefined);
   if (username === undefined || password === undefined) {
-    throw bad(
-      "username and password are needed, or clear.",
-      username === undefined ? "username" : "password",
-    );
+    throw errors.credentialsMissing({ param: username === undefined ? "username" : "password" });
   }
   return set(op, "credentials", { username, password });
 }
@@ -79,13 +71,10 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   const { latitude, longitude, accuracy, origin, clear } = input;
   if (clear) return set(op, "geolocation", undefined);
   if (latitude === undefined || longitude === undefined) {
-    throw bad(
-      "latitude and longitude are needed, or clear.",
-      latitude === undefined ? "latitude" : "longitude",
-    );
+    throw errors.positionMissing({ param: latitude === undefined ? "latitude" : "longitude" });
   }
   if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
-    throw bad("origin must be like https://example.com.", "origin");
+    throw errors.badOrigin({ param: "origin" });
   return set(op, "geolocation", {
     latitude,
     longitude,
@@ -100,12 +89,9 @@ export async function setPermissions(
 ): Promise<object> {
   const { permissions = [], origin, clear } = input;
   if (input.permissions === undefined && !clear)
-    throw bad(
-      "permissions is missing: give a list (clipboard-read, notifications, camera, …), or clear.",
-      "permissions",
-    );
+    throw errors.permissionsMissing({ param: "permissions" });
   if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
-    throw bad("origin must be like https://example.com.", "origin");
+    throw errors.badOrigin({ param: "origin" });
   if (clear || permissions.length === 0) return set(op, "permissions", undefined);
   return set(op, "permissions", { names: permissions, origin: origin && new URL(origin).origin });
 }
@@ -116,7 +102,7 @@ export function setMedia(
 ): Promise<object> {
   const none = input.clear || input.colorScheme === null || input.colorScheme === "none";
   if (!none && input.colorScheme === undefined)
-    throw bad("colorScheme is missing: light, dark, no-preference or none.", "colorScheme");
+    throw errors.colorSchemeMissing({ param: "colorScheme" });
   return set(
     op,
     "colorScheme",
@@ -130,18 +116,16 @@ export async function setTimezone(
 ): Promise<object> {
   const { timezoneId } = input;
   if (input.clear || timezoneId === "") return set(op, "timezoneId", undefined);
-  if (timezoneId === undefined)
-    throw bad("timezoneId is missing: for example Europe/Berlin, or clear.", "timezoneId");
+  if (timezoneId === undefined) throw errors.timezoneMissing({ param: "timezoneId" });
   let zone = timezoneId;
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: timezoneId }).resolvedOptions();
     // The browser minds capitals. An older name of a zone (US/Pacific) is passed on as it is.
     if (timeZone.toLowerCase() === timezoneId.toLowerCase()) zone = timeZone;
   } catch (error) {
-    throw bad(
-      `${JSON.stringify(timezoneId.slice(0, 80))} is not a time zone (Europe/Berlin, UTC, …).`,
-      "timezoneId",
-      error,
+    throw errors.unknownTimezone(
+      { timezone: JSON.stringify(timezoneId.slice(0, 80)) },
+      { param: "timezoneId", cause: error },
     );
   }
   return set(op, "timezoneId", zone);
@@ -153,15 +137,14 @@ export async function setLocale(
 ): Promise<object> {
   const { locale } = input;
   if (input.clear || locale === "") return set(op, "locale", undefined);
-  if (locale === undefined) throw bad("locale is missing: for example de-DE, or clear.", "locale");
+  if (locale === undefined) throw errors.localeMissing({ param: "locale" });
   let canonical: string | undefined;
   try {
     [canonical] = Intl.getCanonicalLocales(locale);
   } catch (error) {
-    throw bad(
-      `${JSON.stringify(locale.slice(0, 80))} is not a locale (en-GB, de-DE, …).`,
-      "locale",
-      error,
+    throw errors.unknownLocale(
+      { locale: JSON.stringify(locale.slice(0, 80)) },
+      { param: "locale", cause: error },
     );
   }
   return set(op, "locale", canonical);
@@ -173,15 +156,19 @@ export async function setDevice(
 ): Promise<object> {
   const { name } = input;
   if (input.clear || name === "" || name === null) return set(op, "device", undefined);
-  if (name === undefined) throw bad("name is missing: for example iPhone 14, or clear.", "name");
+  if (name === undefined) throw errors.deviceMissing({ param: "name" });
   const { devices } = await op.deps.library();
   const names = Object.keys(devices);
   const found = names.find((one) => one.toLowerCase() === name.toLowerCase());
   if (found === undefined) {
     const near = didYouMean(name, names);
-    throw bad(
-      `There is no device ${JSON.stringify(name.slice(0, 80))}.${near === undefined ? " Names are like iPhone 14, Pixel 7, Desktop Chrome." : ` Did you mean ${near}?`}`,
-      "name",
+    const hint =
+      near === undefined
+        ? " Names are like iPhone 14, Pixel 7, Desktop Chrome."
+        : ` Did you mean ${near}?`;
+    throw errors.unknownDevice(
+      { device: JSON.stringify(name.slice(0, 80)), hint },
+      { param: "name" },
     );
   }
   return set(op, "device", devices[found]!, "name");

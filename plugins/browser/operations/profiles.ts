@@ -1,5 +1,5 @@
 /** Profiles: list, make, delete, reset. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { attempt } from "../deadline.ts";
 import { type Profile, shownUrl } from "../profiles.ts";
 import { isReachable } from "../relay/prepare.ts";
@@ -69,13 +69,7 @@ export async function deleteProfile(op: Op, input: { name: string }): Promise<ob
 export async function resetProfile(op: Op, input: { name?: string }): Promise<object> {
   const profile = input.name === undefined ? op.profile : await op.deps.profiles.get(input.name);
   if (profile.driver !== "managed") {
-    throw new PorticoError(
-      "invalid_request_error",
-      `Profile ${profile.name} has no data on this machine to reset.`,
-      {
-        param: "name",
-      },
-    );
+    throw errors.nothingToReset({ profile: profile.name }, { param: "name" });
   }
   await op.deps.session(profile).stop();
   return { ok: true, profile: profile.name, trashed: await op.deps.profiles.trash(profile) };

@@ -1,5 +1,6 @@
 /** GET /snapshot: what is on a page, as text with refs. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { sanitized } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, left, within } from "../deadline.ts";
@@ -86,17 +87,10 @@ async function one(locator: Locator, what: string, param: string): Promise<Locat
   try {
     fits = await fitsAny(locator);
   } catch (cause) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `${param} is not a selector that the browser understands.`,
-      {
-        param,
-        cause,
-      },
-    );
+    throw errors.badSelector({ param }, { param, cause });
   }
   if (fits) return locator.first();
-  throw new PorticoError("invalid_request_error", `No ${what} fits ${param}.`, { param });
+  throw errors.nothingFits({ what, param }, { param });
 }
 
 /** The frame that a snapshot is limited to: by a ref of the iframe, or by a CSS selector. */
@@ -107,9 +101,7 @@ async function frameBody(tab: Tab, frame: string | number, timeout: number): Pro
       : (await findElement(tab, frame, NOTHING, timeout, "frame")).locator;
   const { tag } = await owner.evaluate(probeElement, NOTHING, { timeout });
   if (/^<i?frame\b/.test(tag)) return owner.contentFrame().locator("body");
-  throw new PorticoError("invalid_request_error", `frame must be an iframe, and this is ${tag}.`, {
-    param: "frame",
-  });
+  throw errors.notAFrame({ tag }, { param: "frame" });
 }
 
 /** A frame that answers does so within this. */
@@ -172,13 +164,9 @@ async function tree(
 
 /** A snapshot costs the page time with each of its elements, and more than that with each of its form controls. */
 function tooLate(timeoutMs: number, elements: number, cause: unknown): PorticoError {
-  const why =
-    elements < LARGE
-      ? "the page does not answer."
-      : `the page has ${elements} elements. Narrow it with selector ("main", "#results"), or allow more with timeoutMs.`;
-  return new PorticoError("timeout", `The snapshot was not there within ${timeoutMs} ms: ${why}`, {
-    cause,
-  });
+  return elements < LARGE
+    ? errors.snapshotOfDeafPage({ ms: timeoutMs }, { cause })
+    : errors.snapshotOfLargePage({ ms: timeoutMs, elements }, { cause });
 }
 
 /** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
@@ -340,11 +328,7 @@ function isAria(op: Op, input: SnapshotInput): boolean {
 
 export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
   if (input.format === "aria" && input.labels) {
-    throw new PorticoError(
-      "invalid_request_error",
-      "labels needs refs, and format=aria has none: leave one of them out.",
-      { param: "labels" },
-    );
+    throw errors.labelsWithoutRefs({ param: "labels" });
   }
   if (isAria(op, input)) return ariaSnapshot(op, input);
   return takeSnapshot(op, await readableTab(op, input.targetId, input.timeoutMs), input);

@@ -1,5 +1,6 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
@@ -38,20 +39,11 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
   if (given.url === undefined && given.domain === undefined) {
     // Without a place the cookie belongs to the page that the tab shows.
     const tab = await readableTab(op, input.targetId, input.timeoutMs);
-    if (!/^https?:/.test(tab.url))
-      throw new PorticoError(
-        "invalid_request_error",
-        "cookie needs url or domain: the tab shows no web page.",
-        {
-          param: "cookie.url",
-        },
-      );
+    if (!/^https?:/.test(tab.url)) throw errors.cookieWithoutPlace({ param: "cookie.url" });
     given.url = tab.url;
   }
   if (given.url !== undefined && given.domain !== undefined) {
-    throw new PorticoError("invalid_request_error", "cookie takes url or domain, not both.", {
-      param: "cookie.url",
-    });
+    throw errors.cookieWithBoth({ param: "cookie.url" });
   }
   const placed = inItsPlace(given);
   try {
@@ -64,10 +56,7 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
 }
 
 const refusedCookie = (reason: string, cause?: unknown): PorticoError =>
-  new PorticoError("invalid_request_error", `The browser refused the cookie: ${reason}`, {
-    param: "cookie",
-    cause,
-  });
+  errors.cookieRefused({ reason }, { param: "cookie", cause });
 
 /** By domain and path: of a cookie with an address the library takes both, and `secure`, from that alone. */
 function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
@@ -106,14 +95,10 @@ async function inPage<T>(
         String((error as Error).message),
       )
     ) {
-      throw new PorticoError(
-        "action_failed",
-        "This page has no web storage (about:blank and sandboxed pages have none): open a page of the site first.",
-        { cause: error },
-      );
+      throw errors.noWebStorage({ cause: error });
     }
     if (/QuotaExceeded|exceeded the quota/i.test(String((error as Error).message))) {
-      throw new PorticoError("action_failed", "The site's web storage is full.", { cause: error });
+      throw errors.webStorageFull({ cause: error });
     }
     throw failure(error, "The storage access");
   }

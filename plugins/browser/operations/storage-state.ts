@@ -2,6 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { compile, PorticoError, type Static, Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
+import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
@@ -40,14 +41,8 @@ const check = compile(State);
 /** 501: what a person's own browser keeps is the person's. */
 function refuseOfRelay({ profile }: Op): void {
   if (profile.driver !== "extension") return;
-  throw new PorticoError(
-    "not_implemented",
-    "What a person's own browser keeps is neither saved nor replaced through the relay: use a managed profile.",
-  );
+  throw errors.stateOverRelay();
 }
-
-const bad = (message: string, cause?: unknown): PorticoError =>
-  new PorticoError("invalid_request_error", message, { param: "path", cause });
 
 /** Where states lie: what one browser has saved is as good as its passwords, and not for a sandbox beside it. */
 const statesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await tmpDir(op));
@@ -97,7 +92,7 @@ async function replaceState(op: Op, input: StateInput): Promise<object> {
     await within(input.timeoutMs ?? STATE_MS, "Loading the state", loading);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw bad(`The browser refused the state: ${headline(error)}`, error);
+    throw errors.stateRefused({ reason: headline(error) }, { param: "path", cause: error });
   }
   return { ok: true, cookies: state.cookies.length, origins: state.origins.length };
 }
@@ -105,19 +100,16 @@ async function replaceState(op: Op, input: StateInput): Promise<object> {
 async function readState(root: string, path: string): Promise<Static<typeof State>> {
   const file = await existingFile(root, path);
   if ((await stat(file)).size > MOST_BYTES)
-    throw bad(`The file is larger than ${MOST_BYTES} bytes.`);
+    throw errors.stateTooLarge({ bytes: MOST_BYTES }, { param: "path" });
   let value: unknown;
   try {
     value = JSON.parse(await readFile(file, "utf8"));
   } catch (error) {
-    throw bad("The file is not JSON: give one that POST /state/save has written.", error);
+    throw errors.stateNotJson({ param: "path", cause: error });
   }
   try {
     return check.parse(value);
   } catch (error) {
-    throw bad(
-      `The file is no state that POST /state/save has written: ${(error as Error).message}`,
-      error,
-    );
+    throw errors.notAState({ reason: (error as Error).message }, { param: "path", cause: error });
   }
 }

@@ -1,5 +1,6 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
-import { type Logger, PorticoError } from "portico";
+import type { Logger } from "portico";
+import { errors } from "../errors.ts";
 import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 import { Absence, type AwayMs } from "./absence.ts";
 import { CdpClient, type Tabs } from "./client.ts";
@@ -16,13 +17,6 @@ import {
 
 /** The last tab may be about to come back (a navigation can throw the debugger out). */
 const EMPTY_MS = 1_000;
-
-export const NOTHING_ATTACHED =
-  "No tab is attached to the extension relay: click the extension's icon on a tab. " +
-  "(Where it is not installed yet: 'portico browser extension path', then 'portico browser extension pair'.)";
-
-export const notAttached = (): PorticoError =>
-  new PorticoError("browser_not_running", NOTHING_ATTACHED);
 
 export class Relay implements Tabs {
   readonly #log: Logger;
@@ -77,10 +71,7 @@ export class Relay implements Tabs {
   /** 409 where another browser's extension is connected already. */
   checkExtension(instance: string): void {
     if (!this.#isTaken(instance)) return;
-    throw new PorticoError(
-      "conflict",
-      "Another browser's extension is connected to this gateway: let go of its tabs first.",
-    );
+    throw errors.otherExtension();
   }
 
   #isTaken(instance: string): boolean {
@@ -167,7 +158,7 @@ export class Relay implements Tabs {
     if (this.#tabs.size > 0) return;
     clearTimeout(this.#empty);
     this.#empty = setTimeout(
-      () => this.#client?.close(NOTHING_ATTACHED.slice(0, 120)),
+      () => this.#client?.close(errors.nothingAttached().message.slice(0, 120)),
       EMPTY_MS,
     ).unref();
   }
@@ -254,12 +245,9 @@ export class Relay implements Tabs {
   /** 409 where no tab is attached, or another client controls them. Keeps the place for the one that comes now. */
   reserveClient(): () => void {
     if (this.#client !== undefined || this.#clientComing) {
-      throw new PorticoError(
-        "conflict",
-        "Another client controls the relay's tabs: one at a time.",
-      );
+      throw errors.otherClient();
     }
-    if (this.#tabs.size === 0) throw notAttached();
+    if (this.#tabs.size === 0) throw errors.nothingAttached();
     this.#clientComing = true;
     return () => (this.#clientComing = false);
   }

@@ -3,20 +3,13 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import {
-  bearerOf,
-  type Call,
-  type Logger,
-  type Mount,
-  PorticoError,
-  secretOf,
-  type ServerHandle,
-} from "portico";
+import { bearerOf, type Call, type Logger, type Mount, secretOf, type ServerHandle } from "portico";
+import { errors } from "../errors.ts";
 import { createTokenCheck, tokenOf } from "../net/token-check.ts";
 import { acceptSocket, type WebSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
-import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
+import { Relay } from "./relay.ts";
 import type { RelayControl } from "../relay-control.ts";
 import { devtoolsRoutes } from "../drivers/debugging/routes-schema.ts";
 import { extensionRoutes } from "./routes-schema.ts";
@@ -45,24 +38,18 @@ export function openRelay(options: RelayOptions): RelayControl {
 
   const checkSecret = createTokenCheck({
     accepts: (given) => secretOf(token()).equals(given),
-    message:
-      "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",
+    refusal: errors.relayTokenWrong,
     challenge: 'Bearer realm="portico-relay"',
   });
 
   function checkToken(req: IncomingMessage, given: string | undefined): void {
-    if (!options.enabled())
-      throw new PorticoError(
-        "browser_disabled",
-        "The browser is disabled: set browser.enabled to true and restart the gateway.",
-      );
+    if (!options.enabled()) throw errors.browserDisabled();
     checkSecret(req, given);
   }
 
   /** The extension: that very one, with the token of this relay. */
   function checkExtension(req: IncomingMessage, given: string | undefined): void {
-    if (req.headers.origin !== EXTENSION_ORIGIN)
-      throw new PorticoError("forbidden_origin", "Only the Portico extension may connect here.");
+    if (req.headers.origin !== EXTENSION_ORIGIN) throw errors.extensionOnly();
     checkToken(req, given);
   }
 
@@ -71,8 +58,7 @@ export function openRelay(options: RelayOptions): RelayControl {
    * address only, and addresses are logged: the gateway's own secret is therefore not taken.
    */
   function checkClient(req: IncomingMessage): void {
-    if (req.headers.origin !== undefined)
-      throw new PorticoError("forbidden_origin", "Pages may not drive the relay's tabs.");
+    if (req.headers.origin !== undefined) throw errors.noPages();
     checkToken(req, tokenOf(req));
   }
 
@@ -109,11 +95,14 @@ export function openRelay(options: RelayOptions): RelayControl {
     checkClient(call.req);
     const about = { Browser: `Portico-relay/${options.version}`, "Protocol-Version": "1.3" };
     if (relay.present().length > 0) return { ...about, webSocketDebuggerUrl: socketUrl() };
-    return { ...about, error: { code: "browser_not_running", message: NOTHING_ATTACHED } };
+    return {
+      ...about,
+      error: { code: "browser_not_running", message: errors.nothingAttached().message },
+    };
   });
   const list = (call: Call): object => {
     checkClient(call.req);
-    if (relay.present().length === 0) throw notAttached();
+    if (relay.present().length === 0) throw errors.nothingAttached();
     return relay.present().map(({ targetId, title, url: page }) => ({
       id: targetId,
       type: "page",
@@ -174,14 +163,10 @@ export function openRelay(options: RelayOptions): RelayControl {
     async ready() {
       await relay.settled();
       await relay.idle();
-      if (relay.present().length === 0) throw notAttached();
+      if (relay.present().length === 0) throw errors.nothingAttached();
     },
     checkFree() {
-      if (relay.hasClient)
-        throw new PorticoError(
-          "conflict",
-          "Another client controls the relay's tabs: end it first (POST /stop).",
-        );
+      if (relay.hasClient) throw errors.otherClientBusy();
     },
     end: (reason) => relay.end(reason),
   };

@@ -1,12 +1,6 @@
 /** The control API on its server: one thin handler for all routes. */
-import {
-  type Call,
-  type Method,
-  type Mount,
-  PorticoError,
-  reply,
-  type RouteOptions,
-} from "portico";
+import { type Call, type Method, type Mount, reply, type RouteOptions } from "portico";
+import { errors } from "../errors.ts";
 import { PATHS } from "../paths.ts";
 import { SUMMARIES } from "./summaries.ts";
 import type { BrowserRequest } from "../types.ts";
@@ -71,5 +65,5 @@ async function bodyOf(call: Call): Promise<Record<string, unknown>> {
   const value = await call.json();
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
-  throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
+  throw errors.bodyNotObject();
 }

@@ -1,5 +1,6 @@
 /** The tabs of a running browser: which there are, which one is meant, and how each comes under control. */
-import { type Logger, PorticoError } from "portico";
+import type { Logger, PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import type { Attachment } from "../drivers/attach.ts";
 import { attempt, pause, within } from "../deadline.ts";
@@ -170,15 +171,17 @@ export class OpenTabs {
     if (given === undefined) {
       const last = used.findLast((id) => ids.includes(id)) ?? ids[0];
       if (last !== undefined) return last;
-      throw new PorticoError("tab_not_found", "No tab is open: open one with POST /tabs/open.");
+      throw errors.noTabOpen();
     }
     const fitting = ids.filter((id) => id.toLowerCase().startsWith(given.toLowerCase()));
     if (given !== "" && fitting.length === 1) return fitting[0]!;
-    const message =
-      fitting.length > 1 && given !== ""
-        ? `${fitting.length} tabs have an id that begins with ${JSON.stringify(given)}: give more of it.`
-        : `There is no tab ${JSON.stringify(given.slice(0, 80))}: list them with GET /tabs.`;
-    throw new PorticoError("tab_not_found", message, { param: "targetId" });
+    const isAmbiguous = given !== "" && fitting.length > 1;
+    throw isAmbiguous
+      ? errors.severalTabs(
+          { count: fitting.length, tab: JSON.stringify(given) },
+          { param: "targetId" },
+        )
+      : errors.unknownTab({ tab: JSON.stringify(given.slice(0, 80)) }, { param: "targetId" });
   }
 
   /** The tab that a caller means; it is the last used one from now on. 501 without the library. */
@@ -186,11 +189,7 @@ export class OpenTabs {
     if (this.#options.context === undefined) throw libraryUnavailable();
     const targetId = await this.targetId(given);
     const tab = this.#tabs.get(targetId);
-    if (tab === undefined)
-      throw new PorticoError(
-        "tab_not_found",
-        "The tab was closed a moment ago: list the tabs with GET /tabs.",
-      );
+    if (tab === undefined) throw errors.tabJustClosed();
     this.use(targetId);
     return tab;
   }
@@ -227,17 +226,13 @@ export class OpenTabs {
     const tab = known ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
     // Another one may have opened at the same time.
     if (tab === undefined && this.#surplus.has(page)) throw this.#tooMany();
-    if (tab === undefined)
-      throw new PorticoError("tab_not_found", "The new tab was closed before it could be used.");
+    if (tab === undefined) throw errors.newTabClosed();
     this.use(tab.targetId);
     return tab;
   }
 
   #tooMany(): PorticoError {
     const most = this.#options.maxTabs();
-    return new PorticoError(
-      "conflict",
-      `${most} tabs are open, which is the most (browser.maxTabs): close some first.`,
-    );
+    return errors.tooManyTabs({ most });
   }
 }

@@ -1,8 +1,9 @@
 /** The browser of one profile: whether it runs, and what comes back when it dies. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, PorticoError } from "portico";
+import type { Logger } from "portico";
 import type { Guard } from "portico/egress";
+import { errors } from "../errors.ts";
 import { Cdp, type CdpSession } from "../drivers/cdp.ts";
 import { attempt, within } from "../deadline.ts";
 import type { Attachment } from "../drivers/attach.ts";
@@ -170,11 +171,7 @@ export class Session {
       attachment.ownContext === undefined
         ? browser.contexts()[0]
         : await apart(browser, attachment);
-    if (context === undefined)
-      throw new PorticoError(
-        "browser_not_running",
-        "The browser shows no window that can be controlled.",
-      );
+    if (context === undefined) throw errors.noWindow();
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
     const judge = new RequestJudge({ ...this.#deps, attachment, context });
@@ -250,10 +247,7 @@ export class Session {
 
   #require(): Running {
     if (this.#running !== undefined) return this.#running;
-    throw new PorticoError(
-      "browser_not_running",
-      `The browser of profile ${this.profile.name} is not running: start it with POST /start (or 'portico browser start').`,
-    );
+    throw errors.notRunning({ profile: this.profile.name });
   }
 
   /** The library's context; 501 without the library, 409 where nothing runs. */

@@ -4,7 +4,7 @@
  * The tabs of a profile count together: a ref of one tab means nothing in another.
  * AI snapshots print `12`, role snapshots `e12`; both are the same entry.
  */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 
 export interface RefEntry {
   readonly n: number;
@@ -65,21 +65,10 @@ export class RefTable {
     const n = refNumber(given);
     if (n === undefined) {
       const shown = typeof given === "string" ? ` ${JSON.stringify(given.slice(0, 60))}` : "";
-      throw new PorticoError(
-        "invalid_request_error",
-        `${param}${shown} is not a ref: give a number or e<n> from a snapshot (12, "e12"). CSS selectors are not supported in actions.`,
-        { param },
-      );
+      throw errors.notARef({ given: `${param}${shown}` }, { param });
     }
     const entry = this.#byNumber.get(n);
     if (entry !== undefined) return entry;
-    throw new PorticoError(
-      "ref_not_found",
-      `There is no ref ${n} in this tab: take a new snapshot.`,
-      {
-        param,
-        details: { ref: `e${n}`, candidates: [] },
-      },
-    );
+    throw errors.unknownRef({ ref: n }, { param, details: { ref: `e${n}`, candidates: [] } });
   }
 }

@@ -88,7 +88,27 @@ export function render(roots: Roots, view: View, table: RefTable): Rendered {
 type Roots = readonly (AriaNode | string)[];
 
 function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered {
-  const out: Rendered = {
+  const drawing = new Drawing(view, table, room);
+  for (const root of roots) drawing.walk(root, { level: 0, indent: "", inPointer: false });
+  return drawing.finish();
+}
+
+/** Where in the tree a node stands. */
+interface Place {
+  level: number;
+  indent: string;
+  /** It is inside of something clickable. */
+  inPointer: boolean;
+}
+
+/** One snapshot in the making: the lines so far, and how much room is left. */
+class Drawing {
+  readonly #view: View;
+  readonly #table: RefTable;
+  readonly #room: number;
+  readonly #limit: number;
+  readonly #twins = new Map<string, RefInfo[]>();
+  readonly #out: Rendered = {
     lines: [],
     refs: {},
     nodes: [],
@@ -96,93 +116,130 @@ function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered
     truncated: false,
     leftOut: 0,
   };
-  const counts = new Map<string, RefInfo[]>();
-  const limit = view.limit ?? Number.POSITIVE_INFINITY;
-  // Of all lines joined: one break less than there are lines.
-  let chars = -1;
-  let printed = 0;
+  /** Of all lines joined: one break less than there are lines. */
+  #chars = -1;
+  #printed = 0;
 
-  function put(lines: string[]): boolean {
+  constructor(view: View, table: RefTable, room: number) {
+    this.#view = view;
+    this.#table = table;
+    this.#room = room;
+    this.#limit = view.limit ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Draws a node and those below it. */
+  walk(node: AriaNode | string, place: Place): void {
+    if (typeof node !== "string") this.#walkElement(node, place);
+    else if (!this.#view.interactive) this.#put([`${place.indent}- text: ${sanitized(node)}`]);
+  }
+
+  #walkElement(node: AriaNode, { level, indent, inPointer }: Place): void {
+    const view = this.#view;
+    const isShown = shows(view, node, inPointer);
+    if (isShown) this.#print(node, view.interactive ? "" : indent);
+    // Where grouping nodes are left out of the text, they do not count as levels either.
+    const isLevel = !(view.compact || view.interactive) || tellsSomething(node);
+    const below = {
+      level: isLevel ? level + 1 : level,
+      indent: isShown && !view.interactive ? `${indent}  ` : indent,
+      inPointer: inPointer || node.cursor === "pointer",
+    };
+    if (view.depth !== undefined && below.level > view.depth) return;
+    for (const child of node.children ?? []) this.walk(child, below);
+  }
+
+  /** Numbers elements that share role and name, and answers the result. */
+  finish(): Rendered {
+    for (const twins of this.#twins.values()) {
+      if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
+    }
+    const out = this.#out;
+    if (this.#view.interactive && out.lines.length === 0 && !out.truncated)
+      out.lines.push("(no interactive elements)");
+    return out;
+  }
+
+  #print(node: AriaNode, indent: string): void {
+    const spelled = nameOf(node);
+    const key = this.#keyFor(node, spelled);
+    if (!this.#put(linesOf(this.#view, node, spelled, key, indent))) return;
+    if (isInteractive(node)) this.#out.interactive += 1;
+    if (key !== undefined) this.#register(node, key, spelled);
+  }
+
+  /** A number may be given to a node that then finds no room; that only wastes the number. */
+  #keyFor(node: AriaNode, spelled: string): string | undefined {
+    if (node.ref === undefined || this.#out.truncated) return undefined;
+    return keyOf(this.#table.number(node.ref, node.role, spelled), this.#view.style);
+  }
+
+  /** Adds lines where there is room for them, and says whether there was. */
+  #put(lines: string[]): boolean {
+    const out = this.#out;
     const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
-    if (out.truncated || printed >= limit || chars + size > room) {
+    if (out.truncated || this.#printed >= this.#limit || this.#chars + size > this.#room) {
       out.truncated = true;
       out.leftOut += 1;
       return false;
     }
     out.lines.push(...lines);
-    chars += size;
-    printed += 1;
+    this.#chars += size;
+    this.#printed += 1;
     return true;
   }
 
-  function print(node: AriaNode, indent: string): void {
-    const spelled = nameOf(node);
-    // In a tree the children stand below and spell it.
-    const shownName = view.interactive ? spelled : (node.name ?? "");
-    const name = shownName === "" ? "" : ` ${quoted(shownName)}`;
-    const role = sanitized(node.role);
-    let ref = "";
-    let key: string | undefined;
-    // A number may be given to a node that then finds no room; that only wastes the number.
-    if (node.ref !== undefined && !out.truncated) {
-      key = keyOf(table.number(node.ref, node.role, spelled), view.style);
-      ref = ` [ref=${key}]`;
-    }
-    const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
-    // A clickable box and an editable one have no name as a rule, only what they hold.
-    const isHolder = node.role === "generic" || (node.role === "textbox" && !node.text);
-    const held = view.interactive && isHolder ? contentOf({ ...node, name: "" }) : node.text;
-    const text =
-      held === undefined || held === "" || held === shownName ? "" : `: ${sanitized(held)}`;
-    const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
-    if (view.style === "ai" || !view.compact) {
-      if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
-      if (node.placeholder !== undefined)
-        lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
-    }
-    if (!put(lines)) return;
-    if (isInteractive(node)) out.interactive += 1;
-    if (key === undefined) return;
+  #register(node: AriaNode, key: string, spelled: string): void {
     const info: RefInfo = {
       role: node.role,
       native: node.ref!,
       name: sanitized(spelled) || undefined,
     };
-    const twins = counts.get(`${node.role}\0${spelled}`);
-    if (twins === undefined) counts.set(`${node.role}\0${spelled}`, [info]);
+    const kind = `${node.role}\0${spelled}`;
+    const twins = this.#twins.get(kind);
+    if (twins === undefined) this.#twins.set(kind, [info]);
     else twins.push(info);
-    out.refs[key] = info;
-    out.nodes.push({ key, node });
+    this.#out.refs[key] = info;
+    this.#out.nodes.push({ key, node });
   }
+}
 
-  function walk(node: AriaNode | string, level: number, indent: string, inPointer: boolean): void {
-    if (typeof node === "string") {
-      if (!view.interactive) put([`${indent}- text: ${sanitized(node)}`]);
-      return;
-    }
-    // Where grouping nodes are left out of the text, they do not count as levels either.
-    const counted = !(view.compact || view.interactive) || tellsSomething(node);
-    // A pointer is inherited: of a clickable box only the box itself is meant, unless a child is a control too.
-    const shown = view.interactive
-      ? INTERACTIVE.has(node.role)
-        ? node.ref !== undefined || node.role !== "option"
-        : isInteractive(node) && !inPointer
-      : !view.compact || (tellsSomething(node) && !isEmptyBranch(node));
-    if (shown) print(node, view.interactive ? "" : indent);
-    const below = counted ? level + 1 : level;
-    if (view.depth !== undefined && below > view.depth) return;
-    const deeper = shown && !view.interactive ? `${indent}  ` : indent;
-    for (const child of node.children ?? [])
-      walk(child, below, deeper, inPointer || node.cursor === "pointer");
-  }
+/** True for a node that has a line of its own in the view. */
+function shows(view: View, node: AriaNode, inPointer: boolean): boolean {
+  if (!view.interactive) return !view.compact || (tellsSomething(node) && !isEmptyBranch(node));
+  if (INTERACTIVE.has(node.role)) return node.ref !== undefined || node.role !== "option";
+  // A pointer is inherited: of a clickable box only the box itself is meant, unless a child is a control too.
+  return isInteractive(node) && !inPointer;
+}
 
-  for (const root of roots) walk(root, 0, "", false);
-  for (const twins of counts.values()) {
-    if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
-  }
-  if (view.interactive && out.lines.length === 0 && !out.truncated)
-    out.lines.push("(no interactive elements)");
-  return out;
+/** The line of a node, and those of its address and placeholder. */
+function linesOf(
+  view: View,
+  node: AriaNode,
+  spelled: string,
+  key: string | undefined,
+  indent: string,
+): string[] {
+  // In a tree the children stand below and spell it.
+  const shownName = view.interactive ? spelled : (node.name ?? "");
+  const name = shownName === "" ? "" : ` ${quoted(shownName)}`;
+  const ref = key === undefined ? "" : ` [ref=${key}]`;
+  const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
+  const role = sanitized(node.role);
+  const text = textOf(view, node, shownName);
+  const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
+  if (view.style !== "ai" && view.compact) return lines;
+  if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
+  if (node.placeholder !== undefined)
+    lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
+  return lines;
+}
+
+/** What stands behind the colon of a node's line; nothing that only repeats its name. */
+function textOf(view: View, node: AriaNode, shownName: string): string {
+  // A clickable box and an editable one have no name as a rule, only what they hold.
+  const isHolder = node.role === "generic" || (node.role === "textbox" && !node.text);
+  const text = view.interactive && isHolder ? contentOf({ ...node, name: "" }) : node.text;
+  return text === undefined || text === "" || text === shownName ? "" : `: ${sanitized(text)}`;
 }
 
 /** A grouping node with neither name, text nor children: nothing a compact view would miss. */

@@ -1,5 +1,5 @@
 /** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
-import { PorticoError } from "portico";
+import { errors } from "../errors.ts";
 import type { BrowserContext, Device } from "../drivers/playwright.ts";
 import { isGone } from "../failures.ts";
 import { clientHints, navigatorPlatform } from "./client-hints.ts";
@@ -83,9 +83,8 @@ export async function applyToTab(
         .send("Emulation.setLocaleOverride", { locale: overrides.locale })
         .catch((cause: unknown) => {
           if (isGone(cause)) throw cause;
-          throw new PorticoError(
-            "invalid_request_error",
-            `${JSON.stringify(overrides.locale)} is not a locale that the browser knows (en-GB, de-DE, …).`,
+          throw errors.localeNotSupported(
+            { locale: JSON.stringify(overrides.locale) },
             { param: "locale", cause },
           );
         });
@@ -100,9 +99,8 @@ async function setTimezone({ cdp }: Tab, timezoneId: string | undefined): Promis
   if (timezoneId === undefined) return;
   await cdp.send("Emulation.setTimezoneOverride", { timezoneId }).catch((cause: unknown) => {
     if (isGone(cause)) throw cause;
-    throw new PorticoError(
-      "invalid_request_error",
-      `${JSON.stringify(timezoneId)} is not a time zone that the browser knows (Europe/Berlin, UTC, …).`,
+    throw errors.timezoneNotSupported(
+      { timezone: JSON.stringify(timezoneId) },
       { param: "timezoneId", cause },
     );
   });

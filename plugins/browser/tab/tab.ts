@@ -1,7 +1,7 @@
 /** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
 import { setMaxListeners } from "node:events";
-import { PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
+import { errors } from "../errors.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import { Downloads } from "./downloads.ts";
@@ -215,10 +215,7 @@ export class Tab {
       if (this.#leaving !== now) continue;
       if (patience > rest) {
         const host = parseUrl(url)?.host ?? "elsewhere";
-        throw new PorticoError(
-          "timeout",
-          `The tab is on its way to a page of ${host}, which does not answer: wait longer, or navigate elsewhere.`,
-        );
+        throw errors.tabLeaving({ host });
       }
       await this.stopLoading();
     }
@@ -290,9 +287,6 @@ export class Tab {
   /** 404 for a tab that has crashed: nothing in it answers any more. */
   assertAlive(): void {
     if (!this.crashed) return;
-    throw new PorticoError(
-      "tab_not_found",
-      "This tab has crashed: close it (DELETE /tabs/:targetId) and open the page again.",
-    );
+    throw errors.tabCrashed();
   }
 }

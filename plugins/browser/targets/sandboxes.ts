@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, type Paths, PorticoError, type Principal } from "portico";
+import type { Logger, Paths, Principal } from "portico";
+import { errors } from "../errors.ts";
 import { portFree } from "../net/free-port.ts";
 import { aboutOf } from "../paths.ts";
 import type { WhyProtected } from "../files/confine.ts";
@@ -59,10 +60,7 @@ export class Sandboxes {
     principal: Principal = "owner",
   ): Promise<BrowserResponse> {
     if (aboutOf(request.route) === "profiles") {
-      throw new PorticoError(
-        "invalid_request_error",
-        "A sandbox has one browser and no profiles: leave this out, or pass target=host where that is allowed.",
-      );
+      throw errors.sandboxWithoutProfiles();
     }
     const key = sandboxKey(session, principal);
     const sandbox = this.#take(key, principal);
@@ -106,11 +104,7 @@ export class Sandboxes {
     if (this.#open.size < most) return;
     const oldest = [...this.#open].find(([, { running }]) => running.size === 0);
     if (oldest === undefined) {
-      throw new PorticoError(
-        "service_unavailable",
-        `${most} sandboxed sessions use a browser at the moment, which is the most: try again later.`,
-        { headers: { "retry-after": "10" } },
-      );
+      throw errors.sandboxesBusy({ most }, { headers: { "retry-after": "10" } });
     }
     void this.#remove(oldest[0]);
   }
@@ -154,10 +148,7 @@ export class Sandboxes {
       }
       this.#ports.delete(port);
     }
-    throw new PorticoError(
-      "conflict",
-      `No debugging port is free in ${LAST_PORT}–${FIRST_PORT}: stop a browser.`,
-    );
+    throw errors.noSandboxPort({ first: LAST_PORT, last: FIRST_PORT });
   }
 
   #freePorts(dir: string, kept?: number): void {

@@ -1,6 +1,7 @@
 /** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
-import { compile, type PluginContext, PorticoError, Type } from "portico";
+import { compile, type PluginContext, Type } from "portico";
 import type { Access } from "portico/agent";
+import { errors } from "../errors.ts";
 import { policyOf } from "./imposed-policy.ts";
 import { aboutOf } from "../paths.ts";
 import type { Sandboxes } from "./sandboxes.ts";
@@ -53,11 +54,7 @@ export function createTargets(options: TargetOptions): Targets {
     orDefaultProfile: boolean,
   ): Promise<BrowserResponse> {
     const nodes = ctx.find("nodes");
-    if (nodes === undefined)
-      throw new PorticoError(
-        "node_unavailable",
-        "Node hosts are not available: the nodes plugin is off.",
-      );
+    if (nodes === undefined) throw errors.nodesOff();
     const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
     const policy = policyOf(config(), ctx.ports());
     return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
@@ -111,11 +108,7 @@ export function createTargets(options: TargetOptions): Targets {
     }
     if (meant === "node") return toNode(node ?? nodeOf(request)?.node, request, true);
     if (isSandboxed && !options.sandbox().browser.allowHostControl) {
-      throw new PorticoError(
-        "forbidden",
-        `This session is sandboxed and has a browser of its own: leave target out to use that. For the host's browser set ${ALLOW_HOST} to true.`,
-        { param: "target" },
-      );
+      throw errors.hostNotAllowed({ key: ALLOW_HOST }, { param: "target" });
     }
     const named = nodeOf(request);
     return named === undefined ? (await local()).request(request) : route(request);
@@ -127,12 +120,7 @@ export function createTargets(options: TargetOptions): Targets {
     { target, sessionKey, access }: TargetChoice,
   ): Promise<BrowserResponse> {
     if (!config().enabled) return (await local()).request(request);
-    if (target === "host" || target === "node")
-      throw new PorticoError(
-        "forbidden",
-        "The browsers of the host and of nodes are the owner's. Leave target out: this session has a browser of its own.",
-        { param: "target" },
-      );
+    if (target === "host" || target === "node") throw errors.ownerOnly({ param: "target" });
     refuseProfile(request);
     const sandboxes = await options.sandboxes();
     return sandboxes.request(sessionKey, request, access.principal);
@@ -154,11 +142,7 @@ function profileOf(request: BrowserRequest): string | undefined {
 
 function refuseProfile(request: BrowserRequest): void {
   if (profileOf(request) === undefined) return;
-  throw new PorticoError(
-    "invalid_request_error",
-    `A sandbox has one browser and no profiles: leave profile out. Profiles are the host's: pass target=host, which a sandboxed session may do where ${ALLOW_HOST} is true.`,
-    { param: "profile" },
-  );
+  throw errors.sandboxProfileNamed({ key: ALLOW_HOST }, { param: "profile" });
 }
 
 const FOUND_FOR_MS = 60_000;

@@ -22,7 +22,7 @@ const waiting: Record<string, (own: BrowserTab) => Promise<void>> = {
     await own.visit(`${site.url}/leaves`);
     const stay = await own.ref("Stay");
     assert.is((await own.act("click", { ref: await own.ref("Away") })).status, 200);
-    failed(await own.get("/snapshot", { timeoutMs: 300 }), 504, "timeout", "on its way");
+    failed(await own.get("/snapshot", { timeoutMs: 300 }), 504, "timeout", "does not answer");
     assert.is((await own.act("click", { ref: stay })).status, 200);
     assert.is((await own.get("/snapshot")).body.title, "clicked");
   },
@@ -56,17 +56,18 @@ test.after(async () => {
 test("a ref from before a navigation fails at once, with what looks like it", async () => {
   await tab.visit(site.url);
   const ref = await tab.ref("Same");
+  const link = await tab.ref("Go two");
   await tab.visit(`${site.url}/two`);
   for (const fields of [
     { kind: "click", ref },
     { kind: "type", ref, text: "x" },
     { kind: "hover", ref },
     { kind: "evaluate", fn: "1", ref },
-    { kind: "drag", startRef: ref, endRef: ref },
+    { kind: "drag", startRef: ref, endRef: link },
   ]) {
     // One that waited would not be done within the time of this file.
     const answer = await tab.post("/act", { ...fields, timeoutMs: 300_000 });
-    failed(answer, 404, "ref_not_found", "take a new snapshot");
+    failed(answer, 404, "ref_not_found", "new snapshot");
   }
   const fresh = await tab.ref("Same");
   const again = await tab.act("click", { ref });

@@ -238,7 +238,7 @@ test("a session on the command line", async () => {
   assert.is(aria.format, "aria", "what was asked for wins over browser.snapshotDefaults");
   const bad = await run("click", "e99999");
   assert.is(bad.code, 1);
-  assert.match(bad.stderr, "take a new snapshot");
+  assert.match(bad.stderr, "new snapshot");
   assert.is(bad.stderr.trim().split("\n").length, 1);
 });
 

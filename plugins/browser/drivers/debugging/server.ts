@@ -5,7 +5,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type Call, type PluginContext, PorticoError, secretOf } from "portico";
+import { type Call, type PluginContext, secretOf } from "portico";
+import { errors } from "../../errors.ts";
 import { createTokenCheck, tokenOf } from "../../net/token-check.ts";
 import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../../net/web-socket.ts";
 import { devtoolsRoutes } from "./routes-schema.ts";
@@ -52,8 +53,7 @@ export function createDebuggingServers(
     );
   const checkToken = createTokenCheck({
     accepts,
-    message:
-      "The debugging port asks for the gateway's token: as bearer, as the password of any user, or as ?token=.",
+    refusal: errors.debuggingTokenWrong,
     challenge: 'Bearer realm="portico-debugging", Basic realm="portico-debugging", charset="UTF-8"',
   });
 
@@ -67,7 +67,7 @@ export function createDebuggingServers(
     function clientsFor(req: IncomingMessage): Multiplexer {
       checkToken(req, tokenOf(req));
       if (served !== undefined) return served;
-      throw new PorticoError("browser_not_running", "The browser is starting: try again.");
+      throw errors.stillStarting();
     }
 
     server.route("GET", "/json/version", devtoolsRoutes.version, async ({ req }: Call) => {
@@ -126,22 +126,14 @@ export function createDebuggingServers(
       new URL(req.url ?? "/", address).pathname.split("/")[3] ?? "";
     server.upgrade("/devtools/browser/:id", { access: "own" }, async (req, socket, head) => {
       const clients = clientsFor(req);
-      if (lastStep(req) !== id)
-        throw new PorticoError(
-          "not_found",
-          "This is not the browser that runs here: GET /json/version names it.",
-        );
+      if (lastStep(req) !== id) throw errors.otherBrowser();
       await bridge(req, socket, head, await clients.browser());
     });
     server.upgrade("/devtools/page/:targetId", { access: "own" }, async (req, socket, head) => {
       const client = await clientsFor(req)
         .target(lastStep(req))
         .catch((cause: unknown) => {
-          throw new PorticoError(
-            "tab_not_found",
-            "There is no such target: GET /json/list names them.",
-            { cause },
-          );
+          throw errors.unknownTarget({ cause });
         });
       await bridge(req, socket, head, client);
     });

@@ -273,8 +273,8 @@ test("a client key's turns have a browser of their own: no tab, cookie, profile 
     assert.is(JSON.parse(String(tabs)).tabs.length, 1, "its own tab only");
     assert.match(String(status), "sandbox");
     const reasons = [
-      "are the owner's",
-      "are the owner's",
+      "for the owner alone",
+      "for the owner alone",
       "leave profile out",
       "no profiles",
       // the settings exempt localhost for the owner
