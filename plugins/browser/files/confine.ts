@@ -156,7 +156,6 @@ export async function checkUpload(root: string, userPath: string, param = "path"
     return await existingFile(root, userPath);
   } catch (error) {
     if (!isPorticoError(error)) throw error;
-    const message = `${error.message} Files for pages must lie in <tmp>/portico/uploads.`;
     throw errors.uploadRefused({ reason: error.message }, { param, cause: error });
   }
 }
