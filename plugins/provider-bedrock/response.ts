@@ -45,19 +45,24 @@ export function decodeResponse(body: Buffer, sent: WireRequest, target: Target):
   if (response === undefined || !Array.isArray(content))
     throw errorInResponse(readException(undefined, body));
   const blocks = collectBlocks(sent.state as Sent);
-  for (const { text, citationsContent, reasoningContent, toolUse } of content) {
-    if (text !== undefined) blocks.text(text);
-    for (const cited of citationsContent?.content ?? []) blocks.text(cited.text ?? "");
-    const { reasoningText, redactedContent } = reasoningContent ?? {};
-    if (reasoningText !== undefined) blocks.reasoning(reasoningText.text, reasoningText.signature);
-    if (redactedContent) blocks.sealed(redactedContent);
-    if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
-  }
+  for (const block of content) addBlock(blocks, block);
   const finish = finishReason(response.stopReason, blocks.called());
   return completionFrom(target, {
     choices: [{ message: blocks.message(), finish }],
     usage: response.usage && readUsage(response.usage),
   });
+}
+
+function addBlock(
+  blocks: ReturnType<typeof collectBlocks>,
+  { text, citationsContent, reasoningContent, toolUse }: ContentBlock,
+): void {
+  if (text !== undefined) blocks.text(text);
+  for (const cited of citationsContent?.content ?? []) blocks.text(cited.text ?? "");
+  const { reasoningText, redactedContent } = reasoningContent ?? {};
+  if (reasoningText !== undefined) blocks.reasoning(reasoningText.text, reasoningText.signature);
+  if (redactedContent) blocks.sealed(redactedContent);
+  if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
 }
 
 /** Throws where the model broke its own format: such a response is no response. */

@@ -15,38 +15,61 @@ export function encodeTools(
   extra: Record<string, unknown>,
 ): { config: Record<string, unknown> | undefined; forced: boolean } {
   const parallel = fields.boolean("parallel_tool_calls");
-  const tools = use.tools.flatMap((tool) => {
-    const strict = tool.strict && claude?.schemas === true;
-    if (tool.strict && !strict) fields.drop(`${tool.path}.function.strict`);
-    const schema = { type: "object", ...(tool.parameters ?? NOTHING) };
-    const given = strict ? strictSchema(schema) : schema;
-    return [toolSpec(tool.name, given, tool.description, strict), ...cachePoint(tool.cache)];
-  });
-  if (tools.length === 0 || use.choice?.kind === "none") {
-    if (called.length === 0) return { config: undefined, forced: false };
-    if (tools.length > 0) fields.drop("tool_choice");
-    const declared =
-      tools.length > 0 ? tools : [...new Set(called)].map((name) => toolSpec(name, NOTHING));
-    return { config: { tools: declared }, forced: false };
-  }
-  let choice = use.choice;
-  if ((choice?.kind === "required" || choice?.kind === "named") && claude?.forcedTools === false) {
-    fields.drop("tool_choice");
-    choice = { kind: "auto" };
-  }
-  const forced = choice?.kind === "required" || choice?.kind === "named";
+  const tools = use.tools.flatMap((tool) => toolBlocks(tool, fields, claude));
+  if (tools.length === 0 || use.choice?.kind === "none")
+    return { config: withoutCalling(tools, called, fields), forced: false };
+  const choice = takenChoice(use.choice, fields, claude);
+  const forced = isForced(choice);
   if (parallel === false) {
-    // Only Claude can be told, by a field of its own, and only beside `auto`.
+    // Only Claude has a field for it, and only beside `auto`.
     if (claude === undefined || forced) fields.drop("parallel_tool_calls");
     else extra.tool_choice = { type: "auto", disable_parallel_tool_use: true };
   }
-  const toolChoice = {
-    auto: { auto: {} },
-    none: undefined,
-    required: { any: {} },
-    named: { tool: { name: choice?.kind === "named" ? choice.name : "" } },
-  }[choice?.kind ?? "none"];
-  return { config: { tools, toolChoice }, forced };
+  return { config: { tools, toolChoice: encodeChoice(choice) }, forced };
+}
+
+function toolBlocks(
+  tool: ToolUse["tools"][number],
+  fields: Fields,
+  claude: ClaudeModel | undefined,
+): Block[] {
+  const isStrict = tool.strict && claude?.schemas === true;
+  if (tool.strict && !isStrict) fields.drop(`${tool.path}.function.strict`);
+  const plain = { type: "object", ...(tool.parameters ?? NOTHING) };
+  const schema = isStrict ? strictSchema(plain) : plain;
+  return [toolSpec(tool.name, schema, tool.description, isStrict), ...cachePoint(tool.cache)];
+}
+
+/** The tools of a request whose model may call none; undefined if they can be left out. */
+function withoutCalling(
+  tools: readonly Block[],
+  called: readonly string[],
+  fields: Fields,
+): Record<string, unknown> | undefined {
+  if (called.length === 0) return undefined;
+  if (tools.length === 0)
+    return { tools: [...new Set(called)].map((name) => toolSpec(name, NOTHING)) };
+  fields.drop("tool_choice");
+  return { tools };
+}
+
+type Choice = ToolUse["choice"];
+
+const isForced = (choice: Choice): boolean =>
+  choice?.kind === "required" || choice?.kind === "named";
+
+/** The choice as far as the model takes it: some models cannot be forced to call a tool. */
+function takenChoice(choice: Choice, fields: Fields, claude: ClaudeModel | undefined): Choice {
+  if (!isForced(choice) || claude?.forcedTools !== false) return choice;
+  fields.drop("tool_choice");
+  return { kind: "auto" };
+}
+
+function encodeChoice(choice: Choice): object | undefined {
+  if (choice?.kind === "auto") return { auto: {} };
+  if (choice?.kind === "required") return { any: {} };
+  if (choice?.kind === "named") return { tool: { name: choice.name } };
+  return undefined;
 }
 
 function toolSpec(

@@ -98,26 +98,32 @@ export function claudeSampling(
   model: ClaudeModel,
   thinking: ClaudeThinking | undefined,
 ): ClaudeSampling {
-  const temperature = fields.number("temperature");
-  const topP = fields.number("top_p");
-  const topK = fields.number("top_k");
-  const out: ClaudeSampling = {};
-  const fixed =
-    model.sampling === "fixed" || (thinking !== undefined && thinking.type !== "disabled");
-  if (temperature !== undefined) {
-    if (!fixed && temperature <= 1) out.temperature = temperature;
-    else if (temperature !== 1) fields.drop("temperature");
-  }
-  if (topP !== undefined) {
-    const both = model.sampling === "one" && out.temperature !== undefined;
-    if (!fixed && !both) out.topP = topP;
-    else if (topP !== 1) fields.drop("top_p");
-  }
-  if (topK !== undefined) {
-    if (fixed) fields.drop("top_k");
-    else out.topK = topK;
-  }
-  return out;
+  const isThinking = thinking !== undefined && thinking.type !== "disabled";
+  const isFree = model.sampling !== "fixed" && !isThinking;
+  const temperature = takeNumber(fields, "temperature", (value) => isFree && value <= 1);
+  const isTopPFree = isFree && !(model.sampling === "one" && temperature !== undefined);
+  const topP = takeNumber(fields, "top_p", () => isTopPFree);
+  const topK = takeNumber(fields, "top_k", () => isFree);
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(topK !== undefined && { topK }),
+  };
+}
+
+/** Of these fields 1 is what the model uses anyway: leaving it out changes nothing. */
+const DEFAULT_OF_ONE = new Set(["temperature", "top_p"]);
+
+/** The field's number if the model takes it; a number that is left out and matters is named. */
+function takeNumber(
+  fields: Fields,
+  name: "temperature" | "top_p" | "top_k",
+  isTaken: (value: number) => boolean,
+): number | undefined {
+  const value = fields.number(name);
+  if (value === undefined || isTaken(value)) return value;
+  if (value !== 1 || !DEFAULT_OF_ONE.has(name)) fields.drop(name);
+  return undefined;
 }
 
 /** The stop sequences that Claude takes: not those of white space alone, which are dropped by name. */

@@ -53,14 +53,17 @@ function withoutNulls(schema: unknown): unknown {
     return copiedIfChanged(schema, schemas);
   }
   if (typeof schema !== "object" || schema === null) return schema;
-  return cleanMembers(schema as JsonObject, (key, value) => {
-    if (DATA.has(key)) return value;
-    if (DATA_LISTS.has(key)) return value ?? undefined;
-    if (key === "type") return cleanType(value);
-    if (MAPS.has(key)) return withoutNullSchemas(value);
-    if (key === "required") return Array.isArray(value) ? value : undefined;
-    return value === null ? undefined : withoutNulls(value);
-  });
+  return cleanMembers(schema as JsonObject, cleanKeyword);
+}
+
+/** The keyword's value without nulls; undefined if the keyword counts as unset. */
+function cleanKeyword(key: string, value: unknown): unknown {
+  if (DATA.has(key)) return value;
+  if (DATA_LISTS.has(key)) return value ?? undefined;
+  if (key === "type") return cleanType(value);
+  if (MAPS.has(key)) return withoutNullSchemas(value);
+  if (key === "required") return Array.isArray(value) ? value : undefined;
+  return value === null ? undefined : withoutNulls(value);
 }
 
 /** A map of schemas; a name whose schema is `null` may hold anything. */
