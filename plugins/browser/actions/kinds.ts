@@ -131,10 +131,11 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
-  if (refNumber(input.startRef) === refNumber(input.endRef))
-    throw errors.dragOntoItself({ param: "endRef" });
   const shared = { tab, explicit, needs: POINTED, what: "The drag" };
   const goal = await findFree({ ...shared, ref: input.endRef, param: "endRef", timeoutMs });
+  // A ref that is stale has been refused by now: the two may be equal because they are from different snapshots.
+  if (refNumber(input.startRef) === refNumber(input.endRef))
+    throw errors.dragOntoItself({ param: "endRef" });
   await tryOn({
     ...shared,
     ref: input.startRef,
