@@ -1,9 +1,10 @@
 /** Polls of the configuration that could not run: sources, schedules, and models that nothing offers. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { modelFault } from "portico/models";
-import { parseDuration, parseSchedule } from "portico/schedules";
+import { parseSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import { checkSource } from "./check-source.ts";
+import { refuseAnnounce, timingOf } from "./definition-rules.ts";
 import { guardFor } from "./policy.ts";
 import type { ConfiguredPoll, PollsConfig } from "./schema.ts";
 import { confined } from "./sources/confined.ts";
@@ -24,8 +25,9 @@ function pollFaults(
 ): ConfigFault[] {
   const parts = [
     () => checkSource(poll.source),
-    () => checkSchedule(subject, poll),
+    () => checkTiming(subject, poll),
     () => checkPlace(subject, settings, poll),
+    () => refuseAnnounce(Object(poll.payload)),
   ];
   const faults = parts.flatMap((check) => {
     try {
@@ -43,11 +45,10 @@ function pollFaults(
   return ofModel ? [...faults, ofModel] : faults;
 }
 
-function checkSchedule({ config }: ConfigCheckSubject, { every, schedule }: ConfiguredPoll): void {
+function checkTiming({ config }: ConfigCheckSubject, poll: ConfiguredPoll): void {
   const { timezone } = Object(config["cron"]) as { timezone?: string };
   const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (schedule !== undefined) parseSchedule(schedule as string, Date.now(), zone);
-  if (every !== undefined) parseDuration(every, "every");
+  timingOf(poll, (schedule) => parseSchedule(schedule as string, Date.now(), zone));
 }
 
 /** Which ports are the gateway's own is known only while it runs. */

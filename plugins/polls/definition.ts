@@ -4,7 +4,7 @@ import { openPayload, sealPayload } from "portico/deliveries";
 import { type PayloadSpec, type ScheduleTools, unmasked, unmaskedPayload } from "portico/schedules";
 import { checkSource } from "./check-source.ts";
 import { defaultPayload } from "./checking/deliver.ts";
-import { errors } from "./errors.ts";
+import { refuseAnnounce, timingOf } from "./definition-rules.ts";
 import { guardOf } from "./policy.ts";
 import { masked, placeOf, type PollBody } from "./poll.ts";
 import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
@@ -19,7 +19,6 @@ export const SETTINGS = [
   "allowPrivateNetwork",
   "tools",
 ] as const;
-const SHORTEST_MS = 100;
 
 export interface DefinitionOptions {
   ctx: PluginContext;
@@ -43,7 +42,7 @@ export class PollDefinitions {
     const payload = this.#payloadOf(definition, source, before);
     const { origin, createdBy } = maker;
     const body: PollBody = {
-      ...this.#scheduleOf(definition, now),
+      ...timingOf(definition, (schedule) => tools.readSchedule(schedule, now, "schedule")),
       source,
       payload,
       fireOnFirst: definition.fireOnFirst ?? false,
@@ -68,20 +67,6 @@ export class PollDefinitions {
   firstCheckAt(body: PollBody, now: number): number {
     if (body.every !== undefined) return now;
     return this.#options.tools.next(body.schedule, now, body.anchorMs) ?? now;
-  }
-
-  #scheduleOf(
-    { every, schedule }: ConfiguredPoll,
-    now: number,
-  ): Pick<PollBody, "every" | "schedule"> {
-    const { tools } = this.#options;
-    if (schedule !== undefined) {
-      if (every !== undefined) throw errors.everyAndSchedule({ param: "every" });
-      return { schedule: tools.readSchedule(schedule, now, "schedule") };
-    }
-    const everyMs = tools.parseDuration(every ?? "5m", "every");
-    if (everyMs < SHORTEST_MS) throw errors.everyTooShort({ param: "every" });
-    return { every: tools.formatDuration(everyMs), schedule: { kind: "every", everyMs } };
   }
 
   /** Secrets that a user sends back masked keep their value. */
@@ -109,8 +94,7 @@ export class PollDefinitions {
       tools.checkPayload(payload);
       return payload;
     }
-    if (payload.delivery === "announce")
-      throw errors.announceNotAllowed({ param: "payload.delivery" });
+    refuseAnnounce(payload);
     // The session may be a template, which is filled in later.
     tools.checkPayload({ ...payload, session: undefined });
     return payload;

@@ -55,6 +55,24 @@ const FAULTS: [string, unknown, string][] = [
     poll({ kind: "http", url: "https://example.com" }, { every: "5x" }),
     "polls.entries.a",
   ],
+  [
+    "polls.entries.a",
+    poll({ kind: "http", url: "https://example.com" }, { every: "50ms" }),
+    "polls.entries.a.every",
+  ],
+  [
+    "polls.entries.a",
+    poll({ kind: "http", url: "https://example.com" }, { every: "5m", schedule: "@daily" }),
+    "polls.entries.a.every",
+  ],
+  [
+    "polls.entries.a",
+    poll(
+      { kind: "http", url: "https://example.com" },
+      { payload: { kind: "agentTurn", message: "x", delivery: "announce" } },
+    ),
+    "polls.entries.a.payload.delivery",
+  ],
   ["webhooks.mappings.events", { message: "x" }, "webhooks.mappings.events"],
   ["webhooks.mappings.a", { message: "{bdy.id}" }, "webhooks.mappings.a.message"],
   [
