@@ -7,8 +7,6 @@ export const errors = PorticoError.table({
     code: "invalid_request_error",
     message: "The date is in the past. Use one that is still to come.",
   },
-  /** `problem` is the sentence of the check, with the name of the field. */
-  invalidField: { code: "invalid_request_error", message: "{problem}" },
 
   // hooks that a job or a poll runs
   handlersTooSlow: {

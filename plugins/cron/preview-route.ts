@@ -1,7 +1,8 @@
 /** What `POST /cron/preview` takes and answers. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, Time } from "portico/openapi";
-import { previewRequest, Schedule } from "./schema.ts";
+import { ScheduleSchema } from "portico/schedules";
+import { previewRequest } from "./schema.ts";
 
 export const previewRoute = {
   access: "gateway",
@@ -9,7 +10,7 @@ export const previewRoute = {
   body: previewRequest,
   response: jsonResponse(
     Type.Object({
-      schedule: Schedule,
+      schedule: ScheduleSchema,
       description: Type.Optional(Type.String({ description: "A cron expression in words" })),
       timezone: Type.Optional(Type.String({ description: "In which it is read" })),
       dates: Type.Array(Time),

@@ -1,79 +1,24 @@
 import { type Static, Type } from "portico";
-import { closed, deliverySchema, entryFields, entryName, zoneSchema } from "portico/schedules";
-
-export const Schedule = Type.Union([
-  Type.Object(
-    {
-      kind: Type.Literal("cron"),
-      expr: Type.String({
-        minLength: 1,
-        maxLength: 200,
-        description: "5 fields, 6 with seconds first, or @daily and its kin",
-      }),
-      tz: Type.Optional(Type.String({ description: "IANA zone; default cron.timezone" })),
-    },
-    closed,
-  ),
-  Type.Object({ kind: Type.Literal("every"), everyMs: Type.Integer({ minimum: 100 }) }, closed),
-  Type.Object(
-    {
-      kind: Type.Literal("at"),
-      at: Type.Union([Type.String(), Type.Integer()], {
-        description: "ISO 8601 date, 'in 20m', or epoch milliseconds",
-      }),
-      tz: Type.Optional(Type.String()),
-    },
-    closed,
-  ),
-]);
-
-export const Payload = Type.Union([
-  Type.Object(
-    {
-      kind: Type.Literal("systemEvent"),
-      text: Type.String({ minLength: 1 }),
-      mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
-    },
-    closed,
-  ),
-  Type.Object(
-    {
-      kind: Type.Literal("agentTurn"),
-      message: Type.String({ minLength: 1 }),
-      model: Type.Optional(Type.String()),
-      channel: Type.Optional(Type.String()),
-      session: Type.Optional(Type.String({ minLength: 1 })),
-      agent: Type.Optional(Type.String()),
-      delivery: Type.Optional(deliverySchema),
-    },
-    closed,
-  ),
-  Type.Object(
-    {
-      kind: Type.Literal("hook"),
-      event: Type.String({
-        pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$",
-        expected: "a name like report:daily",
-      }),
-      context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    },
-    closed,
-  ),
-]);
+import {
+  closed,
+  entryFields,
+  entryName,
+  GivenScheduleSchema,
+  PayloadSchema,
+  zoneSchema,
+} from "portico/schedules";
 
 const span = (description: string) =>
   Type.Integer({ minimum: 0, maximum: 31_536_000_000, description });
 
-const givenSchedule = Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]);
-
 /** The body of `POST /cron/preview`. */
-export const previewRequest = Type.Object({ schedule: givenSchedule }, closed);
+export const previewRequest = Type.Object({ schedule: GivenScheduleSchema }, closed);
 
 /** What a job is made of, beside its name; the same over HTTP and in the configuration. */
 const definition = {
   ...entryFields,
-  schedule: givenSchedule,
-  payload: Payload,
+  schedule: GivenScheduleSchema,
+  payload: PayloadSchema,
   missed: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("run-once")])),
   overlap: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("queue")])),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000 })),

@@ -1,7 +1,7 @@
 /** Polls of the configuration that could not run: sources, schedules, and models that nothing offers. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { modelFault } from "portico/models";
-import { parseSchedule } from "portico/schedules";
+import { parseSchedule, readPayload, readSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import { checkSource } from "./check-source.ts";
 import { refuseAnnounce, timingOf } from "./definition-rules.ts";
@@ -27,7 +27,7 @@ function pollFaults(
     () => checkSource(poll.source),
     () => checkTiming(subject, poll),
     () => checkPlace(subject, settings, poll),
-    () => refuseAnnounce(Object(poll.payload)),
+    () => checkPayload(poll.payload),
   ];
   const faults = parts.flatMap((check) => {
     try {
@@ -48,7 +48,11 @@ function pollFaults(
 function checkTiming({ config }: ConfigCheckSubject, poll: ConfiguredPoll): void {
   const { timezone } = Object(config["cron"]) as { timezone?: string };
   const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-  timingOf(poll, (schedule) => parseSchedule(schedule as string, Date.now(), zone));
+  timingOf(poll, (schedule) => parseSchedule(readSchedule(schedule, "schedule"), Date.now(), zone));
+}
+
+function checkPayload(payload: unknown): void {
+  if (payload !== undefined) refuseAnnounce(readPayload(payload, "payload"));
 }
 
 /** Which ports are the gateway's own is known only while it runs. */

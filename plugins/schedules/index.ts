@@ -13,6 +13,7 @@ export * from "./commands.ts";
 export * from "./creators.ts";
 export * from "./cron-syntax.ts";
 export * from "./dates.ts";
+export * from "./definitions.ts";
 export * from "./describe-cron.ts";
 export * from "./due-loop.ts";
 export * from "./due-timer.ts";

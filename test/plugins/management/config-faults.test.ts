@@ -73,6 +73,21 @@ const FAULTS: [string, unknown, string][] = [
     ),
     "polls.entries.a.payload.delivery",
   ],
+  [
+    "polls.entries.a",
+    poll({ kind: "http", url: "https://example.com" }, { schedule: { kind: "nope" } }),
+    "polls.entries.a.schedule",
+  ],
+  [
+    "polls.entries.a",
+    poll({ kind: "http", url: "https://example.com" }, { payload: { kind: "bogus" } }),
+    "polls.entries.a.payload",
+  ],
+  [
+    "polls.entries.a",
+    poll({ kind: "http", url: "https://example.com" }, { payload: { kind: "agentTurn" } }),
+    "polls.entries.a.payload.message",
+  ],
   ["webhooks.mappings.events", { message: "x" }, "webhooks.mappings.events"],
   ["webhooks.mappings.a", { message: "{bdy.id}" }, "webhooks.mappings.a.message"],
   [

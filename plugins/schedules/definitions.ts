@@ -1,0 +1,95 @@
+/** The forms that schedules and payloads have in definitions, and the checks of values from outside. */
+import { compile, type PorticoError, type Static, type TSchema, Type } from "portico";
+import { errors } from "./errors.ts";
+import { closed, deliverySchema } from "./schema.ts";
+
+/** A schedule in its full form. */
+export const ScheduleSchema = Type.Union([
+  Type.Object(
+    {
+      kind: Type.Literal("cron"),
+      expr: Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "5 fields, 6 with seconds first, or @daily and its kin",
+      }),
+      tz: Type.Optional(Type.String({ description: "IANA zone; default cron.timezone" })),
+    },
+    closed,
+  ),
+  Type.Object({ kind: Type.Literal("every"), everyMs: Type.Integer({ minimum: 100 }) }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal("at"),
+      at: Type.Union([Type.String(), Type.Integer()], {
+        description: "ISO 8601 date, 'in 20m', or epoch milliseconds",
+      }),
+      tz: Type.Optional(Type.String()),
+    },
+    closed,
+  ),
+]);
+
+/** What a job or a poll does. */
+export const PayloadSchema = Type.Union([
+  Type.Object(
+    {
+      kind: Type.Literal("systemEvent"),
+      text: Type.String({ minLength: 1 }),
+      mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal("agentTurn"),
+      message: Type.String({ minLength: 1 }),
+      model: Type.Optional(Type.String()),
+      channel: Type.Optional(Type.String()),
+      session: Type.Optional(Type.String({ minLength: 1 })),
+      agent: Type.Optional(Type.String()),
+      delivery: Type.Optional(deliverySchema),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal("hook"),
+      event: Type.String({
+        pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$",
+        expected: "a name like report:daily",
+      }),
+      context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    },
+    closed,
+  ),
+]);
+
+/** A schedule as people write it: in its full form, or as a text such as `0 9 * * *` or `every 5m`. */
+export const GivenScheduleSchema = Type.Union([
+  ScheduleSchema,
+  Type.String({ minLength: 1, maxLength: 200 }),
+]);
+
+/** Checks the form of a schedule from outside. `param` names the field that holds it. */
+export const readSchedule = reader(GivenScheduleSchema);
+/** Checks the form of a payload from outside. `param` names the field that holds it. */
+export const readPayload = reader(PayloadSchema);
+
+/** The check is compiled at its first use: most starts need none. */
+function reader<S extends TSchema>(schema: S): (value: unknown, param: string) => Static<S> {
+  const compileCheck = () => compile(Type.Object({ value: schema }));
+  let check: ReturnType<typeof compileCheck> | undefined;
+  return (value, param) => {
+    check ??= compileCheck();
+    try {
+      return (check.parse({ value }) as unknown as { value: Static<S> }).value;
+    } catch (error) {
+      const { message, param: at = "value" } = error as PorticoError;
+      throw errors.invalidField(
+        { problem: message.replace(/\bvalue\b/, param) },
+        { param: at.replace(/^value/, param), cause: error },
+      );
+    }
+  };
+}
