@@ -37,47 +37,58 @@ export interface Surroundings {
 type File = Record<string, unknown>;
 
 /** For channels with a `project` and without a key. One token for each channel and file. */
-export function createGoogleCredential({
-  env,
-  now,
-  library,
-}: Surroundings): NonNullable<WireProvider["credential"]> {
-  const load =
-    library ?? ((missing: MissingPackage) => optionalPackage<GoogleLibrary>(PACKAGE, missing));
+export function createGoogleCredential(
+  surroundings: Surroundings,
+): NonNullable<WireProvider["credential"]> {
+  const { env, now } = surroundings;
+  const source = new TokenSource(surroundings);
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
     if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name)))
       return undefined;
-    const named = target.options.keyFile;
+    const { keyFile } = target.options;
     const path =
-      typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
+      typeof keyFile === "string" ? keyFile : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
     // What stands in front of Google under another name may want none.
-    const google =
+    const isGoogle =
       target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
-    if (path === undefined && env.GCE_METADATA_HOST === undefined && !google) return undefined;
+    if (path === undefined && env.GCE_METADATA_HOST === undefined && !isGoogle) return undefined;
     const id = JSON.stringify([target.channel, path]);
     let token = tokens.get(id);
     if (token === undefined) {
       token = createRenewed(async (by) => {
-        const { value, expiresAt } = await fetchToken(by, path);
+        const { value, expiresAt } = await source.fetch(by, path);
         return { value: { token: value }, expiresAt };
       }, now);
       tokens.set(id, token);
     }
     return token(target);
   };
+}
 
-  async function fetchToken(target: Target, path: string | undefined): Promise<Expiring<string>> {
-    const file = path === undefined ? await userFile() : await readKeyFile(target, path);
-    if (file === undefined) return fromMetadata(target);
+/** Fetches access tokens with the credentials of a file, of the user or of the machine. */
+class TokenSource {
+  readonly #env: Surroundings["env"];
+  readonly #now: Surroundings["now"];
+  readonly #load: (missing: MissingPackage) => Promise<GoogleLibrary>;
+
+  constructor({ env, now, library }: Surroundings) {
+    this.#env = env;
+    this.#now = now;
+    this.#load = library ?? ((missing) => optionalPackage<GoogleLibrary>(PACKAGE, missing));
+  }
+
+  async fetch(target: Target, path: string | undefined): Promise<Expiring<string>> {
+    const file = path === undefined ? await this.#userFile() : await readKeyFile(target, path);
+    if (file === undefined) return this.#fromMetadata(target);
     const url = typeof file.token_uri === "string" ? file.token_uri : TOKEN_URL;
     if (file.type === "service_account") {
       const form = {
         grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-        assertion: assertion(file, url, target),
+        assertion: this.#assertion(file, url, target),
       };
-      return fetchAccessToken(target, url, form, now);
+      return fetchAccessToken(target, url, form, this.#now);
     }
     if (file.type === "authorized_user") {
       const { client_id, client_secret, refresh_token } = file;
@@ -86,24 +97,24 @@ export function createGoogleCredential({
         client_secret: `${client_secret}`,
         refresh_token: `${refresh_token}`,
       };
-      return fetchAccessToken(target, url, { grant_type: "refresh_token", ...form }, now);
+      return fetchAccessToken(target, url, { grant_type: "refresh_token", ...form }, this.#now);
     }
-    return fromLibrary(target, file);
+    return this.#fromLibrary(target, file);
   }
 
   /** Where `gcloud auth application-default login` leaves it. */
-  async function userFile(): Promise<File | undefined> {
-    if (env.HOME === undefined) return undefined;
-    const path = join(env.HOME, ".config/gcloud/application_default_credentials.json");
+  async #userFile(): Promise<File | undefined> {
+    if (this.#env.HOME === undefined) return undefined;
+    const path = join(this.#env.HOME, ".config/gcloud/application_default_credentials.json");
     return readFile(path, "utf8").then(parsed, () => undefined);
   }
 
-  function assertion(
+  #assertion(
     { client_email, private_key, private_key_id }: File,
     url: string,
     target: Target,
   ): string {
-    const seconds = Math.floor(now() / 1000);
+    const seconds = Math.floor(this.#now() / 1000);
     const head = { alg: "RS256", typ: "JWT", kid: private_key_id };
     const claims = { iss: client_email, scope: SCOPE, aud: url, iat: seconds, exp: seconds + 3600 };
     const text = [head, claims]
@@ -117,8 +128,8 @@ export function createGoogleCredential({
   }
 
   /** Never through a proxy: it is the machine's own. */
-  async function fromMetadata(target: Target): Promise<Expiring<string>> {
-    const host = env.GCE_METADATA_HOST ?? "metadata.google.internal";
+  async #fromMetadata(target: Target): Promise<Expiring<string>> {
+    const host = this.#env.GCE_METADATA_HOST ?? "metadata.google.internal";
     const url = `http://${host}${METADATA_PATH}`;
     const { status, body } = await guardedFetch(createOwnerGuard(url), url, {
       headers: { "metadata-flavor": "Google" },
@@ -128,17 +139,17 @@ export function createGoogleCredential({
     }).catch((cause: unknown) => {
       throw errors.noMetadataServer({ channel: target.channel, host }, { cause });
     });
-    return readAccessToken(target, { status, headers: {}, body }, now);
+    return readAccessToken(target, { status, headers: {}, body }, this.#now);
   }
 
-  async function fromLibrary(target: Target, file: File): Promise<Expiring<string>> {
+  async #fromLibrary(target: Target, file: File): Promise<Expiring<string>> {
     const { channel } = target;
-    const { GoogleAuth } = await load((cause) =>
+    const { GoogleAuth } = await this.#load((cause) =>
       errors.packageMissing({ channel, type: String(file.type), package: PACKAGE }, { cause }),
     );
     try {
       const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
-      if (typeof value === "string") return { value, expiresAt: now() + LIBRARY_FRESH_MS };
+      if (typeof value === "string") return { value, expiresAt: this.#now() + LIBRARY_FRESH_MS };
     } catch (error) {
       // with the status of the token server, which is nobody's request here
       throw errors.tokenFailed({ channel, reason: packageReason(error) }, { cause: error });

@@ -1,4 +1,4 @@
-/** OpenAI's settings as Claude takes them, by model; whoever serves the model. */
+/** OpenAI's settings as Claude takes them, by model, on every service that offers the model. */
 import type { ClaudeModel } from "./capabilities.ts";
 import type { Fields } from "../request/fields.ts";
 import type { Turn } from "../types/conversation.ts";

@@ -46,7 +46,7 @@ const MAPS = new Set([
   "dependentSchemas",
 ]);
 
-/** Serialisers of typed languages write `null` for a keyword that is unset. */
+/** Libraries of typed languages write `null` for a keyword that is unset. */
 function withoutNulls(schema: unknown): unknown {
   if (Array.isArray(schema)) {
     const schemas = schema.filter((item) => item !== null).map(withoutNulls);
