@@ -68,7 +68,7 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
     throw new CheckFailed(
-      `The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`,
+      `The directory has more than ${MAX_ENTRIES} entries. Set source.match to select fewer of them.`,
     );
   const now = Date.now();
   const found = await filesAmong(dir, names);

@@ -15,7 +15,7 @@ const EXCESS = {
 export function parseDocument(text: string): unknown {
   const { broken, longIntegers } = exactJson.scan(text, LIMITS);
   if (broken !== undefined)
-    throw new CheckFailed(`The document ${EXCESS[broken]}: ask for less of it.`);
+    throw new CheckFailed(`The document ${EXCESS[broken]}. Request a smaller part of it.`);
   return exactJson.parse(text, longIntegers);
 }
 

@@ -37,7 +37,7 @@ export interface ReadRequest {
   maxBytes: number;
   /** Directories that file sources may read. */
   roots: readonly string[];
-  /** A file that was written to within this time, in ms, is waited for. */
+  /** In ms: a file must have rested this long before it is read. */
   settleMs: number;
   /** Throws 503 where there is none. */
   browser(): BrowserService;
@@ -73,7 +73,7 @@ const MOST_ITEMS = 100_000;
 export function countable<T>(items: readonly T[]): readonly T[] {
   if (items.length <= MOST_ITEMS) return items;
   throw new CheckFailed(
-    `The source lists ${items.length} items, more than ${MOST_ITEMS}: ask it for the newest alone.`,
+    `The source lists ${items.length} items, more than ${MOST_ITEMS}. Request only the newest ones.`,
   );
 }
 
